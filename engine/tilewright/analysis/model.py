@@ -1,0 +1,59 @@
+"""What the instant tier says of a module."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tilewright.knowledge.stages import Stage
+from tilewright.source.text import Range
+from tilewright.targets.model import LaunchFacts, Target
+
+
+@dataclass(frozen=True)
+class Related:
+    """Another place that belongs to an issue, such as the launch that fixes a stride."""
+
+    message: str
+    range: Range
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a detector saw. ``message`` is one sentence: what is so here, and why it costs.
+
+    ``data`` holds what the rewrite of this issue needs, as strings.
+    """
+
+    range: Range
+    message: str
+    kernel: str | None = None
+    related: tuple[Related, ...] = ()
+    data: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Issue:
+    """A finding with its place in the taxonomy. ``severity`` is 1 (advice) to 5 (wrong result)."""
+
+    id: str
+    stage: Stage
+    severity: int
+    message: str
+    kernel: str | None
+    range: Range
+    related: tuple[Related, ...] = ()
+    data: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AnalysisContext:
+    """What is known beside the text. All of it may be missing; a detector then stays silent or hedges.
+
+    Attributes:
+        target: the chip the person chose.
+        triton_version: (major, minor) of the user's Triton, from its metadata.
+        launches: launches captured at the problem's shapes (shapes, strides, dtypes, scalars).
+    """
+
+    target: Target | None = None
+    triton_version: tuple[int, int] | None = None
+    launches: tuple[LaunchFacts, ...] = ()

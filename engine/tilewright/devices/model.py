@@ -1,0 +1,69 @@
+"""Where things run, and what comes back when a job ends one way or another."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from tilewright.errors import TilewrightError
+from tilewright.targets.model import Target
+
+
+class DeviceError(TilewrightError):
+    """No such device, or its worker cannot start; the message says what to install or choose."""
+
+
+class JobStatus(StrEnum):
+    """How a job in a worker ended. Only ``OK`` carries a value."""
+
+    OK = "ok"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    CRASHED = "crashed"
+    OUT_OF_MEMORY = "out_of_memory"
+    LOST = "lost"
+
+
+@dataclass(frozen=True)
+class JobOutcome:
+    """What a job gave. ``message`` is for a person; ``output`` the tail of what it printed."""
+
+    status: JobStatus
+    value: Mapping[str, Any]
+    message: str = ""
+    output: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """A place to run kernels.
+
+    Attributes:
+        id: "interpreter", "cuda:0", "xpu:0".
+        name: the chip's marketing name, or "Triton interpreter on CPU".
+        target: what to compile for on it; None for the interpreter.
+        can_time: whether a time measured here says anything.
+        torch, triton, python: versions of what runs there.
+    """
+
+    id: str
+    name: str
+    target: Target | None
+    can_time: bool
+    torch: str
+    triton: str
+    python: str
+
+
+class Device(Protocol):
+    """One protocol for the interpreter, a local GPU, and later ssh and Ray."""
+
+    @property
+    def info(self) -> DeviceInfo: ...
+
+    def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
+        """Run one job in a fresh child of the worker and wait; never raises for what the job does."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,155 @@
+"""A candidate, how far it got, and the evidence."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from tilewright.knowledge.stages import Stage
+
+
+class Level(StrEnum):
+    """How far an edit was verified; each level includes the ones before it."""
+
+    REJECTED = "rejected"
+    PARSED = "parsed"
+    COMPILED = "compiled"
+    CORRECT = "correct"
+    FASTER = "faster"
+
+    @property
+    def rank(self) -> int:
+        return tuple(Level).index(self)
+
+    def reaches(self, other: "Level") -> bool:
+        return self.rank >= other.rank
+
+
+class StepName(StrEnum):
+    """The cascade's steps, cheap ones first."""
+
+    SYNTAX = "syntax"
+    STRUCTURE = "structure"
+    COMPILE = "compile"
+    CORRECTNESS = "correctness"
+    SPEED = "speed"
+
+
+class StepStatus(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+def text_hash(text: str) -> str:
+    """The identity of a source text: first 32 hex digits of SHA-256 over its UTF-8 bytes."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A whole new source for the file, who proposed it and why.
+
+    Attributes:
+        text: the full file.
+        parent: hash of the text it was made from; None for the original.
+        proposer: e.g. "rewrite:dot_accumulator", "tuner:launch".
+        rationale: one sentence for a person.
+        issues: taxonomy ids it means to fix.
+    """
+
+    text: str
+    parent: str | None
+    proposer: str
+    rationale: str
+    stage: Stage | None = None
+    issues: tuple[str, ...] = ()
+
+    @property
+    def hash(self) -> str:
+        return text_hash(self.text)
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """One step of the cascade. ``message`` says what failed, or why it was skipped; ``data`` is JSON."""
+
+    step: StepName
+    status: StepStatus
+    message: str = ""
+    seconds: float = 0.0
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Speedup:
+    """A ratio of times with its interval, and what it was measured on. Never a bare float.
+
+    Attributes:
+        value: median of original time over candidate time; above 1 is faster.
+        low, high: bootstrap interval of that ratio.
+        confidence: of the interval, e.g. 0.99.
+        noise: half-width of the ratio of the original against itself, measured alike; None if not measured.
+        original_us, candidate_us: medians in microseconds.
+        baseline: hash of the source it is measured against.
+        device, case: where and on which inputs.
+        samples: pairs of timings.
+    """
+
+    value: float
+    low: float
+    high: float
+    confidence: float
+    noise: float | None
+    original_us: float
+    candidate_us: float
+    baseline: str
+    device: str
+    case: str
+    samples: int
+
+    @property
+    def is_faster(self) -> bool:
+        """The interval lies above 1 by more than the noise of this device."""
+        return self.low > 1.0 + (self.noise or 0.0)
+
+    @property
+    def is_slower(self) -> bool:
+        return self.high < 1.0 - (self.noise or 0.0)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What the cascade made of one candidate."""
+
+    candidate: str
+    baseline: str
+    level: Level
+    steps: tuple[StepResult, ...]
+    speedup: Speedup | None = None
+
+    @property
+    def failed(self) -> StepResult | None:
+        return next((s for s in self.steps if s.status is StepStatus.FAILED), None)
+
+    def step(self, name: StepName) -> StepResult | None:
+        return next((s for s in self.steps if s.step is name), None)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The evidence that goes with an accepted edit. Every field is a fact of the run that made it."""
+
+    level: Level
+    original: str
+    candidate: str
+    problem: str | None
+    target: str | None
+    device: str | None
+    toolchain: Mapping[str, str]
+    steps: tuple[StepResult, ...]
+    speedup: Speedup | None
+    seeds: tuple[int, ...]
+    created: str
+    tilewright: str

@@ -1,0 +1,135 @@
+"""What is known of a file from its text alone: kernels, launches, host functions.
+
+Everything is immutable. A ``Module`` is made by ``tilewright.source.parse_module`` and
+never fails: what does not parse is listed in ``Module.problems`` and the rest is there.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tilewright.source.names import Names
+from tilewright.source.text import LineIndex, Range
+
+
+class Language(StrEnum):
+    """The tile language a kernel is written in."""
+
+    TRITON = "triton"
+    NKI = "nki"
+
+
+@dataclass(frozen=True)
+class SyntaxProblem:
+    """A part of the file that is not Python; the other parts are analysed all the same."""
+
+    message: str
+    range: Range
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a kernel, in signature order."""
+
+    name: str
+    is_constexpr: bool
+    default: str | None
+    range: Range
+
+
+@dataclass(frozen=True)
+class Config:
+    """One ``triton.Config``; a value is None where the source does not state a literal.
+
+    ``values`` holds the kernel's constexprs, ``options`` num_warps, num_stages and
+    other compiler options, whichever way they were written.
+    """
+
+    values: Mapping[str, int | float | bool | str | None]
+    options: Mapping[str, int | float | bool | str | None]
+    range: Range
+
+
+@dataclass(frozen=True)
+class Autotune:
+    """A ``triton.autotune`` decorator; fields are None where the source is not literal."""
+
+    configs: tuple[Config, ...] | None
+    key: tuple[str, ...] | None
+    restore_value: tuple[str, ...] | None
+    reset_to_zero: tuple[str, ...] | None
+    range: Range
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A jit function. ``range`` covers decorators and body; ``text`` is that source."""
+
+    name: str
+    language: Language
+    range: Range
+    name_range: Range
+    parameters: tuple[Parameter, ...]
+    autotune: Autotune | None
+    heuristics: tuple[str, ...]
+    text: str
+    content_hash: str
+    node: ast.FunctionDef = field(compare=False, repr=False)
+
+    def parameter(self, name: str) -> Parameter | None:
+        return next((p for p in self.parameters if p.name == name), None)
+
+    @property
+    def constexprs(self) -> tuple[str, ...]:
+        return tuple(p.name for p in self.parameters if p.is_constexpr)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """``kernel[grid](...)``: expressions bound to kernel parameters and compiler options.
+
+    ``arguments`` maps parameter names to argument expressions, positional ones bound by
+    signature. ``options`` holds keywords that are not parameters (num_warps, ...).
+    ``is_complete`` is False where ``*args`` or ``**kwargs`` hide some arguments.
+    """
+
+    kernel: str
+    range: Range
+    grid: ast.expr = field(compare=False, repr=False)
+    arguments: Mapping[str, ast.expr] = field(compare=False, repr=False)
+    options: Mapping[str, ast.expr] = field(compare=False, repr=False)
+    host_function: str | None
+    is_complete: bool
+    node: ast.Call = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Module:
+    """A parsed file. ``tree`` holds the statements that parse, at their true places."""
+
+    path: str
+    text: str
+    content_hash: str
+    tree: ast.Module = field(compare=False, repr=False)
+    index: LineIndex = field(compare=False, repr=False)
+    names: Names = field(compare=False, repr=False)
+    kernels: tuple[Kernel, ...]
+    launches: tuple[Launch, ...]
+    host_functions: Mapping[str, ast.FunctionDef] = field(compare=False, repr=False)
+    problems: tuple[SyntaxProblem, ...]
+
+    def kernel(self, name: str) -> Kernel | None:
+        return next((k for k in self.kernels if k.name == name), None)
+
+    def launches_of(self, kernel: str) -> tuple[Launch, ...]:
+        return tuple(launch for launch in self.launches if launch.kernel == kernel)
+
+    def kernel_at(self, line: int) -> Kernel | None:
+        """The kernel whose text covers a 1-based line."""
+        return next((k for k in self.kernels if k.range.line <= line <= k.range.end_line), None)
+
+    def entry_kernels(self) -> Iterator[Kernel]:
+        """Kernels that some launch names: what runs, as against helper jit functions."""
+        launched = {launch.kernel for launch in self.launches}
+        return (k for k in self.kernels if k.name in launched)

@@ -1,0 +1,58 @@
+"""Places in a text. Lines are 1-based, columns 0-based code points, ends exclusive.
+
+Nothing here knows about LSP: the server converts at its own edge.
+"""
+
+import ast
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Range:
+    """A stretch of text from (line, column) up to but not including (end_line, end_column)."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def contains(self, line: int, column: int) -> bool:
+        """Whether the place lies inside; the end counts as inside, as a cursor there would."""
+        return (self.line, self.column) <= (line, column) <= (self.end_line, self.end_column)
+
+    def overlaps(self, other: "Range") -> bool:
+        return (self.line, self.column) <= (other.end_line, other.end_column) and (
+            other.line,
+            other.column,
+        ) <= (self.end_line, self.end_column)
+
+
+class LineIndex:
+    """Lines of one text, split where Python's parser and LSP both do: \\n, \\r\\n, \\r.
+
+    ``ast`` counts columns in UTF-8 bytes; ``range_of`` turns them into code points.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lines: tuple[str, ...] = tuple(
+            text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        )
+
+    def column(self, line: int, byte_column: int) -> int:
+        """Code-point column of a UTF-8 byte column on a 1-based line."""
+        content = self.lines[line - 1]
+        if content.isascii():
+            return byte_column
+        return len(content.encode()[:byte_column].decode(errors="ignore"))
+
+    def range_of(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> Range:
+        """Where an ``ast`` node stands."""
+        end_line = node.end_lineno or node.lineno
+        end_column = node.end_col_offset if node.end_col_offset is not None else node.col_offset
+        return Range(
+            node.lineno,
+            self.column(node.lineno, node.col_offset),
+            end_line,
+            self.column(end_line, end_column),
+        )

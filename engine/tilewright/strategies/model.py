@@ -1,0 +1,76 @@
+"""What an optimization run is asked, and what it gives back."""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.evaluation.model import Candidate, Certificate, Evaluation
+from tilewright.knowledge.stages import Stage
+from tilewright.source.model import Module
+
+
+@dataclass(frozen=True)
+class ProposalRequest:
+    """What every proposer is given: this kernel, these issues, this target."""
+
+    module: Module
+    issues: tuple[Issue, ...]
+    stage: Stage
+    context: AnalysisContext
+
+
+class Proposer(Protocol):
+    """A deterministic rewrite, a tuner or a language model: what would you try?"""
+
+    @property
+    def name(self) -> str: ...
+
+    def propose(self, request: ProposalRequest) -> Iterable[Candidate]: ...
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One candidate and what became of it. ``reason`` says why it was kept or not."""
+
+    number: int
+    stage: Stage
+    candidate: Candidate
+    evaluation: Evaluation
+    kept: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class OptimizeResult:
+    """The end of a run. ``certificate`` is None where nothing beat the original."""
+
+    path: str
+    original: str
+    final: str
+    target: str | None
+    device: str | None
+    issues: tuple[Issue, ...]
+    remaining: tuple[Issue, ...]
+    plan: tuple[Stage, ...]
+    trials: tuple[Trial, ...]
+    certificate: Certificate | None
+    notes: tuple[str, ...]
+    seconds: float
+
+    @property
+    def changed(self) -> bool:
+        return self.final != self.original
+
+    @property
+    def diff(self) -> str:
+        """Unified diff from original to final; empty when nothing changed."""
+        return "".join(
+            difflib.unified_diff(
+                self.original.splitlines(keepends=True),
+                self.final.splitlines(keepends=True),
+                f"a/{self.path}",
+                f"b/{self.path}",
+            )
+        )

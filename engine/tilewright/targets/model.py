@@ -1,0 +1,98 @@
+"""Chips to compile for, what to compile with, and what the compiler said."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tilewright.errors import InputError
+
+
+class TargetError(InputError):
+    """A target that is not one of ``tilewright targets``."""
+
+
+@dataclass(frozen=True, order=True)
+class Target:
+    """A chip family as its compiler names it: ``cuda:90``, ``hip:gfx942``, ``xpu:bmg-g31``."""
+
+    backend: str
+    arch: str
+
+    def __str__(self) -> str:
+        return f"{self.backend}:{self.arch}"
+
+
+@dataclass(frozen=True)
+class ArgumentFacts:
+    """One argument of a captured launch.
+
+    Attributes:
+        name: the kernel parameter.
+        kind: "tensor", "int", "float", "bool", "none" or "constexpr".
+        type: Triton's name for it: "*fp16", "i32", "i64", "fp32", "u1", or "constexpr".
+        value: the scalar's or constexpr's value; None for tensors.
+        shape, strides: of a tensor, in elements.
+        divisible_by_16: what the JIT would specialize on (pointer bytes, or the integer).
+    """
+
+    name: str
+    kind: str
+    type: str
+    value: int | float | bool | str | None = None
+    shape: tuple[int, ...] | None = None
+    strides: tuple[int, ...] | None = None
+    divisible_by_16: bool = False
+
+
+@dataclass(frozen=True)
+class LaunchFacts:
+    """A launch as the host code made it, for one problem case.
+
+    ``options`` are compiler options (num_warps, num_stages, ...) that were passed or came from
+    an autotune configuration; ``grid`` is the evaluated grid.
+    """
+
+    kernel: str
+    grid: tuple[int, ...]
+    arguments: tuple[ArgumentFacts, ...]
+    options: Mapping[str, int | float | bool | str] = field(default_factory=dict)
+
+    def argument(self, name: str) -> ArgumentFacts | None:
+        return next((a for a in self.arguments if a.name == name), None)
+
+
+@dataclass(frozen=True)
+class CompileMessage:
+    """An error or warning on a line of the user's file (1-based; None if the compiler gave none)."""
+
+    text: str
+    line: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True)
+class CompileReport:
+    """What a real compiler made of one kernel, for one target and one launch.
+
+    Attributes:
+        registers: a thread's registers (NVIDIA), vector registers (AMD); None if not told.
+        spill_bytes: bytes of spilled registers a thread, stores and loads; None if not told.
+        shared_bytes: shared memory a program takes.
+        shared_limit: what the target allows a program, in bytes; None if unknown.
+        toolchain: which compilers made it, with versions.
+        seconds: wall time; cached tells that it came from a cache.
+    """
+
+    target: Target
+    kernel: str
+    launch: LaunchFacts
+    ok: bool
+    messages: tuple[CompileMessage, ...] = ()
+    registers: int | None = None
+    spill_bytes: int | None = None
+    shared_bytes: int | None = None
+    shared_limit: int | None = None
+    code_bytes: int | None = None
+    toolchain: str = ""
+    seconds: float = 0.0
+    cached: bool = False
+    details: Mapping[str, int | float | str] = field(default_factory=dict)

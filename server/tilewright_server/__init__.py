@@ -1,0 +1,1 @@
+"""The Tilewright language server."""
