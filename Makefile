@@ -1,0 +1,79 @@
+# Every target sets up what it needs in $(VENV), from nothing but Python 3.11 or newer.
+#
+#   make demo          optimize the example kernels; report in build/demo/report.html
+#   make test          the fast tests, in parallel
+#   make help          everything else
+
+PYTHON ?= python3
+VENV   ?= .venv
+# "local" brings torch and triton. EXTRAS=dev leaves them out: everything that needs no device works.
+EXTRAS ?= local,dev
+TARGET ?= cuda:90
+DEMO_DIR := build/demo
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
+comma  := ,
+SOURCES := engine server tests examples benchmarks
+FAST   := not gpu and not browser and not slow and not editor
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow test-all test-editor lint format types wheel clean distclean
+
+help: ## say what there is to make
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+setup: $(STAMP) ## the development environment in .venv
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) --version 2>&1)."; \
+	  echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
+	  echo "$(PYTHON) cannot make an environment; on Debian and Ubuntu: apt-get install python3-venv"; \
+	  exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+	  -e '.[$(EXTRAS)]' || { \
+	  echo; \
+	  echo "The pinned packages of constraints.txt could not be installed. If it was torch or triton:"; \
+	  echo "this Python or system may have no wheel of that version. Either name another Python"; \
+	  echo "(make PYTHON=python3.12), point pip at an index that has one (PIP_EXTRA_INDEX_URL,"; \
+	  echo "PIP_FIND_LINKS), or go without both: make EXTRAS=dev $(MAKECMDGOALS)"; \
+	  exit 1; }
+	@rm -f $(VENV)/.installed-*
+	@touch $@
+
+demo: setup ## optimize the example kernels for TARGET and write a report
+	$(BIN)/python examples/demo.py --target $(TARGET) --out $(DEMO_DIR)
+
+test: setup ## the fast tests, in parallel
+	$(BIN)/python -m pytest -n auto -m "$(FAST)"
+
+test-slow: setup ## wheel and environment tests, long runs
+	$(BIN)/python -m pytest -m "slow and not gpu and not browser"
+
+test-all: test test-slow test-editor ## everything that needs no GPU
+
+test-editor: setup ## the extension in a real VS Code in headless Chromium
+	$(MAKE) -C vscode-extension build test
+	$(BIN)/python -m pytest -m "editor or browser" tests/editor
+
+lint: setup ## ruff: rules and layout
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+
+format: setup ## let ruff lay the code out
+	$(BIN)/ruff format $(SOURCES)
+
+types: setup ## mypy, strict
+	$(BIN)/mypy
+
+wheel: setup ## dist/*.whl
+	rm -rf dist
+	$(BIN)/python -m build --wheel --outdir dist
+
+clean: ## remove what was built, keep the environment
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find engine server tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## remove the environment as well
+	rm -rf $(VENV) vscode-extension/node_modules
