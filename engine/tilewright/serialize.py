@@ -1,16 +1,18 @@
 """Dataclasses to JSON values and back, for the store, the worker and the command line."""
 
-from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
 T = TypeVar("T")
 
+_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
 
-@cache
+
 def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
 
 
 def dump(value: Any) -> Any:

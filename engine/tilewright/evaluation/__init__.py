@@ -1,1 +1,1 @@
-
+"""The cascade: syntax, structure, compile, correctness, speed; and the certificate."""

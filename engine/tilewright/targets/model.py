@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tilewright.errors import InputError
+from tilewright.errors import InputError, TilewrightError
 
 
 class TargetError(InputError):
@@ -96,3 +96,7 @@ class CompileReport:
     seconds: float = 0.0
     cached: bool = False
     details: Mapping[str, int | float | str] = field(default_factory=dict)
+
+
+class ToolchainMissing(TilewrightError):
+    """No compiler for a target is installed here; the message says how to get one."""

@@ -1,0 +1,153 @@
+"""The cascade: steps in order of cost, stopped at the first that fails."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from tilewright.evaluation.compiling import check_compile
+from tilewright.evaluation.correctness import check_correctness
+from tilewright.evaluation.model import (
+    Candidate,
+    Evaluation,
+    Level,
+    Speedup,
+    StepName,
+    StepResult,
+    StepStatus,
+    text_hash,
+)
+from tilewright.evaluation.speed import check_speed
+from tilewright.evaluation.structure import check_structure
+from tilewright.evaluation.syntax import check_syntax
+from tilewright.evaluation.workbench import Workbench
+from tilewright.problems.model import Entry
+from tilewright.source import parse_module
+from tilewright.targets.model import Target
+
+NO_PROBLEM = (
+    "there is no problem to run it on; put a spec beside the kernel ({stem}.yaml) or pass --problem"
+)
+
+
+class Cascade:
+    """Judges candidates against one original.
+
+    Args:
+        original: the user's text; correctness is always judged against it, never against an
+            intermediate result, so that errors cannot add up.
+        path: its file name, for messages.
+        bench: None when there is no problem: candidates then get no further than structure.
+        target: what to compile for; None skips compilation.
+    """
+
+    def __init__(
+        self, original: str, path: str, bench: Workbench | None, target: Target | None
+    ) -> None:
+        self.original = original
+        self.path = path
+        self.bench = bench
+        self.target = target
+
+    def evaluate(self, candidate: Candidate, baseline: str) -> Evaluation:
+        """Take a candidate through the steps; speed is measured against ``baseline``."""
+        return self.judge(candidate.text, baseline)
+
+    def judge(self, text: str, baseline: str, *, speed: bool = True) -> Evaluation:
+        """The same for a bare text; ``speed=False`` leaves the speed step out, and says so."""
+        steps: list[StepResult] = []
+        speedup: Speedup | None = None
+        for name, step in (
+            (StepName.SYNTAX, lambda: check_syntax(text)),
+            (StepName.STRUCTURE, lambda: self._structure(text)),
+            (StepName.COMPILE, lambda: self._compile(text)),
+            (StepName.CORRECTNESS, lambda: self._correctness(text)),
+        ):
+            steps.append(_clocked(name, step))
+            if steps[-1].status is StepStatus.FAILED:
+                break
+        else:
+            started = time.perf_counter()
+            last, speedup = self._speed(text, baseline, wanted=speed, steps=steps)
+            steps.append(replace(last, seconds=time.perf_counter() - started))
+        return Evaluation(
+            text_hash(text), text_hash(baseline), level_of(steps), tuple(steps), speedup
+        )
+
+    def _structure(self, text: str) -> StepResult:
+        return check_structure(
+            parse_module(self.original, self.path),
+            parse_module(text, self.path),
+            self._entry(),
+            self.target,
+        )
+
+    def _entry(self) -> Entry | None:
+        return self.bench.problem.entry if self.bench else None
+
+    def _compile(self, text: str) -> StepResult:
+        if self.target is None:
+            return _skipped(StepName.COMPILE, "no target was named")
+        if self.bench is None:
+            return _skipped(StepName.COMPILE, self._no_problem())
+        problem = self.bench.problem
+        cases = problem.measured_cases() or problem.check_cases()
+        if not cases:
+            return _skipped(StepName.COMPILE, f"{problem.path} has no case to compile for")
+        return check_compile(self.bench, text, cases[0], self.target)
+
+    def _correctness(self, text: str) -> StepResult:
+        if self.bench is None:
+            return _skipped(StepName.CORRECTNESS, self._no_problem())
+        return check_correctness(self.bench, self.original, text)
+
+    def _speed(
+        self, text: str, baseline: str, *, wanted: bool, steps: list[StepResult]
+    ) -> tuple[StepResult, Speedup | None]:
+        if self.bench is None:
+            return _skipped(StepName.SPEED, self._no_problem()), None
+        if not wanted:
+            return _skipped(StepName.SPEED, "not asked for"), None
+        if steps[-1].status is not StepStatus.PASSED:
+            return _skipped(StepName.SPEED, "not measured: its results were not checked"), None
+        if text == baseline:
+            return _skipped(StepName.SPEED, "not measured: it is the same text"), None
+        timed = check_speed(self.bench, baseline, text)
+        return timed.step, timed.speedup
+
+    def _no_problem(self) -> str:
+        return NO_PROBLEM.format(stem=self.path.rsplit("/", 1)[-1].removesuffix(".py"))
+
+
+def level_of(steps: list[StepResult]) -> Level:
+    """How far the steps carry.
+
+    ``correct`` does not need ``compiled``: a kernel checked in the interpreter for a chip whose
+    compiler is missing is correct as far as the interpreter tells, and the skipped step says the
+    rest. A failed speed step leaves ``correct``: it is right, only not faster.
+    """
+    status = {step.step: step.status for step in steps}
+    if StepStatus.FAILED in (
+        status.get(name, StepStatus.FAILED)
+        for name in (StepName.SYNTAX, StepName.STRUCTURE, StepName.COMPILE, StepName.CORRECTNESS)
+    ):
+        return Level.REJECTED
+    level = Level.PARSED
+    for name, reached in (
+        (StepName.COMPILE, Level.COMPILED),
+        (StepName.CORRECTNESS, Level.CORRECT),
+        (StepName.SPEED, Level.FASTER),
+    ):
+        if status.get(name) is StepStatus.PASSED:
+            level = reached
+    return level
+
+
+def _clocked(name: StepName, step: Callable[[], StepResult]) -> StepResult:
+    started = time.perf_counter()
+    result = step()
+    assert result.step is name
+    return replace(result, seconds=time.perf_counter() - started)
+
+
+def _skipped(name: StepName, why: str) -> StepResult:
+    return StepResult(name, StepStatus.SKIPPED, why)

@@ -1,0 +1,74 @@
+"""The third step: do the real compilers take it, and what do they make of it?"""
+
+from collections.abc import Sequence
+
+from tilewright.evaluation.model import StepName, StepResult, StepStatus
+from tilewright.evaluation.workbench import Workbench
+from tilewright.problems.model import Case
+from tilewright.serialize import dump
+from tilewright.targets.model import CompileReport, Target, ToolchainMissing
+
+
+def check_compile(bench: Workbench, text: str, case: Case, target: Target) -> StepResult:
+    """Compile every kernel that ``case`` launches, each autotune configuration included.
+
+    A kernel passes if at least one of its configurations compiles, as the autotuner would
+    leave the others out; those others are named in the data.
+    """
+    capture = bench.capture(text, case)
+    if capture.failure is not None:
+        return StepResult(
+            StepName.COMPILE,
+            StepStatus.FAILED,
+            f"the entry point failed before its kernels could be compiled: {capture.failure}",
+        )
+    if not capture.launches:
+        return StepResult(
+            StepName.COMPILE,
+            StepStatus.FAILED,
+            f"{bench.problem.entry.name} launches no Triton kernel for {case.name}",
+        )
+    try:
+        reports = [bench.compile(text, launch, target) for launch in capture.launches]
+    except ToolchainMissing as error:
+        return StepResult(StepName.COMPILE, StepStatus.SKIPPED, str(error))
+    return judge_reports(reports, capture.notes)
+
+
+def judge_reports(reports: Sequence[CompileReport], notes: Sequence[str] = ()) -> StepResult:
+    """Passed when each kernel has a configuration that compiles."""
+    data = {"reports": [dump(report) for report in reports], "notes": list(notes)}
+    failed = [
+        name
+        for name in dict.fromkeys(report.kernel for report in reports)
+        if not any(report.ok for report in reports if report.kernel == name)
+    ]
+    if failed:
+        message = "; ".join(
+            f"{name} does not compile for {reports[0].target}: {_first_message(reports, name)}"
+            for name in failed
+        )
+        return StepResult(StepName.COMPILE, StepStatus.FAILED, message, _seconds(reports), data)
+    return StepResult(StepName.COMPILE, StepStatus.PASSED, "", _seconds(reports), data)
+
+
+def _first_message(reports: Sequence[CompileReport], kernel: str) -> str:
+    for report in reports:
+        if report.kernel == kernel and report.messages:
+            message = report.messages[0]
+            return f"line {message.line}: {message.text}" if message.line else message.text
+    return "the compiler gave no message"
+
+
+def _seconds(reports: Sequence[CompileReport]) -> float:
+    return sum(report.seconds for report in reports)
+
+
+def spill_bytes(reports: Sequence[CompileReport]) -> int:
+    """Spilled bytes a thread, summed over kernels, at each kernel's best configuration."""
+    best: dict[str, int] = {}
+    for report in reports:
+        if report.ok:
+            spilled = report.spill_bytes or 0
+            best[report.kernel] = min(spilled, best.get(report.kernel, spilled))
+    return sum(best.values())

@@ -1,0 +1,106 @@
+"""The fourth step: does it compute the same as before, on inputs it could not foresee?"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tilewright.devices.model import JobStatus
+from tilewright.evaluation.model import StepName, StepResult, StepStatus
+from tilewright.evaluation.workbench import Manifest, Outputs, Workbench, explain
+from tilewright.problems.model import Case
+
+SEEDS = (0, 1)
+
+
+def cases_for(bench: Workbench) -> tuple[Case, ...]:
+    """Cases to check: small ones for the interpreter; on a device the timed ones as well."""
+    small = bench.problem.check_cases()
+    if not bench.device.info.can_time:
+        return small
+    return tuple({case.name: case for case in (*small, *bench.problem.measured_cases())}.values())
+
+
+def check_correctness(bench: Workbench, original: str, candidate: str) -> StepResult:
+    """Run original and candidate on the same inputs and compare outside both.
+
+    The oracle is the problem's reference where the original agrees with it, else the original.
+    """
+    cases = cases_for(bench)
+    if not cases:
+        return StepResult(
+            StepName.CORRECTNESS,
+            StepStatus.SKIPPED,
+            f"{bench.problem.path} has no small case for the interpreter; add a `ci` variant "
+            f"(it has {', '.join(bench.problem.cases)})",
+        )
+    checks: list[dict[str, Any]] = []
+    for case in cases:
+        for seed in SEEDS if case in bench.problem.check_cases() else SEEDS[:1]:
+            fault, check = _check(bench, original, candidate, case, seed)
+            checks.append(check)
+            if fault is not None:
+                return _result(bench, StepStatus.FAILED, f"{case.name}: {fault}", checks)
+    return _result(bench, StepStatus.PASSED, "", checks)
+
+
+def _result(
+    bench: Workbench, status: StepStatus, message: str, checks: list[dict[str, Any]]
+) -> StepResult:
+    return StepResult(
+        StepName.CORRECTNESS,
+        status,
+        message,
+        data={"device": bench.device.info.id, "checks": checks},
+    )
+
+
+def _check(
+    bench: Workbench, original: str, candidate: str, case: Case, seed: int
+) -> tuple[str | None, dict[str, Any]]:
+    check: dict[str, Any] = {"case": case.name, "seed": seed}
+    base = bench.outputs(original, case, seed)
+    if base.failure is not None:
+        return f"the original itself fails: {base.failure}", check
+    actual = bench.outputs(candidate, case, seed, base.state)
+    fault = next(_run_faults(base, actual), None)
+    if fault is not None:
+        return fault, check
+    expected, check["oracle"], note = _oracle(bench, base, case, seed)
+    if note:
+        check["note"] = note
+    if actual.caveats:
+        check["caveats"] = list(actual.caveats)
+    outcome = bench.compare(expected, actual.manifest, case)
+    if outcome.status is not JobStatus.OK:
+        return f"the outputs could not be compared: {explain(outcome)}", check
+    check |= {
+        name: outcome.value.get(name) for name in ("max_abs_error", "max_rel_error")
+    } | {"rtol": case.rtol, "atol": case.atol}
+    return (None if outcome.value["equal"] else str(outcome.value["message"])), check
+
+
+def _run_faults(base: Outputs, actual: Outputs) -> Iterator[str]:
+    if actual.failure is not None:
+        yield f"the candidate failed: {actual.failure}"
+        return
+    for name, count in base.launches.items():
+        if count and not actual.launches.get(name):
+            yield f"kernel {name} was launched {count} times by the original and not at all now"
+    changed = [name for name in actual.changed_inputs if name not in base.changed_inputs]
+    if changed:
+        yield f"it overwrites its inputs {', '.join(changed)}, which the original leaves alone"
+
+
+def _oracle(
+    bench: Workbench, base: Outputs, case: Case, seed: int
+) -> tuple[Manifest, str, str | None]:
+    reference = bench.problem.reference
+    if reference is None:
+        return base.manifest, "original", None
+    outputs = bench.reference_outputs(reference, case, seed)
+    if outputs.failure is not None:
+        return base.manifest, "original", f"reference {reference.name}: {outputs.failure}"
+    agrees = bench.compare(outputs.manifest, base.manifest, case)
+    if agrees.status is JobStatus.OK and agrees.value["equal"]:
+        return outputs.manifest, f"reference {reference.name}", None
+    told = agrees.value.get("message") if agrees.status is JobStatus.OK else explain(agrees)
+    return base.manifest, "original", f"the original disagrees with {reference.name}: {told}"

@@ -1,0 +1,186 @@
+"""Everything one run needs to judge sources: files, inputs, reference outputs, captured launches.
+
+The only module of the cascade that talks to a device. What a source gives for a case is kept by
+its hash, so that the original is not run again for each candidate.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from tilewright.devices.model import Device, JobOutcome, JobStatus
+from tilewright.evaluation.model import text_hash
+from tilewright.problems.model import Case, Entry, Problem
+from tilewright.serialize import dump, load
+from tilewright.targets.cache import compile_launch
+from tilewright.targets.model import CompileReport, LaunchFacts, Target
+
+TIMEOUT_S = 120.0
+Manifest = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Capture:
+    """The launches an entry point makes for one case; a message instead where it failed."""
+
+    launches: tuple[LaunchFacts, ...]
+    notes: tuple[str, ...] = ()
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What running a source on one case's inputs gave, or why it gave nothing."""
+
+    manifest: Manifest
+    state: Manifest | None = None
+    launches: Mapping[str, int] = field(default_factory=dict)
+    caveats: tuple[str, ...] = ()
+    changed_inputs: tuple[str, ...] = ()
+    failure: str | None = None
+
+
+class Workbench:
+    """A scratch folder and a device, for one problem and one seed."""
+
+    def __init__(
+        self, device: Device, problem: Problem, source_path: Path, scratch: Path, seed: int
+    ) -> None:
+        self.device = device
+        self.problem = problem
+        self.source_path = source_path
+        self.scratch = scratch
+        self.seed = seed
+        self._kept: dict[tuple[str, ...], Any] = {}
+        self._lock = Lock()
+
+    def place(self, text: str) -> Path:
+        """The file that holds ``text``, under the user's own file name."""
+        folder = self.scratch / "sources" / text_hash(text)
+        path = folder / self.source_path.name
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return path
+
+    def job(self, kind: str, text: str | None = None, **fields: Any) -> dict[str, Any]:
+        """A job for the worker; sources may import what stands beside the user's file."""
+        job: dict[str, Any] = {"kind": kind, **fields}
+        if text is not None:
+            job["module"] = str(self.place(text))
+            job["search_path"] = [str(self.source_path.resolve().parent)]
+            job["entry"] = dump(self.problem.entry)
+        return job
+
+    def capture(self, text: str, case: Case) -> Capture:
+        """The launches ``text`` makes for ``case``, none of them executed."""
+        key = ("capture", text_hash(text), case.name)
+        if key not in self._kept:
+            self._kept[key] = self._capture(text, case)
+        kept: Capture = self._kept[key]
+        return kept
+
+    def _capture(self, text: str, case: Case) -> Capture:
+        outcome = self.device.run(
+            self.job("capture", text, case=dump(case), fake=True), TIMEOUT_S
+        )
+        if outcome.status is not JobStatus.OK:
+            return Capture((), failure=explain(outcome))
+        return Capture(
+            tuple(load(LaunchFacts, launch) for launch in outcome.value["launches"]),
+            tuple(outcome.value.get("notes", ())),
+        )
+
+    def compile(self, text: str, launch: LaunchFacts, target: Target) -> CompileReport:
+        """What the compiler of ``target`` makes of one launch; cached on disk by content."""
+        return compile_launch(self.device, self.place(text), launch, target)
+
+    def inputs(self, case: Case, seed: int) -> JobOutcome:
+        """A manifest of inputs for a case, made outside any candidate's process."""
+        key = ("inputs", case.name, str(seed))
+        with self._lock:
+            if key not in self._kept:
+                out = self._folder("inputs", case.name, str(seed))
+                job = self.job("inputs", case=dump(case), seed=self.seed + seed, out=str(out))
+                if case.inputs_from_module:
+                    job["module"] = str(self.source_path)
+                self._kept[key] = self.device.run(job, TIMEOUT_S)
+            outcome: JobOutcome = self._kept[key]
+        return outcome
+
+    def outputs(self, text: str, case: Case, seed: int, state: Manifest | None = None) -> Outputs:
+        """What ``text`` gives for a case; kept, so ask for the original as often as you like."""
+        key = ("outputs", text_hash(text), case.name, str(seed))
+        if key not in self._kept:
+            self._kept[key] = self._outputs(self.job("run", text), key[1:], case, seed, state)
+        kept: Outputs = self._kept[key]
+        return kept
+
+    def reference_outputs(self, entry: Entry, case: Case, seed: int) -> Outputs:
+        """What the problem's independent reference gives for a case."""
+        key = ("outputs", f"reference-{entry.name}", case.name, str(seed))
+        if key not in self._kept:
+            job = self.job("run", module=entry.path or str(self.source_path), entry=dump(entry))
+            job["search_path"] = [str(self.source_path.resolve().parent)]
+            self._kept[key] = self._outputs(job, key[1:], case, seed, None)
+        kept: Outputs = self._kept[key]
+        return kept
+
+    def _outputs(
+        self,
+        job: dict[str, Any],
+        key: tuple[str, ...],
+        case: Case,
+        seed: int,
+        state: Manifest | None,
+    ) -> Outputs:
+        inputs = self.inputs(case, seed)
+        if inputs.status is not JobStatus.OK:
+            return Outputs([], failure=f"inputs could not be made: {explain(inputs)}")
+        job |= {
+            "case": dump(case),
+            "inputs": inputs.value["inputs"],
+            "state": state,
+            "device": self.device.info.id,
+            "out": str(self._folder("outputs", *key)),
+            "poison": True,
+        }
+        outcome = self.device.run(job, TIMEOUT_S)
+        if outcome.status is not JobStatus.OK:
+            return Outputs([], failure=explain(outcome))
+        value = outcome.value
+        return Outputs(
+            list(value["outputs"]),
+            value.get("state"),
+            value.get("launches", {}),
+            tuple(value.get("caveats", ())),
+            tuple(value.get("inputs_changed", ())),
+        )
+
+    def compare(self, expected: Manifest, actual: Manifest, case: Case) -> JobOutcome:
+        """Compare two sets of outputs in a process of their own, at the case's tolerances."""
+        job = self.job(
+            "compare", expected=expected, actual=actual, rtol=case.rtol, atol=case.atol
+        )
+        return self.device.run(job, TIMEOUT_S)
+
+    def _folder(self, *parts: str) -> Path:
+        path = self.scratch.joinpath(*(part.replace("/", "_") for part in parts))
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+
+def explain(outcome: JobOutcome) -> str:
+    """A failed job in one sentence, with the tail of what it printed."""
+    what = {
+        JobStatus.TIMEOUT: "timed out",
+        JobStatus.CRASHED: "crashed",
+        JobStatus.OUT_OF_MEMORY: "ran out of memory",
+        JobStatus.LOST: "lost its worker",
+    }.get(outcome.status)
+    message = outcome.message.strip()
+    text = message if what is None else f"{what}: {message}" if message else what
+    tail = outcome.output.strip()[-400:]
+    return f"{text} (it printed: {tail})" if tail and what else text

@@ -1,0 +1,29 @@
+"""The tables, as numbered migrations. A migration is never changed once released; add another."""
+
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE run (
+        id TEXT PRIMARY KEY,
+        key TEXT NOT NULL,
+        path TEXT NOT NULL,
+        request TEXT NOT NULL,
+        seed INTEGER NOT NULL,
+        started TEXT NOT NULL,
+        finished TEXT,
+        result TEXT
+    );
+    CREATE INDEX run_by_key ON run (key, finished);
+    CREATE TABLE unit (
+        run TEXT NOT NULL REFERENCES run (id),
+        key TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        attempts INTEGER NOT NULL,
+        started TEXT NOT NULL,
+        finished TEXT,
+        input TEXT NOT NULL,
+        value TEXT,
+        PRIMARY KEY (run, key)
+    );
+    """,
+)

@@ -1,0 +1,130 @@
+"""The SQLite file that holds runs; opened by the engine for writing, by the server for reading."""
+
+import fcntl
+import json
+import secrets
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from tilewright.errors import TilewrightError
+from tilewright.home import home
+from tilewright.store.ledger import Ledger
+from tilewright.store.schema import MIGRATIONS
+
+
+class StoreError(TilewrightError):
+    """The store cannot be used: unreadable, or written by a newer Tilewright."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One optimization run. ``seed`` makes its inputs; ``resumed`` tells that it was begun before."""
+
+    id: str
+    seed: int
+    resumed: bool
+
+
+def now() -> str:
+    """The time as ISO 8601 in UTC, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def open_store(path: Path | None = None) -> "Store":
+    """The store at ``path``, by default in Tilewright's home folder."""
+    return Store(path or home() / "store.sqlite")
+
+
+class Store:
+    """Runs by identity; each is worked on by one process at a time, held by a lock file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._connection = sqlite3.connect(path, timeout=30, isolation_level=None)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._migrate()
+        except sqlite3.DatabaseError as error:
+            raise StoreError(
+                f"{path}: not a usable store ({error}); move it away and run again"
+            ) from error
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _migrate(self) -> None:
+        with self._transaction():
+            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+            if version > len(MIGRATIONS):
+                raise StoreError(
+                    f"{self.path}: written by a newer Tilewright (schema {version}, this one "
+                    f"knows {len(MIGRATIONS)}); upgrade, or set TILEWRIGHT_HOME to another folder"
+                )
+            for script in MIGRATIONS[version:]:
+                for statement in filter(str.strip, script.split(";")):
+                    self._connection.execute(statement)
+            self._connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    @contextmanager
+    def run(self, key: str, path: str, request: Mapping[str, Any]) -> Iterator[tuple[Run, Ledger]]:
+        """Take up the unfinished run of ``key`` that no live process holds, or begin one.
+
+        The lock goes with the process, however it ends. Leaving the block without
+        ``finish`` leaves the run to be resumed.
+        """
+        run, lock = self._claim(key, path, request)
+        try:
+            yield run, Ledger(self._connection, run.id)
+        finally:
+            lock.close()
+
+    def _claim(self, key: str, path: str, request: Mapping[str, Any]) -> tuple[Run, IO[str]]:
+        rows = self._connection.execute(
+            "SELECT id, seed FROM run WHERE key = ? AND finished IS NULL ORDER BY started", (key,)
+        ).fetchall()
+        for run_id, seed in rows:
+            lock = self._try_lock(run_id)
+            if lock is not None:
+                return Run(run_id, seed, resumed=True), lock
+        run_id, seed = secrets.token_hex(8), secrets.randbits(48)
+        lock = self._try_lock(run_id)
+        assert lock is not None, "a fresh random id cannot be locked by anyone else"
+        self._connection.execute(
+            "INSERT INTO run (id, key, path, request, seed, started) VALUES (?, ?, ?, ?, ?, ?)",
+            (run_id, key, path, json.dumps(request), seed, now()),
+        )
+        return Run(run_id, seed, resumed=False), lock
+
+    def _try_lock(self, run_id: str) -> IO[str] | None:
+        folder = self.path.parent / "locks"
+        folder.mkdir(exist_ok=True)
+        handle = (folder / run_id).open("w")
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            handle.close()
+            return None
+        return handle
+
+    def finish(self, run_id: str, result: Mapping[str, Any]) -> None:
+        """Mark a run as done, with what it gave; it will not be resumed."""
+        self._connection.execute(
+            "UPDATE run SET finished = ?, result = ? WHERE id = ?",
+            (now(), json.dumps(result), run_id),
+        )
+        (self.path.parent / "locks" / run_id).unlink(missing_ok=True)
