@@ -12,7 +12,7 @@ class Names:
     origins: Mapping[str, str] = field(default_factory=dict)
 
     def resolve(self, node: ast.expr) -> str | None:
-        """The dotted name of ``node`` (``tl.dot`` -> ``triton.language.dot``), None if it has none."""
+        """The dotted name of ``node`` (``tl.dot`` -> ``triton.language.dot``) or None."""
         if isinstance(node, ast.Name):
             return self.origins.get(node.id, node.id)
         if isinstance(node, ast.Attribute):

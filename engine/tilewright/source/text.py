@@ -4,7 +4,11 @@ Nothing here knows about LSP: the server converts at its own edge.
 """
 
 import ast
+import re
 from dataclasses import dataclass
+from functools import cached_property
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, order=True)
@@ -35,16 +39,19 @@ class LineIndex:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.lines: tuple[str, ...] = tuple(
-            text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        )
+        self.lines: tuple[str, ...] = tuple(_LINE_END.split(text))
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Code-point offset at which each line begins."""
+        return (0, *(match.end() for match in _LINE_END.finditer(self.text)))
 
     def column(self, line: int, byte_column: int) -> int:
         """Code-point column of a UTF-8 byte column on a 1-based line."""
         content = self.lines[line - 1]
         if content.isascii():
             return byte_column
-        return len(content.encode()[:byte_column].decode(errors="ignore"))
+        return len(content.encode(errors="replace")[:byte_column].decode(errors="ignore"))
 
     def range_of(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> Range:
         """Where an ``ast`` node stands."""
@@ -56,3 +63,14 @@ class LineIndex:
             end_line,
             self.column(end_line, end_column),
         )
+
+    def offset(self, line: int, column: int) -> int:
+        """Code-point offset of a place, clipped to its line."""
+        place = min(max(line, 1), len(self.lines)) - 1
+        return self.starts[place] + min(max(column, 0), len(self.lines[place]))
+
+    def slice(self, where: Range) -> str:
+        """The text of a range, line ends as they stand in the file."""
+        return self.text[
+            self.offset(where.line, where.column) : self.offset(where.end_line, where.end_column)
+        ]
