@@ -1,1 +1,26 @@
+"""What a kernel is run on: specs and modules, read without importing or running anything."""
 
+from tilewright.problems.dtypes import DTYPE_BYTES, input_bytes, size_bytes
+from tilewright.problems.formula import FormulaError, evaluate
+from tilewright.problems.loading import find_problem, load_problem
+from tilewright.problems.model import Case, Dim, Entry, EntryKind, Input, Problem, ProblemError
+from tilewright.problems.transport import case_from_json, case_to_json
+
+__all__ = [
+    "DTYPE_BYTES",
+    "Case",
+    "Dim",
+    "Entry",
+    "EntryKind",
+    "FormulaError",
+    "Input",
+    "Problem",
+    "ProblemError",
+    "case_from_json",
+    "case_to_json",
+    "evaluate",
+    "find_problem",
+    "input_bytes",
+    "load_problem",
+    "size_bytes",
+]

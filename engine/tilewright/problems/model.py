@@ -6,7 +6,9 @@ from enum import StrEnum
 
 from tilewright.errors import InputError
 
-Dim = int | float | bool | str | tuple["Dim", ...]
+DimScalar = int | float | bool | str
+# Two lists deep, spelled out: pydantic cannot serialize an alias that names itself.
+Dim = DimScalar | tuple[DimScalar | tuple[DimScalar, ...], ...]
 
 
 class ProblemError(InputError):
@@ -57,8 +59,8 @@ class Case:
     Attributes:
         category: the spec's variant category ("ci", "bench-gpu").
         index: position in that category, list-of-dims expanded.
-        dtype: dtype of model parameters and of inputs that inherit it; None if the spec gives none.
-        inputs: in argument order. Empty with ``inputs_from_module`` set: KernelBench's ``get_inputs``.
+        dtype: of model parameters and of inputs that inherit it; None if the spec gives none.
+        inputs: in argument order. Empty with ``inputs_from_module``: KernelBench's ``get_inputs``.
         init_args: constructor arguments of a Model.
         flop, mem_bytes: of one call, None if the spec gives none.
         rtol, atol: tolerances of the spec or its defaults.
@@ -103,7 +105,7 @@ class Problem:
     warnings: tuple[str, ...] = field(default=())
 
     def check_cases(self) -> tuple[Case, ...]:
-        """Cases small enough for the interpreter: category ``ci``, else ``simple-cpu``, ``bench-cpu``."""
+        """Cases the interpreter can finish: category ``ci``, else ``simple-cpu``, ``bench-cpu``."""
         for category in ("ci", "simple-cpu", "bench-cpu"):
             if category in self.cases:
                 return self.cases[category]

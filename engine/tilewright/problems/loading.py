@@ -1,0 +1,203 @@
+"""From a path to a Problem: specs, KernelBench modules, and the files they name."""
+
+import difflib
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilewright.problems.model import Case, Entry, EntryKind, Problem, ProblemError
+from tilewright.problems.nodes import SpecNode, read_text
+from tilewright.problems.pyfile import PythonFile, read_python
+from tilewright.problems.spec import Spec, parse_spec
+
+SPEC_SUFFIXES = (".yaml", ".yml")
+REFERENCE_KEYS = frozenset({"file", "entry"})
+
+
+@dataclass(frozen=True)
+class _Reference:
+    """A reference and the text it stands in, which belongs to the problem's identity."""
+
+    entry: Entry | None = None
+    text: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def find_problem(source_path: str | Path) -> Problem | None:
+    """The problem that belongs to a source file; None if there is none.
+
+    A spec of the same stem beside it comes first, then a KernelBench module in the file itself.
+    Raises ProblemError for a spec that is there and cannot be used.
+    """
+    source = Path(source_path)
+    for suffix in SPEC_SUFFIXES:
+        spec = source.with_suffix(suffix)
+        if spec.is_file():
+            return load_problem(spec, source)
+    if source.is_file() and read_python(source).is_kernelbench:
+        return load_problem(source)
+    return None
+
+
+def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
+    """Read a spec (YAML) or a KernelBench module (.py).
+
+    Args:
+        path: the spec or module.
+        source: the file under test; for a spec, by default the ``.py`` of the same stem beside it.
+
+    Raises ProblemError with file, line and the way out.
+    """
+    where = Path(path)
+    if where.suffix == ".py":
+        return _kernelbench(where)
+    spec = parse_spec(read_text(where), str(where))
+    file = _source_file(where, source)
+    entry, notes = _entry(spec, file)
+    reference = _reference(spec, entry, where, file)
+    return Problem(
+        path=str(where),
+        content_hash=_hash(spec.text, reference.text),
+        entry=entry,
+        reference=reference.entry,
+        cases=spec.cases,
+        default_category=spec.default_category,
+        warnings=(*spec.warnings, *notes, *reference.warnings),
+    )
+
+
+def _kernelbench(path: Path) -> Problem:
+    file = read_python(path)
+    if not file.parses:
+        raise ProblemError("the module is not Python, so its inputs cannot be found", str(path))
+    if not file.is_kernelbench:
+        raise ProblemError(
+            "this is no KernelBench module: it needs Model, get_inputs and get_init_inputs; "
+            "or put a spec with the same stem beside it",
+            str(path),
+        )
+    entry = Entry(EntryKind.MODEL, "Model")
+    reference = _beside(path, path, entry)
+    case = Case("ci", 0, {}, None, (), inputs_from_module=True)
+    return Problem(
+        path=str(path),
+        content_hash=_hash(file.text, reference.text),
+        entry=entry,
+        reference=reference.entry,
+        cases={"ci": (case,)},
+        default_category="ci",
+        warnings=reference.warnings,
+    )
+
+
+def _source_file(spec: Path, source: str | Path | None) -> PythonFile | None:
+    path = spec.with_suffix(".py") if source is None else Path(source)
+    return read_python(path) if path.is_file() else None
+
+
+def _entry(spec: Spec, file: PythonFile | None) -> tuple[Entry, tuple[str, ...]]:
+    """The entry point in the file under test, and what could not be checked."""
+    if file is None:
+        return _unchecked(spec, "no file under test is known")
+    if not file.parses:
+        return _unchecked(spec, f"{file.path} is not Python as it stands")
+    name = "Model" if spec.entry is None else spec.entry.word("'entry'")
+    entry = file.entry(name, None)
+    if entry is not None:
+        return entry, ()
+    found = ", ".join(file.callables) or "no function at all"
+    if spec.entry is not None:
+        close = difflib.get_close_matches(name, file.callables, 1)
+        hint = f"; did you mean '{close[0]}'?" if close else ""
+        spec.entry.fail(f"{file.path} has no '{name}' (it has {found}){hint}")
+    spec.root.fail(
+        f"{file.path} has no class Model, so the spec must name the function to call: "
+        f"add 'entry: NAME' with one of {found}"
+    )
+
+
+def _unchecked(spec: Spec, why: str) -> tuple[Entry, tuple[str, ...]]:
+    if spec.entry is None:
+        entry = Entry(EntryKind.MODEL, "Model")
+    else:
+        name = spec.entry.word("'entry'")
+        kind = EntryKind.MODEL if name == "Model" else EntryKind.FUNCTION
+        entry = Entry(kind, name)
+    return entry, (spec.root.note(f"entry '{entry.name}' was not looked up: {why}"),)
+
+
+def _reference(spec: Spec, entry: Entry, where: Path, file: PythonFile | None) -> _Reference:
+    node = spec.reference
+    if node is None:
+        return _beside(Path(file.path) if file else where, where, entry)
+    if not node.is_mapping:
+        return _named_reference(node, file)
+    fields = node.fields("'reference'")
+    unknown = tuple(
+        value.note(f"unknown key '{key}' in 'reference' is ignored; known: entry, file")
+        for key, value in fields.items()
+        if key not in REFERENCE_KEYS
+    )
+    if "file" not in fields:
+        if "entry" not in fields:
+            node.fail("'reference' needs 'entry' (a name) and may have 'file' (a path)")
+        named = _named_reference(fields["entry"], file)
+        return _Reference(named.entry, named.text, (*unknown, *named.warnings))
+    return _file_reference(fields, where, unknown)
+
+
+def _named_reference(node: SpecNode, file: PythonFile | None) -> _Reference:
+    """A reference inside the file under test. Its text is the candidate's, so it is not hashed."""
+    name = node.word("'reference'")
+    if file is None or not file.parses:
+        note = node.note(f"reference '{name}' was not looked up: no readable file under test")
+        return _Reference(Entry(EntryKind.FUNCTION, name), warnings=(note,))
+    entry = file.entry(name, None)
+    if entry is None:
+        found = ", ".join(file.callables) or "no function at all"
+        node.fail(f"{file.path} has no '{name}' to be the reference (it has {found})")
+    return _Reference(entry)
+
+
+def _file_reference(
+    fields: dict[str, SpecNode], where: Path, warnings: tuple[str, ...]
+) -> _Reference:
+    at = fields["file"]
+    path = where.parent / at.word("'file' of 'reference'")
+    if not path.is_file():
+        at.fail(f"the reference file {path} does not exist; the path is relative to the spec")
+    file = read_python(path)
+    if not file.parses:
+        at.fail(f"the reference file {path} is not Python")
+    named = fields.get("entry")
+    name = "Model" if named is None else named.word("'entry' of 'reference'")
+    entry = file.entry(name, str(path))
+    if entry is None:
+        found = ", ".join(file.callables) or "no function at all"
+        (named or at).fail(f"{path} has no '{name}' (it has {found}); name it under 'entry'")
+    return _Reference(entry, file.text, warnings)
+
+
+def _beside(source: Path, spec: Path, entry: Entry) -> _Reference:
+    """``<stem>_pytorch.py`` beside the source or the spec, if there is one."""
+    for path in dict.fromkeys((source, spec)):
+        beside = path.with_name(f"{path.stem}_pytorch.py")
+        if not beside.is_file():
+            continue
+        file = read_python(beside)
+        found = file.entry("Model", str(beside)) or file.entry(entry.name, str(beside))
+        if found is None:
+            note = f"{beside}: neither Model nor {entry.name} is here; it is no reference"
+            return _Reference(warnings=(note,))
+        return _Reference(found, file.text)
+    return _Reference()
+
+
+def _hash(*texts: str) -> str:
+    """32 hex digits over the texts, each with its length, so that no two splits agree."""
+    digest = hashlib.sha256()
+    for text in texts:
+        data = text.encode()
+        digest.update(f"{len(data)}:".encode())
+        digest.update(data)
+    return digest.hexdigest()[:32]

@@ -1,0 +1,107 @@
+"""A YAML file as nodes that remember their lines, so that every complaint can name one."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import yaml
+
+from tilewright.problems.model import ProblemError
+
+Scalar = int | float | bool | str | None
+
+
+@dataclass(frozen=True)
+class SpecNode:
+    """One value of a spec and where it stands. Every failure is a ProblemError with the line."""
+
+    node: yaml.Node
+    path: str
+
+    @property
+    def line(self) -> int:
+        return int(self.node.start_mark.line) + 1
+
+    @property
+    def is_mapping(self) -> bool:
+        return isinstance(self.node, yaml.MappingNode)
+
+    @property
+    def is_list(self) -> bool:
+        return isinstance(self.node, yaml.SequenceNode)
+
+    def fail(self, message: str) -> NoReturn:
+        """Raise a ProblemError at this value."""
+        raise ProblemError(message, self.path, self.line)
+
+    def note(self, message: str) -> str:
+        """A warning that names this value's place."""
+        return f"{self.path}:{self.line}: {message}"
+
+    def fields(self, what: str) -> "dict[str, SpecNode]":
+        """The mapping's values by key; ``what`` names it in messages."""
+        if not isinstance(self.node, yaml.MappingNode):
+            self.fail(f"{what} must be a mapping of names to values")
+        yaml.SafeLoader("").flatten_mapping(self.node)
+        found: dict[str, SpecNode] = {}
+        for key_node, value_node in self.node.value:
+            key_at = SpecNode(key_node, self.path)
+            key = str(key_at.scalar())
+            if key in found:
+                key_at.fail(f"'{key}' is given twice in {what}; remove one of them")
+            found[key] = SpecNode(value_node, self.path)
+        return found
+
+    def elements(self, what: str) -> "Iterator[SpecNode]":
+        """The list's values; ``what`` names it in messages."""
+        if not isinstance(self.node, yaml.SequenceNode):
+            self.fail(f"{what} must be a list")
+        return (SpecNode(child, self.path) for child in self.node.value)
+
+    def scalar(self) -> Scalar:
+        """The number, truth value or text; anything else is a failure."""
+        if not isinstance(self.node, yaml.ScalarNode):
+            self.fail("a number or a word is expected here, not a list or a mapping")
+        try:
+            value = yaml.SafeLoader("").construct_object(self.node)
+        except (yaml.YAMLError, ValueError):
+            self.fail(f"'{self.node.value}' is neither a number nor a word; quote it")
+        if value is None or isinstance(value, int | float | str):
+            return value
+        self.fail(f"'{self.node.value}' is neither a number nor a word; quote it")
+
+    def word(self, what: str) -> str:
+        """A piece of text; ``what`` names it in messages."""
+        value = self.scalar()
+        if not isinstance(value, str) or not value.strip():
+            self.fail(f"{what} must be a word, not {value!r}")
+        return value.strip()
+
+
+def read_text(path: Path) -> str:
+    """The file's text, or a ProblemError that says why it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ProblemError("the file is not UTF-8 text; save it as UTF-8", str(path)) from None
+    except OSError as problem:
+        why = problem.strerror or type(problem).__name__
+        raise ProblemError(f"the file cannot be read ({why}); check the path", str(path)) from None
+
+
+def read_yaml(text: str, path: str) -> SpecNode:
+    """The single document of a YAML text; raises ProblemError where it is not one."""
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as problem:
+        mark = problem.problem_mark or problem.context_mark
+        line = None if mark is None else int(mark.line) + 1
+        raise ProblemError(f"this is not YAML: {problem.problem}", path, line) from None
+    except (yaml.YAMLError, RecursionError) as problem:
+        raise ProblemError(f"this is not YAML: {problem}", path) from None
+    if node is None:
+        raise ProblemError(
+            "the spec is empty; it needs 'inputs' and a variant such as 'ci'", path, 1
+        )
+    return SpecNode(node, path)

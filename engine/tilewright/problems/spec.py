@@ -1,0 +1,81 @@
+"""An AI Bench / Xe-Forge YAML spec, with our optional keys, resolved to cases."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tilewright.problems.model import Case
+from tilewright.problems.nodes import SpecNode, read_yaml
+from tilewright.problems.variants import INPUT_KEYS, Reader
+
+RESERVED = frozenset(
+    {"inputs", "inits", "default_variant", "name", "description", "entry", "reference"}
+)
+CONVENTIONAL_DEFAULT = "bench-gpu"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A spec by itself, before it meets the file under test."""
+
+    text: str
+    root: SpecNode
+    cases: Mapping[str, tuple[Case, ...]]
+    default_category: str
+    entry: SpecNode | None
+    reference: SpecNode | None
+    warnings: tuple[str, ...]
+
+
+def parse_spec(text: str, path: str) -> Spec:
+    """Read a spec. Raises ProblemError with the line for what cannot be used."""
+    root = read_yaml(text, path)
+    fields = root.fields("the spec")
+    if "inputs" not in fields:
+        root.fail("the spec has no 'inputs'; name the arguments of the entry point there")
+    reader = Reader(fields["inputs"].fields("'inputs'"), _inits(fields.get("inits")))
+    for name, node in reader.inputs.items():
+        reader.unknown_keys(node.fields(f"input '{name}'"), INPUT_KEYS, f"input '{name}'")
+    categories = _categories(fields, reader)
+    if not categories:
+        root.fail("the spec has no variant; add a list such as 'ci' or 'bench-gpu'")
+    cases = {name: reader.cases(name, node) for name, node in categories.items()}
+    return Spec(
+        text=text,
+        root=root,
+        cases=cases,
+        default_category=_default(fields.get("default_variant"), categories),
+        entry=fields.get("entry"),
+        reference=fields.get("reference"),
+        warnings=tuple(dict.fromkeys(reader.warnings)),
+    )
+
+
+def _inits(node: SpecNode | None) -> tuple[SpecNode, ...]:
+    return () if node is None else tuple(node.elements("'inits'"))
+
+
+def _categories(fields: Mapping[str, SpecNode], reader: Reader) -> dict[str, SpecNode]:
+    """Keys whose values are lists of variants; every other unknown key earns a warning."""
+    found: dict[str, SpecNode] = {}
+    for key, node in fields.items():
+        if key in RESERVED:
+            continue
+        items = list(node.elements(key)) if node.is_list else []
+        if any(item.is_mapping for item in items):
+            found[key] = node
+        else:
+            reader.warnings.append(
+                node.note(f"unknown key '{key}' is ignored; a variant is a list of mappings")
+            )
+    return found
+
+
+def _default(node: SpecNode | None, categories: Mapping[str, SpecNode]) -> str:
+    if node is not None:
+        name = node.word("'default_variant'")
+        if name not in categories:
+            node.fail(f"'default_variant' is '{name}'; the spec has {', '.join(categories)}")
+        return name
+    if CONVENTIONAL_DEFAULT in categories:
+        return CONVENTIONAL_DEFAULT
+    return next((c for c in categories if c.startswith("bench")), next(iter(categories)))

@@ -1,0 +1,297 @@
+"""One variant of a spec (a category's list item) turned into the cases it stands for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeGuard
+
+from tilewright.problems.dtypes import DTYPE_BYTES, canonical_dtype, is_floating
+from tilewright.problems.formula import FormulaError, Number, evaluate
+from tilewright.problems.model import Case, Dim, DimScalar, Input
+from tilewright.problems.nodes import Scalar, SpecNode
+
+TRANSFORMS = (
+    "scale",
+    "softmax",
+    "abs",
+    "normalize",
+    "symmetric",
+    "triu",
+    "tril",
+    "transpose",
+    "uniform",
+    "rademacher",
+)
+MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
+INPUT_KEYS = frozenset({"shape", "dtype", "range", "inits", "value"})
+VARIANT_KEYS = frozenset(
+    {"params", "dtype", "dims", "flop", "mem_bytes", "rtol", "atol", "memory_format"}
+)
+
+
+@dataclass
+class Reader:
+    """Reads variants against the spec's inputs and constructor arguments; collects warnings."""
+
+    inputs: Mapping[str, SpecNode]
+    inits: tuple[SpecNode, ...]
+    warnings: list[str] = field(default_factory=list)
+
+    def cases(self, category: str, variants: SpecNode) -> tuple[Case, ...]:
+        """All cases of one category, list-of-dims expanded. Raises ProblemError with the line."""
+        found: list[Case] = []
+        for variant in variants.elements(f"'{category}'"):
+            fields = variant.fields(f"a variant of '{category}'")
+            self.unknown_keys(fields, VARIANT_KEYS, f"a variant of '{category}'")
+            for dims in self._dims_of(fields):
+                found.append(self._case(category, len(found), variant, fields, dims))
+        return tuple(found)
+
+    def unknown_keys(
+        self, fields: Mapping[str, SpecNode], known: frozenset[str], what: str
+    ) -> None:
+        """Warn of keys that nothing reads."""
+        for key, value in fields.items():
+            if key not in known:
+                choices = ", ".join(sorted(known))
+                self.warnings.append(
+                    value.note(f"unknown key '{key}' in {what} is ignored; known: {choices}")
+                )
+
+    def _dims_of(self, fields: Mapping[str, SpecNode]) -> list[dict[str, Dim]]:
+        node = fields.get("dims")
+        if node is None:
+            return [{}]
+        if node.is_list:
+            sets = list(node.elements("'dims'"))
+            if not sets:
+                node.fail("'dims' is an empty list; give at least one mapping of dimensions")
+            return [self._one_dims(item) for item in sets]
+        return [self._one_dims(node)]
+
+    def _one_dims(self, node: SpecNode) -> dict[str, Dim]:
+        named = node.fields("'dims'").items()
+        return {name: self._dim(value, f"dimension '{name}'") for name, value in named}
+
+    def _dim(self, node: SpecNode, what: str) -> Dim:
+        if not node.is_list:
+            return self._dim_scalar(node, what)
+        return tuple(
+            tuple(self._dim_scalar(inner, what) for inner in item.elements(what))
+            if item.is_list
+            else self._dim_scalar(item, what)
+            for item in node.elements(what)
+        )
+
+    def _dim_scalar(self, node: SpecNode, what: str) -> DimScalar:
+        if node.is_list:
+            node.fail(f"{what} is nested more than two lists deep")
+        value = self._coerced(node, what)
+        if value is None:
+            node.fail(f"{what} has no value; give a number")
+        return value
+
+    def _coerced(self, node: SpecNode, what: str) -> Scalar:
+        """The scalar; text that spells a number (1e-5 in YAML 1.1) becomes one, with a warning."""
+        value = node.scalar()
+        if not isinstance(value, str):
+            return value
+        try:
+            number: int | float = int(value) if value.strip("+-").isdigit() else float(value)
+        except ValueError:
+            return value
+        self.warnings.append(
+            node.note(f"{what}: YAML reads {value} as text; it is taken as the number {number!r}")
+        )
+        return number
+
+    def _case(
+        self,
+        category: str,
+        index: int,
+        variant: SpecNode,
+        fields: Mapping[str, SpecNode],
+        dims: Mapping[str, Dim],
+    ) -> Case:
+        params = fields.get("params")
+        if params is None:
+            variant.fail("this variant has no 'params'; list the inputs in argument order")
+        dtype = self._dtype(fields["dtype"]) if "dtype" in fields else None
+        return Case(
+            category=category,
+            index=index,
+            dims=dict(dims),
+            dtype=dtype,
+            inputs=tuple(self._param(p, dtype, dims) for p in params.elements("'params'")),
+            init_args=tuple(self._init(node, dims) for node in self.inits),
+            flop=self._amount(fields.get("flop"), "flop", dims),
+            mem_bytes=self._amount(fields.get("mem_bytes"), "mem_bytes", dims),
+            memory_format=_memory_format(fields.get("memory_format")),
+            rtol=self._tolerance(fields.get("rtol"), "rtol", Case.rtol),
+            atol=self._tolerance(fields.get("atol"), "atol", Case.atol),
+        )
+
+    def _dtype(self, node: SpecNode) -> str:
+        text = node.word("'dtype'")
+        name = canonical_dtype(text)
+        if name is None:
+            node.fail(f"unknown dtype '{text}'; use one of {', '.join(DTYPE_BYTES)}, or inherit")
+        if name != text:
+            self.warnings.append(node.note(f"dtype '{text}' is taken as '{name}'"))
+        return name
+
+    def _tolerance(self, node: SpecNode | None, key: str, default: float) -> float:
+        if node is None:
+            return default
+        value = self._coerced(node, f"'{key}'")
+        if not _is_number(value) or not 0 <= float(value) < float("inf"):
+            node.fail(f"'{key}' must be a number that is not negative, not {value!r}")
+        return float(value)
+
+    def _amount(self, node: SpecNode | None, key: str, dims: Mapping[str, Dim]) -> float | None:
+        if node is None:
+            return None
+        value = node.scalar()
+        number = value if _is_number(value) else _formula(node, f"'{key}'", value, dims)
+        if not 0 <= number < float("inf"):
+            node.fail(f"'{key}' comes to {number}; it must be a finite number, not negative")
+        return float(number)
+
+    def _param(self, node: SpecNode, dtype: str | None, dims: Mapping[str, Dim]) -> Input:
+        name = node.word("an entry of 'params'")
+        if name not in self.inputs:
+            known = ", ".join(self.inputs) or "none"
+            node.fail(f"'params' names '{name}', which is not under 'inputs' (there: {known})")
+        at = self.inputs[name]
+        fields = at.fields(f"input '{name}'")
+        if "value" in fields:
+            return Input(name, value=self._plain(fields["value"], name, dims))
+        if "shape" not in fields:
+            at.fail(f"input '{name}' has no 'shape'; give a list of dimensions, [] for a scalar")
+        shape = tuple(
+            _extent(item, name, dims) for item in fields["shape"].elements(f"shape of '{name}'")
+        )
+        kind = self._input_dtype(at, fields.get("dtype"), name, dtype)
+        low, high = self._range(fields.get("range"), name, kind, dims)
+        transforms = _transforms(fields.get("inits"), name, shape)
+        return Input(name, shape, kind, low, high, transforms)
+
+    def _plain(
+        self, node: SpecNode, name: str, dims: Mapping[str, Dim]
+    ) -> int | float | bool | str:
+        value = self._coerced(node, f"value of '{name}'")
+        if isinstance(value, str) and value in dims:
+            dim = dims[value]
+            if isinstance(dim, tuple):
+                node.fail(f"dimension '{value}' is a list; a plain argument is a single number")
+            return dim
+        if value is None:
+            node.fail(f"the value of '{name}' is empty; give a number, a truth value or a word")
+        return value
+
+    def _input_dtype(
+        self, at: SpecNode, node: SpecNode | None, name: str, variant: str | None
+    ) -> str:
+        if node is None:
+            if variant is None:
+                at.fail(f"input '{name}' has no 'dtype', and neither has the variant; give one")
+            self.warnings.append(at.note(f"input '{name}' has no 'dtype'; the variant's is used"))
+            return variant
+        if node.word("'dtype'") != "inherit":
+            return self._dtype(node)
+        if variant is None:
+            node.fail(f"input '{name}' inherits its dtype, but the variant gives no 'dtype'")
+        return variant
+
+    def _range(
+        self, node: SpecNode | None, name: str, dtype: str, dims: Mapping[str, Dim]
+    ) -> tuple[Number | None, Number | None]:
+        if node is None:
+            return None, None
+        bounds = list(node.elements(f"'range' of '{name}'"))
+        if len(bounds) != 2:
+            node.fail(f"'range' of '{name}' needs two bounds [low, high], the upper one excluded")
+        low, high = (_number_or_dim(bound, f"'range' of '{name}'", dims) for bound in bounds)
+        if not low < high:
+            node.fail(f"'range' of '{name}' is empty: {low} is not below {high}")
+        if not is_floating(dtype) and not (isinstance(low, int) and isinstance(high, int)):
+            node.fail(f"'range' of '{name}' must be of whole numbers, as its dtype is {dtype}")
+        return low, high
+
+    def _init(self, node: SpecNode, dims: Mapping[str, Dim]) -> Dim:
+        if not node.is_mapping:
+            return self._init_value(node, dims)
+        fields = node.fields("an entry of 'inits'")
+        if len(fields) != 1:
+            node.fail("an entry of 'inits' is one name and one dimension, such as {dim: N}")
+        return self._init_value(next(iter(fields.values())), dims)
+
+    def _init_value(self, node: SpecNode, dims: Mapping[str, Dim]) -> Dim:
+        if node.is_list:
+            return self._dim(node, "an entry of 'inits'")
+        raw = node.scalar()
+        if isinstance(raw, str) and raw in dims:
+            return dims[raw]
+        value = self._coerced(node, "'inits'")
+        if value is None or isinstance(value, str):
+            known = ", ".join(dims) or "none"
+            node.fail(f"'inits' names the dimension '{raw}', which is missing (there: {known})")
+        return value
+
+
+def _is_number(value: object) -> TypeGuard[Number]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _formula(node: SpecNode, what: str, text: object, dims: Mapping[str, Dim]) -> Number:
+    if not isinstance(text, str):
+        node.fail(f"{what} must be a number or a formula over the dimensions, not {text!r}")
+    try:
+        return evaluate(text, dims)
+    except FormulaError as problem:
+        node.fail(f"{what}: {problem}")
+
+
+def _number_or_dim(node: SpecNode, what: str, dims: Mapping[str, Dim]) -> Number:
+    value = node.scalar()
+    if isinstance(value, int | float):
+        return value
+    return _formula(node, what, value, dims)
+
+
+def _extent(node: SpecNode, name: str, dims: Mapping[str, Dim]) -> int:
+    value = node.scalar()
+    extent = value if _is_number(value) else _formula(node, f"shape of '{name}'", value, dims)
+    if isinstance(extent, bool) or not isinstance(extent, int):
+        node.fail(f"shape of '{name}': {value} is {extent!r}; an extent is a whole number")
+    if extent < 0:
+        node.fail(f"shape of '{name}': {value} is {extent}; an extent cannot be negative")
+    return extent
+
+
+def _transforms(node: SpecNode | None, name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
+    if node is None:
+        return ()
+    found: list[str] = []
+    for item in node.elements(f"'inits' of '{name}'"):
+        transform = item.word(f"a transform of '{name}'")
+        if transform not in TRANSFORMS:
+            item.fail(f"unknown transform '{transform}'; use one of {', '.join(TRANSFORMS)}")
+        _check_rank(item, transform, name, shape)
+        found.append(transform)
+    return tuple(found)
+
+
+def _check_rank(item: SpecNode, transform: str, name: str, shape: tuple[int, ...]) -> None:
+    if transform in ("symmetric", "triu", "tril", "transpose") and len(shape) != 2:
+        item.fail(f"'{transform}' needs a matrix; '{name}' has {len(shape)} dimensions")
+    if transform == "symmetric" and shape[0] != shape[1]:
+        item.fail(f"'symmetric' needs a square matrix; '{name}' is {shape[0]} x {shape[1]}")
+
+
+def _memory_format(node: SpecNode | None) -> str | None:
+    if node is None:
+        return None
+    name = node.word("'memory_format'").removeprefix("torch.")
+    if name not in MEMORY_FORMATS:
+        node.fail(f"unknown memory_format '{name}'; use one of {', '.join(MEMORY_FORMATS)}")
+    return name
