@@ -1,0 +1,91 @@
+"""Reads the imports of every module of the two packages from their text, importing nothing."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = {"tilewright": ROOT / "engine", "tilewright_server": ROOT / "server"}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported name, absolute, with where it stands and whether it runs at import time."""
+
+    name: str
+    line: int
+    for_types_only: bool
+
+
+@dataclass(frozen=True)
+class SourceModule:
+    """A module of ours: its dotted name, its file, its tree."""
+
+    name: str
+    path: Path
+    text: str
+    tree: ast.Module
+
+    @property
+    def area(self) -> str:
+        """The package inside ``tilewright`` ("source", "cli"), a top file's name, or "server"."""
+        parts = self.name.split(".")
+        if parts[0] == "tilewright_server":
+            return "server"
+        return parts[1] if len(parts) > 1 else "tilewright"
+
+    @property
+    def place(self) -> str:
+        return str(self.path.relative_to(ROOT))
+
+    def imports(self) -> tuple[Import, ...]:
+        return tuple(_imports(self))
+
+
+@cache
+def all_modules() -> tuple[SourceModule, ...]:
+    return tuple(
+        _read(path, root)
+        for root in PACKAGES.values()
+        for path in sorted(root.rglob("*.py"))
+        if "__pycache__" not in path.parts
+    )
+
+
+def _read(path: Path, root: Path) -> SourceModule:
+    parts = list(path.relative_to(root).with_suffix("").parts)
+    if parts[-1] == "__init__":
+        parts.pop()
+    text = path.read_text(encoding="utf-8")
+    return SourceModule(".".join(parts), path, text, ast.parse(text, str(path)))
+
+
+def _imports(module: SourceModule) -> Iterator[Import]:
+    typed = {
+        id(inner)
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(module.tree):
+        for name in _names(module, node):
+            yield Import(name, node.lineno, id(node) in typed)
+
+
+def _names(module: SourceModule, node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    base = node.module or ""
+    if node.level:
+        here = module.name.split(".")
+        package = here if module.path.name == "__init__.py" else here[:-1]
+        above = package[: len(package) - node.level + 1]
+        base = ".".join([*above, *([node.module] if node.module else [])])
+    # "from tilewright import targets" names a package of ours, not the top one.
+    if base == "tilewright":
+        return [f"tilewright.{alias.name}" for alias in node.names]
+    return [base]

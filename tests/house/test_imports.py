@@ -1,0 +1,129 @@
+"""Imports run in one direction, and the heavy ones stay where they belong."""
+
+import subprocess
+import sys
+
+import pytest
+from house_modules import Import, SourceModule, all_modules
+
+# Anything may import these: names, errors, where files live, dataclasses to JSON.
+BASE = {"tilewright", "errors", "serialize", "home", "__version__"}
+
+# What each package may import beside BASE and itself. A package is missing on the
+# right of those that stand before it: that is the direction of the arrows.
+ALLOWED: dict[str, set[str]] = {
+    "tilewright": set(),
+    "errors": set(),
+    "serialize": set(),
+    "home": set(),
+    "__main__": {"cli"},
+    "knowledge": set(),
+    "worker": set(),
+    "targets": {"knowledge", "hardware"},
+    "hardware": {"knowledge", "targets"},
+    "devices": {"targets", "hardware", "knowledge"},
+    "problems": {"targets"},
+    "source": set(),
+    "analysis": {"source", "knowledge", "targets", "hardware"},
+    "rewrites": {"analysis", "source", "knowledge", "targets", "hardware"},
+    "evaluation": {"analysis", "source", "knowledge", "targets", "hardware", "problems", "devices"},
+}
+ALLOWED["store"] = ALLOWED["evaluation"] | {"evaluation"}
+ALLOWED["strategies"] = ALLOWED["store"] | {"store", "rewrites"}
+ALLOWED["report"] = ALLOWED["strategies"] | {"strategies"}
+ALLOWED["cli"] = ALLOWED["report"] | {"report", "server"}
+ALLOWED["server"] = ALLOWED["strategies"] | {"strategies"}
+
+HEAVY = {"torch", "triton", "numpy"}
+PROTOCOL = {"pygls", "lsprotocol"}
+
+
+def _area(name: str) -> str | None:
+    parts = name.split(".")
+    if parts[0] == "tilewright_server":
+        return "server"
+    if parts[0] != "tilewright":
+        return None
+    return parts[1] if len(parts) > 1 else "tilewright"
+
+
+def _every_import() -> list[tuple[SourceModule, Import]]:
+    return [(module, found) for module in all_modules() for found in module.imports()]
+
+
+def _where(module: SourceModule, found: Import) -> str:
+    return f"{module.place}:{found.line} imports {found.name}"
+
+
+def test_every_package_has_a_place_in_the_order() -> None:
+    areas = {module.area for module in all_modules()}
+    assert areas <= set(ALLOWED), f"say in ALLOWED what may be imported by {areas - set(ALLOWED)}"
+
+
+def test_imports_run_in_one_direction() -> None:
+    wrong = [
+        _where(module, found)
+        for module, found in _every_import()
+        if (area := _area(found.name)) is not None
+        and area not in BASE | ALLOWED[module.area] | {module.area}
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_nothing_but_the_worker_imports_torch_triton_or_numpy() -> None:
+    wrong = [
+        _where(module, found)
+        for module, found in _every_import()
+        if found.name.split(".")[0] in HEAVY and module.area != "worker"
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_worker_imports_only_what_the_users_interpreter_has() -> None:
+    """Relative imports of its own files, the standard library, numpy, torch, triton."""
+    allowed = HEAVY | set(sys.stdlib_module_names)
+    wrong = [
+        _where(module, found)
+        for module, found in _every_import()
+        if module.area == "worker"
+        and found.name.split(".")[0] not in allowed
+        and not found.name.startswith("tilewright.worker")
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_worker_names_itself_only_relatively() -> None:
+    """It is sent as a zip under another name: an absolute import of itself would fail there."""
+    wrong = [
+        module.place
+        for module in all_modules()
+        if module.area == "worker"
+        and ("from tilewright" in module.text or "import tilewright" in module.text)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_only_the_server_speaks_the_protocol() -> None:
+    wrong = [
+        _where(module, found)
+        for module, found in _every_import()
+        if found.name.split(".")[0] in PROTOCOL and module.area != "server"
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("module", "forbidden"),
+    [
+        ("tilewright.cli.main", HEAVY | PROTOCOL | {"tilewright_server"}),
+        ("tilewright_server", HEAVY),
+    ],
+)
+def test_import_budget(module: str, forbidden: set[str]) -> None:
+    """What starting the command line or the server really loads, in a fresh interpreter."""
+    program = f"import sys, {module}; print(*sorted({{m.split('.')[0] for m in sys.modules}}))"
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    assert not forbidden & set(run.stdout.split())

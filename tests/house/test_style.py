@@ -1,0 +1,102 @@
+"""House rules that no linter knows."""
+
+import ast
+import subprocess
+
+import pytest
+from house_modules import ROOT, SourceModule, all_modules
+
+# The three documented boundaries: anything may go wrong behind them, and nothing may get past.
+BOUNDARIES = {
+    "engine/tilewright/cli/main.py",
+    "server/tilewright_server/boundary.py",
+}
+WORKER_BOUNDARIES = 3
+LONGEST_MODULE = 500
+LONGEST_FUNCTION = 60
+
+
+def _broad_handlers(module: SourceModule) -> list[str]:
+    return [
+        f"{module.place}:{node.lineno}"
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ExceptHandler) and _is_broad(node)
+    ]
+
+
+def _is_broad(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    caught = {part.id for part in ast.walk(handler.type) if isinstance(part, ast.Name)}
+    return bool(caught & {"Exception", "BaseException"})
+
+
+def test_broad_except_only_at_the_boundaries() -> None:
+    wrong = [
+        place
+        for module in all_modules()
+        if module.place not in BOUNDARIES and module.area != "worker"
+        for place in _broad_handlers(module)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_worker_catches_everything_only_in_its_loop() -> None:
+    """One file of the worker stands between a job and the loop that outlives it."""
+    files = {m.place for m in all_modules() if m.area == "worker" and _broad_handlers(m)}
+    assert len(files) <= WORKER_BOUNDARIES, files
+
+
+def test_print_only_in_the_command_line() -> None:
+    wrong = [
+        f"{module.place}:{node.lineno}"
+        for module in all_modules()
+        if module.area not in {"cli", "__main__"}
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "print"
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("module", all_modules(), ids=lambda m: m.name)
+def test_module_is_small_and_says_what_it_is(module: SourceModule) -> None:
+    assert len(module.text.splitlines()) <= LONGEST_MODULE
+    assert not module.text or ast.get_docstring(module.tree), "needs a docstring"
+
+
+def test_functions_are_short() -> None:
+    long = [
+        f"{module.place}:{node.lineno} {node.name}: {size} lines"
+        for module in all_modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (size := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
+    ]
+    assert not long, "\n".join(long)
+
+
+def test_no_registry_is_named() -> None:
+    """Which registry pip and npm ask is the machine's to say."""
+    hosts = [
+        "pypi" + ".org",
+        "pythonhosted" + ".org",
+        "registry.npm" + "js",
+        "download.pytorch" + ".org",
+    ]
+    listed = subprocess.run(
+        ["git", "grep", "-I", "-l", *(f"-e{host}" for host in hosts)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    if listed.returncode > 1:
+        pytest.skip("not a git checkout")
+    assert not listed.stdout, listed.stdout
+
+
+def test_knowledge_holds_no_code() -> None:
+    kinds = {path.suffix for path in (ROOT / "knowledge").rglob("*") if path.is_file()}
+    assert kinds <= {".yaml", ".json", ".md"}, kinds
