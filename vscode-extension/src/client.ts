@@ -1,0 +1,83 @@
+/** The language client: which documents, which settings, and what happens between the server and the editor. */
+import * as vscode from "vscode";
+import {
+  ExecuteCommandRequest,
+  LanguageClient,
+  type LanguageClientOptions,
+  type Middleware,
+  RevealOutputChannelOn,
+  type ServerOptions,
+  WorkDoneProgressCancelNotification,
+} from "vscode-languageclient/node";
+import type { FoundServer } from "./discovery";
+import { JobProgress } from "./progress";
+import { SECTION, settingsForServer } from "./settings";
+import { pickTarget } from "./picks";
+
+/** A client with its progress display, which has to be ended with it. */
+export interface Connection {
+  readonly client: LanguageClient;
+  readonly progress: JobProgress;
+}
+
+/** Makes a client that is not started yet. `cwd` is where the server runs: never a folder of the workspace. */
+export function connect(server: FoundServer, cwd: string, log: vscode.LogOutputChannel): Connection {
+  const progress = new JobProgress((token) => {
+    void client.sendNotification(WorkDoneProgressCancelNotification.type, { token });
+  });
+  const executable = { command: server.command, args: [...server.args], options: { cwd } };
+  const serverOptions: ServerOptions = { run: executable, debug: executable };
+  const options: LanguageClientOptions = {
+    documentSelector: [
+      { scheme: "file", language: "python" },
+      { scheme: "untitled", language: "python" },
+    ],
+    outputChannel: log,
+    revealOutputChannelOn: RevealOutputChannelOn.Never,
+    initializationOptions: () => settingsForServer(vscode.workspace.getConfiguration(SECTION)),
+    synchronize: { configurationSection: SECTION },
+    middleware: middleware(progress),
+  };
+  const client: LanguageClient = new LanguageClient(SECTION, "Tilewright", serverOptions, options);
+  return { client, progress };
+}
+
+function middleware(progress: JobProgress): Middleware {
+  return {
+    handleWorkDoneProgress: (token, params, next) => progress.handle(token, params, () => next(token, params)),
+    workspace: {
+      configuration: async (params, token, next) => {
+        const values = await next(params, token);
+        return Array.isArray(values)
+          ? values.map((value, index) =>
+              params.items[index]?.section === SECTION ? settingsForServer(value) : value,
+            )
+          : values;
+      },
+    },
+    executeCommand: async (command, args, next) => {
+      if (command === "tilewright.optimize") {
+        const completed = await withTarget(args[0]);
+        return completed ? next(command, [completed]) : undefined;
+      }
+      return next(command, args);
+    },
+  };
+}
+
+/** A code lens offers to optimize without saying for what: ask. */
+async function withTarget(argument: unknown): Promise<unknown> {
+  if (typeof argument !== "object" || argument === null || !("uri" in argument)) {
+    return argument;
+  }
+  if ("target" in argument && argument.target) {
+    return argument;
+  }
+  const target = await pickTarget(vscode.Uri.parse(String(argument.uri)));
+  return target ? { ...argument, target } : undefined;
+}
+
+/** Asks the server to carry out one of its commands. */
+export function execute(client: LanguageClient, command: string, ...args: unknown[]): Promise<unknown> {
+  return client.sendRequest(ExecuteCommandRequest.type, { command, arguments: args });
+}

@@ -1,0 +1,111 @@
+/** The commands of the palette. The server's own commands are registered by the language client under their own ids. */
+import * as vscode from "vscode";
+import { execute } from "./client";
+import { install, offerInstall, showError } from "./install";
+import { pickTarget } from "./picks";
+import type { Server } from "./server";
+
+type Command = () => unknown;
+
+/** Every command with what it does, by id. */
+export function commands(server: Server, log: vscode.LogOutputChannel): Readonly<Record<string, Command>> {
+  const ask = (command: string, ...args: unknown[]): Promise<unknown> => askServer(server, log, command, ...args);
+  return {
+    "tilewright.optimizeFor": async () => {
+      const document = activeDocument();
+      const target = document && (await pickTarget(document.uri));
+      return target ? ask("tilewright.optimize", { ...place(document), target }) : undefined;
+    },
+    "tilewright.profileKernel": () => {
+      const document = activeDocument();
+      return document ? ask("tilewright.profile", place(document)) : undefined;
+    },
+    "tilewright.cancel": () => cancelJob(ask),
+    "tilewright.restartServer": () => server.restart(),
+    "tilewright.showOutput": () => log.show(),
+    "tilewright.showDebugInfo": async () => showJson(await ask("tilewright.debugInfo")),
+    "tilewright.installServer": () => install(server, log),
+    "tilewright.showMenu": () => showMenu(server, log),
+  };
+}
+
+function activeDocument(): vscode.TextDocument | undefined {
+  const document = vscode.window.activeTextEditor?.document;
+  if (document?.languageId === "python") {
+    return document;
+  }
+  void vscode.window.showInformationMessage("Tilewright: open a Python file with a kernel first.");
+  return undefined;
+}
+
+/** A document as the server's commands want it named; the version makes an outdated edit refusable. */
+function place(document: vscode.TextDocument): { uri: string; version: number } {
+  return { uri: document.uri.toString(), version: document.version };
+}
+
+async function askServer(
+  server: Server,
+  log: vscode.LogOutputChannel,
+  command: string,
+  ...args: unknown[]
+): Promise<unknown> {
+  if (!server.client) {
+    await showError("Tilewright: the server is not running.", log);
+    return undefined;
+  }
+  return execute(server.client, command, ...args);
+}
+
+interface Job {
+  readonly job: string;
+  readonly title: string;
+}
+
+/** The jobs in the server's answer; what does not look like a job is left out. */
+export function jobsOf(answer: unknown): readonly Job[] {
+  const list: unknown[] = Array.isArray(answer) ? answer : [];
+  return list.flatMap((entry) => {
+    if (typeof entry !== "object" || entry === null || !("job" in entry)) {
+      return [];
+    }
+    const title = "title" in entry ? String(entry.title) : String(entry.job);
+    return [{ job: String(entry.job), title }];
+  });
+}
+
+async function cancelJob(ask: (command: string, ...args: unknown[]) => Promise<unknown>): Promise<void> {
+  const jobs = jobsOf(await ask("tilewright.listJobs"));
+  if (jobs.length === 0) {
+    void vscode.window.showInformationMessage("Tilewright: no job is running.");
+    return;
+  }
+  const items = jobs.map((job) => ({ label: job.title, description: job.job }));
+  const picked = jobs.length === 1 ? items[0] : await vscode.window.showQuickPick(items, { title: "Cancel Job" });
+  if (picked) {
+    await ask("tilewright.cancelJob", { job: picked.description });
+  }
+}
+
+async function showJson(value: unknown): Promise<void> {
+  if (value !== undefined) {
+    const content = JSON.stringify(value, null, 2);
+    const document = await vscode.workspace.openTextDocument({ language: "json", content });
+    await vscode.window.showTextDocument(document);
+  }
+}
+
+async function showMenu(server: Server, log: vscode.LogOutputChannel): Promise<void> {
+  if (server.state.kind === "missing" && vscode.workspace.isTrusted) {
+    return offerInstall(server, log);
+  }
+  const items = [
+    { label: "$(rocket) Optimize Kernel for…", command: "tilewright.optimizeFor" },
+    { label: "$(dashboard) Profile Kernel", command: "tilewright.profileKernel" },
+    { label: "$(circle-slash) Cancel Job", command: "tilewright.cancel" },
+    { label: "$(refresh) Restart Server", command: "tilewright.restartServer" },
+    { label: "$(output) Show Output", command: "tilewright.showOutput" },
+    { label: "$(info) Show Debug Info", command: "tilewright.showDebugInfo" },
+  ];
+  const picked = await vscode.window.showQuickPick(items, { title: "Tilewright" });
+  return picked ? vscode.commands.executeCommand(picked.command) : undefined;
+}

@@ -1,0 +1,47 @@
+/** Entry points of the extension: wires settings, server, commands and status together. */
+import * as vscode from "vscode";
+import { commands } from "./commands";
+import { offerInstall, showError } from "./install";
+import { Server, type ServerState } from "./server";
+import { SERVER_SETTINGS } from "./settings";
+import { createStatus } from "./status";
+
+let running: Server | undefined;
+
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  const log = vscode.window.createOutputChannel("Tilewright", { log: true });
+  const server = new Server(context.globalStorageUri.fsPath, log);
+  running = server;
+  const status = createStatus();
+  status.show(server.state);
+  context.subscriptions.push(log, server, status);
+  context.subscriptions.push(server.onState((state) => status.show(state)));
+  context.subscriptions.push(server.onState(announcer(server, log)));
+  for (const [id, command] of Object.entries(commands(server, log))) {
+    context.subscriptions.push(vscode.commands.registerCommand(id, command));
+  }
+  context.subscriptions.push(
+    vscode.workspace.onDidGrantWorkspaceTrust(() => server.restart()),
+    vscode.workspace.onDidChangeConfiguration((event) =>
+      SERVER_SETTINGS.some((name) => event.affectsConfiguration(name)) ? server.restart() : undefined,
+    ),
+  );
+  await server.restart();
+}
+
+export async function deactivate(): Promise<void> {
+  await running?.stop();
+}
+
+/** Speaks up about a server that is missing (once) or failed; everything else is the status bar's. */
+function announcer(server: Server, log: vscode.LogOutputChannel): (state: ServerState) => void {
+  let offered = false;
+  return (state) => {
+    if (state.kind === "failed") {
+      void showError(`Tilewright: ${state.message}`, log);
+    } else if (state.kind === "missing" && !offered && vscode.workspace.isTrusted) {
+      offered = true;
+      void offerInstall(server, log);
+    }
+  };
+}

@@ -1,0 +1,125 @@
+/** The server's life: found, started, watched, restarted, stopped. One at a time. */
+import { mkdir } from "node:fs/promises";
+import * as path from "node:path";
+import * as vscode from "vscode";
+import { State } from "vscode-languageclient/node";
+import { type Connection, connect } from "./client";
+import { discover, type Discovery, type FoundServer, type Machine } from "./discovery";
+import { pythonOf } from "./environment";
+import { findOnPath, isExecutable, run } from "./processes";
+import { Serial } from "./serial";
+import { serverSettings, workspacePythons } from "./settings";
+
+const ASK_LIMIT_MS = 30_000;
+
+/** What the status bar shows. */
+export type ServerState =
+  | { readonly kind: "starting" }
+  | { readonly kind: "running"; readonly server: FoundServer }
+  | { readonly kind: "stopped" }
+  | { readonly kind: "missing"; readonly looked: readonly string[] }
+  | { readonly kind: "failed"; readonly message: string };
+
+export class Server implements vscode.Disposable {
+  private connection: Connection | undefined;
+  private readonly restarts = new Serial(() => this.startAnew());
+  private readonly states = new vscode.EventEmitter<ServerState>();
+  private current: ServerState = { kind: "starting" };
+  readonly onState = this.states.event;
+
+  constructor(
+    private readonly storage: string,
+    private readonly log: vscode.LogOutputChannel,
+  ) {}
+
+  get state(): ServerState {
+    return this.current;
+  }
+
+  /** The running client, or undefined. */
+  get client(): Connection["client"] | undefined {
+    return this.current.kind === "running" ? this.connection?.client : undefined;
+  }
+
+  /** The environment that the extension makes, whether it is there or not. */
+  get ownEnvironment(): string {
+    return path.join(this.storage, "environment");
+  }
+
+  /** Looks for the server again and starts it; requests that pile up become one restart. */
+  restart(): Promise<void> {
+    return this.restarts.request();
+  }
+
+  async stop(): Promise<void> {
+    const connection = this.connection;
+    this.connection = undefined;
+    connection?.progress.endAll();
+    if (connection?.client.needsStop()) {
+      await connection.client.stop().catch((error: unknown) => this.log.warn(`stopping: ${String(error)}`));
+    }
+  }
+
+  dispose(): void {
+    this.states.dispose();
+  }
+
+  private async startAnew(): Promise<void> {
+    this.enter({ kind: "starting" });
+    await this.stop();
+    await mkdir(this.storage, { recursive: true });
+    const discovery = await this.find();
+    if (discovery.kind === "found") {
+      await this.start(discovery.server);
+    } else if (discovery.kind === "wrong") {
+      this.enter({ kind: "failed", message: discovery.message });
+    } else {
+      this.log.info(`no server found; looked at\n  ${discovery.looked.join("\n  ")}`);
+      this.enter({ kind: "missing", looked: discovery.looked });
+    }
+  }
+
+  private find(): Promise<Discovery> {
+    const settings = serverSettings();
+    const machine: Machine = {
+      exists: isExecutable,
+      which: (name) => findOnPath(name, process.env["PATH"] ?? ""),
+      run: (command, args) => run(command, args, { limitMs: ASK_LIMIT_MS, cwd: this.storage }),
+    };
+    const places = {
+      serverPath: settings.path,
+      interpreter: settings.interpreter,
+      workspacePythons: workspacePythons(),
+      ownPython: pythonOf(this.ownEnvironment),
+    };
+    return discover(places, machine);
+  }
+
+  private async start(server: FoundServer): Promise<void> {
+    this.log.info(`starting ${server.command} ${server.args.join(" ")} (${server.version}, ${server.origin})`);
+    const connection = connect(server, this.storage, this.log);
+    this.connection = connection;
+    connection.client.onDidChangeState(({ newState }) => {
+      if (this.connection === connection && newState === State.Stopped) {
+        connection.progress.endAll(); // the language client starts it again, or says why not
+        this.enter({ kind: "stopped" });
+      } else if (this.connection === connection && newState === State.Running) {
+        this.enter({ kind: "running", server });
+      }
+    });
+    try {
+      await connection.client.start();
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.enter({ kind: "failed", message: `The server (${server.command}) did not start: ${reason}` });
+    }
+  }
+
+  private enter(state: ServerState): void {
+    this.current = state;
+    if (state.kind === "failed") {
+      this.log.error(state.message);
+    }
+    this.states.fire(state);
+  }
+}

@@ -1,0 +1,56 @@
+/** The settings, read once where they are needed. Their meaning and defaults stand in package.json. */
+import * as os from "node:os";
+import * as path from "node:path";
+import * as vscode from "vscode";
+import { pythonOf } from "./environment";
+
+export const SECTION = "tilewright";
+
+/** Settings that decide which program the server is; a change of one needs a restart. */
+export const SERVER_SETTINGS = ["server.path", "interpreter"].map((name) => `${SECTION}.${name}`);
+
+export interface ServerSettings {
+  readonly path: string;
+  readonly interpreter: string;
+  readonly requirement: string;
+}
+
+export function serverSettings(): ServerSettings {
+  const settings = vscode.workspace.getConfiguration(SECTION);
+  return {
+    path: asPath(settings.get("server.path", "")),
+    interpreter: asPath(settings.get("interpreter", "")),
+    requirement: settings.get("server.package", "").trim() || "tilewright",
+  };
+}
+
+/** The chips offered for a document. */
+export function configuredTargets(resource: vscode.Uri): readonly string[] {
+  return vscode.workspace.getConfiguration(SECTION, resource).get("targets", []);
+}
+
+/** Interpreters that a workspace brings along; none where the workspace is not trusted to run programs. */
+export function workspacePythons(): readonly string[] {
+  if (!vscode.workspace.isTrusted) {
+    return [];
+  }
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  return folders
+    .filter((folder) => folder.uri.scheme === "file")
+    .flatMap((folder) => [".venv", "venv"].map((name) => pythonOf(path.join(folder.uri.fsPath, name))));
+}
+
+/** What the server receives as its settings: the section as it stands, and whether it may run what it reads. */
+export function settingsForServer(section: unknown): Record<string, unknown> {
+  const values = typeof section === "object" && section !== null ? section : {};
+  return { ...values, trusted: vscode.workspace.isTrusted };
+}
+
+/** A path as people write it: `~` and `${workspaceFolder}` stand for what they mean in other settings. */
+function asPath(value: string): string {
+  const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "";
+  return value
+    .trim()
+    .replace(/^~(?=\/|\\|$)/, () => os.homedir())
+    .replace(/\$\{workspaceFolder\}/g, () => folder);
+}
