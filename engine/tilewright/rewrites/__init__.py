@@ -1,1 +1,31 @@
+"""Deterministic rewrites: each fixes one issue where its preconditions hold, else says why not."""
 
+from functools import cache
+
+from tilewright.rewrites import device, dtype
+from tilewright.rewrites.launch_config import set_launch_config
+from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.tiles import TileKind, Tunable, tunable
+
+__all__ = [
+    "Numerics",
+    "Refusal",
+    "Rewrite",
+    "TileKind",
+    "Tunable",
+    "all_rewrites",
+    "rewrites_for",
+    "set_launch_config",
+    "tunable",
+]
+
+
+@cache
+def all_rewrites() -> tuple[Rewrite, ...]:
+    """Every rewrite, in the order of the stages they belong to."""
+    return (*dtype.REWRITES, *device.REWRITES)
+
+
+def rewrites_for(issue_id: str) -> tuple[Rewrite, ...]:
+    """The rewrites that fix an issue; empty where there is none."""
+    return tuple(rewrite for rewrite in all_rewrites() if rewrite.issue == issue_id)

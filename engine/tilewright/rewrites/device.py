@@ -1,0 +1,195 @@
+"""Rewrites of the device_specific stage that stay inside one statement."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.rewrites.edit import Patch
+from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.scope import (
+    argument,
+    argument_facts,
+    assignments,
+    at_issue,
+    is_tl_call,
+    kernel_of,
+    keyword,
+    names_in,
+    statements,
+    tl_name,
+    value_in,
+)
+from tilewright.rewrites.tiles import pointer_of
+from tilewright.source.model import Kernel, Module
+
+_NARROW_ACCUMULATION = ("*fp8", "*i8", "*u8", "*fp64")
+
+
+def _accumulate_in_dot(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    kernel = kernel_of(module, issue)
+    if kernel is None:
+        return Refusal("the issue names no kernel of this file")
+    found = [s for s in _accumulations(module, kernel) if at_issue(module, issue, [s[0]])]
+    if not found:
+        return Refusal("there is no `acc += tl.dot(...)` here")
+    statement, accumulator, dot = found[0]
+    refusal = _accumulator_refusal(module, kernel, context, accumulator, dot)
+    if refusal is not None:
+        return refusal
+    patch = Patch(module)
+    start, end = patch.span(statement)
+    dot_start, dot_end = patch.span(dot)
+    new = _with_accumulator(patch, dot, accumulator)
+    patch.splice(start, end, f"{accumulator} = {new}")
+    if "#" in patch.text[start:dot_start] + patch.text[dot_end:end]:
+        return Refusal("a comment stands between the sum and the dot")
+    return patch.apply()
+
+
+def _accumulations(
+    module: Module, kernel: Kernel
+) -> Iterator[tuple[ast.stmt, str, ast.Call]]:
+    """``acc += dot``, ``acc = acc + dot`` and ``acc = dot + acc``."""
+    for statement in statements(kernel.node):
+        match statement:
+            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.Call() as dot):
+                pass
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.BinOp(left=ast.Name(id=left), op=ast.Add(), right=ast.Call() as dot),
+            ) if left == name:
+                pass
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.BinOp(left=ast.Call() as dot, op=ast.Add(), right=ast.Name(id=right)),
+            ) if right == name:
+                pass
+            case _:
+                continue
+        if is_tl_call(module, dot, "dot"):
+            yield statement, name, dot
+
+
+def _accumulator_refusal(
+    module: Module, kernel: Kernel, context: AnalysisContext, name: str, dot: ast.Call
+) -> Refusal | None:
+    if len(dot.args) != 2 or keyword(dot, "acc") is not None:
+        return Refusal("the dot has an accumulator or keyword operands already")
+    if any(name in names_in(part) for part in dot.args):
+        return Refusal(f"{name} is an operand of the dot as well")
+    out = keyword(dot, "out_dtype")
+    if out is not None and tl_name(module, out.value) != "float32":
+        return Refusal("the dot's out_dtype is not tl.float32")
+    if not _starts_as_float32(module, kernel, name):
+        return Refusal(f"{name} is not shown to be a tl.float32 tile before the loop")
+    for operand in dot.args:
+        pointer = pointer_of(module, kernel, operand)
+        for facts in argument_facts(context, kernel.name, pointer) if pointer else ():
+            if facts.type.startswith(_NARROW_ACCUMULATION):
+                return Refusal(f"{pointer} is {facts.type}: its products are not summed in fp32")
+    return None
+
+
+def _starts_as_float32(module: Module, kernel: Kernel, name: str) -> bool:
+    """Every plain assignment of the accumulator is an fp32 tile or a sum that keeps it so."""
+    plain = [s for s in assignments(kernel.node, name) if not isinstance(s, ast.AugAssign)]
+    values = [value_in(s, name) for s in plain]
+    starts = [v for v in values if v is not None and name not in names_in(v)]
+    return bool(starts) and all(_is_float32_tile(module, v) for v in starts) and None not in values
+
+
+def _is_float32_tile(module: Module, value: ast.expr) -> bool:
+    if isinstance(value, ast.Call) and is_tl_call(module, value, "zeros", "full"):
+        place = 1 if tl_name(module, value.func) == "zeros" else 2
+        dtype = argument(value, place, "dtype")
+        return dtype is not None and tl_name(module, dtype) == "float32"
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        to = value.func.attr == "to" and len(value.args) == 1
+        return to and tl_name(module, value.args[0]) == "float32"
+    return False
+
+
+def _with_accumulator(patch: Patch, dot: ast.Call, name: str) -> str:
+    """The dot's source with the accumulator put in as the third argument."""
+    start, end = patch.span(dot)
+    text = patch.text[start:end]
+    after = patch.span(dot.args[1])[1] - start
+    depth_close = len(text[after:]) - len(text[after:].lstrip(" \t)"))
+    # Parentheses around the second operand belong to it; the call's own closes the text.
+    while depth_close and after + depth_close >= len(text):
+        depth_close -= 1
+    inner = text[after : after + depth_close].rstrip()
+    place = after + len(inner)
+    return f"{text[:place]}, {name}{text[place:]}"
+
+
+def _sigmoid(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    kernel = kernel_of(module, issue)
+    if kernel is None:
+        return Refusal("the issue names no kernel of this file")
+    nodes = [n for n in ast.walk(kernel.node) if _sigmoid_argument(module, n) is not None]
+    found = at_issue(module, issue, nodes)
+    if not found:
+        return Refusal("there is no 1 / (1 + tl.exp(-x)) here")
+    node = found[0]
+    inner = _sigmoid_argument(module, node)
+    assert isinstance(node, ast.expr) and inner is not None
+    patch = Patch(module)
+    prefix = tl_prefix(patch, node)
+    if prefix is None:
+        return Refusal("the file has no name for triton.language")
+    patch.replace(node, f"{prefix}sigmoid({patch.source(inner)})")
+    return patch.apply()
+
+
+def tl_prefix(patch: Patch, node: ast.AST) -> str | None:
+    """``"tl."`` as some call inside the node spells it, so that the new call is spelled alike."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+            return patch.source(part.func.value).split(".")[0] + "."
+    return None
+
+
+def _sigmoid_argument(module: Module, node: ast.AST) -> ast.expr | None:
+    """The ``x`` of ``1 / (1 + exp(-x))``, whichever way round the sum stands."""
+    match node:
+        case ast.BinOp(
+            left=ast.Constant(value=1 | 1.0), op=ast.Div(), right=ast.BinOp(op=ast.Add()) as total
+        ):
+            for one, call in ((total.left, total.right), (total.right, total.left)):
+                if isinstance(one, ast.Constant) and one.value == 1:
+                    return _negated_exponent(module, call)
+    return None
+
+
+def _negated_exponent(module: Module, call: ast.expr) -> ast.expr | None:
+    if not (isinstance(call, ast.Call) and is_tl_call(module, call, "exp") and len(call.args) == 1):
+        return None
+    match call.args[0]:
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return operand
+        case ast.BinOp(
+            left=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1 | 1.0)),
+            op=ast.Mult(),
+            right=operand,
+        ):
+            return operand
+    return None
+
+
+REWRITES = (
+    Rewrite(
+        name="dot_accumulator",
+        issue="dot_accumulator",
+        title="Accumulate inside tl.dot",
+        numerics=Numerics.REASSOCIATING,
+        apply=_accumulate_in_dot,
+    ),
+    Rewrite(
+        name="sigmoid",
+        issue="sigmoid_slow_exp",
+        title="Use tl.sigmoid",
+        numerics=Numerics.EXACT,
+        apply=_sigmoid,
+    ),
+)

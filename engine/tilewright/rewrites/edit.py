@@ -1,0 +1,123 @@
+"""Exact text edits at the places of ``ast`` nodes, so that every other character survives.
+
+A ``Patch`` collects replacements of stretches of one module's text; ``apply`` splices them in.
+Lines are 1-based and columns are UTF-8 bytes, as ``ast`` has them; offsets are code points.
+"""
+
+import ast
+import re
+from dataclasses import dataclass
+
+from tilewright.source.model import Module
+
+_NEWLINE = re.compile(r"\r\n|\n|\r")
+
+Placed = ast.expr | ast.stmt | ast.arg | ast.keyword
+
+
+class Overlap(ValueError):
+    """Two edits of one patch touch the same characters: a fault of the rewrite that made them."""
+
+
+@dataclass(frozen=True)
+class _Edit:
+    start: int
+    end: int
+    text: str
+
+
+class Patch:
+    """Replacements collected over one text, applied together."""
+
+    def __init__(self, module: Module) -> None:
+        self.text = module.text
+        self._index = module.index
+        self._starts = [0, *(match.end() for match in _NEWLINE.finditer(module.text))]
+        self._edits: list[_Edit] = []
+        newline = _NEWLINE.search(module.text)
+        self.newline = newline.group() if newline else "\n"
+
+    def offset(self, line: int, byte_column: int) -> int:
+        """Code-point offset of a place as ``ast`` states it."""
+        return self._starts[line - 1] + self._index.column(line, byte_column)
+
+    def span(self, node: Placed) -> tuple[int, int]:
+        """Start and end offset of a node, without parentheses around it."""
+        end_line = node.end_lineno or node.lineno
+        end_column = node.end_col_offset if node.end_col_offset is not None else node.col_offset
+        return self.offset(node.lineno, node.col_offset), self.offset(end_line, end_column)
+
+    def source(self, node: Placed) -> str:
+        """The node's own text."""
+        start, end = self.span(node)
+        return self.text[start:end]
+
+    def replace(self, node: Placed, text: str) -> None:
+        """Put ``text`` where the node stands."""
+        self.splice(*self.span(node), text)
+
+    def splice(self, start: int, end: int, text: str) -> None:
+        """Put ``text`` where the characters from ``start`` to ``end`` stand."""
+        self._edits.append(_Edit(start, end, text))
+
+    def line_start(self, line: int) -> int:
+        """Offset of a 1-based line's first character; one past the last line gives the end."""
+        return self._starts[line - 1] if line <= len(self._starts) else len(self.text)
+
+    def indent(self, statement: ast.stmt) -> str:
+        """White space before the statement on its line."""
+        start = self.line_start(statement.lineno)
+        return self.text[start : self.span(statement)[0]]
+
+    def owns_lines(self, statement: ast.stmt) -> bool:
+        """Whether nothing else than a comment shares the statement's lines."""
+        end = self.span(statement)[1]
+        tail = self.text[end : self.line_start((statement.end_lineno or statement.lineno) + 1)]
+        return not self.indent(statement).strip() and tail.lstrip(" \t")[:1] in ("", "#", "\r", "\n")
+
+    def delete_lines(self, statement: ast.stmt) -> None:
+        """Remove the statement's lines, a trailing comment on them included."""
+        self.splice(
+            self.line_start(first_line(statement)),
+            self.line_start((statement.end_lineno or statement.lineno) + 1),
+            "",
+        )
+
+    def insert_before(self, statement: ast.stmt, lines: list[str]) -> None:
+        """Add lines, given without indentation, above a statement at its indentation."""
+        start = self.line_start(first_line(statement))
+        indent = self.indent(statement)
+        self.splice(start, start, "".join(f"{indent}{line}{self.newline}" for line in lines))
+
+    def insert_after(self, statement: ast.stmt, lines: list[str]) -> None:
+        """Add lines, given without indentation, below a statement at its indentation."""
+        end = self.line_start((statement.end_lineno or statement.lineno) + 1)
+        indent = self.indent(statement)
+        glue = "" if end == 0 or self.text[end - 1] in "\r\n" else self.newline
+        self.splice(end, end, glue + "".join(f"{indent}{line}{self.newline}" for line in lines))
+
+    def rendered(self, start: int, end: int) -> str:
+        """The text between two offsets with the edits inside it applied."""
+        return _spliced(self.text, [e for e in self._edits if start <= e.start and e.end <= end], start, end)
+
+    def apply(self) -> str:
+        """The whole text with every edit in it."""
+        return _spliced(self.text, self._edits, 0, len(self.text))
+
+
+def first_line(statement: ast.stmt) -> int:
+    """The statement's first line, its decorators included."""
+    decorators = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(d.lineno for d in decorators)])
+
+
+def _spliced(text: str, edits: list[_Edit], start: int, end: int) -> str:
+    pieces: list[str] = []
+    place = start
+    for edit in sorted(edits, key=lambda e: (e.start, e.end)):
+        if edit.start < place:
+            raise Overlap(f"edits overlap at offset {edit.start}")
+        pieces += [text[place : edit.start], edit.text]
+        place = edit.end
+    pieces.append(text[place:end])
+    return "".join(pieces)

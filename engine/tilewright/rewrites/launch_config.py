@@ -1,0 +1,347 @@
+"""Pinning constexprs and compiler options where a kernel is launched, the grid following along."""
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tilewright.rewrites.edit import Patch
+from tilewright.rewrites.grid import Division, divisions, grid_of, meta_keys
+from tilewright.rewrites.model import Refusal
+from tilewright.rewrites.scope import (
+    Scope,
+    assignments,
+    host_scope,
+    keyword,
+    literal_int,
+    names_in,
+    only_value,
+    parameters,
+    same,
+    uses,
+)
+from tilewright.rewrites.tiles import coverage, current_value, extents
+from tilewright.source.model import Kernel, Launch, Module
+
+Value = int | float | bool | str
+_CONFIG_KEYWORDS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+
+
+class _Refused(Exception):
+    """Carries a refusal out of nested steps; never leaves this module."""
+
+
+@dataclass
+class _Pinning:
+    """One launch being edited: what goes where, and which literals now hold which value."""
+
+    module: Module
+    kernel: Kernel
+    launch: Launch
+    patch: Patch
+    redefined: dict[tuple[int, int], int | str] = field(default_factory=dict)
+
+
+def set_launch_config(
+    module: Module,
+    kernel: Kernel | str,
+    values: Mapping[str, Value],
+    options: Mapping[str, Value],
+) -> str | Refusal:
+    """The file with constexpr ``values`` and compiler ``options`` fixed at the kernel's only launch.
+
+    An autotuned kernel gets this one configuration in place of its list. The grid is kept in
+    step; a grid that cannot be kept in step, a computed value or a second launch is refused.
+    """
+    found = module.kernel(kernel) if isinstance(kernel, str) else kernel
+    if found is None:
+        return Refusal(f"there is no kernel {kernel!r} in the file")
+    launches = module.launches_of(found.name)
+    if len(launches) != 1:
+        return Refusal(f"{found.name} has {len(launches)} launches in the file; one is needed")
+    pinning = _Pinning(module, found, launches[0], Patch(module))
+    try:
+        _check(pinning, values)
+        _pin(pinning, values, options)
+    except _Refused as refused:
+        return Refusal(str(refused))
+    return pinning.patch.apply()
+
+
+def _check(p: _Pinning, values: Mapping[str, Value]) -> None:
+    if not p.launch.is_complete:
+        raise _Refused(f"the launch of {p.kernel.name} hides arguments behind * or **")
+    for name in values:
+        if name not in p.kernel.constexprs:
+            raise _Refused(f"{name} is not a constexpr of {p.kernel.name}")
+        if name in p.kernel.heuristics:
+            raise _Refused(f"{name} is computed by triton.heuristics")
+
+
+def _pin(p: _Pinning, values: Mapping[str, Value], options: Mapping[str, Value]) -> None:
+    at_launch, at_launch_options = dict(values), dict(options)
+    if p.kernel.autotune is not None:
+        tuned = _tuned_names(p.kernel)
+        given = {n for n in values if n in p.launch.arguments and n not in tuned}
+        _pin_configs(p, {n: v for n, v in values.items() if n not in given}, options)
+        at_launch = {n: values[n] for n in given}
+        at_launch_options = {}
+        repeated = [n for n in options if n in p.launch.options]
+        if repeated:
+            raise _Refused(f"the launch passes {repeated[0]}, which its configurations also set")
+    else:
+        _check_grid(p, values)
+    new = [
+        *(_pinned_value(p, name, value) for name, value in at_launch.items()),
+        *(_pinned_option(p, name, value) for name, value in at_launch_options.items()),
+    ]
+    append_keywords(p.patch, p.launch.node, [text for text in new if text])
+
+
+def _tuned_names(kernel: Kernel) -> set[str]:
+    configs = kernel.autotune.configs if kernel.autotune else None
+    if configs is None:
+        raise _Refused("the autotune configurations are not written as literals")
+    return {name for config in configs for name in config.values}
+
+
+def _pin_configs(p: _Pinning, values: Mapping[str, Value], options: Mapping[str, Value]) -> None:
+    call = autotune_call(p.module, p.kernel)
+    node = _configs_node(call) if call is not None else None
+    configs = p.kernel.autotune.configs if p.kernel.autotune else None
+    if call is None or node is None or not configs:
+        raise _Refused("the autotune decorator states no configurations")
+    if "pre_hook" in p.patch.source(call):
+        raise _Refused("the autotune configurations have a pre_hook")
+    merged: dict[str, Value] = {}
+    for name in {n: None for config in configs for n in config.values}:
+        merged[name] = _merged(name, values, [c.values.get(name) for c in configs])
+    merged |= values
+    shared = {n: _shared([c.options.get(n) for c in configs]) for c in configs for n in c.options}
+    kept = {n: v for n, v in shared.items() if v is not None}
+    config = config_source(p.module, merged, {**kept, **options})
+    p.patch.replace(node, f"[{config}]")
+
+
+def _merged(name: str, values: Mapping[str, Value], stated: list[Value | None]) -> Value:
+    if name in values:
+        return values[name]
+    value = _shared(stated)
+    if value is None:
+        raise _Refused(f"the configurations disagree on {name}, and no value is given for it")
+    return value
+
+
+def _shared(stated: list[Value | None]) -> Value | None:
+    return stated[0] if all(v == stated[0] for v in stated) else None
+
+
+def autotune_call(module: Module, kernel: Kernel) -> ast.Call | None:
+    """The kernel's ``triton.autotune(...)`` decorator."""
+    for node in kernel.node.decorator_list:
+        if isinstance(node, ast.Call) and module.names.resolve(node.func) in (
+            "triton.autotune",
+            "triton.runtime.autotune",
+            "triton.runtime.autotuner.autotune",
+        ):
+            return node
+    return None
+
+
+def _configs_node(call: ast.Call) -> ast.expr | None:
+    found = keyword(call, "configs")
+    return found.value if found else (call.args[0] if call.args else None)
+
+
+def config_source(module: Module, values: Mapping[str, Value], options: Mapping[str, Value]) -> str:
+    """``triton.Config({...}, num_warps=...)``; backend options go in beside the constexprs."""
+    inside = {**values, **{n: v for n, v in options.items() if n not in _CONFIG_KEYWORDS}}
+    outside = {n: v for n, v in options.items() if n in _CONFIG_KEYWORDS}
+    body = ", ".join(f'"{name}": {_literal(value)}' for name, value in inside.items())
+    words = "".join(f", {name}={_literal(value)}" for name, value in outside.items())
+    return f"{local_name(module, 'triton.Config')}({{{body}}}{words})"
+
+
+def local_name(module: Module, dotted: str) -> str:
+    """How the file can spell a dotted name: ``triton.Config``, or ``Config`` if imported so."""
+    package, _, rest = dotted.partition(".")
+    for local, origin in module.names.origins.items():
+        if origin == dotted:
+            return local
+    for local, origin in module.names.origins.items():
+        if origin == package:
+            return f"{local}.{rest}"
+    return dotted
+
+
+def imports(module: Module, package: str) -> bool:
+    """Whether the file has a name for a package."""
+    return package in module.names.origins.values()
+
+
+def _literal(value: Value) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def _pinned_option(p: _Pinning, name: str, value: Value) -> str:
+    """Set an option in place; the text to append when the launch does not have it."""
+    given = p.launch.options.get(name)
+    if given is None:
+        return f"{name}={_literal(value)}"
+    if not (isinstance(given, ast.Constant) and given.value == value):
+        p.patch.replace(given, _literal(value))
+    return ""
+
+
+def _pinned_value(p: _Pinning, name: str, value: Value) -> str:
+    """Set a constexpr in place; the text to append when the launch does not pass it."""
+    given = p.launch.arguments.get(name)
+    if given is None:
+        return f"{name}={_literal(value)}"
+    if isinstance(given, ast.Constant):
+        if given.value != value:
+            p.patch.replace(given, _literal(value))
+        return ""
+    if not isinstance(given, ast.Name):
+        raise _Refused(f"the host computes {name} as {p.patch.source(given)!r}")
+    definition = _definition(p, given.id, name)
+    place = (definition.lineno, definition.col_offset)
+    if p.redefined.setdefault(place, _key(value)) != _key(value):
+        raise _Refused(f"{given.id} is passed for several constexprs that want different values")
+    if literal_int(definition) != value and len([k for k in p.redefined if k == place]) == 1:
+        _redefine(p, definition, value)
+    return ""
+
+
+def _key(value: Value) -> int | str:
+    return value if type(value) is int else repr(value)
+
+
+def _redefine(p: _Pinning, definition: ast.expr, value: Value) -> None:
+    start, end = p.patch.span(definition)
+    already = p.patch.rendered(start, end) != p.patch.text[start:end]
+    if not already:
+        p.patch.replace(definition, _literal(value))
+
+
+def _definition(p: _Pinning, local: str, name: str) -> ast.expr:
+    """The literal that a host name was set to, where changing it changes this kernel alone."""
+    scope = host_scope(p.module, p.launch)
+    value = only_value(scope, local)
+    if value is None and local in parameters(scope) and not assignments(scope, local):
+        value = _default(p.module, scope, local)
+    elif value is None and not assignments(scope, local):
+        value = only_value(p.module.tree, local)
+        if value is not None and not _used_here_only(p.module.tree, scope, local):
+            raise _Refused(f"{local} is also used outside the launch of {p.kernel.name}")
+    if not isinstance(value, ast.Constant):
+        raise _Refused(f"{name} is passed as {local}, which is not set to a literal exactly once")
+    return value
+
+
+def _default(module: Module, scope: Scope, local: str) -> ast.expr | None:
+    """The default of a host function's parameter, if nobody in the file passes another value."""
+    assert isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef)
+    arguments = [*scope.args.posonlyargs, *scope.args.args]
+    defaults = dict(
+        zip([a.arg for a in arguments][::-1], scope.args.defaults[::-1], strict=False)
+    )
+    defaults |= {
+        a.arg: d for a, d in zip(scope.args.kwonlyargs, scope.args.kw_defaults, strict=True) if d
+    }
+    place = next((i for i, a in enumerate(arguments) if a.arg == local), None)
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and scope.name in names_in(node.func):
+            if keyword(node, local) or (place is not None and len(node.args) > place):
+                return None
+    return defaults.get(local)
+
+
+def _used_here_only(tree: ast.Module, scope: Scope, local: str) -> bool:
+    inside = {id(node) for node in ast.walk(scope)}
+    return all(id(node) in inside for node in uses(tree, local))
+
+
+def _check_grid(p: _Pinning, values: Mapping[str, Value]) -> None:
+    """Rewrite literal blocks of the grid, and refuse where the grid would fall out of step."""
+    changed = {
+        name: value
+        for name, value in values.items()
+        if name in coverage(p.kernel, p.module)
+        and current_value(p.module, p.kernel, p.launch, name) != value
+    }
+    if not changed:
+        return
+    grid = grid_of(p.module, p.launch)
+    if isinstance(grid, Refusal):
+        raise _Refused(grid.reason)
+    expressions = list(grid.expressions())
+    followed = {key for e in expressions for key in meta_keys(e, grid.meta)}
+    names = {n for e in expressions for n in names_in(e)}
+    for name, value in changed.items():
+        given = p.launch.arguments.get(name)
+        by_name = isinstance(given, ast.Name) and given.id in names
+        if not by_name and name not in followed:
+            _rewrite_literals(p, expressions, name, value)
+
+
+def _rewrite_literals(
+    p: _Pinning, expressions: list[ast.expr], name: str, value: Value
+) -> None:
+    found = [d for e in expressions for d in divisions(p.module, e) if _divides_by(p, d, name)]
+    if not found:
+        raise _Refused(f"the grid does not follow {name}, so the output would not be covered")
+    for d in {id(d.node): d for d in found}.values():
+        for node in ast.walk(d.node):
+            if literal_int(node) == literal_int(d.block) and _is_block(d, node):
+                p.patch.replace(node, _literal(value))  # type: ignore[arg-type]
+
+
+def _is_block(d: Division, node: ast.AST) -> bool:
+    """The block itself, and its twin in ``(x + b - 1) // b``."""
+    if node is d.block:
+        return True
+    twin = d.node.left if isinstance(d.node, ast.BinOp) else None
+    inner = twin.left if isinstance(twin, ast.BinOp) else None
+    return isinstance(inner, ast.BinOp) and node is inner.right
+
+
+def _divides_by(p: _Pinning, d: Division, name: str) -> bool:
+    """Whether a division of the grid is the one over what this constexpr tiles."""
+    present = current_value(p.module, p.kernel, p.launch, name)
+    if literal_int(d.block) is None or literal_int(d.block) != present:
+        return False
+    bounds = extents(p.module, p.kernel)
+    if name in bounds:
+        given = p.launch.arguments.get(bounds[name])
+        return given is None or same(given, d.extent)
+    rivals = [
+        other
+        for other in coverage(p.kernel, p.module) - {name}
+        if current_value(p.module, p.kernel, p.launch, other) == present
+    ]
+    return not rivals
+
+
+def append_keywords(patch: Patch, call: ast.Call, texts: list[str]) -> None:
+    """Add keyword arguments at the end of a call, in the layout the call has."""
+    if not texts:
+        return
+    last: ast.expr | ast.keyword | None = max(
+        [*call.args, *call.keywords], key=lambda n: (n.lineno, n.col_offset), default=None
+    )
+    close = patch.span(call)[1] - 1
+    if last is None:
+        patch.splice(close, close, ", ".join(texts))
+        return
+    end = patch.span(last)[1]
+    # A node's span leaves out the parentheses around it.
+    closing = re.match(r"(?:\s*\))*", patch.text[end:close])
+    end += closing.end() if closing else 0
+    own_line = last.lineno > call.func.lineno and patch.text[end:close].count("\n") > 0
+    start_of_line = patch.line_start(last.lineno)
+    lead = patch.text[start_of_line : patch.span(last)[0]]
+    if own_line and not lead.strip():
+        patch.splice(end, end, "".join(f",{patch.newline}{lead}{text}" for text in texts))
+    else:
+        patch.splice(end, end, "".join(f", {text}" for text in texts))

@@ -1,0 +1,340 @@
+"""Which constexprs of a kernel are tile sizes, what each one tiles, and which may change.
+
+``tunable`` is what a tuner asks before it proposes a launch configuration.
+"""
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tilewright.rewrites.grid import division
+from tilewright.rewrites.model import Refusal
+from tilewright.rewrites.scope import (
+    argument,
+    host_scope,
+    is_tl_call,
+    literal_int,
+    names_in,
+    only_value,
+    parameters,
+    statements,
+    targets_of,
+)
+from tilewright.rewrites.shapes import Shapes
+from tilewright.source.model import Kernel, Launch, Module
+
+_REDUCTIONS = ("sum", "max", "min", "argmax", "argmin", "reduce")
+_GROUP_NAMES = ("GROUP_M", "GROUP_SIZE_M", "GROUP_SIZE")
+
+
+class TileKind(StrEnum):
+    """What a kernel's tiles are of: a matrix product, whole rows, or elements one by one."""
+
+    DOT = "dot"
+    ROW = "row"
+    ELEMENTWISE = "elementwise"
+
+
+@dataclass(frozen=True)
+class Tunable:
+    """What a tuner may turn at a kernel's only launch.
+
+    Attributes:
+        roles: role to constexpr: "m", "n", "k", "group" of a product; "row" or "block" otherwise.
+        values: constexpr to its present literal; None where the host computes it.
+        free: constexprs of ``roles`` that ``set_launch_config`` can pin without changing results.
+        options: num_warps and the like that the launch or its one configuration states.
+        extents: role to the kernel parameter that bounds it ("m" to "M"), where it is known.
+        operands: "lhs", "rhs" of a product to the pointer parameter it is loaded from.
+        axes: constexprs that decide how many programs cover the output.
+        autotuned: whether the values come from a ``triton.autotune``.
+    """
+
+    kernel: str
+    kind: TileKind
+    roles: Mapping[str, str]
+    values: Mapping[str, int | None]
+    free: tuple[str, ...]
+    options: Mapping[str, int | float | bool | str]
+    extents: Mapping[str, str] = field(default_factory=dict)
+    operands: Mapping[str, str] = field(default_factory=dict)
+    axes: tuple[str, ...] = ()
+    autotuned: bool = False
+
+
+def tunable(module: Module, kernel: Kernel | str) -> Tunable | Refusal:
+    """The tile sizes and options of a kernel that has one launch, or why none can be turned."""
+    found = module.kernel(kernel) if isinstance(kernel, str) else kernel
+    if found is None:
+        return Refusal(f"there is no kernel {kernel!r} in the file")
+    launches = module.launches_of(found.name)
+    if len(launches) != 1:
+        return Refusal(f"{found.name} has {len(launches)} launches in the file; one is needed")
+    return _tunable(module, found, launches[0])
+
+
+def _tunable(module: Module, kernel: Kernel, launch: Launch) -> Tunable | Refusal:
+    roles = tile_roles(module, kernel)
+    if not roles:
+        return Refusal(f"no constexpr of {kernel.name} sizes a tile")
+    blocks = extents(module, kernel)
+    kind = _kind(module, kernel, roles)
+    axes = tuple(name for name in roles.values() if name in coverage(kernel, module))
+    values = {name: current_value(module, kernel, launch, name) for name in roles.values()}
+    return Tunable(
+        kernel=kernel.name,
+        kind=kind,
+        roles=roles,
+        values=values,
+        free=tuple(n for r, n in roles.items() if _is_free(module, kernel, launch, r, n)),
+        options=_options(kernel, launch),
+        extents={role: blocks[name] for role, name in roles.items() if name in blocks},
+        operands=_operands(module, kernel),
+        axes=axes,
+        autotuned=kernel.autotune is not None,
+    )
+
+
+def dots(module: Module, kernel: Kernel) -> list[ast.Call]:
+    """The kernel's ``tl.dot`` calls in text order."""
+    return [
+        node
+        for node in ast.walk(kernel.node)
+        if isinstance(node, ast.Call) and is_tl_call(module, node, "dot")
+    ]
+
+
+def tile_roles(module: Module, kernel: Kernel) -> Mapping[str, str]:
+    """Role to constexpr: m, n, k (and group) of the first product, else row or block."""
+    constexprs = set(kernel.constexprs)
+    shapes = Shapes(module, kernel)
+    for dot in dots(module, kernel):
+        a = shapes.of(argument(dot, 0, "input"))
+        b = shapes.of(argument(dot, 1, "other"))
+        if a and b and len(a) == len(b) == 2:
+            named = {"m": a[0], "n": b[1], "k": a[1] if isinstance(a[1], str) else b[0]}
+            roles = {role: str(d) for role, d in named.items() if d in constexprs}
+            group = next((g for g in _GROUP_NAMES if g in constexprs), None)
+            return {**roles, "group": group} if group and roles else roles
+    aranges = [
+        end.id
+        for node in ast.walk(kernel.node)
+        if isinstance(node, ast.Call) and is_tl_call(module, node, "arange")
+        if isinstance(end := argument(node, 1, "end"), ast.Name) and end.id in constexprs
+    ]
+    found = list(dict.fromkeys(aranges))
+    if len(found) != 1 or dots(module, kernel):
+        return {}
+    return {"row" if _reduces(module, kernel) else "block": found[0]}
+
+
+def _reduces(module: Module, kernel: Kernel) -> bool:
+    return any(is_tl_call(module, node, *_REDUCTIONS) for node in ast.walk(kernel.node))
+
+
+def _kind(module: Module, kernel: Kernel, roles: Mapping[str, str]) -> TileKind:
+    if "row" in roles:
+        return TileKind.ROW
+    return TileKind.ELEMENTWISE if "block" in roles else TileKind.DOT
+
+
+def coverage(kernel: Kernel, module: Module) -> set[str]:
+    """Constexprs that scale a program id: the grid must follow them.
+
+    A tile index drawn from ``range(program_id, ...)`` covers the output whatever the grid is.
+    """
+    tainted: set[str] = set()
+    for statement in statements(kernel.node):
+        value = getattr(statement, "value", None)
+        if not isinstance(value, ast.expr) or isinstance(statement, ast.Expr):
+            continue
+        if _has_program_id(module, value) or names_in(value) & tainted:
+            tainted.update(targets_of(statement))
+    found: set[str] = set()
+    for node in ast.walk(kernel.node):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            for block, other in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(block, ast.Name) and block.id in kernel.constexprs:
+                    if names_in(other) & tainted or _has_program_id(module, other):
+                        found.add(block.id)
+    return found
+
+
+def _has_program_id(module: Module, node: ast.expr) -> bool:
+    return any(is_tl_call(module, n, "program_id") for n in ast.walk(node))
+
+
+def extents(module: Module, kernel: Kernel) -> Mapping[str, str]:
+    """Constexpr to the run-time parameter that bounds what it tiles: ``BLOCK_M`` to ``M``."""
+    runtime = {p.name for p in kernel.parameters if not p.is_constexpr}
+    blocks = set(kernel.constexprs)
+    shapes = Shapes(module, kernel)
+    found: dict[str, str] = {}
+    for node in ast.walk(kernel.node):
+        for block, bound in _bounds(module, shapes, node):
+            names = [n for n in sorted(_through(kernel, bound)) if n in runtime]
+            if block in blocks and len(names) == 1:
+                found.setdefault(block, names[0])
+    return found
+
+
+def _bounds(module: Module, shapes: Shapes, node: ast.AST) -> list[tuple[str, ast.expr]]:
+    pairs: list[tuple[str, ast.expr]] = []
+    if isinstance(node, ast.expr) and (d := division(module, node)) is not None:
+        if isinstance(d.block, ast.Name):
+            pairs.append((d.block.id, d.extent))
+    if isinstance(node, ast.Call) and len(node.args) == 3 and isinstance(node.args[2], ast.Name):
+        if isinstance(node.func, ast.Name) and node.func.id == "range":
+            pairs.append((node.args[2].id, node.args[1]))
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt):
+        pairs += [(d, node.comparators[0]) for d in _block_dims(shapes, node.left)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        pairs += [(d, node.right) for d in _block_dims(shapes, node.left)]
+    return pairs
+
+
+def _block_dims(shapes: Shapes, node: ast.expr) -> list[str]:
+    shape = shapes.of(node) or ()
+    named = [d for d in shape if d != 1]
+    return [d for d in named if isinstance(d, str)] if len(named) == 1 else []
+
+
+def _through(kernel: Kernel, bound: ast.expr) -> set[str]:
+    """Names of a bound; a loop's own ``k * BLOCK`` and single assignments are looked through."""
+    names = names_in(bound)
+    for name in list(names):
+        value = only_value(kernel.node, name)
+        if value is not None and name not in parameters(kernel.node):
+            names |= names_in(value)
+    return names
+
+
+def current_value(module: Module, kernel: Kernel, launch: Launch, name: str) -> int | None:
+    """The literal a constexpr has at the launch, in its one configuration, or by default."""
+    if kernel.autotune is not None and kernel.autotune.configs:
+        stated = [c.values.get(name) for c in kernel.autotune.configs]
+        if any(name in c.values for c in kernel.autotune.configs):
+            value = stated[0]
+            return value if len(set(stated)) == 1 and isinstance(value, int) else None
+    given = launch.arguments.get(name)
+    if given is None:
+        parameter = kernel.parameter(name)
+        default = parameter.default if parameter else None
+        return int(default) if default and default.isdigit() else None
+    return literal_int(resolved(module, launch, given))
+
+
+def resolved(module: Module, launch: Launch, node: ast.expr) -> ast.expr:
+    """A launch argument, or the literal that its name was set to once."""
+    if not isinstance(node, ast.Name):
+        return node
+    scope = host_scope(module, launch)
+    value = only_value(scope, node.id)
+    if value is None and node.id not in parameters(scope):
+        value = only_value(module.tree, node.id)
+    return node if value is None else value
+
+
+def _options(kernel: Kernel, launch: Launch) -> Mapping[str, int | float | bool | str]:
+    stated = {
+        name: node.value
+        for name, node in launch.options.items()
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float | str)
+    }
+    configs = kernel.autotune.configs if kernel.autotune else None
+    if configs and len(configs) == 1:
+        stated |= {k: v for k, v in configs[0].options.items() if v is not None}
+    return stated
+
+
+def _is_free(module: Module, kernel: Kernel, launch: Launch, role: str, name: str) -> bool:
+    if name in kernel.heuristics:
+        return False
+    if role == "row":
+        return current_value(module, kernel, launch, name) is not None and _strides(kernel, name)
+    if role == "k":
+        return _strides(kernel, name)
+    if kernel.autotune is not None or role == "group":
+        return True
+    return current_value(module, kernel, launch, name) is not None
+
+
+def _strides(kernel: Kernel, name: str) -> bool:
+    """Whether some loop of the kernel goes on by this block, so that any size covers all."""
+    return any(
+        isinstance(node, ast.For) and name in names_in(node.iter) for node in ast.walk(kernel.node)
+    )
+
+
+def _operands(module: Module, kernel: Kernel) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for dot in dots(module, kernel)[:1]:
+        for side, place, word in (("lhs", 0, "input"), ("rhs", 1, "other")):
+            operand = argument(dot, place, word)
+            pointer = pointer_of(module, kernel, operand) if operand is not None else None
+            if pointer is not None:
+                found[side] = pointer
+    return found
+
+
+def pointer_of(module: Module, kernel: Kernel, value: ast.expr) -> str | None:
+    """The pointer parameter that a loaded value comes from, where the way there is plain."""
+    load = loaded_value(module, kernel, value)
+    pointer = argument(load, 0, "pointer") if load is not None else None
+    return base_pointer(kernel, pointer) if pointer is not None else None
+
+
+def loaded_value(module: Module, kernel: Kernel, value: ast.expr) -> ast.Call | None:
+    """The ``tl.load`` a value is, through names, transposes and casts."""
+    node: ast.expr | None = value
+    for _ in range(8):
+        if isinstance(node, ast.Call) and is_tl_call(module, node, "load"):
+            return node
+        if isinstance(node, ast.Name):
+            node = only_value(kernel.node, node.id)
+        elif isinstance(node, ast.Attribute) and node.attr == "T":
+            node = node.value
+        elif isinstance(node, ast.Call) and is_tl_call(module, node, "trans") and node.args:
+            node = node.args[0]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value if node.func.attr == "to" else None
+        else:
+            return None
+    return None
+
+
+def base_pointer(kernel: Kernel, pointer: ast.expr) -> str | None:
+    """The leftmost name of a pointer sum, followed to a parameter: ``a_ptr`` of ``a_ptr + i``."""
+    names = {p.name for p in kernel.parameters if not p.is_constexpr}
+    node: ast.expr | None = pointer
+    for _ in range(16):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+            node = node.left
+        elif isinstance(node, ast.Name):
+            value = _first_value(kernel, node.id)
+            if value is None:
+                return node.id if node.id in names else None
+            node = value
+        elif isinstance(node, ast.Call) and node.args and not isinstance(node.func, ast.Name):
+            node = node.args[0]
+        elif isinstance(node, ast.Call):
+            node = next((k.value for k in node.keywords if k.arg == "base"), None)
+        else:
+            return None
+    return None
+
+
+def _first_value(kernel: Kernel, name: str) -> ast.expr | None:
+    """What a name was first set to, when all else only moves it on (``p += step``)."""
+    if name in parameters(kernel.node):
+        moved = [s for s in statements(kernel.node) if name in targets_of(s)]
+        return None if all(isinstance(s, ast.AugAssign) for s in moved) else ast.Constant(None)
+    plain = [
+        s
+        for s in statements(kernel.node)
+        if name in targets_of(s) and not isinstance(s, ast.AugAssign)
+    ]
+    values = [s.value for s in plain if isinstance(s, ast.Assign)]
+    outer = [v for v in values if name not in names_in(v)]
+    return outer[0] if len(outer) == 1 else ast.Constant(None)
