@@ -25,6 +25,10 @@ def _broad_handlers(module: SourceModule) -> list[str]:
 
 
 def _is_broad(handler: ast.ExceptHandler) -> bool:
+    """It catches everything and keeps it; one that cleans up and raises again hides nothing."""
+    last = handler.body[-1]
+    if isinstance(last, ast.Raise) and last.exc is None:
+        return False
     if handler.type is None:
         return True
     caught = {part.id for part in ast.walk(handler.type) if isinstance(part, ast.Name)}
