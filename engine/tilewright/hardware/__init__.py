@@ -1,1 +1,28 @@
+"""Chips, their figures with sources, and configurations worth trying on them."""
 
+from tilewright.hardware.chips import all_chips, chip
+from tilewright.hardware.configs import (
+    accumulator_bytes_per_warp,
+    dot_configs,
+    fits,
+    next_power_of_two,
+    row_configs,
+    staging_bytes,
+)
+from tilewright.hardware.model import Chip, DotConfig, HardwareError, Menu, RowConfig
+
+__all__ = [
+    "Chip",
+    "DotConfig",
+    "HardwareError",
+    "Menu",
+    "RowConfig",
+    "accumulator_bytes_per_warp",
+    "all_chips",
+    "chip",
+    "dot_configs",
+    "fits",
+    "next_power_of_two",
+    "row_configs",
+    "staging_bytes",
+]

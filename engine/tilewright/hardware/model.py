@@ -1,0 +1,138 @@
+"""A chip's figures, each with its source, as ``knowledge/hardware/*.yaml`` states them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from pydantic import ConfigDict
+
+from tilewright.errors import InputError
+
+_STRICT = ConfigDict(extra="forbid")
+_NAMES = frozenset({"id", "label", "vendor", "chip", "menu", "sources"})
+
+
+class HardwareError(InputError):
+    """A chip that is not in ``knowledge/hardware``."""
+
+
+@dataclass(frozen=True)
+class DotConfig:
+    """Tile shape and compiler options of a matrix-product kernel.
+
+    ``register_mode`` is "128" or "256" registers a thread on Intel, None elsewhere; Triton for
+    Intel before 3.6 calls them "small" and "large".
+    """
+
+    __pydantic_config__ = _STRICT
+
+    block_m: int
+    block_n: int
+    block_k: int
+    num_warps: int
+    num_stages: int
+    group_m: int
+    register_mode: str | None = None
+
+
+@dataclass(frozen=True)
+class RowConfig:
+    """Block and warps of a kernel that works on one row a program.
+
+    ``resident`` tells that the block covers the row, so that it is read once; otherwise the
+    kernel loops over the row in pieces of ``block``.
+    """
+
+    block: int
+    num_warps: int
+    resident: bool
+
+
+@dataclass(frozen=True)
+class Menu:
+    """What the configuration search may choose from on a chip.
+
+    Attributes:
+        warps, stages: admissible num_warps and num_stages of a dot kernel.
+        k_bytes: bytes of one row of an operand tile along K that its loads like best.
+        group_m: rows of tiles that grouped program order visits together.
+        register_mode: of generated configurations, on Intel.
+        canonical: configurations the vendor's own kernels use.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    warps: tuple[int, ...]
+    stages: tuple[int, ...]
+    k_bytes: int
+    group_m: int
+    register_mode: str | None = None
+    canonical: tuple[DotConfig, ...] = ()
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One compile target and a representative chip of it. None: not known.
+
+    Attributes:
+        id: the target, "cuda:90".
+        chip: the product the chip-wide figures are of.
+        warp_size: threads a warp (sub-group of the matrix instruction on Intel).
+        max_warps: warps a program.
+        max_registers: registers a thread, as the vendor counts them.
+        register_bytes: bytes of registers one warp can hold, in the largest mode.
+        register_file_bytes, shared_per_unit: of one compute unit.
+        shared_limit: bytes of shared memory a program may take.
+        compute_units: multiprocessors, compute units or Xe cores.
+        bandwidth_gbs: of device memory, in 10^9 bytes a second.
+        peaks: dense 10^12 operations a second, by element type.
+        sources: where each figure comes from.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    id: str
+    label: str
+    vendor: str
+    chip: str
+    warp_size: int
+    max_warps: int
+    max_registers: int
+    register_bytes: int
+    register_file_bytes: int
+    shared_limit: int
+    shared_per_unit: int
+    compute_units: int
+    memory_gb: float | None
+    bandwidth_gbs: float | None
+    l2_bytes: int | None
+    peaks: Mapping[str, float | None]
+    menu: Menu
+    sources: Mapping[str, str]
+    max_warps_large_registers: int | None = None
+
+    @property
+    def backend(self) -> str:
+        """ "cuda", "hip" or "xpu"."""
+        return self.id.partition(":")[0]
+
+    @property
+    def arch(self) -> str:
+        """The compiler's name for the architecture: "90", "gfx942", "bmg-g31"."""
+        return self.id.partition(":")[2]
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """Names of the fields that are figures, so that each owes a source."""
+        optional = (
+            {"max_warps_large_registers"} if self.max_warps_large_registers is None else set()
+        )
+        return tuple(f.name for f in fields(self) if f.name not in _NAMES | optional)
+
+
+@dataclass(frozen=True)
+class HardwareFile:
+    """One file of ``knowledge/hardware``."""
+
+    __pydantic_config__ = _STRICT
+
+    chips: tuple[Chip, ...]
