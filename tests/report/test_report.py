@@ -34,14 +34,51 @@ def test_a_run_without_a_gpu_claims_no_speed() -> None:
     view = result_view(result())
     assert view.speedup == "not measured"
     assert view.level == "correct"
-    assert [rung for rung, reached in view.ladder if reached] == ["parsed", "compiled", "correct"]
+    assert [rung.name for rung in view.ladder if rung.reached] == ["parsed", "compiled", "correct"]
     said = " ".join(view.unverified)
     assert "Speed was not measured" in said
-    assert "interpreter cannot time" in said
+    assert view.ladder[-1].word == "not measured"
     assert "race" in said
     page = _Page(render([result()])).text
     assert not re.search(r"\d×", page)
     assert "not measured" in page
+
+
+def test_compile_and_comparison_are_told_from_their_data() -> None:
+    reports = [
+        {"kernel": "k", "ok": True, "registers": 40, "spill_bytes": 0, "shared_bytes": 16384},
+        {"kernel": "k", "ok": True, "registers": 64, "spill_bytes": None, "shared_bytes": 49152},
+        {"kernel": "k", "ok": False, "registers": None},
+    ]
+    checks = [
+        {
+            "case": "ci[0]",
+            "oracle": "reference f",
+            "max_abs_error": 0.0,
+            "caveats": ["bf16 as fp32"],
+        },
+        {"case": "ci[1]", "oracle": "reference f", "max_abs_error": 0.0078},
+    ]
+    steps = [
+        {**step("compile", "passed"), "data": {"reports": reports}},
+        {**step("correctness", "passed"), "data": {"device": "interpreter", "checks": checks}},
+    ]
+    view = result_view(result(certificate={**result()["certificate"], "steps": steps}))
+    assert view.steps[0].message == (
+        "k: 40 to 64 registers, 0 bytes spilled, 16 to 48 KiB shared memory "
+        "(2 of 3 configurations compile)"
+    )
+    assert view.steps[1].message == (
+        "2 comparisons on interpreter (ci[0], ci[1]) against reference f, largest difference 0.0078"
+    )
+    assert "Bf16 as fp32" in view.unverified
+
+
+def test_a_skipped_compile_is_not_claimed_by_a_higher_level() -> None:
+    steps = [step("compile", "skipped", "no compiler for xpu"), step("correctness", "passed")]
+    view = result_view(result(certificate={**result()["certificate"], "steps": steps}))
+    assert [(rung.name, rung.word) for rung in view.ladder][1] == ("compiled", "not checked")
+    assert "Compile was skipped: no compiler for xpu" in view.unverified
 
 
 def test_a_measured_run_shows_interval_and_terms() -> None:

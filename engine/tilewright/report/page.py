@@ -7,7 +7,8 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from tilewright import __version__
-from tilewright.report.view import Json, result_view
+from tilewright.report.steps import Json
+from tilewright.report.view import result_view
 
 TITLE = "Tilewright report"
 

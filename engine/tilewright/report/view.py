@@ -7,13 +7,11 @@ decides, and what the result does not say is said to be missing.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from tilewright.evaluation.model import Level, StepStatus
+from tilewright.evaluation.model import Level, StepName, StepStatus
 from tilewright.report.diff import DiffRow, diff_rows
 from tilewright.report.numbers import seconds_text, speedup_terms, speedup_text
-
-Json = Mapping[str, Any]
+from tilewright.report.steps import Json, StepRow, caveats, step_row
 
 LEVEL_MEANING: Mapping[Level, str] = {
     Level.REJECTED: "no edit was accepted",
@@ -28,10 +26,7 @@ INTERPRETER_LIMITS = (
     "another and without the compiler: a race between programs, and what the chip's own "
     "instructions round differently, would not show."
 )
-NO_SPEED = (
-    "Speed was not measured: no device that can time took part. Whether the edit is faster is "
-    "open; run the same command on a machine with the chip."
-)
+OPEN_SPEED = "Whether the edit is faster is open; run the same command where the chip is."
 
 
 @dataclass(frozen=True)
@@ -62,13 +57,12 @@ class TrialRow:
 
 
 @dataclass(frozen=True)
-class StepRow:
-    """One step of the cascade for the accepted edit."""
+class Rung:
+    """A level and whether the edit got there; ``word`` says why not."""
 
     name: str
-    status: str
-    message: str
-    seconds: str
+    reached: bool
+    word: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +75,7 @@ class ResultView:
     changed: bool
     level: str
     meaning: str
-    ladder: tuple[tuple[str, bool], ...]
+    ladder: tuple[Rung, ...]
     speedup: str
     speedup_terms: str
     issues: tuple[IssueRow, ...]
@@ -108,8 +102,8 @@ def result_view(result: Json) -> ResultView:
     """The view of one optimize result; raises KeyError where a required key is missing."""
     certificate: Json = result.get("certificate") or {}
     level = Level(result.get("level") or certificate.get("level") or Level.REJECTED)
-    steps = tuple(_step(step) for step in certificate.get("steps", ()))
-    speedup = result.get("speedup") or certificate.get("speedup")
+    steps = tuple(step_row(step) for step in certificate.get("steps", ()))
+    speedup = result.get("speedup")
     issues, appeared = _issues(result["issues"], result["remaining"])
     return ResultView(
         path=result["path"],
@@ -118,14 +112,14 @@ def result_view(result: Json) -> ResultView:
         changed=bool(result["changed"]),
         level=level.value,
         meaning=LEVEL_MEANING[level],
-        ladder=tuple((rung.value, level.reaches(rung)) for rung in tuple(Level)[1:]),
+        ladder=_ladder(level, steps),
         speedup=speedup_text(speedup),
         speedup_terms=speedup_terms(speedup),
         issues=issues,
         appeared=appeared,
         trials=tuple(_trial(trial) for trial in result["trials"]),
         steps=steps,
-        unverified=tuple(_unverified(result, steps, level, speedup)),
+        unverified=tuple(_unverified(result, certificate, level)),
         notes=tuple(result.get("notes", ())),
         plan=tuple(result.get("plan", ())),
         toolchain=tuple(_toolchain(certificate)),
@@ -188,29 +182,40 @@ def _trial(trial: Json) -> TrialRow:
     )
 
 
-def _step(step: Json) -> StepRow:
-    return StepRow(
-        name=step["step"],
-        status=step["status"],
-        message=step.get("message", ""),
-        seconds=seconds_text(step.get("seconds")),
-    )
+def _ladder(level: Level, steps: Sequence[StepRow]) -> tuple[Rung, ...]:
+    """The levels in order; one whose step was skipped is not claimed by those above it."""
+    behind = {
+        Level.PARSED: StepName.SYNTAX,
+        Level.COMPILED: StepName.COMPILE,
+        Level.CORRECT: StepName.CORRECTNESS,
+        Level.FASTER: StepName.SPEED,
+    }
+    skipped = {step.name for step in steps if step.status == StepStatus.SKIPPED}
+    rungs = []
+    for rung, step in behind.items():
+        left_out = step in skipped
+        word = "not measured" if rung is Level.FASTER else "not checked"
+        reached = level.reaches(rung) and not left_out
+        rungs.append(Rung(rung.value, reached, "" if reached else word if left_out else "no"))
+    return tuple(rungs)
 
 
-def _unverified(
-    result: Json, steps: Sequence[StepRow], level: Level, speedup: Json | None
-) -> Iterator[str]:
+def _unverified(result: Json, certificate: Json, level: Level) -> Iterator[str]:
     if not result["changed"]:
         return
+    steps: Sequence[Json] = certificate.get("steps", ())
     for step in steps:
-        if step.status == StepStatus.SKIPPED:
-            yield f"{step.name.capitalize()} was skipped: {step.message or 'no reason given'}"
-    if level.reaches(Level.CORRECT) and result.get("device") in (None, "interpreter"):
-        yield INTERPRETER_LIMITS
-    elif not level.reaches(Level.CORRECT):
+        if step["status"] == StepStatus.SKIPPED and step["step"] != StepName.SPEED:
+            yield f"{step['step'].capitalize()} was skipped: {step['message'] or 'no reason given'}"
+        yield from (f"{text[:1].upper()}{text[1:]}" for text in caveats(step))
+    if not level.reaches(Level.CORRECT):
         yield "Correctness was not established: the results were not compared on any device."
-    if speedup is None:
-        yield NO_SPEED
+    elif (result.get("device") or "interpreter").startswith("interpreter"):
+        yield INTERPRETER_LIMITS
+    if result.get("speedup") is None:
+        told = next((s["message"] for s in steps if s["step"] == StepName.SPEED), "")
+        reason = told.removeprefix("not measured: ") or "no device that can time took part"
+        yield f"Speed was not measured: {reason}. {OPEN_SPEED}"
 
 
 def _toolchain(certificate: Json) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,139 @@
+"""Optimizes the four example kernels, says what came of each, and writes an HTML report.
+
+Runs the command line as a person would: ``tilewright optimize FILE --format events``.
+Without a GPU the candidates are compiled for the target and checked in Triton's
+interpreter; their speed is then not measured, and the report says so.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.syntax import Syntax
+from rich.table import Table
+
+from tilewright.report import ResultView, result_view, write_report
+
+HERE = Path(__file__).parent
+EXAMPLES = ("matmul", "softmax", "linear_gelu", "layernorm")
+OUT = Console(highlight=False)
+
+
+def main() -> int:
+    """Optimize, print, report; 1 if an example could not be optimized."""
+    options = _options()
+    options.out.mkdir(parents=True, exist_ok=True)
+    started, results, failed = time.monotonic(), [], []
+    for name in options.examples:
+        result = _optimize(HERE / f"{name}.py", options)
+        if result is None:
+            failed.append(name)
+            continue
+        (options.out / f"{name}.json").write_text(json.dumps(result, indent=2), encoding="utf-8")
+        results.append(result)
+    for result in results:
+        _show(result_view(result), result["diff"])
+    created = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    report = write_report(results, options.out / "report.html", "Tilewright demo", created)
+    _summary([result_view(result) for result in results])
+    OUT.print(f"\nThe same as a page: {report.resolve()}")
+    OUT.print(f"{len(results)} examples in {time.monotonic() - started:.0f} s")
+    for name in failed:
+        OUT.print(f"[red]{name} could not be optimized; its message is above.[/red]")
+    return 1 if failed else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("examples", nargs="*", default=EXAMPLES, help="names; all by default")
+    parser.add_argument("--target", default="cuda:90", help="chip to optimize for")
+    parser.add_argument("--device", default="auto", help="where to run: auto, interpreter, cuda:0")
+    parser.add_argument("--out", type=Path, default=Path("build/demo"), help="folder to write to")
+    parser.add_argument("--budget", type=int, help="most candidates to try for one example")
+    return parser.parse_args()
+
+
+def _optimize(path: Path, options: argparse.Namespace) -> Mapping[str, Any] | None:
+    argv = [sys.executable, "-m", "tilewright", "optimize", str(path), "--format", "events"]
+    argv += ["--target", options.target, "--device", options.device]
+    if options.budget:
+        argv += ["--budget", str(options.budget)]
+    with (
+        OUT.status(f"{path.name}: starting") as status,
+        subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as run,
+    ):
+        assert run.stdout is not None
+        for event in _events(run.stdout):
+            if event["event"] == "progress":
+                status.update(f"{path.name}: {event['percent']} % {event['message']}")
+            elif event["event"] == "trial":
+                _show_trial(path.name, event["trial"])
+            elif event["event"] == "result":
+                return event["result"]
+            elif event["event"] == "error":
+                OUT.print(f"{path.name}: {event['message']}", style="red", markup=False)
+    return None
+
+
+def _events(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
+    return (json.loads(line) for line in lines if line.startswith("{"))
+
+
+def _show_trial(name: str, trial: Mapping[str, Any]) -> None:
+    mark = "kept" if trial["kept"] else "left"
+    OUT.print(f"{name} {mark:4} {trial['proposer']}: {trial['reason']}", style="dim", markup=False)
+
+
+def _show(view: ResultView, diff: str) -> None:
+    OUT.print()
+    OUT.rule(f"[bold]{Path(view.path).name}[/bold] for {view.target}, checked on {view.device}")
+    found = Table("line", "issue", "severity", "what is so", "now", title="Found", expand=True)
+    for issue in view.issues:
+        now = "[green]fixed[/green]" if issue.fixed else "[yellow]remains[/yellow]"
+        found.add_row(str(issue.line), issue.id, str(issue.severity), issue.message, now)
+    OUT.print(found)
+    tried = Table(
+        "", "stage", "tried", "reached", "speed-up", "outcome", title="Tried", expand=True
+    )
+    for trial in view.trials:
+        kept = "[green]kept[/green] " if trial.kept else "left "
+        row = str(trial.number), trial.stage, trial.proposer, trial.level, trial.speedup
+        tried.add_row(*row, kept + trial.outcome.replace("[", r"\["))
+    OUT.print(tried)
+    _show_evidence(view)
+    if diff:
+        OUT.print(Syntax(diff, "diff", background_color="default", word_wrap=True))
+
+
+def _show_evidence(view: ResultView) -> None:
+    if not view.changed:
+        OUT.print(Panel("No candidate was accepted; the file stays as it is.", title="Verified"))
+        return
+    lines = [f"{view.level}: {view.meaning}", f"speed-up: {view.speedup} {view.speedup_terms}"]
+    lines += [f"{step.name} {step.status}: {step.message}" for step in view.steps if step.message]
+    lines += [f"NOT VERIFIED  {line}" for line in view.unverified]
+    OUT.print(Panel("\n".join(lines).replace("[", r"\["), title="Verified"))
+
+
+def _summary(views: Iterable[ResultView]) -> None:
+    OUT.print()
+    table = Table(
+        "example", "found", "fixed", "tried", "kept", "verified as", "speed-up", title="Summary"
+    )
+    for view in views:
+        counts = (len(view.issues), view.fixed, len(view.trials), view.kept)
+        level = view.level if view.changed else "unchanged"
+        table.add_row(Path(view.path).name, *map(str, counts), level, view.speedup)
+    OUT.print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
