@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 FLUSH_FACTOR = 2
+FLUSHES = 8  # long enough that the host has enqueued the call before they end
 WARM_UP = 10
 
 TORCH: Mapping[str, Callable[..., torch.Tensor]] = {
     "matmul": torch.matmul,
     "softmax": lambda x: torch.softmax(x, dim=-1),
-    "linear_gelu": lambda x, w, b: F.gelu(F.linear(x, w, b), approximate="tanh"),
-    "layernorm": lambda x, weight, bias: F.layer_norm(x, (x.shape[-1],), weight, bias),
+    "linear_gelu": lambda x, w, b: functional.gelu(functional.linear(x, w, b), approximate="tanh"),
+    "layernorm": lambda x, weight, bias: functional.layer_norm(x, (x.shape[-1],), weight, bias),
 }
 
 
@@ -51,7 +52,7 @@ def _make(entry: Mapping[str, Any], seed: int, device: torch.device) -> torch.Te
     generator = torch.Generator(device).manual_seed(1000 + seed)
     x = torch.randn(entry["shape"], generator=generator, device=device)
     if "normalize" in entry["transforms"]:
-        x = F.normalize(x, dim=-1)
+        x = functional.normalize(x, dim=-1)
     return x.to(getattr(torch, entry["dtype"]))
 
 
@@ -68,7 +69,7 @@ def _entry(path: Path, name: str) -> Callable[..., torch.Tensor]:
 def _interleave(
     runs: Mapping[str, Callable[..., torch.Tensor]], inputs: Sequence[torch.Tensor], rounds: int
 ) -> dict[str, list[float]]:
-    """One call of each in every round, the order turning, caches flushed before each; microseconds."""
+    """Microseconds: each once a round, the order turning, caches flushed before each call."""
     cache = torch.cuda.get_device_properties(inputs[0].device).L2_cache_size
     flush = torch.empty(FLUSH_FACTOR * cache, dtype=torch.int8, device=inputs[0].device)
     names = list(runs)
@@ -87,7 +88,8 @@ def _time_once(
 ) -> float:
     """Between events on the stream; the flush keeps the GPU busy while the call is enqueued."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    flush.zero_()
+    for _ in range(FLUSHES):
+        flush.zero_()
     start.record()
     run(*inputs)
     end.record()
