@@ -36,15 +36,9 @@ def ratio_of(pairs: Sequence[tuple[float, float]], seed: int) -> Ratio:
     if any(first <= 0 or second <= 0 for first, second in pairs):
         raise ValueError("a measured time is not positive")
     logs = [math.log(first / second) for first, second in pairs]
-    draw = random.Random(seed)
-    medians = sorted(
-        statistics.median(draw.choices(logs, k=len(logs))) for _ in range(RESAMPLES)
-    )
-    tail = (1 - CONFIDENCE) / 2
-    low = medians[int(tail * RESAMPLES)]
-    high = medians[min(RESAMPLES - 1, math.ceil((1 - tail) * RESAMPLES) - 1)]
+    value, low, high = interval_of(logs, seed)
     return Ratio(
-        value=math.exp(statistics.median(logs)),
+        value=math.exp(value),
         low=math.exp(low),
         high=math.exp(high),
         first=statistics.median(first for first, _ in pairs),
@@ -57,3 +51,15 @@ def noise_of(null_pairs: Sequence[tuple[float, float]], seed: int) -> float:
     """How far from 1 the ratio of identical kernels strays: the larger side of its interval."""
     ratio = ratio_of(null_pairs, seed)
     return max(ratio.high - 1.0, 1.0 - ratio.low, 0.0)
+
+
+def interval_of(samples: Sequence[float], seed: int) -> tuple[float, float, float]:
+    """Median and its percentile bootstrap interval: (median, low, high), in the samples' unit."""
+    draw = random.Random(seed)
+    medians = sorted(
+        statistics.median(draw.choices(samples, k=len(samples))) for _ in range(RESAMPLES)
+    )
+    tail = (1 - CONFIDENCE) / 2
+    low = medians[int(tail * RESAMPLES)]
+    high = medians[min(RESAMPLES - 1, math.ceil((1 - tail) * RESAMPLES) - 1)]
+    return statistics.median(samples), low, high

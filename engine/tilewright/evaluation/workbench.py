@@ -146,13 +146,14 @@ class Workbench:
             "device": self.device.info.id,
             "out": str(self._folder("outputs", *key)),
             "poison": True,
+            "keep_state": state is None,
         }
         outcome = self.device.run(job, TIMEOUT_S)
         if outcome.status is not JobStatus.OK:
             return Outputs([], failure=explain(outcome))
         value = outcome.value
         return Outputs(
-            list(value["outputs"]),
+            [*value["outputs"], *value.get("changed_inputs", [])],
             value.get("state"),
             value.get("launches", {}),
             tuple(value.get("caveats", ())),

@@ -1,1 +1,1 @@
-
+"""What to try next, over one and the same evaluation."""

@@ -1,0 +1,69 @@
+"""``devices``, ``targets``, ``explain`` and ``lsp``: what is there, and what things mean."""
+
+from typing import Annotated
+
+import typer
+from rich.markdown import Markdown
+from rich.table import Table
+
+from tilewright.cli.output import OUT, Exit, Format, emit_json
+from tilewright.devices import list_devices
+from tilewright.hardware import all_chips
+from tilewright.knowledge import explain as explain_issue
+from tilewright.serialize import dump
+
+AsFormat = Annotated[Format, typer.Option("--format", help="text or json.")]
+
+
+def devices(form: AsFormat = Format.TEXT) -> None:
+    """List where kernels can run here, and what each place can tell."""
+    found = list_devices()
+    if form is Format.JSON:
+        emit_json({"devices": [dump(info) for info in found]})
+        return
+    if not found:
+        OUT.print(
+            "No interpreter with torch and triton was found; `pip install 'tilewright[local]'`, "
+            "or set TILEWRIGHT_PYTHON to one that has them.",
+            markup=False,
+        )
+    table = Table("id", "what", "target", "times kernels", "torch", "triton")
+    for info in found:
+        times = "yes" if info.can_time else "no"
+        table.add_row(
+            info.id, info.name, str(info.target or "-"), times, info.torch, info.triton
+        )
+    if found:
+        OUT.print(table)
+
+
+def targets(form: AsFormat = Format.TEXT) -> None:
+    """List the chips that kernels can be checked and compiled for."""
+    chips = all_chips()
+    if form is Format.JSON:
+        emit_json({"targets": [dump(chip) for chip in chips]})
+        return
+    table = Table("target", "chip", "shared memory a program", "warp size")
+    for chip in chips:
+        shared = f"{chip.shared_limit // 1024} KiB"
+        table.add_row(chip.id, chip.label, shared, str(chip.warp_size))
+    OUT.print(table)
+
+
+def explain(
+    issue: Annotated[str, typer.Argument(help="An issue id, as `check` prints it.")],
+    form: AsFormat = Format.TEXT,
+) -> None:
+    """Say what an issue means, why it costs, and what to do."""
+    page = explain_issue(issue)
+    if form is Format.JSON:
+        emit_json({"id": issue, "markdown": page})
+    else:
+        OUT.print(Markdown(page))
+
+
+def lsp() -> None:
+    """Serve editors over standard input and output."""
+    from tilewright_server.__main__ import main as serve
+
+    raise typer.Exit(serve([]) or Exit.DONE)

@@ -1,0 +1,55 @@
+"""Reading what a person names on the command line: files, targets, problems."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tilewright.errors import InputError
+from tilewright.problems import find_problem, load_problem
+from tilewright.problems.model import Problem
+from tilewright.targets import parse_target
+from tilewright.targets.model import Target
+
+SKIPPED_FOLDERS = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", "site-packages"})
+
+
+def read_source(path: Path, *, from_stdin: bool = False) -> str:
+    """The text of a Python file, or of standard input standing for it.
+
+    Raises:
+        InputError: no such file, a folder, or not UTF-8.
+    """
+    if from_stdin:
+        return sys.stdin.read()
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError("no such file; check the path", str(path)) from None
+    except IsADirectoryError:
+        raise InputError("is a folder; name a Python file", str(path)) from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"not UTF-8 text (byte {error.start}); is it a Python file?", str(path)
+        ) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", str(path)) from None
+
+
+def python_files(paths: Iterable[Path]) -> Iterator[Path]:
+    """Each file named, and every ``.py`` file below each folder named, in a stable order."""
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        for found in sorted(path.rglob("*.py")):
+            if not SKIPPED_FOLDERS & set(found.relative_to(path).parts):
+                yield found
+
+
+def target_of(text: str | None) -> Target | None:
+    return parse_target(text) if text else None
+
+
+def problem_of(spec: Path | None, source: Path) -> Problem | None:
+    """The problem that was named, else the one that stands beside the source."""
+    return load_problem(spec, source) if spec else find_problem(source)

@@ -1,0 +1,48 @@
+"""The ``tilewright`` command: options, exit codes and the last line of defence for errors."""
+
+import sys
+import traceback
+
+import typer
+
+from tilewright.cli import check, compile, facts, optimize, profile, verify
+from tilewright.cli.output import ERR, Exit, emit_event
+from tilewright.errors import InputError, TilewrightError
+
+app = typer.Typer(
+    name="tilewright",
+    help="Find, fix and prove optimizations of tile kernels. No edit without evidence.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(check.check)
+app.command("compile")(compile.compile_kernels)
+app.command()(verify.verify)
+app.command()(optimize.optimize)
+app.command()(profile.profile)
+app.command()(facts.devices)
+app.command()(facts.targets)
+app.command()(facts.explain)
+app.command()(facts.lsp)
+
+
+def main() -> None:
+    """Run the command line; every way out has an exit code of ``Exit``."""
+    try:
+        app(standalone_mode=True)
+    except TilewrightError as error:
+        _report(error)
+        sys.exit(Exit.USAGE)
+    except Exception:
+        traceback.print_exc()
+        ERR.print("tilewright: this is a fault in Tilewright; the lines above say where")
+        sys.exit(Exit.INTERNAL)
+
+
+def _report(error: TilewrightError) -> None:
+    if "events" in sys.argv:
+        place = (error.path, error.line) if isinstance(error, InputError) else (None, None)
+        message = error.message if isinstance(error, InputError) else str(error)
+        emit_event("error", message=message, path=place[0], line=place[1])
+    ERR.print(f"tilewright: {error}", markup=False)

@@ -1,0 +1,149 @@
+"""``tilewright optimize``: the whole path, from issues to a verified diff."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tilewright.cli.inputs import problem_of, read_source, target_of
+from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer, emit_event
+from tilewright.cli.session import device_for, stop_on_signal
+from tilewright.cli.show import show_diff, show_trials
+from tilewright.errors import InputError
+from tilewright.store import open_store
+from tilewright.strategies.model import Trial
+from tilewright.strategies.observer import Observer, Silent
+from tilewright.strategies.optimize import OptimizeRequest
+from tilewright.strategies.optimize import optimize as run_optimize
+from tilewright.strategies.present import dump_result, dump_trial
+
+DEFAULT_BUDGET = 64
+
+
+class EventObserver:
+    """Tells a run's progress as JSON lines."""
+
+    def started(self, run: str, *, resumed: bool) -> None:
+        emit_event("started", run=run, resumed=resumed)
+
+    def progress(self, percent: int, message: str) -> None:
+        emit_event("progress", percent=percent, message=message)
+
+    def trial(self, trial: Trial) -> None:
+        emit_event("trial", trial=dump_trial(trial))
+
+
+class BarObserver:
+    """Shows a run's progress on standard error."""
+
+    def __init__(self) -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=ERR
+        )
+        self._task = self._bar.add_task("starting", total=100)
+
+    def started(self, run: str, *, resumed: bool) -> None:
+        self._bar.start()
+        if resumed:
+            self._bar.console.print(f"taking up run {run} where it was interrupted")
+
+    def progress(self, percent: int, message: str) -> None:
+        self._bar.update(self._task, completed=percent, description=message)
+
+    def trial(self, trial: Trial) -> None:
+        mark = "kept" if trial.kept else "left"
+        self._bar.console.print(
+            f"{trial.number:3d} {mark} {trial.candidate.proposer}: {trial.reason}", markup=False
+        )
+
+    def close(self) -> None:
+        self._bar.stop()
+
+
+def optimize(
+    file: Annotated[Path, typer.Argument(help="A Python file with Triton kernels.")],
+    problem: Annotated[
+        Path | None, typer.Option(help="Spec to run it on; by default the one beside FILE.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Chip to optimize for; by default the device's own.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, interpreter, cuda:0, ...")] = "auto",
+    budget: Annotated[int, typer.Option(min=1, help="Most candidates to try.")] = DEFAULT_BUDGET,
+    write: Annotated[bool, typer.Option("--write", help="Write the result into FILE.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Print the diff alone.")] = False,
+    stdin: Annotated[
+        bool, typer.Option("--stdin", help="Take the text from standard input; FILE names it.")
+    ] = False,
+    form: Annotated[
+        StreamFormat, typer.Option("--format", help="text, json or events.")
+    ] = StreamFormat.TEXT,
+) -> None:
+    """Optimize FILE's kernels; every edit is verified, and says how far."""
+    if write and stdin:
+        raise InputError("--write and --stdin exclude each other: there is no file to write")
+    text = read_source(file, from_stdin=stdin)
+    wanted = target_of(target)
+    spec = problem_of(problem, file)
+    observer = _observer(form, diff=diff)
+    with stop_on_signal(), device_for(device, wanted) as opened:
+        request = OptimizeRequest(file, text, spec, wanted or opened.info.target, budget)
+        store = open_store()
+        try:
+            result = run_optimize(request, opened, store, observer)
+        finally:
+            store.close()
+            if isinstance(observer, BarObserver):
+                observer.close()
+    if write and result.changed:
+        write_atomically(file, result.original, result.final)
+    value = dump_result(result)
+    answer(value, form, lambda v: show_diff(v) if diff else show_result(v))
+    raise typer.Exit(Exit.DONE)
+
+
+def _observer(form: StreamFormat, *, diff: bool) -> Observer:
+    if form is StreamFormat.EVENTS:
+        return EventObserver()
+    if form is StreamFormat.TEXT and not diff and ERR.is_terminal:
+        return BarObserver()
+    return Silent()
+
+
+def write_atomically(path: Path, expected: str, text: str) -> None:
+    """Replace a file's text in one step, unless it is no longer ``expected``.
+
+    Raises:
+        InputError: the file changed meanwhile; nothing is written.
+    """
+    if read_source(path) != expected:
+        raise InputError("the file changed while it was optimized; nothing written", str(path))
+    beside = path.with_name(f".{path.name}.tilewright")
+    beside.write_bytes(text.encode())
+    beside.chmod(path.stat().st_mode & 0o777)
+    os.replace(beside, path)
+
+
+def show_result(value: dict[str, Any]) -> None:
+    """A run's result for a terminal."""
+    OUT.print(f"{value['path']}: {len(value['issues'])} issues found", markup=False)
+    show_trials(value["trials"])
+    for note in value["notes"]:
+        OUT.print(f"note: {note}", markup=False)
+    if not value["changed"]:
+        OUT.print("No edit: nothing tried beat the original by evidence.")
+        return
+    speedup = value["speedup"]
+    if speedup is None:
+        OUT.print(f"Verified: {value['level']}; speed not measured.")
+    else:
+        OUT.print(
+            f"Verified: {value['level']}; {speedup['value']:.2f}x "
+            f"[{speedup['low']:.2f}, {speedup['high']:.2f}] on {speedup['device']}, "
+            f"{speedup['case']}: {speedup['original_us']:.1f} us -> "
+            f"{speedup['candidate_us']:.1f} us",
+            markup=False,
+        )
+    show_diff(value)

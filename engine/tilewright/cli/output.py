@@ -1,0 +1,57 @@
+"""What commands print, and their exit codes."""
+
+import json
+import sys
+from collections.abc import Callable
+from enum import IntEnum, StrEnum
+from typing import Any
+
+from rich.console import Console
+
+OUT = Console(highlight=False, soft_wrap=True)
+ERR = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+class Exit(IntEnum):
+    """0 done, 1 findings or rejected, 2 usage or input error, 70 a fault of Tilewright's own."""
+
+    DONE = 0
+    FINDINGS = 1
+    USAGE = 2
+    INTERNAL = 70
+
+
+class Format(StrEnum):
+    """How a command answers."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class StreamFormat(StrEnum):
+    """How a long command answers: ``events`` is one JSON object a line, as things happen."""
+
+    TEXT = "text"
+    JSON = "json"
+    EVENTS = "events"
+
+
+def emit_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def emit_event(event: str, **fields: Any) -> None:
+    """One line of an event stream, flushed, for a program that follows along."""
+    sys.stdout.write(json.dumps({"event": event, **fields}, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def answer(value: Any, form: StreamFormat, as_text: Callable[[Any], None]) -> None:
+    """Print a long command's result in the form that was asked for."""
+    if form is StreamFormat.EVENTS:
+        emit_event("result", result=value)
+    elif form is StreamFormat.JSON:
+        emit_json(value)
+    else:
+        as_text(value)

@@ -1,0 +1,64 @@
+"""``tilewright profile``: compile, check and, where it can be, time a file as it stands."""
+
+import secrets
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tilewright.cli.inputs import problem_of, read_source, target_of
+from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event
+from tilewright.cli.session import device_for, scratch_folder, stop_on_signal
+from tilewright.evaluation.profiling import profile_source
+from tilewright.evaluation.workbench import Workbench
+
+
+def profile(
+    file: Annotated[Path, typer.Argument(help="A Python file with Triton kernels.")],
+    problem: Annotated[Path | None, typer.Option(help="Spec to run it on.")] = None,
+    target: Annotated[str | None, typer.Option(help="Chip to compile for.")] = None,
+    device: Annotated[str, typer.Option(help="auto, interpreter, cuda:0, ...")] = "auto",
+    stdin: Annotated[
+        bool, typer.Option("--stdin", help="Take the text from standard input; FILE names it.")
+    ] = False,
+    form: Annotated[
+        StreamFormat, typer.Option("--format", help="text, json or events.")
+    ] = StreamFormat.TEXT,
+) -> None:
+    """Say what the compiler, the checks and the clock make of FILE's kernels."""
+    text = read_source(file, from_stdin=stdin)
+    wanted, spec = target_of(target), problem_of(problem, file)
+
+    def tell(percent: int, message: str) -> None:
+        if form is StreamFormat.EVENTS:
+            emit_event("progress", percent=percent, message=message)
+
+    with stop_on_signal(), device_for(device, wanted) as opened, scratch_folder() as scratch:
+        bench = Workbench(opened, spec, file, scratch, secrets.randbits(48)) if spec else None
+        value = profile_source(text, str(file), bench, wanted or opened.info.target, tell)
+    answer(value, form, _print)
+    raise typer.Exit(Exit.DONE)
+
+
+def _print(value: dict[str, Any]) -> None:
+    for kernel in value["kernels"]:
+        OUT.print(f"{value['path']}:{kernel['line']}: {kernel['name']}", markup=False)
+        report = kernel["report"]
+        if report:
+            OUT.print(
+                f"  {report['target']['backend']}:{report['target']['arch']}: "
+                f"{report['registers']} registers, {report['spill_bytes']} B spilled, "
+                f"{report['shared_bytes']} B shared",
+                markup=False,
+            )
+        time = kernel["time"]
+        if time:
+            OUT.print(
+                f"  {time['median_us']:.1f} us [{time['low_us']:.1f}, {time['high_us']:.1f}] "
+                f"on {time['device']}, {time['case']}",
+                markup=False,
+            )
+        for note in kernel["notes"]:
+            OUT.print(f"  {note}", markup=False)
+    for note in value["notes"]:
+        OUT.print(f"note: {note}", markup=False)

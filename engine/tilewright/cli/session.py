@@ -1,0 +1,90 @@
+"""Opening what the long commands need: a device that fits the target, a problem, a scratch folder."""
+
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from tilewright.devices import list_devices, open_device
+from tilewright.devices.model import Device
+from tilewright.errors import InputError
+from tilewright.problems.model import Problem
+from tilewright.strategies.observer import Stopped
+from tilewright.targets.model import Target
+
+INTERPRETER = "interpreter"
+
+
+@contextmanager
+def device_for(device: str, target: Target | None) -> Iterator[Device]:
+    """The device that was named; for ``auto`` a GPU of the target's own kind, else the interpreter.
+
+    A time taken on one chip says nothing about another, so a GPU is never used for a target that
+    it is not.
+
+    Raises:
+        InputError: the named device is another chip than the target.
+        DeviceError: no such device, or no interpreter with torch and triton.
+    """
+    chosen = _fitting(target) if device == "auto" else device
+    opened = open_device(chosen)
+    try:
+        own = opened.info.target
+        if target is not None and own is not None and own != target:
+            raise InputError(
+                f"device {device} is {own}, not {target}; leave --device out to check in the "
+                f"interpreter, or pass --target {own}"
+            )
+        yield opened
+    finally:
+        opened.close()
+
+
+def _fitting(target: Target | None) -> str:
+    gpus = [info for info in list_devices() if info.can_time]
+    fitting = [info for info in gpus if target is None or info.target == target]
+    return fitting[0].id if fitting else INTERPRETER
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder that is gone afterwards, in memory where the system has such a place."""
+    memory = Path("/dev/shm")
+    parent = memory if memory.is_dir() else None
+    path = Path(tempfile.mkdtemp(prefix="tilewright-", dir=parent))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def need_problem(problem: Problem | None, path: Path) -> Problem:
+    """The problem, or an error that says how to write one."""
+    if problem is None:
+        raise InputError(
+            f"there is no problem to run it on; write {path.with_suffix('.yaml').name} beside it "
+            "(inputs, a `ci` variant, `entry: FUNCTION`), or pass --problem SPEC",
+            str(path),
+        )
+    return problem
+
+
+@contextmanager
+def stop_on_signal() -> Iterator[None]:
+    """SIGTERM and Ctrl-C raise ``Stopped`` here once; the next one ends the process at once."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        del frame
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, signal.SIG_DFL)
+        raise Stopped(signal.Signals(number).name)
+
+    before = {each: signal.signal(each, stop) for each in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

@@ -1,0 +1,100 @@
+"""``tilewright verify``: how far does a candidate hold against an original?"""
+
+import secrets
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tilewright.cli.inputs import problem_of, read_source, target_of
+from tilewright.cli.output import OUT, Exit, Format, emit_json
+from tilewright.cli.session import device_for, scratch_folder
+from tilewright.evaluation.cascade import Cascade
+from tilewright.evaluation.certificate import certify
+from tilewright.evaluation.model import Evaluation, Level
+from tilewright.evaluation.workbench import Workbench
+from tilewright.serialize import dump
+
+
+class Require(StrEnum):
+    """What acceptance needs."""
+
+    COMPILED = "compiled"
+    CORRECT = "correct"
+    FASTER = "faster"
+
+
+def verify(
+    original: Annotated[Path, typer.Argument(help="The file as it was.")],
+    candidate: Annotated[Path, typer.Argument(help="The file as it is to become.")],
+    problem: Annotated[
+        Path | None, typer.Option(help="Spec to run on; by default the one beside ORIGINAL.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="Chip to compile for.")] = None,
+    device: Annotated[str, typer.Option(help="auto, interpreter, cuda:0, ...")] = "auto",
+    require: Annotated[
+        Require | None,
+        typer.Option(help="Level needed; by default faster where times can be had, else correct."),
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+) -> None:
+    """Verify CANDIDATE against ORIGINAL. Exits with 1 if it is not accepted."""
+    before, after = read_source(original), read_source(candidate)
+    wanted, spec = target_of(target), problem_of(problem, original)
+    with device_for(device, wanted) as opened, scratch_folder() as scratch:
+        bench = (
+            Workbench(opened, spec, original, scratch, secrets.randbits(48)) if spec else None
+        )
+        compile_for = wanted or opened.info.target
+        evaluation = Cascade(before, str(original), bench, compile_for).judge(after, before)
+        can_time = opened.info.can_time and bench is not None
+        needed = Level(require.value if require else _default(can_time=can_time))
+        certificate = certify(evaluation, bench, compile_for)
+        value = {**as_json(evaluation, needed), "certificate": dump(certificate)}
+    if form is Format.JSON:
+        emit_json(value)
+    else:
+        _print(value, evaluation, needed)
+    raise typer.Exit(Exit.DONE if value["accepted"] else Exit.FINDINGS)
+
+
+def _default(*, can_time: bool) -> Level:
+    return Level.FASTER if can_time else Level.CORRECT
+
+
+def accepted(evaluation: Evaluation, needed: Level) -> bool:
+    """Whether the evaluation reached what was needed, by a step that passed and not by one left out."""
+    if needed is Level.COMPILED:
+        step = next((s for s in evaluation.steps if s.step.value == "compile"), None)
+        return evaluation.level.reaches(needed) and step is not None and step.status == "passed"
+    return evaluation.level.reaches(needed)
+
+
+def as_json(evaluation: Evaluation, needed: Level) -> dict[str, Any]:
+    """The verdict; ``failed`` names the step that kept it from being accepted."""
+    good = accepted(evaluation, needed)
+    failed = evaluation.failed
+    blocking = None if good else failed or _first_skipped(evaluation)
+    speedup = evaluation.speedup
+    return {
+        "accepted": good,
+        "level": evaluation.level.value,
+        "required": needed.value,
+        "failed": {"step": blocking.step.value, "message": blocking.message} if blocking else None,
+        "speedup": {"value": speedup.value, "low": speedup.low, "high": speedup.high}
+        if speedup
+        else None,
+    }
+
+
+def _first_skipped(evaluation: Evaluation) -> Any:
+    return next((s for s in evaluation.steps if s.status == "skipped"), None)
+
+
+def _print(value: dict[str, Any], evaluation: Evaluation, needed: Level) -> None:
+    for step in evaluation.steps:
+        message = f": {step.message}" if step.message else ""
+        OUT.print(f"{step.step.value:12s}{step.status.value}{message}", markup=False)
+    verdict = "accepted" if value["accepted"] else "not accepted"
+    OUT.print(f"{verdict}: {evaluation.level.value}, {needed.value} was needed", markup=False)

@@ -1,0 +1,66 @@
+"""Quick looks at many configurations of one kernel: compile all at once, time one by one.
+
+A screening orders candidates; it verifies nothing. Whatever is to be kept goes through the cascade.
+"""
+
+from dataclasses import dataclass
+
+from tilewright.devices.model import JobStatus
+from tilewright.evaluation.compiling import spill_bytes
+from tilewright.evaluation.model import text_hash
+from tilewright.evaluation.workbench import TIMEOUT_S, Workbench, explain
+from tilewright.problems.model import Case
+from tilewright.serialize import dump
+from tilewright.targets.model import CompileReport, Target, ToolchainMissing
+
+BUDGET_S = 0.1
+
+
+@dataclass(frozen=True)
+class Screened:
+    """A configuration's quick time in microseconds (median), or why it has none."""
+
+    candidate: str
+    us: float | None
+    message: str = ""
+
+
+def prune(bench: Workbench, text: str, case: Case, target: Target) -> str | None:
+    """Why the compiler rules a configuration out before any device sees it; None if it does not."""
+    capture = bench.capture(text, case)
+    if capture.failure is not None:
+        return capture.failure
+    try:
+        reports = [bench.compile(text, launch, target) for launch in capture.launches]
+    except ToolchainMissing:
+        return None
+    return _fault(reports)
+
+
+def _fault(reports: list[CompileReport]) -> str | None:
+    for report in reports:
+        if not report.ok:
+            return report.messages[0].text if report.messages else "does not compile"
+    spilled = spill_bytes(reports)
+    return f"spills {spilled} bytes a thread" if spilled else None
+
+
+def screen(bench: Workbench, text: str, case: Case) -> Screened:
+    """Time one configuration roughly, on the device's own lock."""
+    inputs = bench.inputs(case, 0)
+    if inputs.status is not JobStatus.OK:
+        return Screened(text_hash(text), None, explain(inputs))
+    job = bench.job("measure", text) | {
+        "case": dump(case),
+        "inputs": inputs.value["inputs"],
+        "state": None,
+        "device": bench.device.info.id,
+        "out": str(bench.scratch / "screened" / text_hash(text)),
+        "budget_s": BUDGET_S,
+        "gpu_lock": str(bench.scratch / "gpu.lock"),
+    }
+    outcome = bench.device.run(job, TIMEOUT_S)
+    if outcome.status is not JobStatus.OK:
+        return Screened(text_hash(text), None, explain(outcome))
+    samples = sorted(outcome.value["us"])
+    return Screened(text_hash(text), samples[len(samples) // 2])

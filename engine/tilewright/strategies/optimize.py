@@ -1,0 +1,237 @@
+"""One optimization from request to result: opens what is needed, runs the search, measures the end."""
+
+import hashlib
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import tilewright
+from tilewright.devices.model import Device
+from tilewright.errors import InputError
+from tilewright.evaluation.cascade import Cascade
+from tilewright.evaluation.certificate import certify
+from tilewright.evaluation.model import (
+    Certificate,
+    Level,
+    StepName,
+    StepResult,
+    StepStatus,
+    text_hash,
+)
+from tilewright.evaluation.workbench import Workbench
+from tilewright.problems.model import Problem
+from tilewright.serialize import dump
+from tilewright.source import parse_module
+from tilewright.store import Ledger, Run, Store
+from tilewright.strategies.model import OptimizeResult, Proposer
+from tilewright.strategies.present import dump_result
+from tilewright.strategies.observer import Observer, Stopped
+from tilewright.strategies.rewriting import RewriteProposer
+from tilewright.strategies.staged import StagedSearch
+from tilewright.strategies.tuning import LaunchTuner
+from tilewright.targets.model import Target
+
+
+class OriginalFails(InputError):
+    """The kernel as it stands does not run on its problem, so nothing can be compared with it."""
+
+
+@dataclass(frozen=True)
+class OptimizeRequest:
+    """What to optimize, on what, for what, with how many trials at most."""
+
+    path: Path
+    text: str
+    problem: Problem | None
+    target: Target | None
+    budget: int
+
+    def key(self, device: Device | None) -> str:
+        """Identity of the request: equal requests on equal machines take up each other's runs."""
+        info = dump(device.info) if device else None
+        parts = [
+            tilewright.__version__,
+            self.path.name,
+            text_hash(self.text),
+            self.problem.content_hash if self.problem else None,
+            str(self.target),
+            self.budget,
+            info,
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def optimize(
+    request: OptimizeRequest, device: Device | None, store: Store, observer: Observer
+) -> OptimizeResult:
+    """Optimize a file's kernels; a run of the same request that was killed is taken up again.
+
+    Raises:
+        OriginalFails: the original does not run on the problem's inputs.
+    """
+    started = time.perf_counter()
+    described = {"target": str(request.target), "budget": request.budget}
+    with ExitStack() as stack:
+        run, ledger = stack.enter_context(
+            store.run(request.key(device), str(request.path), described)
+        )
+        stack.callback(ledger.close)
+        observer.started(run.id, resumed=run.resumed)
+        scratch = stack.enter_context(_scratch(run))
+        result = _optimize(request, device, run, ledger, scratch, observer, started)
+        store.finish(run.id, dump_result(result))
+    return result
+
+
+@contextmanager
+def _scratch(run: Run) -> Iterator[Path]:
+    """A folder for one run's files, gone afterwards. What a killed run left is cleared first."""
+    memory = Path("/dev/shm")
+    parent = memory if memory.is_dir() else Path(tempfile.gettempdir())
+    path = parent / f"tilewright-{run.id}"
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _optimize(
+    request: OptimizeRequest,
+    device: Device | None,
+    run: Run,
+    ledger: Ledger,
+    scratch: Path,
+    observer: Observer,
+    started: float,
+) -> OptimizeResult:
+    notes: list[str] = list(request.problem.warnings) if request.problem else []
+    bench = (
+        Workbench(device, request.problem, request.path, scratch, run.seed)
+        if device and request.problem
+        else None
+    )
+    cascade = Cascade(request.text, str(request.path), bench, request.target)
+    search = StagedSearch(
+        cascade,
+        _proposers(bench, ledger, request, observer, notes),
+        ledger,
+        observer,
+        request.budget,
+        _triton_version(device),
+    )
+    issues = search.issues(request.text)
+    certificate: Certificate | None = None
+    try:
+        _check_original(search, request, notes)
+        search.run()
+        certificate = _final(search, cascade, request, observer, notes)
+    except Stopped:
+        notes.append("stopped before the end; the result is the best kept so far")
+        certificate = _certificate_so_far(search, cascade, request)
+    final = search.current if certificate else request.text
+    return OptimizeResult(
+        path=str(request.path),
+        original=request.text,
+        final=final,
+        target=str(request.target) if request.target else None,
+        device=device.info.id if device else None,
+        issues=issues,
+        remaining=search.issues(final),
+        plan=search.plan,
+        trials=tuple(search.trials),
+        certificate=certificate,
+        notes=tuple(dict.fromkeys(notes)),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _proposers(
+    bench: Workbench | None,
+    ledger: Ledger,
+    request: OptimizeRequest,
+    observer: Observer,
+    notes: list[str],
+) -> tuple[Proposer, ...]:
+    def refused(name: str, why: str) -> None:
+        notes.append(f"{name} does not apply: {why}")
+
+    if bench is None or not bench.device.info.can_time:
+        return (RewriteProposer(frozenset(), refused),)
+    return (
+        RewriteProposer(frozenset({"missing_autotune", "suboptimal_warps"}), refused),
+        LaunchTuner(bench, ledger, request.target, request.budget, observer, notes.append),
+    )
+
+
+def _check_original(search: StagedSearch, request: OptimizeRequest, notes: list[str]) -> None:
+    evaluation = search.evaluate(request.text, request.text, "original")
+    failed = evaluation.failed
+    if failed is None:
+        return
+    if failed.step is StepName.COMPILE:
+        notes.append(f"the original does not compile: {failed.message}")
+        return
+    raise OriginalFails(
+        f"the original does not run on {request.problem.path if request.problem else 'its inputs'}"
+        f": {failed.message}; mend the kernel or its spec first",
+        str(request.path),
+    )
+
+
+def _final(
+    search: StagedSearch,
+    cascade: Cascade,
+    request: OptimizeRequest,
+    observer: Observer,
+    notes: list[str],
+) -> Certificate | None:
+    if search.current == request.text:
+        return None
+    observer.progress(92, "measuring the result against the original")
+    evaluation = search.evaluate(search.current, request.text, "final")
+    fixed = any(t.kept and t.stage.value == "correctness" for t in search.trials)
+    speed = evaluation.step(StepName.SPEED)
+    slow = speed is not None and speed.status is StepStatus.FAILED and not fixed
+    if slow or not evaluation.level.reaches(Level.CORRECT):
+        failed = evaluation.failed
+        told = failed.message if failed else evaluation.level.value
+        notes.append(f"the result did not hold against the original and is withdrawn: {told}")
+        return None
+    return certify(evaluation, cascade.bench, request.target)
+
+
+def _certificate_so_far(
+    search: StagedSearch, cascade: Cascade, request: OptimizeRequest
+) -> Certificate | None:
+    """Correctness was judged against the original all along; speed only step by step, so it is left out."""
+    kept = [trial for trial in search.trials if trial.kept]
+    if not kept:
+        return None
+    evaluation = kept[-1].evaluation
+    level = min(evaluation.level, Level.CORRECT, key=lambda level: level.rank)
+    steps = tuple(step for step in evaluation.steps if step.step is not StepName.SPEED)
+    skipped = StepResult(
+        StepName.SPEED, StepStatus.SKIPPED, "not measured against the original: stopped before"
+    )
+    evaluation = replace(
+        evaluation,
+        baseline=text_hash(request.text),
+        level=level,
+        steps=(*steps, skipped),
+        speedup=None,
+    )
+    return certify(evaluation, cascade.bench, request.target)
+
+
+def _triton_version(device: Device | None) -> tuple[int, int] | None:
+    if device is None or not device.info.triton:
+        return None
+    major, minor, *_ = device.info.triton.split(".")
+    return int(major), int(minor)

@@ -1,0 +1,122 @@
+"""The staged strategy: analyse, plan, and take one stage after the other, keeping what wins.
+
+Every decision follows from the source, the seed and the evaluations on record, so that a run
+that was killed takes the same path again and repeats no finished evaluation.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from tilewright.analysis import analyze
+from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.evaluation.cascade import Cascade
+from tilewright.evaluation.model import Candidate, Evaluation, text_hash
+from tilewright.knowledge.stages import Stage
+from tilewright.serialize import dump, load
+from tilewright.source import parse_module
+from tilewright.store import Ledger
+from tilewright.strategies.model import ProposalRequest, Proposer, Trial
+from tilewright.strategies.observer import Observer
+from tilewright.strategies.planner import plan, replan
+from tilewright.strategies.verdict import decide
+from tilewright.targets.model import LaunchFacts
+
+
+class StagedSearch:
+    """One walk through the stages. Its public attributes hold the state reached so far."""
+
+    def __init__(
+        self,
+        cascade: Cascade,
+        proposers: Sequence[Proposer],
+        ledger: Ledger,
+        observer: Observer,
+        budget: int,
+        triton_version: tuple[int, int] | None = None,
+    ) -> None:
+        self.current = cascade.original
+        self.trials: list[Trial] = []
+        self.plan: tuple[Stage, ...] = ()
+        self._cascade = cascade
+        self._proposers = proposers
+        self._ledger = ledger
+        self._observer = observer
+        self._budget = budget
+        self._triton_version = triton_version
+
+    @property
+    def can_time(self) -> bool:
+        bench = self._cascade.bench
+        return bench is not None and bench.device.info.can_time
+
+    def issues(self, text: str) -> tuple[Issue, ...]:
+        """What the instant tier says of ``text``, told the launches it makes on the problem."""
+        return analyze(parse_module(text, self._cascade.path), self._context(text))
+
+    def _context(self, text: str) -> AnalysisContext:
+        return AnalysisContext(self._cascade.target, self._triton_version, self._launches(text))
+
+    def _launches(self, text: str) -> tuple[LaunchFacts, ...]:
+        bench = self._cascade.bench
+        if bench is None:
+            return ()
+        cases = bench.problem.measured_cases() or bench.problem.check_cases()
+        return bench.capture(text, cases[0]).launches if cases else ()
+
+    def run(self) -> None:
+        """Go through all stages; may be interrupted by ``Stopped`` at any point."""
+        always = (Stage.AUTOTUNING,) if self.can_time else ()
+        todo = self.plan = plan(self.issues(self.current), always)
+        done: list[Stage] = []
+        while todo:
+            stage = todo[0]
+            share = 5 + 85 * len(done) // (len(done) + len(todo))
+            self._observer.progress(share, f"stage {stage.value}")
+            self._work_on(stage)
+            done.append(stage)
+            todo = replan(self.issues(self.current), done, always)
+            self.plan = (*done, *todo)
+
+    def _work_on(self, stage: Stage) -> None:
+        seen = {text_hash(self.current)}
+        progressed = True
+        while progressed and len(self.trials) < self._budget:
+            progressed = False
+            for candidate in self._candidates(stage):
+                if candidate.hash in seen:
+                    continue
+                seen.add(candidate.hash)
+                if self._try(candidate, stage) or len(self.trials) >= self._budget:
+                    progressed = True
+                    break
+
+    def _candidates(self, stage: Stage) -> Iterator[Candidate]:
+        context = self._context(self.current)
+        module = parse_module(self.current, self._cascade.path)
+        issues = tuple(i for i in analyze(module, context) if i.stage is stage)
+        request = ProposalRequest(module, issues, stage, context)
+        for proposer in self._proposers:
+            yield from proposer.propose(request)
+
+    def _try(self, candidate: Candidate, stage: Stage) -> bool:
+        before = self.evaluate(self.current, self.current, "baseline")
+        evaluation = self.evaluate(candidate.text, self.current, candidate.proposer)
+        verdict = decide(stage, before, evaluation, can_time=self.can_time)
+        trial = Trial(
+            len(self.trials) + 1, stage, candidate, evaluation, verdict.kept, verdict.reason
+        )
+        self.trials.append(trial)
+        self._observer.trial(trial)
+        if verdict.kept:
+            self.current = candidate.text
+        return verdict.kept
+
+    def evaluate(self, text: str, baseline: str, proposer: str) -> Evaluation:
+        """The cascade's word on ``text`` against ``baseline``; on record after the first time."""
+        key = f"evaluate:{text_hash(text)}:{text_hash(baseline)}"
+        described = {"proposer": proposer, "candidate": text_hash(text)}
+        value = self._ledger.once(
+            "evaluate", key, described, lambda: dump(self._cascade.judge(text, baseline))
+        )
+        return load(Evaluation, value)
+
+

@@ -1,0 +1,173 @@
+"""The launch tuner: tile sizes, warps and stages, measured where there is a device.
+
+It screens a menu made from the chip's figures, then walks downhill from the best. Screening is
+rough; the few best go on to the cascade, which decides.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from tilewright.evaluation.model import Candidate, text_hash
+from tilewright.evaluation.screening import Screened, prune, screen
+from tilewright.evaluation.workbench import Workbench
+from tilewright.hardware import Chip, chip
+from tilewright.knowledge.stages import Stage
+from tilewright.rewrites.launch_config import set_launch_config
+from tilewright.rewrites.model import Refusal
+from tilewright.rewrites.tiles import Tunable, tunable
+from tilewright.serialize import dump, load
+from tilewright.source.model import Kernel, Module
+from tilewright.store import Ledger
+from tilewright.strategies.menus import Setting, menu, neighbours
+from tilewright.strategies.model import ProposalRequest
+from tilewright.strategies.observer import Observer
+from tilewright.targets.model import LaunchFacts, Target
+
+FINALISTS = 3
+WAVES = 6
+
+
+@dataclass(frozen=True)
+class _Entry:
+    setting: Setting
+    text: str
+
+
+class LaunchTuner:
+    """Proposes the fastest launch configurations it screened, best first.
+
+    Args:
+        budget: most configurations to screen for one kernel.
+        note: is told what was screened, pruned and refused.
+    """
+
+    name = "tuner:launch"
+
+    def __init__(
+        self,
+        bench: Workbench,
+        ledger: Ledger,
+        target: Target | None,
+        budget: int,
+        observer: Observer,
+        note: Callable[[str], None],
+    ) -> None:
+        self._bench = bench
+        self._ledger = ledger
+        self._target = target
+        self._budget = budget
+        self._observer = observer
+        self._note = note
+        self._tuned: set[str] = set()
+
+    def propose(self, request: ProposalRequest) -> Iterator[Candidate]:
+        if request.stage is not Stage.AUTOTUNING or self._target is None:
+            return
+        for kernel in request.module.entry_kernels():
+            if kernel.name in self._tuned:
+                continue
+            self._tuned.add(kernel.name)
+            found = tunable(request.module, kernel)
+            if isinstance(found, Refusal):
+                self._note(f"{kernel.name} is not tuned: {found.reason}")
+                continue
+            launch = next((x for x in request.context.launches if x.kernel == kernel.name), None)
+            if launch is not None:
+                yield from self._tune(request.module, kernel, found, launch, chip(self._target))
+
+    def _tune(
+        self, module: Module, kernel: Kernel, found: Tunable, launch: LaunchFacts, on: Chip
+    ) -> Iterator[Candidate]:
+        best = self._search(module, kernel, found, launch, on)
+        own = best.pop(text_hash(module.text), None)
+        ranked = sorted(best.values(), key=lambda pair: pair[1])
+        for entry, us in ranked[:FINALISTS]:
+            if own is not None and us >= own[1]:
+                break
+            screened = f"screened at {us:.1f} us"
+            if own is not None:
+                screened += f", the present one at {own[1]:.1f} us"
+            yield Candidate(
+                text=entry.text,
+                parent=text_hash(module.text),
+                proposer=self.name,
+                rationale=f"Launch {kernel.name} with {entry.setting}: {screened}",
+                stage=Stage.AUTOTUNING,
+                issues=("suboptimal_autotune_configs",),
+            )
+
+    def _search(
+        self, module: Module, kernel: Kernel, found: Tunable, launch: LaunchFacts, on: Chip
+    ) -> dict[str, tuple[_Entry, float]]:
+        timed: dict[str, tuple[_Entry, float]] = {}
+        seen: set[str] = set()
+        wave: Sequence[Setting] = menu(found, launch, on)
+        counts = {"screened": 0, "ruled out": 0}
+        own = _Entry(Setting({}, {}), module.text)
+        for _ in range(WAVES):
+            entries = self._entries(module, kernel, wave, seen)
+            if own.text not in seen:
+                seen.add(own.text)
+                entries.append(own)
+            entries = entries[: max(0, self._budget - counts["screened"])]
+            if not entries:
+                break
+            for entry, result in zip(entries, self._screen_all(entries), strict=True):
+                counts["screened"] += 1
+                if result.us is None:
+                    counts["ruled out"] += 1
+                else:
+                    timed[result.candidate] = (entry, result.us)
+            if not timed:
+                break
+            fastest = min(timed.values(), key=lambda pair: pair[1])[0]
+            wave = neighbours(fastest.setting, found, launch, on)
+        self._note(
+            f"{kernel.name}: {counts['screened']} launch configurations screened, "
+            f"{counts['ruled out']} ruled out by the compiler or the device"
+        )
+        return timed
+
+    def _entries(
+        self, module: Module, kernel: Kernel, wave: Sequence[Setting], seen: set[str]
+    ) -> list[_Entry]:
+        entries: list[_Entry] = []
+        for setting in wave:
+            text = set_launch_config(module, kernel, setting.values, setting.options)
+            if isinstance(text, Refusal):
+                self._note(f"{kernel.name} with {setting}: {text.reason}")
+            elif text not in seen:
+                seen.add(text)
+                entries.append(_Entry(setting, text))
+        return entries
+
+    def _screen_all(self, entries: Sequence[_Entry]) -> list[Screened]:
+        """Compile side by side, time one after the other; each on record once done."""
+        workers = max(2, min(12, (os.cpu_count() or 2) - 2))
+        pool = ThreadPoolExecutor(workers)
+        try:
+            results = []
+            for number, result in enumerate(pool.map(self._screen, entries), 1):
+                self._observer.progress(90, f"screening {number} of {len(entries)}")
+                results.append(result)
+            return results
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _screen(self, entry: _Entry) -> Screened:
+        described: Mapping[str, object] = {"setting": str(entry.setting)}
+        key = f"screen:{text_hash(entry.text)}"
+        value = self._ledger.once("screen", key, described, lambda: dump(self._work(entry)))
+        return load(Screened, value)
+
+    def _work(self, entry: _Entry) -> Screened:
+        case = self._bench.problem.measured_cases()[0]
+        if self._target is not None:
+            why = prune(self._bench, entry.text, case, self._target)
+            if why is not None:
+                return Screened(text_hash(entry.text), None, why)
+        return screen(self._bench, entry.text, case)
+
+

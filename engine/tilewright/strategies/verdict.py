@@ -1,0 +1,70 @@
+"""Whether a candidate stays: it must have beaten what went in, by evidence this run could get."""
+
+from dataclasses import dataclass
+
+from tilewright.evaluation.compiling import spill_bytes
+from tilewright.evaluation.model import Evaluation, Level, StepName
+from tilewright.knowledge.stages import Stage
+from tilewright.serialize import load
+from tilewright.targets.model import CompileReport
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Kept or not, and why, in words for a person."""
+
+    kept: bool
+    reason: str
+
+
+def reports_of(evaluation: Evaluation) -> tuple[CompileReport, ...]:
+    """The compile reports on record in an evaluation; none if it was not compiled."""
+    step = evaluation.step(StepName.COMPILE)
+    found = step.data.get("reports", []) if step else []
+    return tuple(load(CompileReport, report) for report in found)
+
+
+def decide(stage: Stage, before: Evaluation, after: Evaluation, *, can_time: bool) -> Verdict:
+    """Keep what is measurably faster; where nothing can be timed, what is correct and compiles no worse.
+
+    A fault that is fixed stays fixed even if the fix costs time, and the reason says what it costs.
+    """
+    failed = after.failed
+    if after.level is Level.REJECTED:
+        assert failed is not None
+        return Verdict(False, f"rejected at {failed.step.value}: {failed.message}")
+    if not after.level.reaches(Level.CORRECT):
+        return Verdict(False, "its results could not be checked, so it is not applied")
+    if stage is Stage.CORRECTNESS:
+        return Verdict(True, f"fixes a fault; {_speed_words(after)}")
+    if can_time:
+        return _by_time(after)
+    return _by_compiler(before, after)
+
+
+def _by_time(after: Evaluation) -> Verdict:
+    if after.level is Level.FASTER:
+        return Verdict(True, _speed_words(after))
+    failed = after.failed
+    return Verdict(False, failed.message if failed else "it was not measured")
+
+
+def _by_compiler(before: Evaluation, after: Evaluation) -> Verdict:
+    old, new = reports_of(before), reports_of(after)
+    if not new:
+        return Verdict(True, "correct; neither compiled for the target nor timed")
+    spilled = spill_bytes(old), spill_bytes(new)
+    if old and spilled[1] > spilled[0]:
+        return Verdict(
+            False, f"spills {spilled[1]} bytes a thread where its input spills {spilled[0]}"
+        )
+    return Verdict(
+        True, f"correct; compiles with {spilled[1]} bytes spilled a thread; speed not measured"
+    )
+
+
+def _speed_words(after: Evaluation) -> str:
+    speedup = after.speedup
+    if speedup is None:
+        return "speed not measured"
+    return f"{speedup.value:.3f}x [{speedup.low:.3f}, {speedup.high:.3f}] on {speedup.device}"
