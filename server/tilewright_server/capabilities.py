@@ -1,0 +1,54 @@
+"""What the client said it can do, reduced to the questions this server asks."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from lsprotocol import types
+
+
+@dataclass(frozen=True)
+class ClientFeatures:
+    """The client's abilities; all False before ``initialize``."""
+
+    pull_diagnostics: bool = False
+    diagnostic_refresh: bool = False
+    code_lens_refresh: bool = False
+    related_information: bool = False
+    markdown_hover: bool = False
+    document_changes: bool = False
+    change_annotations: bool = False
+    resolves_edits: bool = False
+    work_done_progress: bool = False
+    message_request: bool = False
+    configuration: bool = False
+    dynamic_configuration: bool = False
+    apply_edit: bool = False
+
+
+def read_features(capabilities: types.ClientCapabilities) -> ClientFeatures:
+    """The abilities in a client's ``initialize`` request."""
+
+    def at(path: str) -> Any:
+        part: Any = capabilities
+        for name in path.split("."):
+            part = getattr(part, name, None)
+        return part
+
+    resolved = at("text_document.code_action.resolve_support.properties")
+    return ClientFeatures(
+        pull_diagnostics=at("text_document.diagnostic") is not None,
+        diagnostic_refresh=bool(at("workspace.diagnostics.refresh_support")),
+        code_lens_refresh=bool(at("workspace.code_lens.refresh_support")),
+        related_information=bool(at("text_document.publish_diagnostics.related_information"))
+        or bool(at("text_document.diagnostic.related_information")),
+        markdown_hover=types.MarkupKind.Markdown
+        in (at("text_document.hover.content_format") or ()),
+        document_changes=bool(at("workspace.workspace_edit.document_changes")),
+        change_annotations=at("workspace.workspace_edit.change_annotation_support") is not None,
+        resolves_edits="edit" in (resolved or ()),
+        work_done_progress=bool(at("window.work_done_progress")),
+        message_request=at("window.show_message") is not None,
+        configuration=bool(at("workspace.configuration")),
+        dynamic_configuration=bool(at("workspace.did_change_configuration.dynamic_registration")),
+        apply_edit=bool(at("workspace.apply_edit")),
+    )

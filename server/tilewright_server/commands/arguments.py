@@ -1,0 +1,51 @@
+"""Commands' arguments, checked where they come in."""
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pygls.exceptions import JsonRpcInvalidParams
+
+from tilewright_server.settings import TargetText
+
+
+class OptimizeArguments(BaseModel):
+    """``version`` is the document's version that was seen; None to take what is there now.
+
+    ``target`` None asks the person, or takes the default where they cannot be asked.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    uri: str
+    version: int | None = None
+    target: TargetText | None = None
+    kernel: str | None = None
+
+
+class ProfileArguments(BaseModel):
+    """``kernel`` says where the click was; the whole file is profiled."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    uri: str
+    target: TargetText | None = None
+    kernel: str | None = None
+
+
+class CancelArguments(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    job: str
+
+
+A = TypeVar("A", bound=BaseModel)
+
+
+def read_arguments(kind: type[A], arguments: tuple[Any, ...]) -> A:
+    """The command's one argument, an object. Raises ``JsonRpcInvalidParams``."""
+    try:
+        return kind.model_validate(arguments[0] if arguments else {})
+    except ValidationError as error:
+        detail = error.errors()[0]
+        field = ".".join(str(part) for part in detail["loc"]) or "argument"
+        raise JsonRpcInvalidParams(f"{field}: {detail['msg']}") from error

@@ -1,0 +1,155 @@
+"""Issues and facts as LSP diagnostics. Two sources: what the text says, and what compilers said."""
+
+from lsprotocol import types
+
+from tilewright.analysis.model import Issue, Related
+from tilewright.knowledge.stages import Stage
+from tilewright.source.model import Kernel
+from tilewright.source.text import Range
+from tilewright_server.analysis import Analysis
+from tilewright_server.capabilities import ClientFeatures
+from tilewright_server.facts import FactStore, KernelFacts, LineMessage
+from tilewright_server.settings import Settings
+from tilewright_server.snapshot import Snapshot
+
+SOURCE = "tilewright"
+COMPILED_SOURCE = "tilewright-compiled"
+
+_JIT_MARKS = ("triton.jit", "@jit", "nki.jit")
+
+
+def severity_of(issue: Issue) -> types.DiagnosticSeverity:
+    """Error only for what computes or launches wrongly; the cost of the rest decides its place."""
+    if issue.stage is Stage.CORRECTNESS and issue.severity >= 4:
+        return types.DiagnosticSeverity.Error
+    if issue.severity >= 3:
+        return types.DiagnosticSeverity.Warning
+    if issue.severity == 2:
+        return types.DiagnosticSeverity.Information
+    return types.DiagnosticSeverity.Hint
+
+
+def all_diagnostics(
+    snapshot: Snapshot,
+    analysis: Analysis,
+    facts: FactStore,
+    settings: Settings,
+    client: ClientFeatures,
+) -> list[types.Diagnostic]:
+    """Everything to underline in a document, both tiers."""
+    found = [issue_diagnostic(snapshot, issue, settings, client) for issue in analysis.issues]
+    found += skipped_kernels(snapshot, analysis)
+    for kernel in analysis.module.kernels:
+        for known in facts.of(analysis, kernel.name):
+            found += compiled_diagnostics(snapshot, kernel, known)
+    return found
+
+
+def issue_diagnostic(
+    snapshot: Snapshot, issue: Issue, settings: Settings, client: ClientFeatures
+) -> types.Diagnostic:
+    """One issue, with its id as code and as data for a quick fix."""
+    page = f"{settings.docs_url.rstrip('/')}/{issue.id}" if settings.docs_url else None
+    return types.Diagnostic(
+        range=snapshot.to_lsp(issue.range),
+        message=issue.message,
+        severity=severity_of(issue),
+        code=issue.id,
+        code_description=types.CodeDescription(href=page) if page else None,
+        source=SOURCE,
+        tags=_tags(issue),
+        related_information=_related(snapshot, issue.related, client),
+        data={"issue": issue.id, "kernel": issue.kernel},
+    )
+
+
+def _tags(issue: Issue) -> list[types.DiagnosticTag] | None:
+    if "deprecated" in issue.id:
+        return [types.DiagnosticTag.Deprecated]
+    if issue.id.startswith(("unused_", "dead_")):
+        return [types.DiagnosticTag.Unnecessary]
+    return None
+
+
+def _related(
+    snapshot: Snapshot, related: tuple[Related, ...], client: ClientFeatures
+) -> list[types.DiagnosticRelatedInformation] | None:
+    if not related or not client.related_information:
+        return None
+    return [
+        types.DiagnosticRelatedInformation(
+            location=types.Location(uri=snapshot.uri, range=snapshot.to_lsp(place.range)),
+            message=place.message,
+        )
+        for place in related
+    ]
+
+
+def skipped_kernels(snapshot: Snapshot, analysis: Analysis) -> list[types.Diagnostic]:
+    """Parts that do not parse and hold a kernel; other syntax errors are for Python's server."""
+    return [
+        types.Diagnostic(
+            range=snapshot.to_lsp(problem.range),
+            message="This kernel does not parse; Tilewright leaves it out until it does.",
+            severity=types.DiagnosticSeverity.Information,
+            code="kernel_does_not_parse",
+            source=SOURCE,
+        )
+        for problem in analysis.module.problems
+        if any(mark in _text_of(snapshot, problem.range) for mark in _JIT_MARKS)
+    ]
+
+
+def _text_of(snapshot: Snapshot, place: Range) -> str:
+    last = min(place.end_line, snapshot.table.count)
+    return "\n".join(snapshot.table.line(row) for row in range(place.line - 1, last))
+
+
+def compiled_diagnostics(
+    snapshot: Snapshot, kernel: Kernel, facts: KernelFacts
+) -> list[types.Diagnostic]:
+    """What a compiler refused or spilled, on the kernel as it stands now."""
+    severity = (
+        types.DiagnosticSeverity.Error
+        if facts.compiled is False
+        else types.DiagnosticSeverity.Information
+    )
+    found = [
+        _compiled(
+            snapshot.to_lsp(_line_range(snapshot, kernel, message)),
+            f"{facts.target}: {message.text}",
+            severity,
+            "compile_error" if facts.compiled is False else "compile_message",
+        )
+        for message in facts.messages
+    ]
+    name = snapshot.to_lsp(kernel.name_range)
+    if facts.compiled is False and not facts.messages:
+        found.append(
+            _compiled(name, f"{facts.target}: does not compile.", severity, "compile_error")
+        )
+    if facts.spill_bytes:
+        text = f"{facts.target}: {facts.spill_bytes} bytes of registers a thread spill to memory."
+        found.append(_compiled(name, text, types.DiagnosticSeverity.Warning, "register_spills"))
+    if facts.correct is False:
+        where = facts.device or "the device"
+        text = f"{facts.target}: the result differs from the reference on {where}."
+        found.append(_compiled(name, text, types.DiagnosticSeverity.Error, "wrong_result"))
+    return found
+
+
+def _compiled(
+    place: types.Range, text: str, severity: types.DiagnosticSeverity, code: str
+) -> types.Diagnostic:
+    return types.Diagnostic(
+        range=place, message=text, severity=severity, code=code, source=COMPILED_SOURCE
+    )
+
+
+def _line_range(snapshot: Snapshot, kernel: Kernel, message: LineMessage) -> Range:
+    if message.line is None:
+        return kernel.name_range
+    line = min(max(kernel.range.line + message.line, 1), snapshot.table.count)
+    text = snapshot.table.line(line - 1)
+    start = message.column if message.column is not None else len(text) - len(text.lstrip())
+    return Range(line, min(start, len(text)), line, len(text))

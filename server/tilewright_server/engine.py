@@ -1,0 +1,51 @@
+"""The engine's functions that the server calls in its own process, behind one replaceable value.
+
+Imported when first used, so that the server starts before the knowledge is read.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.rewrites.model import Rewrite
+from tilewright.source.model import Module
+
+if TYPE_CHECKING:
+    from tilewright.knowledge import IssueType
+
+Analyzer = Callable[[Module, AnalysisContext], tuple[Issue, ...]]
+
+
+def parse(text: str, path: str) -> Module:
+    """``tilewright.source.parse_module``."""
+    from tilewright.source import parse_module
+
+    return parse_module(text, path)
+
+
+def _analyze(module: Module, context: AnalysisContext) -> tuple[Issue, ...]:
+    from tilewright.analysis import analyze
+
+    return analyze(module, context)
+
+
+def _rewrites_for(issue_id: str) -> tuple[Rewrite, ...]:
+    from tilewright.rewrites import rewrites_for
+
+    return rewrites_for(issue_id)
+
+
+def _issue_type(issue_id: str) -> "IssueType | None":
+    from tilewright.knowledge import taxonomy
+
+    return taxonomy().get(issue_id)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What the server asks of the engine; tests replace single fields."""
+
+    analyze: Analyzer = _analyze
+    rewrites_for: Callable[[str], tuple[Rewrite, ...]] = _rewrites_for
+    issue_type: Callable[[str], "IssueType | None"] = _issue_type

@@ -1,0 +1,44 @@
+"""The server's command line: stdio by default, TCP for debugging; logs to stderr or a file."""
+
+import argparse
+import logging
+from collections.abc import Sequence
+
+_LEVELS = ("debug", "info", "warning", "error")
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """Serve until the client leaves. 0 after an orderly shutdown, 1 after any other end."""
+    options = _parser().parse_args(argv)
+    _log(options.log_level, options.log_file)
+
+    from tilewright_server.server import create_server
+
+    server = create_server()
+    if options.tcp is None:
+        server.start_io()
+    else:
+        server.start_tcp(options.host, options.tcp)
+    return 0 if server.protocol.is_shut_down else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tilewright lsp", description="The Tilewright language server."
+    )
+    parser.add_argument("--stdio", action="store_true", help="serve on stdin and stdout (default)")
+    parser.add_argument("--tcp", type=int, metavar="PORT", help="serve one client on a TCP port")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on with --tcp")
+    parser.add_argument("--log-level", choices=_LEVELS, default="warning")
+    parser.add_argument("--log-file", metavar="FILE", help="log there instead of to stderr")
+    return parser
+
+
+def _log(level: str, file: str | None) -> None:
+    """Stdout belongs to the protocol; pygls logs whole messages at INFO, so it stays above that."""
+    logging.basicConfig(
+        level=level.upper(),
+        filename=file,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    logging.getLogger("pygls").setLevel(logging.WARNING)

@@ -1,0 +1,122 @@
+"""What compilers and devices said of kernels, kept by what they were said of.
+
+A fact is found again only under the key of the very source it came from, so that no number can
+be shown for code it does not belong to.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from time import time as now
+from typing import Any
+
+from tilewright_server.analysis import Analysis
+
+_REMEMBERED = 512
+
+
+@dataclass(frozen=True)
+class LineMessage:
+    """A compiler's message; ``line`` counts from the kernel's first line, None if it gave none."""
+
+    text: str
+    line: int | None
+    column: int | None
+
+
+@dataclass(frozen=True)
+class Timing:
+    """A measured time in microseconds, with its interval, device and case."""
+
+    median_us: float
+    low_us: float
+    high_us: float
+    device: str
+    case: str
+
+
+@dataclass(frozen=True)
+class KernelFacts:
+    """One profile of one kernel for one target. None means: not known, which is then said."""
+
+    kernel: str
+    target: str
+    compiled: bool | None
+    registers: int | None
+    spill_bytes: int | None
+    shared_bytes: int | None
+    shared_limit: int | None
+    messages: tuple[LineMessage, ...]
+    correct: bool | None
+    time: Timing | None
+    device: str | None
+    notes: tuple[str, ...]
+    taken: float = field(default_factory=now)
+
+
+def read_facts(data: Mapping[str, Any], target: str, device: str | None) -> KernelFacts:
+    """One entry of a ``profile`` result's ``kernels``."""
+    report = data.get("report") or {}
+    first_line = int(data.get("line") or 1)
+    timing = data.get("time")
+    return KernelFacts(
+        kernel=str(data["name"]),
+        target=_target_text(report.get("target"), target),
+        compiled=report.get("ok"),
+        registers=report.get("registers"),
+        spill_bytes=report.get("spill_bytes"),
+        shared_bytes=report.get("shared_bytes"),
+        shared_limit=report.get("shared_limit"),
+        messages=tuple(_message(m, first_line) for m in report.get("messages") or ()),
+        correct=data.get("correct"),
+        time=Timing(**{k: timing[k] for k in Timing.__annotations__}) if timing else None,
+        device=timing["device"] if timing else device,
+        notes=tuple(str(note) for note in data.get("notes") or ()),
+    )
+
+
+def _target_text(value: Any, default: str) -> str:
+    if isinstance(value, Mapping):
+        return f"{value['backend']}:{value['arch']}"
+    return str(value) if value else default
+
+
+def _message(data: Mapping[str, Any], first_line: int) -> LineMessage:
+    line = data.get("line")
+    relative = None if line is None else int(line) - first_line
+    return LineMessage(str(data.get("text", "")), relative, data.get("column"))
+
+
+class FactStore:
+    """Facts by key and target; the newest of each. ``revision`` counts what was added."""
+
+    def __init__(self) -> None:
+        self._facts: OrderedDict[str, dict[str, KernelFacts]] = OrderedDict()
+        self._failures: dict[str, tuple[str, str]] = {}
+        self.revision = 0
+
+    def add(self, key: str, facts: KernelFacts) -> None:
+        """Remember facts under the key of the source they came from."""
+        self._facts.setdefault(key, {})[facts.target] = facts
+        self._facts.move_to_end(key)
+        while len(self._facts) > _REMEMBERED:
+            self._facts.popitem(last=False)
+        self.revision += 1
+
+    def of(self, analysis: Analysis, kernel: str) -> tuple[KernelFacts, ...]:
+        """What is known of a kernel as it stands now, newest first."""
+        found = self._facts.get(analysis.facts_keys.get(kernel, ""), {})
+        return tuple(sorted(found.values(), key=lambda facts: -facts.taken))
+
+    def fail(self, uri: str, text_hash: str, message: str) -> None:
+        """Remember why a text could not be profiled."""
+        self._failures[uri] = (text_hash, message)
+        self.revision += 1
+
+    def failure(self, uri: str, text_hash: str) -> str | None:
+        """Why this very text could not be profiled, if that is so."""
+        known = self._failures.get(uri)
+        return known[1] if known is not None and known[0] == text_hash else None
+
+    def forget_failure(self, uri: str) -> None:
+        self._failures.pop(uri, None)

@@ -1,0 +1,66 @@
+"""Every LSP method the server answers, one file each, and the table that registers them."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from tilewright_server.boundary import guard_async, guard_sync
+from tilewright_server.commands import COMMANDS
+from tilewright_server.features.code_action import OPTIONS as CODE_ACTION_OPTIONS
+from tilewright_server.features.code_action import code_action
+from tilewright_server.features.code_action_resolve import code_action_resolve
+from tilewright_server.features.code_lens import code_lens
+from tilewright_server.features.diagnostic import OPTIONS as DIAGNOSTIC_OPTIONS
+from tilewright_server.features.diagnostic import diagnostic
+from tilewright_server.features.did_change import did_change
+from tilewright_server.features.did_change_configuration import did_change_configuration
+from tilewright_server.features.did_close import did_close
+from tilewright_server.features.did_open import did_open
+from tilewright_server.features.did_save import did_save
+from tilewright_server.features.hover import hover
+from tilewright_server.features.initialize import initialize
+from tilewright_server.features.initialized import initialized
+from tilewright_server.features.shutdown import shutdown
+from tilewright_server.features.status import STATUS, status
+
+if TYPE_CHECKING:
+    from tilewright_server.server import TilewrightServer
+
+Handler = Callable[..., Any]
+
+# Notifications that only change state; they run inside the read loop and take microseconds.
+SYNC: tuple[tuple[str, Handler, Any], ...] = (
+    (types.INITIALIZE, initialize, None),
+    (types.TEXT_DOCUMENT_DID_OPEN, did_open, None),
+    (types.TEXT_DOCUMENT_DID_CHANGE, did_change, None),
+    (types.TEXT_DOCUMENT_DID_CLOSE, did_close, None),
+    (types.TEXT_DOCUMENT_DID_SAVE, did_save, None),
+)
+
+# Everything that may take longer, with what it answers if it fails.
+ASYNC: tuple[tuple[str, Handler, Any, Any], ...] = (
+    (types.INITIALIZED, initialized, None, None),
+    (types.WORKSPACE_DID_CHANGE_CONFIGURATION, did_change_configuration, None, None),
+    (types.TEXT_DOCUMENT_DIAGNOSTIC, diagnostic, DIAGNOSTIC_OPTIONS, None),
+    (types.TEXT_DOCUMENT_HOVER, hover, None, None),
+    (types.TEXT_DOCUMENT_CODE_ACTION, code_action, CODE_ACTION_OPTIONS, None),
+    (types.CODE_ACTION_RESOLVE, code_action_resolve, None, None),
+    (types.TEXT_DOCUMENT_CODE_LENS, code_lens, None, None),
+    (types.SHUTDOWN, shutdown, None, None),
+    (STATUS, status, None, None),
+)
+
+
+def register_features(server: "TilewrightServer") -> None:
+    """Register every feature and command, each inside the request boundary."""
+    for method, handler, options in SYNC:
+        guarded = guard_sync(method, partial(handler, server), server.timings)
+        server.feature(method, options)(guarded)
+    for method, handler, options, empty in ASYNC:
+        bound = guard_async(method, partial(handler, server), empty, server.timings)
+        server.feature(method, options)(bound)
+    for name, command in COMMANDS:
+        bound = guard_async(name, partial(command, server), None, server.timings)
+        server.command(name)(bound)

@@ -1,0 +1,37 @@
+"""``textDocument/diagnostic``: diagnostics when asked, "unchanged" when nothing is new."""
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from tilewright_server.diagnostics import all_diagnostics
+from tilewright_server.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from tilewright_server.server import TilewrightServer
+
+OPTIONS = types.DiagnosticOptions(
+    identifier="tilewright", inter_file_dependencies=False, workspace_diagnostics=False
+)
+
+
+async def diagnostic(
+    server: "TilewrightServer", params: types.DocumentDiagnosticParams
+) -> types.DocumentDiagnosticReport:
+    """Both tiers of one document."""
+    snapshot = server.snapshot(params.text_document.uri)
+    if snapshot is None or not snapshot.is_python:
+        return types.RelatedFullDocumentDiagnosticReport(items=[])
+    known = result_id(server, snapshot)
+    if params.previous_result_id == known:
+        return types.RelatedUnchangedDocumentDiagnosticReport(result_id=known)
+    analysis = await server.analyze(snapshot)
+    found = all_diagnostics(snapshot, analysis, server.facts, server.settings, server.client)
+    return types.RelatedFullDocumentDiagnosticReport(items=found, result_id=known)
+
+
+def result_id(server: "TilewrightServer", snapshot: Snapshot) -> str:
+    """The identity of everything an answer depends on."""
+    parts = (snapshot.hash, str(server.revision), str(server.facts.revision))
+    return hashlib.sha256(":".join(parts).encode()).hexdigest()[:16]

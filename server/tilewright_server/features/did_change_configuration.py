@@ -1,0 +1,56 @@
+"""``workspace/didChangeConfiguration``: settings anew, then everything that depends on them."""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from tilewright_server.environment import triton_version
+from tilewright_server.settings import read_settings
+
+if TYPE_CHECKING:
+    from tilewright_server.server import TilewrightServer
+
+logger = logging.getLogger(__name__)
+
+_SECTION = "tilewright"
+_PATIENCE_S = 5.0
+
+
+async def did_change_configuration(
+    server: "TilewrightServer", params: types.DidChangeConfigurationParams
+) -> None:
+    """Pull the settings where the client can be asked; else take what it sent along."""
+    await load_settings(server, params.settings)
+
+
+async def load_settings(server: "TilewrightServer", sent: Any = None) -> None:
+    """Put the settings in force; what cannot be used is said once and left at its default."""
+    configured = await _ask(server)
+    if configured is None and isinstance(sent, dict):
+        configured = sent.get(_SECTION)
+    settings, problems = read_settings(server.initial_options, configured)
+    for problem in problems:
+        server.warn(problem)
+    changed = settings != server.settings
+    server.settings = settings
+    # An interpreter a workspace names is only started where the workspace is trusted.
+    triton = await triton_version(settings.python if settings.trusted else None)
+    if changed or triton != server.triton:
+        server.triton = triton
+        server.revision += 1
+        server.refresh()
+
+
+async def _ask(server: "TilewrightServer") -> Any:
+    if not server.client.configuration:
+        return None
+    wanted = types.ConfigurationParams(items=[types.ConfigurationItem(section=_SECTION)])
+    try:
+        answer = await asyncio.wait_for(server.workspace_configuration_async(wanted), _PATIENCE_S)
+    except (TimeoutError, JsonRpcException) as error:
+        logger.warning("no settings from the client: %s", error)
+        return None
+    return answer[0] if answer else None

@@ -1,0 +1,16 @@
+"""``textDocument/didClose``."""
+
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from tilewright_server.jobs.profile import replace_running
+
+if TYPE_CHECKING:
+    from tilewright_server.server import TilewrightServer
+
+
+def did_close(server: "TilewrightServer", params: types.DidCloseTextDocumentParams) -> None:
+    """Take the diagnostics away and stop a profile nobody will see."""
+    server.publisher.close(params.text_document.uri)
+    replace_running(server, params.text_document.uri)

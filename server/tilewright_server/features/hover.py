@@ -1,0 +1,70 @@
+"""``textDocument/hover``: on an issue, its reasons; on a kernel's name, what is known of it."""
+
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from tilewright.source.model import Kernel
+from tilewright.source.text import Range
+from tilewright_server import hovers
+from tilewright_server.analysis import Analysis
+from tilewright_server.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from tilewright_server.server import TilewrightServer
+
+_RULE = "\n\n---\n\n"
+
+
+async def hover(server: "TilewrightServer", params: types.HoverParams) -> types.Hover | None:
+    """All cards that belong to a place, the kernel's first."""
+    read = await server.read(params.text_document.uri)
+    if read is None:
+        return None
+    snapshot, analysis = read
+    line, column = snapshot.place(params.position)
+    cards: list[str] = []
+    shown: list[Range] = []
+    named = kernel_named_at(snapshot, analysis, line, column)
+    if named is not None:
+        kernel, place = named
+        facts = server.facts.of(analysis, kernel.name)
+        failure = server.facts.failure(snapshot.uri, snapshot.hash)
+        cards.append(hovers.kernel_card(kernel, facts, failure))
+        shown.append(place)
+    for issue in analysis.issues:
+        if issue.range.contains(line, column):
+            cards.append(hovers.issue_card(issue, server.engine.issue_type(issue.id)))
+            shown.append(issue.range)
+    return _answer(server, snapshot, cards, shown)
+
+
+def _answer(
+    server: "TilewrightServer", snapshot: Snapshot, cards: list[str], shown: list[Range]
+) -> types.Hover | None:
+    if not cards:
+        return None
+    text = _RULE.join(cards)
+    content = (
+        types.MarkupContent(types.MarkupKind.Markdown, text)
+        if server.client.markdown_hover
+        else types.MarkupContent(types.MarkupKind.PlainText, hovers.plain(text))
+    )
+    return types.Hover(contents=content, range=snapshot.to_lsp(shown[0]))
+
+
+def kernel_named_at(
+    snapshot: Snapshot, analysis: Analysis, line: int, column: int
+) -> tuple[Kernel, Range] | None:
+    """The kernel whose name stands at a place, at its definition or its launch."""
+    for kernel in analysis.module.kernels:
+        if kernel.name_range.contains(line, column):
+            return kernel, kernel.name_range
+    for launch in analysis.module.launches:
+        start = launch.range
+        name = Range(start.line, start.column, start.line, start.column + len(launch.kernel))
+        kernel_or_none = analysis.module.kernel(launch.kernel)
+        text = snapshot.table.line(name.line - 1)[name.column : name.end_column]
+        if kernel_or_none and text == launch.kernel and name.contains(line, column):
+            return kernel_or_none, name
+    return None

@@ -1,0 +1,28 @@
+"""Becomes the command it is given, after asking the kernel to die with the server.
+
+Run as a script, by path, in isolated mode; standard library only. Where the operating system
+has no such request, the command notices the server's end by its closed pipes.
+
+Arguments: the server's process id, then the command.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main(arguments: list[str]) -> None:
+    """Never returns: the process becomes the command, or ends because the server is gone."""
+    parent, *command = arguments
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != int(parent):
+            raise SystemExit(1)
+    os.execv(command[0], command)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

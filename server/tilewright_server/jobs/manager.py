@@ -1,0 +1,132 @@
+"""Which jobs there are and were, one at a time in the engine, each owned by a task."""
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from tilewright_server.jobs.process import EngineRun
+
+logger = logging.getLogger(__name__)
+
+_REMEMBERED = 20
+CANCEL_GRACE_S = 3.0
+
+
+class JobKind(StrEnum):
+    OPTIMIZE = "optimize"
+    PROFILE = "profile"
+
+
+class JobState(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_over(self) -> bool:
+        return self in (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
+
+
+@dataclass
+class Job:
+    """One piece of long work. Changed only on the event loop."""
+
+    kind: JobKind
+    uri: str
+    target: str | None
+    id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    state: JobState = JobState.QUEUED
+    percent: int | None = None
+    message: str = ""
+    started: float = field(default_factory=time.time)
+    run: EngineRun | None = None
+    task: "asyncio.Task[None] | None" = None
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``tilewright.listJobs`` shows."""
+        return {
+            "job": self.id,
+            "kind": str(self.kind),
+            "uri": self.uri,
+            "target": self.target,
+            "state": str(self.state),
+            "percent": self.percent,
+            "message": self.message,
+            "seconds": round(time.time() - self.started, 1),
+            "pid": self.run.pid if self.run else None,
+        }
+
+
+class JobManager:
+    """Starts, lists and stops jobs. ``lane`` lets one engine run at a time: two would disturb
+    each other's measurements."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, Job] = {}
+        self.lane = asyncio.Lock()
+
+    def start(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> Job:
+        """Run ``work`` for a job in a task of its own; returns at once."""
+        self._jobs[job.id] = job
+        job.task = asyncio.get_running_loop().create_task(self._own(job, work))
+        return job
+
+    async def _own(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
+        try:
+            await work(job)
+        except asyncio.CancelledError:
+            job.state = JobState.CANCELLED
+            raise
+        finally:
+            if not job.state.is_over:
+                job.state = JobState.FAILED
+            self._forget_old()
+
+    def _forget_old(self) -> None:
+        over = [job.id for job in self._jobs.values() if job.state.is_over]
+        for old in over[:-_REMEMBERED]:
+            del self._jobs[old]
+
+    def all(self) -> tuple[Job, ...]:
+        """Every job that is not forgotten, oldest first."""
+        return tuple(self._jobs.values())
+
+    def active(self, kind: JobKind, uri: str) -> tuple[Job, ...]:
+        """The jobs of a kind on a document that are not over."""
+        return tuple(
+            job
+            for job in self._jobs.values()
+            if job.kind is kind and job.uri == uri and not job.state.is_over
+        )
+
+    def cancel(self, job_id: str, grace_s: float = CANCEL_GRACE_S) -> bool:
+        """Stop a job: softly if its engine runs, else at once. False: no such job."""
+        job = self._jobs.get(job_id)
+        if job is None or job.state.is_over:
+            return False
+        if job.run is None:
+            if job.task is not None:
+                job.task.cancel()
+        else:
+            job.state = JobState.STOPPING
+            job.run.stop(grace_s)
+        return True
+
+    async def stop_all(self, grace_s: float) -> None:
+        """Stop every job and wait until none is left."""
+        tasks = [job.task for job in self._jobs.values() if job.task and not job.task.done()]
+        for job in self.all():
+            self.cancel(job.id, grace_s)
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=grace_s + 0.5)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)

@@ -1,0 +1,110 @@
+"""Optimize a document: run the engine, then offer its edit if the document is still the same."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from tilewright_server import wording
+from tilewright_server.edits import Evidence, workspace_edit
+from tilewright_server.jobs.manager import Job, JobState
+from tilewright_server.jobs.process import Outcome
+from tilewright_server.jobs.session import run_engine
+from tilewright_server.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from tilewright_server.server import TilewrightServer
+
+_APPLY = "Apply"
+_MOVED_ON = "the file changed meanwhile, so nothing was applied; run it again"
+
+
+async def optimize(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> None:
+    """The whole life of an optimization, from the text as sent to a message about its end."""
+    label = wording.target_label(job.target or "")
+    outcome = await run_engine(server, job, snapshot, f"Optimizing for {label}")
+    stopped = job.state is JobState.STOPPING
+    if outcome.result is None:
+        job.state = JobState.CANCELLED if stopped else JobState.FAILED
+        said = "stopped; nothing was applied" if stopped else str(outcome.error)
+    elif not outcome.result.get("changed"):
+        job.state = JobState.DONE
+        said = _nothing_better(outcome.result)
+    else:
+        said = await _offer(server, snapshot, outcome.result)
+        job.state = JobState.DONE
+    job.message = said
+    _report(server, job, outcome, label)
+
+
+def _nothing_better(result: Mapping[str, Any]) -> str:
+    n_trials = len(result.get("trials") or ())
+    tried = f"{n_trials} {'candidate' if n_trials == 1 else 'candidates'} tried"
+    notes = "; ".join(str(note) for note in result.get("notes") or ())
+    return f"no edit: {tried}, none was kept" + (f" ({notes})" if notes else "")
+
+
+async def _offer(server: "TilewrightServer", sent: Snapshot, result: Mapping[str, Any]) -> str:
+    """Apply the edit with the person's consent; says what became of it."""
+    evidence = wording.evidence(result)
+    label = f"Tilewright: {evidence}"
+    if not server.client.apply_edit:
+        return f"this editor cannot apply edits from a server; found: {evidence}"
+    if _unchanged(server, sent) is None:
+        return _MOVED_ON
+    if not server.client.change_annotations and not await _consents(server, label):
+        return f"not applied: {evidence}"
+    now = _unchanged(server, sent)
+    if now is None:
+        return _MOVED_ON
+    consent = Evidence(label, _description(result), ask=True)
+    edit = workspace_edit(now, str(result["final"]), consent, server.client)
+    answer = await server.workspace_apply_edit_async(
+        types.ApplyWorkspaceEditParams(edit=edit, label=label)
+    )
+    if answer.applied:
+        return f"applied: {evidence}"
+    if _unchanged(server, sent) is None:
+        return _MOVED_ON
+    return (
+        f"not applied{f' ({answer.failure_reason})' if answer.failure_reason else ''}: {evidence}"
+    )
+
+
+def _unchanged(server: "TilewrightServer", sent: Snapshot) -> Snapshot | None:
+    """The document's present version if its text is still the one that was optimized."""
+    now = server.snapshot(sent.uri)
+    return now if now is not None and now.text == sent.text else None
+
+
+async def _consents(server: "TilewrightServer", label: str) -> bool:
+    """Ask by message where the editor has no preview of annotated edits."""
+    if not server.client.message_request:
+        return True
+    answer = await server.window_show_message_request_async(
+        types.ShowMessageRequestParams(
+            type=types.MessageType.Info,
+            message=label,
+            actions=[types.MessageActionItem(_APPLY), types.MessageActionItem("Discard")],
+        )
+    )
+    return answer is not None and answer.title == _APPLY
+
+
+def _description(result: Mapping[str, Any]) -> str:
+    kept = [trial for trial in result.get("trials") or () if trial.get("kept")]
+    return "; ".join(str(trial.get("rationale", "")) for trial in kept) or "optimized kernel"
+
+
+def _report(server: "TilewrightServer", job: Job, outcome: Outcome, label: str) -> None:
+    failed = job.state is JobState.FAILED
+    server.window_show_message(
+        types.ShowMessageParams(
+            type=types.MessageType.Error if failed else types.MessageType.Info,
+            message=f"Tilewright, {label}: {job.message}",
+        )
+    )
+    server.protocol.notify(
+        "tilewright/jobFinished",
+        {**job.to_json(), "result": dict(outcome.result) if outcome.result else None},
+    )

@@ -1,0 +1,178 @@
+"""One run of the engine: text in, JSON lines out, and a sure end.
+
+The child leads a process group of its own. Stopping is first asked (SIGTERM: the engine gives
+its best so far) and after a grace period done (SIGKILL to the whole group).
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+_LAUNCHER = str(Path(__file__).with_name("launcher.py"))
+_LONGEST_LINE = 64 * 1024 * 1024
+_ERROR_TAIL = 4000
+_DRAIN_S = 1.0
+
+OnEvent = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: with a result, or with a message that says why there is none."""
+
+    result: Mapping[str, Any] | None
+    error: str | None
+
+
+class EngineRun:
+    """A run from start to end. ``stop`` may be called at any time, also before ``run``."""
+
+    def __init__(self, command: Sequence[str], cwd: str, env: Mapping[str, str]) -> None:
+        self._command = tuple(command)
+        self._cwd = cwd
+        self._env = dict(env)
+        self._stopping = asyncio.Event()
+        self._grace_s = 3.0
+        self._outcome: Outcome | None = None
+        self._noise: list[str] = []
+        self.pid: int | None = None
+
+    def stop(self, grace_s: float) -> None:
+        """Ask the engine to end, and end it after ``grace_s`` seconds."""
+        self._grace_s = grace_s
+        self._stopping.set()
+
+    async def run(self, text: str, on_event: OnEvent) -> Outcome:
+        """Run to the end. Every way out leaves no process of the group behind."""
+        if self._stopping.is_set():
+            return Outcome(None, "stopped before it began")
+        try:
+            process = await self._start()
+        except OSError as error:
+            return Outcome(None, f"the engine cannot be started: {error}")
+        self.pid = process.pid
+        errors = bytearray()
+        helpers = [
+            asyncio.create_task(_feed(process, text)),
+            asyncio.create_task(_keep_tail(process, errors)),
+            asyncio.create_task(self._stopper(process)),
+        ]
+        try:
+            await self._read_until_exit(process, on_event)
+        finally:
+            _kill_group(process.pid)
+            for helper in helpers:
+                helper.cancel()
+        await process.wait()
+        return self._outcome or Outcome(None, self._explain(process.returncode, bytes(errors)))
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-IS",
+            _LAUNCHER,
+            str(os.getpid()),
+            *self._command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=_LONGEST_LINE,
+            cwd=self._cwd,
+            env=self._env,
+            start_new_session=True,
+        )
+
+    async def _read_until_exit(
+        self, process: asyncio.subprocess.Process, on_event: OnEvent
+    ) -> None:
+        # A grandchild may hold the pipe open after the engine died, so both are waited for.
+        reader = asyncio.create_task(self._read(process, on_event))
+        waiter = asyncio.create_task(process.wait())
+        try:
+            await asyncio.wait({reader, waiter}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({reader}, timeout=_DRAIN_S)
+            if reader.done():
+                reader.result()
+        finally:
+            reader.cancel()
+            waiter.cancel()
+
+    async def _read(self, process: asyncio.subprocess.Process, on_event: OnEvent) -> None:
+        assert process.stdout is not None
+        while self._outcome is None:
+            try:
+                line = await process.stdout.readline()
+            except ValueError:
+                self._outcome = Outcome(None, "the engine wrote a line longer than 64 MiB")
+                return
+            if not line:
+                return
+            event = _parse(line)
+            if event is None:
+                self._noise = [*self._noise[-4:], line.decode(errors="replace").strip()[:200]]
+                logger.warning("the engine wrote what is not an event: %r", line[:200])
+            else:
+                self._take(event, on_event)
+
+    def _take(self, event: Mapping[str, Any], on_event: OnEvent) -> None:
+        kind = event["event"]
+        if kind == "result" and isinstance(event.get("result"), Mapping):
+            self._outcome = Outcome(event["result"], None)
+        elif kind == "error":
+            place = event.get("path")
+            where = f"{place}:{event['line']}: " if place and event.get("line") else ""
+            self._outcome = Outcome(None, f"{where}{event.get('message', 'unknown error')}")
+        else:
+            on_event(event)
+
+    async def _stopper(self, process: asyncio.subprocess.Process) -> None:
+        await self._stopping.wait()
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(signal.SIGTERM)
+        await asyncio.sleep(self._grace_s)
+        _kill_group(process.pid)
+
+    def _explain(self, code: int | None, errors: bytes) -> str:
+        how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+        said = errors.decode(errors="replace").strip().splitlines()
+        last = said[-1] if said else (self._noise[-1] if self._noise else "it said nothing")
+        return f"the engine ended without a result ({how}): {last}"
+
+
+def _parse(line: bytes) -> Mapping[str, Any] | None:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and isinstance(event.get("event"), str) else None
+
+
+async def _feed(process: asyncio.subprocess.Process, text: str) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        process.stdin.write(text.encode(errors="replace"))
+        await process.stdin.drain()
+    process.stdin.close()
+
+
+async def _keep_tail(process: asyncio.subprocess.Process, tail: bytearray) -> None:
+    assert process.stderr is not None
+    while chunk := await process.stderr.read(65536):
+        tail += chunk
+        del tail[:-_ERROR_TAIL]
+        logger.debug("engine: %s", chunk.decode(errors="replace").rstrip())
+
+
+def _kill_group(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)

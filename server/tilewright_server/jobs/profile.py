@@ -1,0 +1,64 @@
+"""Profile a document: compile, check and time its kernels as far as this machine can."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from tilewright_server.analysis import Analysis
+from tilewright_server.facts import read_facts
+from tilewright_server.jobs.manager import Job, JobKind, JobState
+from tilewright_server.jobs.session import run_engine
+from tilewright_server.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from tilewright_server.server import TilewrightServer
+
+# A profile that was overtaken by a newer save has nothing worth waiting for.
+REPLACED_GRACE_S = 0.5
+
+
+def replace_running(server: "TilewrightServer", uri: str) -> None:
+    """Stop profiles of a document that a newer one makes pointless."""
+    for job in server.jobs.active(JobKind.PROFILE, uri):
+        server.jobs.cancel(job.id, REPLACED_GRACE_S)
+
+
+async def profile(server: "TilewrightServer", job: Job, snapshot: Snapshot, quiet: bool) -> None:
+    """Run the engine and remember its facts; ``quiet`` keeps a failure out of the way."""
+    analysis = await server.analyze(snapshot)
+    outcome = await run_engine(server, job, snapshot, "Profiling kernels")
+    if job.state is JobState.STOPPING:
+        job.state = JobState.CANCELLED
+    elif outcome.result is None:
+        job.state = JobState.FAILED
+        job.message = str(outcome.error)
+        server.facts.fail(snapshot.uri, snapshot.hash, job.message)
+    else:
+        job.state = JobState.DONE
+        server.facts.forget_failure(snapshot.uri)
+        job.message = f"{remember(server, job, analysis, outcome.result)} kernels profiled"
+    if job.state is JobState.FAILED and not quiet:
+        server.window_show_message(
+            types.ShowMessageParams(
+                type=types.MessageType.Error, message=f"Tilewright: {job.message}"
+            )
+        )
+    server.protocol.notify("tilewright/jobFinished", {**job.to_json(), "result": None})
+    server.refresh(snapshot.uri)
+
+
+def remember(
+    server: "TilewrightServer", job: Job, analysis: Analysis, result: Mapping[str, Any]
+) -> int:
+    """Store the facts of kernels that are the ones that were sent; their number."""
+    stored = 0
+    target = job.target or server.settings.default_target
+    for entry in result.get("kernels") or ():
+        kernel = analysis.module.kernel(str(entry.get("name")))
+        if kernel is None or entry.get("content_hash") not in (None, kernel.content_hash):
+            continue
+        facts = read_facts(entry, target, result.get("device"))
+        server.facts.add(analysis.facts_keys[kernel.name], facts)
+        stored += 1
+    return stored

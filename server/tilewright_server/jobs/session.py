@@ -1,0 +1,78 @@
+"""What every engine job does: wait its turn, run with progress, end the progress."""
+
+import contextlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright_server import wording
+from tilewright_server.jobs.manager import Job, JobState
+from tilewright_server.jobs.process import EngineRun, Outcome
+from tilewright_server.jobs.progress import JobProgress
+from tilewright_server.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from tilewright_server.server import TilewrightServer
+
+
+async def run_engine(
+    server: "TilewrightServer", job: Job, snapshot: Snapshot, title: str
+) -> Outcome:
+    """Run the engine's command for a job on a snapshot's text. Progress ends on every path."""
+    progress = JobProgress(server.work_done_progress, title, on_cancel=lambda: _cancel(server, job))
+    closing = "stopped"
+    try:
+        await progress.begin(server.client.work_done_progress)
+        if server.jobs.lane.locked():
+            progress.report(None, "waiting for another job")
+        async with server.jobs.lane:
+            outcome = await _run(server, job, snapshot, progress)
+        closing = outcome.error or "finished"
+        return outcome
+    finally:
+        progress.end(closing)
+
+
+def _cancel(server: "TilewrightServer", job: Job) -> None:
+    server.jobs.cancel(job.id)
+
+
+async def _run(
+    server: "TilewrightServer", job: Job, snapshot: Snapshot, progress: JobProgress
+) -> Outcome:
+    path = snapshot.path or ""
+    run = EngineRun(command_for(server, job, path), str(Path(path).parent), environment(server))
+    job.run, job.state = run, JobState.RUNNING
+
+    def on_event(event: Mapping[str, Any]) -> None:
+        _take(job, event)
+        progress.report(job.percent, job.message)
+
+    return await run.run(snapshot.text, on_event)
+
+
+def _take(job: Job, event: Mapping[str, Any]) -> None:
+    if event["event"] == "progress":
+        with contextlib.suppress(TypeError, ValueError):
+            job.percent = max(0, min(100, int(event.get("percent", job.percent or 0))))
+        job.message = str(event.get("message", ""))
+    elif event["event"] == "trial" and isinstance(event.get("trial"), Mapping):
+        job.message = wording.trial_line(event["trial"])
+
+
+def command_for(server: "TilewrightServer", job: Job, path: str) -> Sequence[str]:
+    """The engine's command line for a job."""
+    settings = server.settings
+    command = [*server.engine_command, str(job.kind), path, "--stdin"]
+    command += ["--target", job.target or settings.default_target]
+    command += ["--device", settings.device, "--format", "events"]
+    if job.kind == "optimize" and settings.budget is not None:
+        command += ["--budget", str(settings.budget)]
+    return command
+
+
+def environment(server: "TilewrightServer") -> Mapping[str, str]:
+    """The server's environment, and the interpreter that has the user's torch and triton."""
+    chosen = server.settings.python
+    return {**os.environ, **({"TILEWRIGHT_PYTHON": chosen} if chosen else {})}

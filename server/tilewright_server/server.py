@@ -1,0 +1,140 @@
+"""The server object: the state every handler shares, all of it owned by the event loop."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from tilewright import __version__
+from tilewright.analysis.model import AnalysisContext
+from tilewright_server.analysis import Analysis, AnalysisService
+from tilewright_server.boundary import guard_async
+from tilewright_server.capabilities import ClientFeatures
+from tilewright_server.engine import Engine
+from tilewright_server.facts import FactStore
+from tilewright_server.jobs.manager import JobManager
+from tilewright_server.protocol import TilewrightProtocol
+from tilewright_server.publisher import Publisher
+from tilewright_server.settings import Settings, split_target
+from tilewright_server.snapshot import Snapshot
+from tilewright_server.timings import Timings
+from tilewright_server.workspace import SnapshotWorkspace
+
+logger = logging.getLogger(__name__)
+
+# -P: a file called json.py in the user's folder must not become the engine's json.
+ENGINE_COMMAND = (sys.executable, "-P", "-m", "tilewright")
+
+
+class TilewrightServer(LanguageServer):
+    """A language server for tile kernels.
+
+    Attributes:
+        client: what the client can do; known from ``initialize`` on.
+        settings: valid at every moment, defaults at first; ``revision`` counts their changes.
+        triton: the user's Triton as (major, minor), None until known.
+    """
+
+    protocol: TilewrightProtocol
+
+    def __init__(self, engine: Engine, engine_command: Sequence[str]) -> None:
+        # pygls reads stdin in its own pool: two threads, used for nothing else.
+        super().__init__("tilewright", __version__, protocol_cls=TilewrightProtocol, max_workers=2)
+        self.engine = engine
+        self.engine_command = tuple(engine_command)
+        self.client = ClientFeatures()
+        self.settings = Settings()
+        self.initial_options: Any = None
+        self.revision = 0
+        self.triton: tuple[int, int] | None = None
+        self.facts = FactStore()
+        self.jobs = JobManager()
+        self.timings = Timings()
+        self.pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="tilewright")
+        self.publisher = Publisher(self)
+        self._analysis = AnalysisService(engine, self.pool)
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def snapshot(self, uri: str) -> Snapshot | None:
+        """The present version of an open document."""
+        workspace = self.workspace
+        return workspace.snapshot(uri) if isinstance(workspace, SnapshotWorkspace) else None
+
+    def snapshots(self) -> tuple[Snapshot, ...]:
+        """The present version of every open document."""
+        workspace = self.workspace
+        return workspace.snapshots() if isinstance(workspace, SnapshotWorkspace) else ()
+
+    @property
+    def context(self) -> AnalysisContext:
+        """What analysis may assume beside the text."""
+        target = split_target(self.settings.target) if self.settings.target else None
+        return AnalysisContext(target=target, triton_version=self.triton)
+
+    async def analyze(self, snapshot: Snapshot) -> Analysis:
+        """The instant tier's view of a snapshot."""
+        return await self._analysis.analyze(snapshot, self.context)
+
+    async def read(self, uri: str) -> tuple[Snapshot, Analysis] | None:
+        """An open Python document and its analysis; None for other documents."""
+        snapshot = self.snapshot(uri)
+        if snapshot is None or not snapshot.is_python:
+            return None
+        return snapshot, await self.analyze(snapshot)
+
+    def refresh(self, uri: str | None = None) -> None:
+        """Show what became known beside the text: for one document, or for all."""
+        uris = [uri] if uri is not None else [snapshot.uri for snapshot in self.snapshots()]
+        for each in uris:
+            self.publisher.schedule(each, delay_s=0.0)
+        if self.client.pull_diagnostics and self.client.diagnostic_refresh:
+            self.workspace_diagnostic_refresh(None)
+        if self.client.code_lens_refresh:
+            self.workspace_code_lens_refresh(None)
+
+    async def guarded(
+        self, name: str, handler: Callable[..., Awaitable[Any]], *arguments: Any
+    ) -> Any:
+        """Run work that answers no request inside the request boundary."""
+        return await guard_async(name, handler, None, self.timings)(*arguments)
+
+    def background(self, name: str, handler: Callable[..., Awaitable[Any]], *args: Any) -> None:
+        """Start guarded work and keep hold of it until it is done."""
+        task = asyncio.get_running_loop().create_task(self.guarded(name, handler, *args))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def warn(self, message: str) -> None:
+        """A message a person should see."""
+        self.window_show_message(
+            types.ShowMessageParams(type=types.MessageType.Warning, message=message)
+        )
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Into the log; pygls's way is a pop-up for each."""
+        logger.error("%s: %s", getattr(source, "__name__", source), error)
+
+    def shutdown(self) -> None:
+        self.pool.shutdown(wait=False, cancel_futures=True)
+        super().shutdown()  # type: ignore[no-untyped-call]
+
+
+def create_server(
+    engine: Engine | None = None, engine_command: Sequence[str] = ENGINE_COMMAND
+) -> TilewrightServer:
+    """A server with every feature registered.
+
+    Args:
+        engine: the engine's functions; tests replace some.
+        engine_command: how the engine's command line is started, without its arguments.
+    """
+    from tilewright_server.features import register_features
+
+    server = TilewrightServer(engine or Engine(), engine_command)
+    register_features(server)
+    return server

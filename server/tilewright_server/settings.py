@@ -1,0 +1,74 @@
+"""What a person may set, from ``initializationOptions`` and the client's configuration."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from tilewright.targets.model import Target
+
+DEFAULT_TARGETS = ("cuda:90", "hip:gfx942", "xpu:bmg-g31")
+
+
+def split_target(text: str) -> Target:
+    """``backend:arch`` as a ``Target``; whether a compiler knows it is the engine's to say."""
+    backend, colon, arch = text.partition(":")
+    if not (backend and colon and arch):
+        raise ValueError(f"{text!r} is not a target; write backend:arch, such as cuda:90")
+    return Target(backend, arch)
+
+
+def _is_target(text: str) -> str:
+    split_target(text)
+    return text
+
+
+TargetText = Annotated[str, AfterValidator(_is_target)]
+
+
+class Settings(BaseModel):
+    """Every setting with its default. Unknown ones are ignored: the client has some of its own.
+
+    Attributes:
+        targets: what "Optimize for" offers.
+        target: what analysis and on-save profiling assume; the first of ``targets`` if None.
+        device: where the engine runs kernels: "auto", "interpreter", "cuda:0".
+        python: the interpreter with torch and triton; the server's own if None.
+        budget: trials of an optimization; the engine's default if None.
+        trusted: False in a workspace whose code must not run: then only source is read.
+        docs_url: where a rule's page is found, with the rule's id appended; None for no links.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+    targets: tuple[TargetText, ...] = DEFAULT_TARGETS
+    target: TargetText | None = None
+    profile_on_save: bool = Field(default=True, alias="profileOnSave")
+    device: str = "auto"
+    python: str | None = None
+    budget: int | None = Field(default=None, ge=1)
+    trusted: bool = True
+    docs_url: str | None = Field(default=None, alias="docsUrl")
+
+    @property
+    def default_target(self) -> str:
+        """The target assumed where nobody names one."""
+        return self.target or (self.targets or DEFAULT_TARGETS)[0]
+
+
+def read_settings(*layers: Any) -> tuple[Settings, tuple[str, ...]]:
+    """Settings from layers, later ones winning, and a message for each value that was ignored."""
+    values: dict[str, Any] = {}
+    for layer in layers:
+        if isinstance(layer, Mapping):
+            values.update({k: v for k, v in layer.items() if v is not None and v != ""})
+    try:
+        return Settings.model_validate(values), ()
+    except ValidationError as error:
+        wrong = {str(detail["loc"][0]): detail["msg"] for detail in error.errors()}
+    good = {key: value for key, value in values.items() if key not in wrong}
+    problems = tuple(
+        f"Setting tilewright.{key}: {message}. The default is used."
+        for key, message in wrong.items()
+    )
+    return Settings.model_validate(good), problems

@@ -1,0 +1,137 @@
+"""Sentences for people: evidence, facts and summaries. Nothing here says more than was measured."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from tilewright.rewrites.model import Numerics, Rewrite
+from tilewright_server.facts import KernelFacts, Timing
+
+VENDORS: Mapping[str, str] = {
+    "cuda": "NVIDIA",
+    "hip": "AMD",
+    "xpu": "Intel XPU",
+    "neuron": "AWS Trainium",
+}
+
+_NUMERICS: Mapping[Numerics, str] = {
+    Numerics.EXACT: "exact",
+    Numerics.REASSOCIATING: "sums in another order",
+    Numerics.PRECISION_REDUCING: "fewer bits",
+}
+
+
+def target_label(target: str) -> str:
+    """``cuda:90`` as ``NVIDIA (cuda:90)``."""
+    vendor = VENDORS.get(target.partition(":")[0])
+    return f"{vendor} ({target})" if vendor else target
+
+
+def fix_title(rewrite: Rewrite) -> str:
+    """A quick fix's title, with what is known of the edit before anything was run."""
+    return f"{rewrite.title} ({_NUMERICS[rewrite.numerics]}, not measured)"
+
+
+def fix_evidence(rewrite: Rewrite) -> str:
+    """The same for the edit itself, once its result was parsed."""
+    return (
+        f"parsed; results by construction: {_NUMERICS[rewrite.numerics]}; "
+        "not compiled, not run, not measured"
+    )
+
+
+def short_facts(facts: KernelFacts) -> str:
+    """One line for a code lens."""
+    parts = [_compile_phrase(facts), _correct_phrase(facts), _time_phrase(facts)]
+    return f"{facts.target}: " + " · ".join(parts)
+
+
+def _compile_phrase(facts: KernelFacts) -> str:
+    if facts.compiled is None:
+        return "not compiled"
+    if not facts.compiled:
+        return "does not compile"
+    parts = []
+    if facts.registers is not None:
+        parts.append(f"{facts.registers} registers")
+    if facts.spill_bytes is not None:
+        parts.append(f"{facts.spill_bytes} B spilled" if facts.spill_bytes else "no spills")
+    if facts.shared_bytes is not None:
+        parts.append(f"{size(facts.shared_bytes)} shared")
+    return ", ".join(parts) or "compiles"
+
+
+def size(n_bytes: int) -> str:
+    """Bytes, in KiB from 1 KiB on."""
+    return f"{n_bytes} B" if n_bytes < 1024 else f"{n_bytes / 1024:g} KiB"
+
+
+def _correct_phrase(facts: KernelFacts) -> str:
+    if facts.correct is None:
+        return "not checked"
+    where = f" ({facts.device})" if facts.device else ""
+    return f"correct{where}" if facts.correct else f"WRONG RESULT{where}"
+
+
+def _time_phrase(facts: KernelFacts) -> str:
+    return "time not measured" if facts.time is None else time_text(facts.time)
+
+
+def time_text(timing: Timing) -> str:
+    """A measured time with its interval and where it was measured."""
+    interval = f"{timing.low_us:.4g} to {timing.high_us:.4g}"
+    return f"{timing.median_us:.4g} µs ({interval}) on {timing.device}, {timing.case}"
+
+
+def age(taken: float) -> str:
+    """How long ago something was, roughly."""
+    seconds = max(0.0, time.time() - taken)
+    if seconds < 60:
+        return "just now"
+    if seconds < 3600:
+        return f"{int(seconds // 60)} min ago"
+    if seconds < 86400:
+        return f"{int(seconds // 3600)} h ago"
+    return f"{int(seconds // 86400)} days ago"
+
+
+def evidence(result: Mapping[str, Any]) -> str:
+    """How far an optimization's edit was verified, and where: ``correct on interpreter; ...``."""
+    certificate = result.get("certificate") or {}
+    level = str(certificate.get("level") or result.get("level") or "parsed")
+    steps = {str(s["step"]): s for s in certificate.get("steps") or ()}
+    device = certificate.get("device") or result.get("device")
+    target = certificate.get("target") or result.get("target")
+    parts = []
+    if level in ("correct", "faster"):
+        parts.append(f"correct on {device}" if device else "correct")
+    if _passed(steps, "compile") or (level == "compiled" and not steps):
+        parts.append(f"compiled for {target}" if target else "compiled")
+    elif "compile" in steps:
+        parts.append("not compiled")
+    if not parts:
+        parts.append("parsed only")
+    parts.append(speed(certificate.get("speedup") or result.get("speedup")))
+    return "; ".join(parts)
+
+
+def _passed(steps: Mapping[str, Any], name: str) -> bool:
+    return name in steps and steps[name].get("status") == "passed"
+
+
+def speed(speedup: Mapping[str, Any] | None) -> str:
+    """A measured ratio with its interval and device, or that there is none."""
+    if not speedup:
+        return "speed not measured"
+    where = f" on {speedup['device']}" if speedup.get("device") else ""
+    case = f", {speedup['case']}" if speedup.get("case") else ""
+    low, high = speedup["low"], speedup["high"]
+    ratio = f"{speedup['value']:.2f}x the original's speed ({low:.2f} to {high:.2f})"
+    return f"{ratio}{where}{case}"
+
+
+def trial_line(trial: Mapping[str, Any]) -> str:
+    """A trial in one line, for progress."""
+    kept = "kept" if trial.get("kept") else "dropped"
+    what = trial.get("rationale") or trial.get("proposer") or ""
+    return f"Trial {trial.get('number')}: {what} {kept}: {trial.get('reason', '')}".strip()
