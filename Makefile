@@ -11,8 +11,8 @@ EXTRAS ?= local,dev
 TARGET ?= cuda:90
 DEMO_DIR := build/demo
 BIN    := $(VENV)/bin
-STAMP  := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 comma  := ,
+STAMP  := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 SOURCES := engine server tests examples benchmarks
 FAST   := not gpu and not browser and not slow and not editor
 
