@@ -5,14 +5,16 @@ import {
   LanguageClient,
   type LanguageClientOptions,
   type Middleware,
+  ResponseError,
   RevealOutputChannelOn,
   type ServerOptions,
   WorkDoneProgressCancelNotification,
 } from "vscode-languageclient/node";
 import type { FoundServer } from "./discovery";
+import { pickTarget } from "./picks";
+import type { Previews } from "./preview";
 import { JobProgress } from "./progress";
 import { SECTION, settingsForServer } from "./settings";
-import { pickTarget } from "./picks";
 
 /** A client with its progress display, which has to be ended with it. */
 export interface Connection {
@@ -21,7 +23,12 @@ export interface Connection {
 }
 
 /** Makes a client that is not started yet. `cwd` is where the server runs: never a folder of the workspace. */
-export function connect(server: FoundServer, cwd: string, log: vscode.LogOutputChannel): Connection {
+export function connect(
+  server: FoundServer,
+  cwd: string,
+  log: vscode.LogOutputChannel,
+  previews: Previews,
+): Connection {
   const progress = new JobProgress((token) => {
     void client.sendNotification(WorkDoneProgressCancelNotification.type, { token });
   });
@@ -36,16 +43,24 @@ export function connect(server: FoundServer, cwd: string, log: vscode.LogOutputC
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     initializationOptions: () => settingsForServer(vscode.workspace.getConfiguration(SECTION)),
     synchronize: { configurationSection: SECTION },
-    middleware: middleware(progress),
+    middleware: middleware(progress, previews),
   };
   const client: LanguageClient = new LanguageClient(SECTION, "Tilewright", serverOptions, options);
   return { client, progress };
 }
 
-function middleware(progress: JobProgress): Middleware {
+function middleware(progress: JobProgress, previews: Previews): Middleware {
   return {
     handleWorkDoneProgress: (token, params, next) => progress.handle(token, params, () => next(token, params)),
     workspace: {
+      handleApplyEdit: (params, next) =>
+        previews.handle(params, async (edit) => {
+          const answer = await next(edit, new vscode.CancellationTokenSource().token);
+          if (answer instanceof ResponseError) {
+            throw answer;
+          }
+          return answer;
+        }),
       configuration: async (params, token, next) => {
         const values = await next(params, token);
         return Array.isArray(values)

@@ -61,15 +61,19 @@ interface Job {
   readonly title: string;
 }
 
-/** The jobs in the server's answer; what does not look like a job is left out. */
+const OVER = ["done", "failed", "cancelled"];
+
+/** The jobs in the server's answer that still run or wait; what does not look like a job is left out. */
 export function jobsOf(answer: unknown): readonly Job[] {
   const list: unknown[] = Array.isArray(answer) ? answer : [];
   return list.flatMap((entry) => {
     if (typeof entry !== "object" || entry === null || !("job" in entry)) {
       return [];
     }
-    const title = "title" in entry ? String(entry.title) : String(entry.job);
-    return [{ job: String(entry.job), title }];
+    const { job, kind, uri, target, state } = entry as Record<string, unknown>;
+    const file = String(uri ?? "").split("/").pop() ?? "";
+    const title = [kind, decodeURIComponent(file), target].filter(Boolean).join(" ");
+    return OVER.includes(String(state)) ? [] : [{ job: String(job), title: title || String(job) }];
   });
 }
 

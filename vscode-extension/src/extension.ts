@@ -2,6 +2,7 @@
 import * as vscode from "vscode";
 import { commands } from "./commands";
 import { offerInstall, showError } from "./install";
+import { Previews } from "./preview";
 import { Server, type ServerState } from "./server";
 import { SERVER_SETTINGS } from "./settings";
 import { createStatus } from "./status";
@@ -10,11 +11,12 @@ let running: Server | undefined;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const log = vscode.window.createOutputChannel("Tilewright", { log: true });
-  const server = new Server(context.globalStorageUri.fsPath, log);
+  const previews = new Previews();
+  const server = new Server(context.globalStorageUri.fsPath, log, previews);
   running = server;
   const status = createStatus();
   status.show(server.state);
-  context.subscriptions.push(log, server, status);
+  context.subscriptions.push(log, server, status, previews);
   context.subscriptions.push(server.onState((state) => status.show(state)));
   context.subscriptions.push(server.onState(announcer(server, log)));
   for (const [id, command] of Object.entries(commands(server, log))) {

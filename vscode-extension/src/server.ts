@@ -6,6 +6,7 @@ import { State } from "vscode-languageclient/node";
 import { type Connection, connect } from "./client";
 import { discover, type Discovery, type FoundServer, type Machine } from "./discovery";
 import { pythonOf } from "./environment";
+import type { Previews } from "./preview";
 import { findOnPath, isExecutable, run } from "./processes";
 import { Serial } from "./serial";
 import { serverSettings, workspacePythons } from "./settings";
@@ -30,6 +31,7 @@ export class Server implements vscode.Disposable {
   constructor(
     private readonly storage: string,
     private readonly log: vscode.LogOutputChannel,
+    private readonly previews: Previews,
   ) {}
 
   get state(): ServerState {
@@ -97,7 +99,7 @@ export class Server implements vscode.Disposable {
 
   private async start(server: FoundServer): Promise<void> {
     this.log.info(`starting ${server.command} ${server.args.join(" ")} (${server.version}, ${server.origin})`);
-    const connection = connect(server, this.storage, this.log);
+    const connection = connect(server, this.storage, this.log, this.previews);
     this.connection = connection;
     connection.client.onDidChangeState(({ newState }) => {
       if (this.connection === connection && newState === State.Stopped) {

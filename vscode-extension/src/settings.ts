@@ -40,10 +40,18 @@ export function workspacePythons(): readonly string[] {
     .flatMap((folder) => [".venv", "venv"].map((name) => pythonOf(path.join(folder.uri.fsPath, name))));
 }
 
-/** What the server receives as its settings: the section as it stands, and whether it may run what it reads. */
+/**
+ * What the server receives as its settings: the section without what is not set (empty texts and lists), and whether
+ * it may run what it reads.
+ */
 export function settingsForServer(section: unknown): Record<string, unknown> {
   const values = typeof section === "object" && section !== null ? section : {};
-  return { ...values, trusted: vscode.workspace.isTrusted };
+  const set = Object.entries(values).filter(([, value]) => !isEmpty(value));
+  return { ...Object.fromEntries(set), trusted: vscode.workspace.isTrusted };
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === null || value === undefined || value === "" || (Array.isArray(value) && value.length === 0);
 }
 
 /** A path as people write it: `~` and `${workspaceFolder}` stand for what they mean in other settings. */

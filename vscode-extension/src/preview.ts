@@ -1,0 +1,130 @@
+/**
+ * The preview of a proposed edit: a diff with Apply and Discard, whole or not at all. The editor's own refactor preview
+ * lets one tick single hunks; a part of a verified edit is not verified, so it is not used here.
+ */
+import * as path from "node:path";
+import * as vscode from "vscode";
+import type { ApplyWorkspaceEditParams, ApplyWorkspaceEditResult } from "vscode-languageclient/node";
+import { confirmed, type Proposal, proposalOf } from "./proposal";
+import { splice } from "./splice";
+
+export const SCHEME = "tilewright-preview";
+const APPLY = "Apply";
+const DISCARD = "Discard";
+
+type Decision = "apply" | "discard" | "outdated";
+type Next = (params: ApplyWorkspaceEditParams) => Promise<ApplyWorkspaceEditResult>;
+
+interface Session {
+  readonly text: string;
+  readonly source: string;
+  readonly decide: (decision: Decision) => void;
+}
+
+export class Previews implements vscode.TextDocumentContentProvider, vscode.Disposable {
+  private readonly sessions = new Map<string, Session>();
+  private readonly listeners: vscode.Disposable[];
+  private count = 0;
+
+  constructor() {
+    this.listeners = [
+      vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
+      vscode.commands.registerCommand("tilewright.applyPreview", () => this.decideActive("apply")),
+      vscode.commands.registerCommand("tilewright.discardPreview", () => this.decideActive("discard")),
+      vscode.window.tabGroups.onDidChangeTabs((event) => event.closed.forEach((tab) => this.onClosed(tab))),
+      vscode.workspace.onDidChangeTextDocument((event) => this.onChanged(event)),
+    ];
+  }
+
+  provideTextDocumentContent(uri: vscode.Uri): string | undefined {
+    return this.sessions.get(uri.toString())?.text;
+  }
+
+  dispose(): void {
+    this.sessions.forEach((session) => session.decide("discard"));
+    this.listeners.forEach((listener) => listener.dispose());
+  }
+
+  /** The language client's hook for edits the server wants made: those that want confirmation get a preview. */
+  async handle(params: ApplyWorkspaceEditParams, next: Next): Promise<ApplyWorkspaceEditResult> {
+    const proposal = proposalOf(params);
+    if (!proposal) {
+      return next(params);
+    }
+    const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(proposal.uri));
+    if (proposal.version !== null && document.version !== proposal.version) {
+      return { applied: false, failureReason: "the file has changed" };
+    }
+    const decision = await this.show(document, proposal);
+    if (decision === "outdated") {
+      const name = path.basename(document.uri.fsPath);
+      void vscode.window.showWarningMessage(`Tilewright: ${name} has changed, so the edit was dropped. Run it again.`);
+      return { applied: false, failureReason: "the file changed while the edit was shown" };
+    }
+    return decision === "apply"
+      ? next({ ...params, edit: confirmed(params.edit) })
+      : { applied: false, failureReason: "discarded" };
+  }
+
+  private async show(document: vscode.TextDocument, proposal: Proposal): Promise<Decision> {
+    this.count += 1;
+    const preview = document.uri.with({ scheme: SCHEME, authority: "", query: String(this.count) });
+    const key = preview.toString();
+    const decision = new Promise<Decision>((decide) => {
+      this.sessions.set(key, { text: proposedText(document, proposal), source: document.uri.toString(), decide });
+    });
+    const name = path.basename(document.uri.fsPath);
+    await vscode.commands.executeCommand("vscode.diff", document.uri, preview, `${name} ↔ proposed`);
+    void vscode.window
+      .showInformationMessage(`${name}: ${proposal.evidence}`, APPLY, DISCARD)
+      .then((button) => {
+        if (button) {
+          this.sessions.get(key)?.decide(button === APPLY ? "apply" : "discard");
+        }
+      });
+    const decided = await decision;
+    this.sessions.delete(key);
+    await closeTabs(key);
+    await vscode.window.showTextDocument(document);
+    return decided;
+  }
+
+  private decideActive(decision: Decision): void {
+    const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+    if (input instanceof vscode.TabInputTextDiff) {
+      this.sessions.get(input.modified.toString())?.decide(decision);
+    }
+  }
+
+  private onClosed(tab: vscode.Tab): void {
+    if (tab.input instanceof vscode.TabInputTextDiff) {
+      this.sessions.get(tab.input.modified.toString())?.decide("discard");
+    }
+  }
+
+  private onChanged(event: vscode.TextDocumentChangeEvent): void {
+    const changed = event.document.uri.toString();
+    if (event.contentChanges.length > 0) {
+      this.sessions.forEach((session) => session.source === changed && session.decide("outdated"));
+    }
+  }
+}
+
+function proposedText(document: vscode.TextDocument, proposal: Proposal): string {
+  const offset = (position: { line: number; character: number }): number =>
+    document.offsetAt(new vscode.Position(position.line, position.character));
+  const splices = proposal.edits.map((edit) => ({
+    start: offset(edit.range.start),
+    end: offset(edit.range.end),
+    text: edit.newText,
+  }));
+  return splice(document.getText(), splices);
+}
+
+async function closeTabs(preview: string): Promise<void> {
+  const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+  const ours = tabs.filter(
+    (tab) => tab.input instanceof vscode.TabInputTextDiff && tab.input.modified.toString() === preview,
+  );
+  await vscode.window.tabGroups.close(ours);
+}

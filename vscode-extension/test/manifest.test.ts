@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import { commands } from "../src/commands";
+
+vi.mock("vscode-languageclient/node", () => ({ ExecuteCommandRequest: { type: "workspace/executeCommand" } }));
+
+const root = path.join(__dirname, "..");
+const read = (file: string): string => readFileSync(path.join(root, file), "utf8");
+const sources = readdirSync(path.join(root, "src")).map((file) => read(`src/${file}`));
+const manifest = JSON.parse(read("package.json")) as {
+  main: string;
+  icon: string;
+  engines: { vscode: string };
+  devDependencies: Record<string, string>;
+  capabilities: { untrustedWorkspaces: { restrictedConfigurations: string[] } };
+  contributes: {
+    commands: { command: string }[];
+    configuration: { properties: Record<string, { default: unknown; scope: string }> };
+  };
+};
+const properties = manifest.contributes.configuration.properties;
+// The server's own commands; the language client registers them, so the extension must not.
+const SERVERS = ["optimize", "profile", "cancelJob", "listJobs", "debugInfo"].map((name) => `tilewright.${name}`);
+
+describe("package.json", () => {
+  it("offers exactly the commands that the sources register, none of them the server's", () => {
+    const never = undefined as never;
+    const registered = sources.flatMap((text) => [...text.matchAll(/registerCommand\("([^"]+)"/g)]);
+    const ids = [...Object.keys(commands(never, never)), ...registered.map((match) => match[1])];
+    expect(manifest.contributes.commands.map((command) => command.command).sort()).toEqual(ids.sort());
+    expect(ids.filter((id) => SERVERS.includes(id ?? ""))).toEqual([]);
+  });
+
+  it("declares every setting that is read", () => {
+    const names = sources.flatMap((text) => [...text.matchAll(/\.get\("([\w.]+)"/g)].map((match) => match[1]));
+    expect(names.length).toBeGreaterThan(3);
+    names.forEach((name) => expect(properties).toHaveProperty([`tilewright.${name}`]));
+  });
+
+  it("keeps settings that name programs away from untrusted workspaces", () => {
+    const programs = Object.keys(properties).filter((name) => /path|package|interpreter|python|device/.test(name));
+    expect([...manifest.capabilities.untrustedWorkspaces.restrictedConfigurations].sort()).toEqual(programs.sort());
+    programs.forEach((name) => expect(properties[name]?.scope).toBe("machine-overridable"));
+  });
+
+  it("asks for the editor version that it is compiled against", () => {
+    expect(manifest.engines.vscode).toBe(`^${manifest.devDependencies["@types/vscode"]}`);
+  });
+
+  it("has a lock file that does not depend on the registry it was made with", () => {
+    expect(read("package-lock.json")).not.toMatch(/"resolved"/);
+  });
+});
