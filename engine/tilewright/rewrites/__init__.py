@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from tilewright.rewrites import device, dtype
+from tilewright.rewrites import device, dtype, rows
 from tilewright.rewrites.launch_config import set_launch_config
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.rewrites.tiles import TileKind, Tunable, tunable
@@ -23,7 +23,7 @@ __all__ = [
 @cache
 def all_rewrites() -> tuple[Rewrite, ...]:
     """Every rewrite, in the order of the stages they belong to."""
-    return (*dtype.REWRITES, *device.REWRITES)
+    return (*rows.REWRITES, *dtype.REWRITES, *device.REWRITES)
 
 
 def rewrites_for(issue_id: str) -> tuple[Rewrite, ...]:

@@ -46,9 +46,7 @@ def _accumulate_in_dot(module: Module, issue: Issue, context: AnalysisContext) -
     return patch.apply()
 
 
-def _accumulations(
-    module: Module, kernel: Kernel
-) -> Iterator[tuple[ast.stmt, str, ast.Call]]:
+def _accumulations(module: Module, kernel: Kernel) -> Iterator[tuple[ast.stmt, str, ast.Call]]:
     """``acc += dot``, ``acc = acc + dot`` and ``acc = dot + acc``."""
     for statement in statements(kernel.node):
         match statement:
@@ -133,7 +131,8 @@ def _sigmoid(module: Module, issue: Issue, context: AnalysisContext) -> str | Re
         return Refusal("there is no 1 / (1 + tl.exp(-x)) here")
     node = found[0]
     inner = _sigmoid_argument(module, node)
-    assert isinstance(node, ast.expr) and inner is not None
+    assert isinstance(node, ast.expr)
+    assert inner is not None
     patch = Patch(module)
     prefix = tl_prefix(patch, node)
     if prefix is None:

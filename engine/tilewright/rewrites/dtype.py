@@ -15,7 +15,6 @@ from tilewright.rewrites.scope import (
     is_tl_call,
     kernel_of,
     keyword,
-    names_in,
     statements,
     tl_name,
     uses,
@@ -84,9 +83,7 @@ def _dot_at(module: Module, kernel: Kernel, issue: Issue) -> ast.Call | None:
     return None
 
 
-def _cast_of(
-    module: Module, kernel: Kernel, operand: ast.expr, dot: ast.Call
-) -> _Cast | Refusal:
+def _cast_of(module: Module, kernel: Kernel, operand: ast.expr, dot: ast.Call) -> _Cast | Refusal:
     operand = _untransposed(module, operand)
     if isinstance(operand, ast.Name):
         return _named_cast(module, kernel, operand.id)
@@ -128,7 +125,9 @@ def _named_cast(module: Module, kernel: Kernel, name: str) -> _Cast | Refusal:
         assert isinstance(first, ast.Call)
         return _Cast(last, first, sets[1])
     load = _load_of(module, kernel, inner)
-    return Refusal(f"{name} is not a cast of a plain tl.load") if load is None else _Cast(last, load)
+    return (
+        Refusal(f"{name} is not a cast of a plain tl.load") if load is None else _Cast(last, load)
+    )
 
 
 def _upcast(module: Module, node: ast.expr) -> ast.expr | None:
@@ -150,9 +149,7 @@ def _load_of(module: Module, kernel: Kernel, node: ast.expr) -> ast.Call | None:
     return node if isinstance(node, ast.Call) and is_tl_call(module, node, "load") else None
 
 
-def _types_refusal(
-    kernel: Kernel, context: AnalysisContext, casts: list[_Cast]
-) -> Refusal | None:
+def _types_refusal(kernel: Kernel, context: AnalysisContext, casts: list[_Cast]) -> Refusal | None:
     found: set[str] = set()
     for cast in casts:
         pointer = base_pointer(kernel, cast.load.args[0]) if cast.load.args else None

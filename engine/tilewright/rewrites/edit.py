@@ -12,10 +12,13 @@ from tilewright.source.model import Module
 
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 
+LINE_LENGTH = 100
+"""Columns beyond which a call that was edited is laid out anew."""
+
 Placed = ast.expr | ast.stmt | ast.arg | ast.keyword
 
 
-class Overlap(ValueError):
+class OverlapError(ValueError):
     """Two edits of one patch touch the same characters: a fault of the rewrite that made them."""
 
 
@@ -73,7 +76,12 @@ class Patch:
         """Whether nothing else than a comment shares the statement's lines."""
         end = self.span(statement)[1]
         tail = self.text[end : self.line_start((statement.end_lineno or statement.lineno) + 1)]
-        return not self.indent(statement).strip() and tail.lstrip(" \t")[:1] in ("", "#", "\r", "\n")
+        return not self.indent(statement).strip() and tail.lstrip(" \t")[:1] in (
+            "",
+            "#",
+            "\r",
+            "\n",
+        )
 
     def delete_lines(self, statement: ast.stmt) -> None:
         """Remove the statement's lines, a trailing comment on them included."""
@@ -98,7 +106,21 @@ class Patch:
 
     def rendered(self, start: int, end: int) -> str:
         """The text between two offsets with the edits inside it applied."""
-        return _spliced(self.text, [e for e in self._edits if start <= e.start and e.end <= end], start, end)
+        inside = [e for e in self._edits if start <= e.start and e.end <= end]
+        return _spliced(self.text, inside, start, end)
+
+    def fold(self, call: ast.Call) -> None:
+        """Lay a call out again where its edits made a line too long; comments forbid it."""
+        start, end = self.span(call)
+        text = self.rendered(start, end)
+        line = self.text[self.line_start(call.lineno) : start]
+        longest = max(len(part) for part in (line + text).splitlines())
+        if longest <= LINE_LENGTH or "#" in text or text == self.text[start:end]:
+            return
+        indent = line[: len(line) - len(line.lstrip())]
+        folded = _folded(text, indent, self.newline)
+        self._edits = [e for e in self._edits if not (start <= e.start and e.end <= end)]
+        self.splice(start, end, folded)
 
     def apply(self) -> str:
         """The whole text with every edit in it."""
@@ -108,7 +130,8 @@ class Patch:
 def first_line(statement: ast.stmt) -> int:
     """The statement's first line, its decorators included."""
     decorators = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(d.lineno for d in decorators)])
+    lines: list[int] = [d.lineno for d in decorators]
+    return min([statement.lineno, *lines])
 
 
 def _spliced(text: str, edits: list[_Edit], start: int, end: int) -> str:
@@ -116,8 +139,29 @@ def _spliced(text: str, edits: list[_Edit], start: int, end: int) -> str:
     place = start
     for edit in sorted(edits, key=lambda e: (e.start, e.end)):
         if edit.start < place:
-            raise Overlap(f"edits overlap at offset {edit.start}")
+            raise OverlapError(f"edits overlap at offset {edit.start}")
         pieces += [text[place : edit.start], edit.text]
         place = edit.end
     pieces.append(text[place:end])
     return "".join(pieces)
+
+
+def _folded(text: str, indent: str, newline: str) -> str:
+    """A call with its arguments on a line of their own, or one on each where that is too long."""
+    call = ast.parse(text, mode="eval").body
+    assert isinstance(call, ast.Call)
+    parts = call_parts(call)
+    sources = [ast.get_source_segment(text, part) or "" for part in parts]
+    head = ast.get_source_segment(text, call.func) or ""
+    inner = indent + "    "
+    together = inner + ", ".join(sources)
+    if len(together) <= LINE_LENGTH:
+        return f"{head}({newline}{together}{newline}{indent})"
+    lines = "".join(f"{inner}{source},{newline}" for source in sources)
+    return f"{head}({newline}{lines}{indent})"
+
+
+def call_parts(call: ast.Call) -> list[ast.expr | ast.keyword]:
+    """Every argument of a call, in text order."""
+    parts: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    return sorted(parts, key=lambda part: (part.lineno, part.col_offset))

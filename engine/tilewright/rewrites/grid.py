@@ -62,7 +62,9 @@ def grid_of(module: Module, launch: Launch) -> Grid | Refusal:
         elif isinstance(expression, ast.Name):
             found = _value(scope, expression.id)
             if found is None:
-                return Refusal(f"the grid {expression.id!r} is not set exactly once in the host code")
+                return Refusal(
+                    f"the grid {expression.id!r} is not set exactly once in the host code"
+                )
             expression, function_meta = found
             meta = meta or function_meta
         else:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tilewright.rewrites.edit import Patch
+from tilewright.rewrites.edit import Patch, call_parts
 from tilewright.rewrites.grid import Division, divisions, grid_of, meta_keys
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.scope import (
@@ -27,7 +27,7 @@ Value = int | float | bool | str
 _CONFIG_KEYWORDS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     """Carries a refusal out of nested steps; never leaves this module."""
 
 
@@ -48,7 +48,7 @@ def set_launch_config(
     values: Mapping[str, Value],
     options: Mapping[str, Value],
 ) -> str | Refusal:
-    """The file with constexpr ``values`` and compiler ``options`` fixed at the kernel's only launch.
+    """The file with constexpr ``values`` and compiler ``options`` fixed at the only launch.
 
     An autotuned kernel gets this one configuration in place of its list. The grid is kept in
     step; a grid that cannot be kept in step, a computed value or a second launch is refused.
@@ -63,19 +63,19 @@ def set_launch_config(
     try:
         _check(pinning, values)
         _pin(pinning, values, options)
-    except _Refused as refused:
+    except _RefusedError as refused:
         return Refusal(str(refused))
     return pinning.patch.apply()
 
 
 def _check(p: _Pinning, values: Mapping[str, Value]) -> None:
     if not p.launch.is_complete:
-        raise _Refused(f"the launch of {p.kernel.name} hides arguments behind * or **")
+        raise _RefusedError(f"the launch of {p.kernel.name} hides arguments behind * or **")
     for name in values:
         if name not in p.kernel.constexprs:
-            raise _Refused(f"{name} is not a constexpr of {p.kernel.name}")
+            raise _RefusedError(f"{name} is not a constexpr of {p.kernel.name}")
         if name in p.kernel.heuristics:
-            raise _Refused(f"{name} is computed by triton.heuristics")
+            raise _RefusedError(f"{name} is computed by triton.heuristics")
 
 
 def _pin(p: _Pinning, values: Mapping[str, Value], options: Mapping[str, Value]) -> None:
@@ -88,7 +88,9 @@ def _pin(p: _Pinning, values: Mapping[str, Value], options: Mapping[str, Value])
         at_launch_options = {}
         repeated = [n for n in options if n in p.launch.options]
         if repeated:
-            raise _Refused(f"the launch passes {repeated[0]}, which its configurations also set")
+            raise _RefusedError(
+                f"the launch passes {repeated[0]}, which its configurations also set"
+            )
     else:
         _check_grid(p, values)
     new = [
@@ -96,12 +98,13 @@ def _pin(p: _Pinning, values: Mapping[str, Value], options: Mapping[str, Value])
         *(_pinned_option(p, name, value) for name, value in at_launch_options.items()),
     ]
     append_keywords(p.patch, p.launch.node, [text for text in new if text])
+    p.patch.fold(p.launch.node)
 
 
 def _tuned_names(kernel: Kernel) -> set[str]:
     configs = kernel.autotune.configs if kernel.autotune else None
     if configs is None:
-        raise _Refused("the autotune configurations are not written as literals")
+        raise _RefusedError("the autotune configurations are not written as literals")
     return {name for config in configs for name in config.values}
 
 
@@ -110,9 +113,9 @@ def _pin_configs(p: _Pinning, values: Mapping[str, Value], options: Mapping[str,
     node = _configs_node(call) if call is not None else None
     configs = p.kernel.autotune.configs if p.kernel.autotune else None
     if call is None or node is None or not configs:
-        raise _Refused("the autotune decorator states no configurations")
+        raise _RefusedError("the autotune decorator states no configurations")
     if "pre_hook" in p.patch.source(call):
-        raise _Refused("the autotune configurations have a pre_hook")
+        raise _RefusedError("the autotune configurations have a pre_hook")
     merged: dict[str, Value] = {}
     for name in {n: None for config in configs for n in config.values}:
         merged[name] = _merged(name, values, [c.values.get(name) for c in configs])
@@ -128,7 +131,7 @@ def _merged(name: str, values: Mapping[str, Value], stated: list[Value | None]) 
         return values[name]
     value = _shared(stated)
     if value is None:
-        raise _Refused(f"the configurations disagree on {name}, and no value is given for it")
+        raise _RefusedError(f"the configurations disagree on {name}, and no value is given for it")
     return value
 
 
@@ -203,11 +206,13 @@ def _pinned_value(p: _Pinning, name: str, value: Value) -> str:
             p.patch.replace(given, _literal(value))
         return ""
     if not isinstance(given, ast.Name):
-        raise _Refused(f"the host computes {name} as {p.patch.source(given)!r}")
+        raise _RefusedError(f"the host computes {name} as {p.patch.source(given)!r}")
     definition = _definition(p, given.id, name)
     place = (definition.lineno, definition.col_offset)
     if p.redefined.setdefault(place, _key(value)) != _key(value):
-        raise _Refused(f"{given.id} is passed for several constexprs that want different values")
+        raise _RefusedError(
+            f"{given.id} is passed for several constexprs that want different values"
+        )
     if literal_int(definition) != value and len([k for k in p.redefined if k == place]) == 1:
         _redefine(p, definition, value)
     return ""
@@ -233,9 +238,11 @@ def _definition(p: _Pinning, local: str, name: str) -> ast.expr:
     elif value is None and not assignments(scope, local):
         value = only_value(p.module.tree, local)
         if value is not None and not _used_here_only(p.module.tree, scope, local):
-            raise _Refused(f"{local} is also used outside the launch of {p.kernel.name}")
+            raise _RefusedError(f"{local} is also used outside the launch of {p.kernel.name}")
     if not isinstance(value, ast.Constant):
-        raise _Refused(f"{name} is passed as {local}, which is not set to a literal exactly once")
+        raise _RefusedError(
+            f"{name} is passed as {local}, which is not set to a literal exactly once"
+        )
     return value
 
 
@@ -243,17 +250,16 @@ def _default(module: Module, scope: Scope, local: str) -> ast.expr | None:
     """The default of a host function's parameter, if nobody in the file passes another value."""
     assert isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef)
     arguments = [*scope.args.posonlyargs, *scope.args.args]
-    defaults = dict(
-        zip([a.arg for a in arguments][::-1], scope.args.defaults[::-1], strict=False)
-    )
+    defaults = dict(zip([a.arg for a in arguments][::-1], scope.args.defaults[::-1], strict=False))
     defaults |= {
         a.arg: d for a, d in zip(scope.args.kwonlyargs, scope.args.kw_defaults, strict=True) if d
     }
     place = next((i for i, a in enumerate(arguments) if a.arg == local), None)
     for node in ast.walk(module.tree):
-        if isinstance(node, ast.Call) and scope.name in names_in(node.func):
-            if keyword(node, local) or (place is not None and len(node.args) > place):
-                return None
+        if not (isinstance(node, ast.Call) and scope.name in names_in(node.func)):
+            continue
+        if keyword(node, local) or (place is not None and len(node.args) > place):
+            return None
     return defaults.get(local)
 
 
@@ -274,7 +280,7 @@ def _check_grid(p: _Pinning, values: Mapping[str, Value]) -> None:
         return
     grid = grid_of(p.module, p.launch)
     if isinstance(grid, Refusal):
-        raise _Refused(grid.reason)
+        raise _RefusedError(grid.reason)
     expressions = list(grid.expressions())
     followed = {key for e in expressions for key in meta_keys(e, grid.meta)}
     names = {n for e in expressions for n in names_in(e)}
@@ -285,12 +291,10 @@ def _check_grid(p: _Pinning, values: Mapping[str, Value]) -> None:
             _rewrite_literals(p, expressions, name, value)
 
 
-def _rewrite_literals(
-    p: _Pinning, expressions: list[ast.expr], name: str, value: Value
-) -> None:
+def _rewrite_literals(p: _Pinning, expressions: list[ast.expr], name: str, value: Value) -> None:
     found = [d for e in expressions for d in divisions(p.module, e) if _divides_by(p, d, name)]
     if not found:
-        raise _Refused(f"the grid does not follow {name}, so the output would not be covered")
+        raise _RefusedError(f"the grid does not follow {name}, so the output would not be covered")
     for d in {id(d.node): d for d in found}.values():
         for node in ast.walk(d.node):
             if literal_int(node) == literal_int(d.block) and _is_block(d, node):
@@ -327,9 +331,7 @@ def append_keywords(patch: Patch, call: ast.Call, texts: list[str]) -> None:
     """Add keyword arguments at the end of a call, in the layout the call has."""
     if not texts:
         return
-    last: ast.expr | ast.keyword | None = max(
-        [*call.args, *call.keywords], key=lambda n: (n.lineno, n.col_offset), default=None
-    )
+    last = next(reversed(call_parts(call)), None)
     close = patch.span(call)[1] - 1
     if last is None:
         patch.splice(close, close, ", ".join(texts))

@@ -1,4 +1,4 @@
-"""Questions about names in one function: where they are set, where they are used, what they hold."""
+"""Questions about names in one function: where set, where used, what they hold."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,12 @@ from tilewright.targets.model import ArgumentFacts, LaunchFacts
 
 Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef
 
-_TL = ("triton.language.", "triton.language.math.", "triton.language.standard.", "triton.language.core.")
+_TL = (
+    "triton.language.",
+    "triton.language.math.",
+    "triton.language.standard.",
+    "triton.language.core.",
+)
 
 
 def tl_name(module: Module, node: ast.expr) -> str | None:
@@ -115,9 +120,7 @@ def targets_of(statement: ast.stmt) -> Iterator[str]:
     targets: list[ast.expr] = []
     if isinstance(statement, ast.Assign):
         targets = statement.targets
-    elif isinstance(statement, ast.AugAssign | ast.AnnAssign):
-        targets = [statement.target]
-    elif isinstance(statement, ast.For | ast.AsyncFor):
+    elif isinstance(statement, (ast.AugAssign | ast.AnnAssign, ast.For | ast.AsyncFor)):
         targets = [statement.target]
     elif isinstance(statement, ast.With | ast.AsyncWith):
         targets = [item.optional_vars for item in statement.items if item.optional_vars]

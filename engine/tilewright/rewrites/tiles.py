@@ -155,9 +155,9 @@ def coverage(kernel: Kernel, module: Module) -> set[str]:
     for node in ast.walk(kernel.node):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             for block, other in ((node.left, node.right), (node.right, node.left)):
-                if isinstance(block, ast.Name) and block.id in kernel.constexprs:
-                    if names_in(other) & tainted or _has_program_id(module, other):
-                        found.add(block.id)
+                scales = names_in(other) & tainted or _has_program_id(module, other)
+                if scales and isinstance(block, ast.Name) and block.id in kernel.constexprs:
+                    found.add(block.id)
     return found
 
 
@@ -181,17 +181,21 @@ def extents(module: Module, kernel: Kernel) -> Mapping[str, str]:
 
 def _bounds(module: Module, shapes: Shapes, node: ast.AST) -> list[tuple[str, ast.expr]]:
     pairs: list[tuple[str, ast.expr]] = []
-    if isinstance(node, ast.expr) and (d := division(module, node)) is not None:
-        if isinstance(d.block, ast.Name):
-            pairs.append((d.block.id, d.extent))
-    if isinstance(node, ast.Call) and len(node.args) == 3 and isinstance(node.args[2], ast.Name):
-        if isinstance(node.func, ast.Name) and node.func.id == "range":
-            pairs.append((node.args[2].id, node.args[1]))
+    d = division(module, node) if isinstance(node, ast.expr) else None
+    if d is not None and isinstance(d.block, ast.Name):
+        pairs.append((d.block.id, d.extent))
+    match node:
+        case ast.Call(func=func, args=[_, end, ast.Name(id=step)]) if _is_range(module, func):
+            pairs.append((step, end))
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt):
         pairs += [(d, node.comparators[0]) for d in _block_dims(shapes, node.left)]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
         pairs += [(d, node.right) for d in _block_dims(shapes, node.left)]
     return pairs
+
+
+def _is_range(module: Module, function: ast.expr) -> bool:
+    return module.names.resolve(function) in ("range", "triton.language.range")
 
 
 def _block_dims(shapes: Shapes, node: ast.expr) -> list[str]:

@@ -1,0 +1,213 @@
+"""Several passes over one row become one: the block spans the row, which is then read once.
+
+A loop whose block covers its whole range runs its body once, with the index at zero. Loads
+that two passes repeat are then repeated in straight-line code, where the second can go.
+"""
+
+import ast
+import re
+
+from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.rewrites.edit import Patch
+from tilewright.rewrites.launch_config import append_keywords, imports, local_name
+from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.numbering import ZERO, ValueNumbers
+from tilewright.rewrites.padding import masked_around
+from tilewright.rewrites.row_loops import Masking, RowLoop, RowPasses, row_loop, row_passes
+from tilewright.rewrites.scope import (
+    argument_facts,
+    at_issue,
+    block_of,
+    is_tl_call,
+    kernel_of,
+    targets_of,
+)
+from tilewright.rewrites.tiles import coverage
+from tilewright.source.model import Kernel, Launch, Module
+
+LARGEST_ROW = 32768
+"""Elements of the longest row that is kept resident: beyond it registers spill on every chip."""
+
+
+def warps_for_row(elements: int) -> int:
+    """Warps for a resident row: enough that a thread holds at most about 32 elements."""
+    if elements <= 2048:
+        return 4
+    return 8 if elements <= 8192 else 16
+
+
+def _single_pass(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    kernel = kernel_of(module, issue)
+    if kernel is None:
+        return Refusal("the issue names no kernel of this file")
+    passes = _passes_at(module, kernel, issue)
+    if isinstance(passes, Refusal):
+        return passes
+    launch = _launch(module, kernel, passes)
+    if isinstance(launch, Refusal):
+        return launch
+    longest = _longest_row(context, kernel, passes.extent)
+    if isinstance(longest, Refusal):
+        return longest
+    patch = Patch(module)
+    _straighten(module, kernel, passes, patch)
+    _fit_launch(module, launch, passes, longest, patch)
+    return patch.apply()
+
+
+def _passes_at(module: Module, kernel: Kernel, issue: Issue) -> RowPasses | Refusal:
+    loops = [n for n in ast.walk(kernel.node) if row_loop(module, kernel, n) is not None]
+    touched = at_issue(module, issue, loops) or loops
+    if not touched:
+        return Refusal("there is no loop over a row here")
+    first = touched[0]
+    assert isinstance(first, ast.For)
+    return row_passes(module, kernel, first)
+
+
+def _launch(module: Module, kernel: Kernel, passes: RowPasses) -> Launch | Refusal:
+    launches = module.launches_of(kernel.name)
+    block = passes.block
+    if len(launches) != 1:
+        return Refusal(f"{kernel.name} has {len(launches)} launches in the file; one is needed")
+    if kernel.autotune is not None or block in kernel.heuristics:
+        return Refusal(f"{block} is chosen by a decorator")
+    if block in coverage(kernel, module):
+        return Refusal(f"{block} also decides which part of the output a program writes")
+    launch = launches[0]
+    if not launch.is_complete or passes.extent not in launch.arguments:
+        return Refusal(f"the launch does not show what {passes.extent} is")
+    if not imports(module, "triton"):
+        return Refusal("the file does not import triton, whose next_power_of_2 is needed")
+    return launch
+
+
+def _longest_row(context: AnalysisContext, kernel: Kernel, extent: str) -> int | Refusal:
+    values = [a.value for a in argument_facts(context, kernel.name, extent)]
+    rows = [v for v in values if type(v) is int]
+    if not rows:
+        return Refusal(f"the length of a row ({extent}) is not known: no launch was captured")
+    longest = max(rows)
+    if longest > LARGEST_ROW:
+        return Refusal(f"a row has {longest} elements, more than the {LARGEST_ROW} that fit")
+    return longest
+
+
+def _straighten(module: Module, kernel: Kernel, passes: RowPasses, patch: Patch) -> None:
+    """Replace each loop by its body at index zero, without what was already computed."""
+    inner = Patch(module)
+    numbers = ValueNumbers(module, {loop.index: ZERO for loop in passes.loops})
+    block = block_of(kernel.node, passes.loops[0].node)
+    first = next(i for i, s in enumerate(block) if s is passes.loops[0].node)
+    last = next(i for i, s in enumerate(block) if s is passes.loops[-1].node)
+    loops = {id(loop.node): loop for loop in passes.loops}
+    held: list[str] = []
+    for masking in passes.maskings:
+        _mask(module, inner, masking)
+    for statement in block[first : last + 1]:
+        loop = loops.get(id(statement))
+        for part in [statement] if loop is None else loop.node.body:
+            if loop is None or not _merge(module, inner, numbers, part, held):
+                _zero_index(inner, part, loop)
+            numbers.see(part)
+            held += [n for n in targets_of(part) if n not in held]
+    for loop in passes.loops:
+        _splice_body(inner, patch, loop)
+
+
+def _mask(module: Module, patch: Patch, masking: Masking) -> None:
+    prefix = local_name(module, "triton.language.where").removesuffix("where")
+    before, after = masked_around(prefix, patch.source(masking.mask), masking.reduction)
+    start, end = patch.span(masking.value)
+    patch.splice(start, start, before)
+    patch.splice(end, end, after)
+
+
+def _merge(
+    module: Module, patch: Patch, numbers: ValueNumbers, statement: ast.stmt, held: list[str]
+) -> bool:
+    """Leave out a statement that would set a name to the value it has; True if it is gone."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            pass
+        case _:
+            return False
+    holder = numbers.holder(numbers.of(value), [name, *held])
+    if holder == name and patch.owns_lines(statement):
+        patch.delete_lines(statement)
+        return True
+    if holder is not None and any(is_tl_call(module, n, "load") for n in ast.walk(value)):
+        patch.replace(value, holder)
+        return True
+    return False
+
+
+def _zero_index(patch: Patch, statement: ast.stmt, loop: RowLoop | None) -> None:
+    """Write the loop's index as zero, dropping ``start +`` and ``i * BLOCK +`` altogether."""
+    if loop is None:
+        return
+    done: set[int] = set()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            if _is_offset(node.left, loop):
+                patch.splice(patch.span(node.left)[0], patch.span(node.right)[0], "")
+                done.update(id(n) for n in ast.walk(node.left))
+            elif _is_offset(node.right, loop):
+                patch.splice(patch.span(node.left)[1], patch.span(node.right)[1], "")
+                done.update(id(n) for n in ast.walk(node.right))
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and node.id == loop.index and id(node) not in done:
+            patch.replace(node, "0")
+
+
+def _is_offset(node: ast.expr, loop: RowLoop) -> bool:
+    match node:
+        case ast.Name(id=name):
+            return name == loop.index
+        case ast.BinOp(left=ast.Name(id=a), op=ast.Mult(), right=ast.Name(id=b)):
+            return {a, b} == {loop.index, loop.block}
+    return False
+
+
+def _splice_body(inner: Patch, outer: Patch, loop: RowLoop) -> None:
+    """Put the edited body, comments and all, in the loop's place and at its indentation."""
+    node = loop.node
+    start = inner.line_start(node.lineno)
+    body = inner.line_start((node.iter.end_lineno or node.lineno) + 1)
+    end = inner.line_start((node.end_lineno or node.lineno) + 1)
+    extra = inner.indent(node.body[0])[len(inner.indent(node)) :]
+    lead = re.compile(rf"^{re.escape(inner.indent(node) + extra)}", re.MULTILINE)
+    outer.splice(start, end, lead.sub(inner.indent(node), inner.rendered(body, end)))
+
+
+def _fit_launch(
+    module: Module, launch: Launch, passes: RowPasses, longest: int, patch: Patch
+) -> None:
+    """Pass the next power of two as the block, and warps that suit the longest captured row."""
+    size = patch.source(launch.arguments[passes.extent])
+    block = f"{local_name(module, 'triton.next_power_of_2')}({size})"
+    warps = str(warps_for_row(longest))
+    new: list[str] = []
+    given = launch.arguments.get(passes.block)
+    if given is None:
+        new.append(f"{passes.block}={block}")
+    else:
+        patch.replace(given, block)
+    option = launch.options.get("num_warps")
+    if option is None:
+        new.append(f"num_warps={warps}")
+    else:
+        patch.replace(option, warps)
+    append_keywords(patch, launch.node, new)
+    patch.fold(launch.node)
+
+
+REWRITES = (
+    Rewrite(
+        name="single_pass_row",
+        issue="multi_pass_row",
+        title="Read the row once and keep it in registers",
+        numerics=Numerics.REASSOCIATING,
+        apply=_single_pass,
+    ),
+)
