@@ -1,1 +1,19 @@
+"""Where things run: Triton's interpreter and the GPUs of this machine, behind one protocol."""
 
+from tilewright.devices.client import WorkerClient
+from tilewright.devices.discovery import close_all, list_devices, open_device
+from tilewright.devices.local import WorkerDevice
+from tilewright.devices.model import Device, DeviceError, DeviceInfo, JobOutcome, JobStatus
+
+__all__ = [
+    "Device",
+    "DeviceError",
+    "DeviceInfo",
+    "JobOutcome",
+    "JobStatus",
+    "WorkerClient",
+    "WorkerDevice",
+    "close_all",
+    "list_devices",
+    "open_device",
+]

@@ -1,1 +1,6 @@
+"""What runs beside the device, in any interpreter that has torch and triton.
 
+Nothing here imports the rest of Tilewright: the folder is packed into one zip
+(``tilewright.devices.package``) and started as ``PYTHON worker.zip``. Standard library, numpy,
+torch and triton alone; Python 3.10 and newer. ``protocol`` is the truth about messages and jobs.
+"""

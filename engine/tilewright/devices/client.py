@@ -1,0 +1,108 @@
+"""The engine's side of a worker: run jobs from many threads, survive the worker's end."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from tilewright.devices.channel import Channel, Pending
+from tilewright.devices.model import JobOutcome, JobStatus
+
+_GRACE_SECONDS = 20.0
+
+
+class WorkerClient:
+    """A worker in one interpreter, started on first use and started again once if it dies.
+
+    Args:
+        python: the interpreter, which needs torch and triton.
+    """
+
+    def __init__(self, python: str) -> None:
+        self.python = python
+        self._lock = threading.Lock()
+        self._channel: Channel | None = None
+        self._closed = False
+        atexit.register(self.close)
+
+    def __enter__(self) -> WorkerClient:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def hello(self) -> Mapping[str, Any]:
+        """Versions of what runs there; starts the worker. Raises DeviceError if it cannot."""
+        return self._live().hello
+
+    @property
+    def pid(self) -> int | None:
+        """The worker's process id, None if it is not running."""
+        channel = self._channel
+        return channel.pid if channel is not None and channel.alive else None
+
+    def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
+        """Run one job and wait. A worker that dies is started again and the job tried once more."""
+        start = time.monotonic()
+        for _ in range(2):
+            pending = self._live().send(job, timeout_s)
+            if not pending.done.wait(timeout_s + _GRACE_SECONDS):
+                return self._unanswered(job, time.monotonic() - start)
+            if pending.answer is not None:
+                return _outcome(pending)
+            if self._closed:
+                break
+        seconds = time.monotonic() - start
+        return JobOutcome(JobStatus.LOST, {}, "the worker ended during the job", seconds=seconds)
+
+    def cancel(self) -> None:
+        """Stop every job under way."""
+        channel = self._channel
+        if channel is not None:
+            channel.cancel_all()
+
+    def close(self) -> None:
+        """End the worker and all it started. Jobs under way come back as lost."""
+        self._closed = True
+        with self._lock:
+            channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+        atexit.unregister(self.close)
+
+    def _live(self) -> Channel:
+        with self._lock:
+            if self._channel is None or not self._channel.alive:
+                self._closed = False
+                self._channel = Channel(self.python)
+            return self._channel
+
+    def _unanswered(self, job: Mapping[str, Any], seconds: float) -> JobOutcome:
+        """The worker is there but silent long after the limit: it is of no more use."""
+        with self._lock:
+            channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+        message = f"the worker did not answer a {job.get('kind')} job and was ended"
+        return JobOutcome(JobStatus.LOST, {}, message, seconds=seconds)
+
+
+def _outcome(pending: Pending) -> JobOutcome:
+    answer = pending.answer or {}
+    return JobOutcome(
+        JobStatus(answer["status"]),
+        answer.get("value") or {},
+        answer.get("message") or "",
+        answer.get("output") or "",
+        float(answer.get("seconds") or 0.0),
+    )

@@ -1,0 +1,104 @@
+"""Which devices there are, and opening one by its id."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from tilewright.devices.client import WorkerClient
+from tilewright.devices.local import INTERPRETER, WorkerDevice
+from tilewright.devices.model import DeviceError, DeviceInfo, JobStatus
+from tilewright.targets.model import Target
+
+AUTO = "auto"
+_PROBE_SECONDS = 120.0
+_LOG = logging.getLogger(__name__)
+_clients: dict[str, WorkerClient] = {}
+_infos: dict[str, tuple[DeviceInfo, ...]] = {}
+
+
+def chosen_python(python: str | None = None) -> str:
+    """The interpreter that kernels run in: the argument, ``$TILEWRIGHT_PYTHON``, or this one."""
+    return python or os.environ.get("TILEWRIGHT_PYTHON") or sys.executable
+
+
+def list_devices(python: str | None = None) -> tuple[DeviceInfo, ...]:
+    """The interpreter first, then GPUs; empty where the interpreter lacks torch or triton."""
+    try:
+        return probe(chosen_python(python))
+    except DeviceError as error:
+        _LOG.info("no devices: %s", error)
+        return ()
+
+
+def open_device(device: str = AUTO, python: str | None = None) -> WorkerDevice:
+    """The device with this id; "auto" is the first GPU, else the interpreter. Raises DeviceError."""
+    path = chosen_python(python)
+    infos = probe(path)
+    wanted = device
+    if device == AUTO:
+        wanted = next((info.id for info in infos if info.can_time), INTERPRETER)
+    for info in infos:
+        if info.id == wanted:
+            return WorkerDevice(client(path), info)
+    known = ", ".join(info.id for info in infos)
+    raise DeviceError(f"no device {device!r} here; there are {known}, and auto")
+
+
+def client(python: str) -> WorkerClient:
+    """The one worker of this process for an interpreter."""
+    if python not in _clients:
+        _clients[python] = WorkerClient(python)
+    return _clients[python]
+
+
+def probe(python: str) -> tuple[DeviceInfo, ...]:
+    """Ask an interpreter's worker what it has, once a process. Raises DeviceError."""
+    if python not in _infos:
+        if python == sys.executable:
+            _require_torch(python)
+        worker = client(python)
+        hello = worker.hello
+        outcome = worker.run({"kind": "probe"}, _PROBE_SECONDS)
+        found: Mapping[str, Any] = outcome.value
+        if outcome.status is not JobStatus.OK:
+            _LOG.warning("looking for GPUs failed: %s", outcome.message)
+            found = {}
+        gpus = (_gpu(device, hello) for device in found.get("devices", ()))
+        _infos[python] = (_interpreter(hello), *gpus)
+    return _infos[python]
+
+
+def close_all() -> None:
+    """End every worker of this process."""
+    for worker in _clients.values():
+        worker.close()
+    _clients.clear()
+    _infos.clear()
+
+
+def _require_torch(python: str) -> None:
+    missing = [name for name in ("torch", "triton") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise DeviceError(
+            f"{python} has no {' and no '.join(missing)}; pip install 'tilewright[local]', or name "
+            "an interpreter that has torch and triton with --python PATH or TILEWRIGHT_PYTHON"
+        )
+
+
+def _interpreter(hello: Mapping[str, Any]) -> DeviceInfo:
+    return DeviceInfo(
+        INTERPRETER, "Triton interpreter on CPU", None, False,
+        hello["torch"], hello["triton"], hello["python"],
+    )  # fmt: skip
+
+
+def _gpu(found: Mapping[str, Any], hello: Mapping[str, Any]) -> DeviceInfo:
+    target = Target(found["backend"], found["arch"])
+    return DeviceInfo(
+        found["id"], found["name"], target, True, hello["torch"], hello["triton"], hello["python"]
+    )

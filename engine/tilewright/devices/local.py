@@ -1,0 +1,42 @@
+"""The devices of this machine: Triton's interpreter, and each GPU that torch sees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tilewright.devices.client import WorkerClient
+from tilewright.devices.model import DeviceInfo, JobOutcome
+
+INTERPRETER = "interpreter"
+_ON_DEVICE = {"run", "time", "measure"}
+
+
+class WorkerDevice:
+    """A device behind a local worker; several of one interpreter share the worker."""
+
+    def __init__(self, client: WorkerClient, info: DeviceInfo) -> None:
+        self._client = client
+        self._info = info
+
+    @property
+    def info(self) -> DeviceInfo:
+        return self._info
+
+    @property
+    def client(self) -> WorkerClient:
+        return self._client
+
+    def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
+        """Run a job; those that use a device use this one unless they name another."""
+        if job.get("kind") in _ON_DEVICE:
+            job = {"device": self._info.id, **job}
+        return self._client.run(job, timeout_s)
+
+    def cancel(self) -> None:
+        """Stop every job under way on the worker."""
+        self._client.cancel()
+
+    def close(self) -> None:
+        """End the worker; it starts again if the device is used again."""
+        self._client.close()

@@ -1,0 +1,60 @@
+"""The worker as one zip file, made once for each version of its sources; Tilewright's own folder."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import tempfile
+import zipfile
+from functools import cache
+from pathlib import Path
+
+from tilewright import worker
+
+PACKAGE = "tilewright_worker"
+_MAIN = f"import sys\n\nfrom {PACKAGE}.main import main\n\nsys.exit(main())\n"
+_EPOCH = (2020, 1, 1, 0, 0, 0)
+
+
+def home() -> Path:
+    """Where caches live: ``$TILEWRIGHT_HOME``, else ``~/.cache/tilewright``."""
+    named = os.environ.get("TILEWRIGHT_HOME")
+    return Path(named) if named else Path.home() / ".cache" / "tilewright"
+
+
+def worker_zip() -> Path:
+    """The zip to start a worker from; written to ``home()`` when it is not there yet."""
+    data = _zip_bytes()
+    folder = home() / "worker"
+    path = folder / f"worker-{worker_hash()[:16]}.zip"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, data)
+    return path
+
+
+@cache
+def worker_hash() -> str:
+    """Content hash of the worker, part of every cache key that its answers go into."""
+    return hashlib.sha256(_zip_bytes()).hexdigest()
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a whole file or none: a reader never sees half of it."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+    Path(temporary).replace(path)
+
+
+@cache
+def _zip_bytes() -> bytes:
+    root = Path(worker.__file__).parent
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo("__main__.py", _EPOCH), _MAIN)
+        for source in sorted(root.rglob("*.py")):
+            name = f"{PACKAGE}/{source.relative_to(root).as_posix()}"
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), source.read_bytes())
+    return buffer.getvalue()

@@ -1,0 +1,101 @@
+"""A job's own process: confine it, do the job, tell how it went, end."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+import traceback
+from types import TracebackType
+from typing import Any
+
+from . import confine, jobs
+from .protocol import CRASHED, ERROR, OK, OUT_OF_MEMORY, JobError, OutOfMemoryError, write_message
+
+_MEMORY_WORDS = ("can't allocate memory", "out of memory", "cannot allocate memory")
+_TRACEBACK_TAIL = 6000
+_NOT_USER = (os.path.dirname(__file__), "site-packages", "/lib/python", "<")  # noqa: PTH120
+_RUNS_CODE_UNDER_TEST = {"capture", "compile", "run", "time", "measure"}
+
+
+def main(job: dict[str, Any], result: int, scratch: str, timeout_s: float, parent: int) -> None:
+    """Never returns: ends the process after writing one message to ``result``."""
+    os.setsid()
+    confine.die_with_parent(parent)
+    start = time.perf_counter()
+    answer = _answer(job, scratch, timeout_s)
+    answer["seconds"] = time.perf_counter() - start
+    try:
+        write_message(result, answer)
+    finally:
+        os._exit(0)
+
+
+def _answer(job: dict[str, Any], scratch: str, timeout_s: float) -> dict[str, Any]:
+    try:
+        job["confinement"] = _confine(job, scratch, timeout_s)
+        return {"status": OK, "value": jobs.perform(job)}
+    except SystemExit as error:
+        return _failed(CRASHED, f"called sys.exit({error.code!r}) before giving a result", error)
+    except JobError as error:
+        return _failed(ERROR, str(error), error)
+    except BaseException as error:  # noqa: BLE001 - the worker loop's boundary
+        if is_out_of_memory(error):
+            return _failed(OUT_OF_MEMORY, f"ran out of memory: {_one_line(error)}", error)
+        return _failed(ERROR, describe(error), error)
+
+
+def _confine(job: dict[str, Any], scratch: str, timeout_s: float) -> dict[str, Any]:
+    on_gpu = jobs.uses_gpu(job)
+    if isinstance(job.get("out"), str):
+        os.makedirs(job["out"], exist_ok=True)  # noqa: PTH103
+    confine.scrub_environment()
+    confine.use_scratch(scratch)
+    isolated = job.get("kind") == "probe" and confine.can_leave_network()
+    if not on_gpu and (job.get("kind") in _RUNS_CODE_UNDER_TEST or job.get("module")):
+        isolated = confine.leave_network()
+    confine.limit_resources(job, timeout_s, on_gpu)
+    version = confine.restrict_files(confine.writable_paths(job, scratch))
+    return {"landlock": version, "netns": isolated}
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an exception is an allocation that failed, on the host or on the device."""
+    if isinstance(error, MemoryError | OutOfMemoryError):
+        return True
+    if type(error).__name__ == "OutOfMemoryError":
+        return True
+    if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+        return True
+    cause = error.__cause__
+    if cause is not None and is_out_of_memory(cause):
+        return True
+    text = str(error).lower()
+    return isinstance(error, RuntimeError) and any(words in text for words in _MEMORY_WORDS)
+
+
+def describe(error: BaseException) -> str:
+    """One line: what went wrong, and on which line of which file that is not a library's."""
+    root: BaseException = error
+    while root.__cause__ is not None:
+        root = root.__cause__
+    where = _user_line(root.__traceback__) or _user_line(error.__traceback__)
+    return _one_line(root) + (f" ({where})" if where else "")
+
+
+def _user_line(trace: TracebackType | None) -> str:
+    for frame in reversed(traceback.extract_tb(trace)):
+        if not any(part in frame.filename for part in _NOT_USER):
+            return f"{os.path.basename(frame.filename)}:{frame.lineno}"  # noqa: PTH119
+    return ""
+
+
+def _one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    name = type(error).__name__
+    return f"{name}: {text}" if text else name
+
+
+def _failed(status: str, message: str, error: BaseException) -> dict[str, Any]:
+    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return {"status": status, "message": message, "value": {"traceback": trace[-_TRACEBACK_TAIL:]}}

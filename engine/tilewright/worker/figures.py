@@ -1,0 +1,191 @@
+"""Reading what a compiler made: registers, spills, shared memory, instructions that tell a story."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import struct
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import triton
+
+_TOOL_SECONDS = 60
+
+# Shared memory a program may use, by compute capability: CUDA C++ Programming Guide, table
+# "Technical Specifications per Compute Capability" (maximum per thread block, opt-in).
+_CUDA_SHARED = {
+    "70": 98_304, "72": 98_304, "75": 65_536, "80": 166_912, "86": 101_376, "87": 166_912,
+    "89": 101_376, "90": 232_448, "100": 232_448, "103": 232_448, "120": 101_376, "121": 101_376,
+}  # fmt: skip
+# Local data share a work group may use: AMD's ISA documents.
+_HIP_SHARED = {"gfx950": 163_840}
+_HIP_SHARED_DEFAULT = 65_536
+_TENSOR_MEMORY_COLUMNS = 512
+
+_RESOURCE = re.compile(r"REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)")
+_SPILL = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers")
+_PTX_LOAD = re.compile(r"\bld\.global[\w.:]*?(?:\.v(\d))?\.[bfus](\d+)\b")
+_PTX_STORE = re.compile(r"\bst\.global[\w.:]*?(?:\.v(\d))?\.[bfus](\d+)\b")
+_PTX_COUNTS = {
+    "wgmma": r"\bwgmma\.mma_async",
+    "mma": r"\bmma\.sync",
+    "tcgen05_mma": r"\btcgen05\.mma",
+    "async_copies": r"\bcp\.async\.c[ag]\.",
+    "tma_copies": r"\bcp\.async\.bulk\.tensor",
+    "barriers": r"\bbar\.sync",
+    "fp64_instructions": r"\b(?:add|mul|fma|div|sub)\.[\w.]*f64\b",
+}
+_GCN_COUNTS = {
+    "mfma": r"\bv_s?mfmac?_",
+    "wmma": r"\bv_s?wmmac?_",
+    "barriers": r"\bs_barrier",
+    "fp64_instructions": r"\bv_(?:add|mul|fma)_f64\b",
+}
+_GCN_LOAD = re.compile(r"\b(?:global|buffer)_load_(dwordx?\d?|b\d+|ushort|ubyte|u16|u8|short_d16)")
+_GCN_WIDTHS = {"dword": 32, "dwordx2": 64, "dwordx3": 96, "dwordx4": 128, "ushort": 16, "ubyte": 8,
+               "u16": 16, "u8": 8, "short_d16": 16}  # fmt: skip
+
+
+def shared_limit(backend: str, arch: str) -> int | None:
+    """Bytes of shared memory a program may use; None where it is not known."""
+    if backend == "cuda":
+        return _CUDA_SHARED.get(arch)
+    return _HIP_SHARED.get(arch, _HIP_SHARED_DEFAULT) if backend == "hip" else None
+
+
+def nvidia(asm: Mapping[str, Any], ptxas_log: str, arch: str) -> dict[str, Any]:
+    """Figures of a cubin; ``ptxas_log`` is empty when the cubin came from Triton's cache."""
+    usage = _resource_usage(asm["cubin"])
+    spill = _SPILL.search(ptxas_log)
+    if spill is None and usage is not None and (usage["stack"] or usage["local"]):
+        ptxas_log = _assemble_again(asm["ptx"], arch)
+        spill = _SPILL.search(ptxas_log)
+    used = _USED.search(ptxas_log)
+    found: dict[str, Any] = {
+        "registers": usage["registers"] if usage else int(used[1]) if used else None,
+        "spill_bytes": int(spill[1]) + int(spill[2]) if spill else 0 if usage else None,
+        "code_bytes": code_bytes(asm["cubin"]),
+    }
+    details = _counts(asm["ptx"], _PTX_COUNTS)
+    details.update(_widths("load", _ptx_widths(_PTX_LOAD, asm["ptx"])))
+    details.update(_widths("store", _ptx_widths(_PTX_STORE, asm["ptx"])))
+    if usage:
+        details["stack_bytes"] = usage["stack"]
+    if spill:
+        details.update(spill_store_bytes=int(spill[1]), spill_load_bytes=int(spill[2]))
+    return {**found, "details": details}
+
+
+def amd(asm: Mapping[str, Any]) -> dict[str, Any]:
+    """Figures out of the metadata at the end of an amdgcn text."""
+    text = asm["amdgcn"]
+    vector, scalar = _yaml_number(text, "vgpr_count"), _yaml_number(text, "sgpr_count")
+    spilled = _yaml_number(text, "vgpr_spill_count")
+    details = _counts(text, _GCN_COUNTS)
+    details.update(_widths("load", Counter(_gcn_width(m[1]) for m in _GCN_LOAD.finditer(text))))
+    for name, value in (
+        ("agprs", _yaml_number(text, "agpr_count")),
+        ("sgprs", scalar),
+        ("sgpr_spills", _yaml_number(text, "sgpr_spill_count")),
+        ("scratch_bytes", _yaml_number(text, "private_segment_fixed_size")),
+    ):
+        if value is not None:
+            details[name] = value
+    return {
+        "registers": vector,
+        "spill_bytes": None if spilled is None else spilled * 4,
+        "shared_bytes": _yaml_number(text, "group_segment_fixed_size"),
+        "code_bytes": code_bytes(asm["hsaco"]),
+        "details": details,
+    }
+
+
+def too_much_tensor_memory(metadata: Any) -> int | None:
+    """Columns of Blackwell's tensor memory asked for, if that is more than there are."""
+    columns = getattr(metadata, "tmem_size", None)
+    return columns if columns and columns > _TENSOR_MEMORY_COLUMNS else None
+
+
+def toolchain(backend: str) -> str:
+    """The compilers at work, with versions."""
+    said = f"triton {triton.__version__}"
+    if backend != "cuda":
+        return said
+    output = _tool("ptxas", "--version")
+    version = re.search(r"release [\d.]+, V([\d.]+)", output)
+    return f"{said}, ptxas {version[1]}" if version else said
+
+
+def code_bytes(binary: bytes) -> int | None:
+    """Bytes of machine code in an ELF file: the executable sections' sizes added up."""
+    if binary[:5] != b"\x7fELF\x02":
+        return None
+    (offset,) = struct.unpack_from("<Q", binary, 0x28)
+    size, count = struct.unpack_from("<HH", binary, 0x3A)
+    total = 0
+    for at in range(offset, offset + size * count, size):
+        (flags,) = struct.unpack_from("<Q", binary, at + 8)
+        (length,) = struct.unpack_from("<Q", binary, at + 32)
+        total += length if flags & 0x4 else 0
+    return total
+
+
+def _resource_usage(cubin: bytes) -> dict[str, int] | None:
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        match = _RESOURCE.search(_tool("cuobjdump", "-res-usage", file.name))
+    if match is None:
+        return None
+    names = ("registers", "stack", "shared", "local")
+    return dict(zip(names, map(int, match.groups()), strict=True))
+
+
+def _assemble_again(ptx: str, arch: str) -> str:
+    target = re.search(r"^\.target (\w+)", ptx, re.MULTILINE)
+    with tempfile.NamedTemporaryFile(mode="w", suffix=".ptx") as file:
+        file.write(ptx)
+        file.flush()
+        name = target[1] if target else f"sm_{arch}"
+        return _tool("ptxas", "-v", f"--gpu-name={name}", file.name, "-o", os.devnull)
+
+
+def _tool(name: str, *arguments: str) -> str:
+    """What a CUDA tool printed; empty if it is not there."""
+    shipped = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / name
+    path = str(shipped) if shipped.exists() else shutil.which(name)
+    if path is None:
+        return ""
+    done = subprocess.run(
+        [path, *arguments], capture_output=True, text=True, timeout=_TOOL_SECONDS, check=False
+    )
+    return done.stdout + done.stderr
+
+
+def _counts(text: str, patterns: Mapping[str, str]) -> dict[str, Any]:
+    counted = {name: len(re.findall(pattern, text)) for name, pattern in patterns.items()}
+    return {name: count for name, count in counted.items() if count}
+
+
+def _ptx_widths(pattern: re.Pattern[str], ptx: str) -> Counter[int]:
+    return Counter(int(lanes or 1) * int(bits) for lanes, bits in pattern.findall(ptx))
+
+
+def _gcn_width(name: str) -> int:
+    return _GCN_WIDTHS.get(name) or int(name.lstrip("b"))
+
+
+def _widths(what: str, widths: Counter[int]) -> dict[str, Any]:
+    return {f"global_{what}s_{bits}b": count for bits, count in sorted(widths.items())}
+
+
+def _yaml_number(text: str, name: str) -> int | None:
+    match = re.search(rf"\.{name}:\s+(\d+)", text)
+    return int(match[1]) if match else None

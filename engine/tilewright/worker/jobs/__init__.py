@@ -1,0 +1,54 @@
+"""One module a job; each has ``perform(job) -> value``. ``protocol`` says what goes in and out."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from ..protocol import JobError
+
+_MODULES = {
+    "probe": "probing",
+    "capture": "capturing",
+    "compile": "compiling",
+    "inputs": "generating",
+    "run": "running",
+    "compare": "comparing",
+    "time": "timing",
+    "measure": "measuring",
+}
+
+
+def uses_gpu(job: Mapping[str, Any]) -> bool:
+    """Whether a job opens a device, whose driver needs more than other jobs may have."""
+    return job.get("kind") == "probe" or str(job.get("device", "")).startswith(("cuda", "hip", "xpu"))
+
+
+def preload() -> None:
+    """Import every job's module, so that no child pays for it."""
+    for name in _MODULES.values():
+        importlib.import_module(f".{name}", __name__)
+
+
+def perform(job: dict[str, Any]) -> dict[str, Any]:
+    """Do a job; raises JobError for one that is unknown or lacks an argument."""
+    kind = job.get("kind")
+    if kind not in _MODULES:
+        raise JobError(f"unknown job {kind!r}; this worker knows {', '.join(_MODULES)}")
+    module = importlib.import_module(f".{_MODULES[kind]}", __name__)
+    try:
+        value: dict[str, Any] = module.perform(job)
+    except KeyError as error:
+        if error.__traceback__ is not None and error.args and error.args[0] not in job:
+            _blame_missing_argument(error, kind)
+        raise
+    return value
+
+
+def _blame_missing_argument(error: KeyError, kind: str) -> None:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is not None and __name__.rpartition(".")[0] in trace.tb_frame.f_globals["__name__"]:
+        raise JobError(f"a {kind} job needs {error.args[0]!r}") from error

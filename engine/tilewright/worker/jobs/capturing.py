@@ -1,0 +1,86 @@
+"""``capture``: the launches that host code makes, recorded without a device."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import math
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from .. import generate, modules, pretend
+from ..launches import Recorder
+from ..protocol import JobError
+
+_MAX_REAL_BYTES = 256 << 20
+_FAKE_FAILURES = (RuntimeError, TypeError, NotImplementedError, AssertionError, ValueError)
+
+
+def perform(job: dict[str, Any]) -> dict[str, Any]:
+    """Record every launch: with fake CUDA tensors, else with CPU tensors that really exist."""
+    target = job.get("target") or {"backend": "cuda", "arch": "90"}
+    notes: list[str] = []
+    with pretend.no_driver(target["backend"], str(target["arch"])) as asked:
+        module = modules.load_module(job["module"])
+        recorder = None
+        if job.get("fake", True):
+            recorder = _with_fake_tensors(job, module, notes)
+        mode = "cpu" if recorder is None else "fake"
+        if recorder is None:
+            recorder = _with_real_tensors(job, module)
+    return {
+        "launches": recorder.launches,
+        "config_index": recorder.config_index,
+        "mode": mode,
+        "notes": [*notes, *dict.fromkeys(recorder.notes), *asked.notes()],
+    }
+
+
+def _with_fake_tensors(job: dict[str, Any], module: Any, notes: list[str]) -> Recorder | None:
+    recorder = Recorder()
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True), recorder.patched(), torch.no_grad():
+            call, _ = modules.build_call(job, module, "cuda")
+            arguments = generate.fake_inputs(job["case"], module, "cuda")
+            _fitting(call, arguments)
+            call(*arguments)
+    except _FAKE_FAILURES as error:
+        reason = " ".join(str(error).split())[:300]
+        notes.append(f"fake tensors did not do ({type(error).__name__}: {reason})")
+        return None
+    return recorder
+
+
+def _with_real_tensors(job: dict[str, Any], module: Any) -> Recorder:
+    size = generate.case_bytes(job["case"])
+    if size > _MAX_REAL_BYTES:
+        raise JobError(
+            f"the launches cannot be recorded without a device: the host code needs real data, and "
+            f"this case's inputs take {size >> 20} MiB, over the limit of {_MAX_REAL_BYTES >> 20} MiB; "
+            "name a smaller case"
+        )
+    recorder = Recorder()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(pretend.tensors_claim_cuda())
+        stack.enter_context(pretend.CudaOnCpu())
+        stack.enter_context(recorder.patched())
+        stack.enter_context(torch.no_grad())
+        call, _ = modules.build_call(job, module, "cpu")
+        call(*generate.make_inputs(job["case"], seed=0, module=module).values())
+    return recorder
+
+
+def _fitting(call: Any, arguments: list[Any]) -> None:
+    """Say at once when the entry does not take the case's inputs."""
+    target = call.forward if isinstance(call, torch.nn.Module) else call
+    try:
+        signature = inspect.signature(target)
+    except ValueError:
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        given = math.prod([len(arguments)])
+        raise JobError(f"{target.__qualname__}{signature} does not take {given} inputs: {error}") from None

@@ -1,0 +1,258 @@
+"""``compile``: one launch through the real compilers, for a chip that need not be here."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import json
+import os
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+from unittest import mock
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.compiler.errors import CompilationError
+
+from .. import figures, modules, pretend
+from ..protocol import JobError
+
+_BACKENDS = {"cuda": "nvidia", "hip": "amd", "xpu": "intel"}
+_WIDE_WAVES = "gfx9"
+_HIP_POINTER_RANGE = 2**31
+_DIAGNOSTIC = re.compile(r'(?:loc\(")?([^\s":]+\.py)"?:(\d+):(\d+)\)?: error: (.*)')
+_ITEM_BYTES = {"64": 8, "32": 4, "16": 2}
+
+
+def perform(job: dict[str, Any]) -> dict[str, Any]:
+    """Compile and read the figures; a kernel the compiler refuses is a report with messages."""
+    backend, arch = job["target"]["backend"], str(job["target"]["arch"])
+    target = _gpu_target(backend, arch)
+    start = time.perf_counter()
+    with pretend.no_driver(backend, arch):
+        module = modules.load_module(job["module"])
+        kernel = modules.find_kernel(module, job["launch"]["kernel"])
+        signature, constants, attributes = specialize(kernel, job["launch"], backend, module)
+        source = ASTSource(kernel, signature, constants, attributes)
+        with _native_messages() as said, _ptxas_log() as log:
+            compiled, messages = _compile(source, target, job, module, said)
+    report: dict[str, Any] = {"ok": False, "messages": messages, "artifacts": {}}
+    if compiled is not None:
+        report.update(_figures(compiled, backend, arch, log, job))
+        report["artifacts"] = _artifacts(compiled, job.get("emit") or ())
+    report["toolchain"] = figures.toolchain(backend)
+    report["seconds"] = time.perf_counter() - start
+    return report
+
+
+def _gpu_target(backend: str, arch: str) -> GPUTarget:
+    from triton.backends import backends
+
+    if _BACKENDS.get(backend) not in backends or backend == "xpu":
+        raise JobError(
+            f"no toolchain for {backend}: this interpreter's Triton ({triton.__version__}) compiles "
+            f"for {', '.join(sorted(backends))}"
+        )
+    if backend == "hip":
+        return GPUTarget("hip", arch, 64 if arch.startswith(_WIDE_WAVES) else 32)
+    if not arch.isdigit():
+        raise JobError(f"cuda:{arch} is no compute capability; write cuda:90")
+    return GPUTarget("cuda", int(arch), 32)
+
+
+def specialize(
+    kernel: Any, launch: Mapping[str, Any], backend: str, module: Any
+) -> tuple[dict[str, str], dict[tuple[int, ...], Any], dict[tuple[int, ...], Any]]:
+    """(signature, constants, attributes) as the JIT would derive them from the launch."""
+    given = {fact["name"]: fact for fact in launch["arguments"]}
+    signature: dict[str, str] = {}
+    constants: dict[tuple[int, ...], Any] = {}
+    attributes: dict[tuple[int, ...], Any] = {}
+    for index, param in enumerate(kernel.params):
+        if param.name not in given:
+            raise JobError(f"the launch gives {kernel.fn.__name__} no argument {param.name!r}")
+        fact = given[param.name]
+        if param.is_constexpr or fact["type"] == "constexpr" or _is_one(param, fact):
+            signature[param.name] = "constexpr"
+            constants[(index,)] = decode(fact["value"], module)
+            continue
+        signature[param.name] = fact["type"]
+        if described := _attributes(fact, backend):
+            attributes[(index,)] = described
+    return signature, constants, attributes
+
+
+def _is_one(param: Any, fact: Mapping[str, Any]) -> bool:
+    if fact["kind"] != "int" or fact["value"] != 1:
+        return False
+    return not param.do_not_specialize and not param.annotation_type
+
+
+def _attributes(fact: Mapping[str, Any], backend: str) -> list[list[Any]]:
+    described: list[list[Any]] = []
+    if fact.get("divisible_by_16"):
+        described.append(["tt.divisibility", 16])
+    if backend == "hip" and fact["type"].startswith("*") and _span(fact) < _HIP_POINTER_RANGE:
+        described.append(["tt.pointer_range", 32])
+    return described
+
+
+def _span(fact: Mapping[str, Any]) -> int:
+    digits = next((width for width in _ITEM_BYTES if width in fact["type"]), None)
+    size = _ITEM_BYTES[digits] if digits else 1
+    dims = zip(fact.get("shape") or (), fact.get("strides") or (), strict=True)
+    return size * (1 + sum((extent - 1) * stride for extent, stride in dims))
+
+
+def decode(value: Any, module: Any) -> Any:
+    """A constexpr from its JSON form; ``protocol`` lists the forms."""
+    if not isinstance(value, str) or not value.startswith("triton."):
+        return value
+    kind, _, rest = value.removeprefix("triton.").partition(":")
+    if kind == "dtype":
+        return triton.language.dtype(rest)
+    if kind == "jit":
+        return modules.find_kernel(module, rest)
+    if kind == "tuple":
+        return tuple(decode(item, module) for item in json.loads(rest))
+    raise JobError(f"a constexpr of type {rest} cannot be compiled from here")
+
+
+def _compile(
+    source: ASTSource, target: GPUTarget, job: Mapping[str, Any], module: Any, said: Any
+) -> tuple[Any, list[dict[str, Any]]]:
+    options = dict(job["launch"].get("options") or {})
+    try:
+        return triton.compile(source, target=target, options=options), []
+    except CompilationError as error:
+        return None, [_located(error, module)]
+    except (triton.TritonError, RuntimeError, ValueError, AssertionError, TypeError) as error:
+        return None, _native(said(), job["module"]) or [_message(_first_lines(str(error)))]
+
+
+def _located(error: CompilationError, module: Any) -> dict[str, Any]:
+    """The compiler's own words, on the innermost line that is the user's."""
+    chain: list[BaseException] = [error]
+    while (cause := chain[-1].__cause__) is not None:
+        chain.append(cause)
+    told = [link for link in chain if isinstance(link, CompilationError)]
+    words = next((link.error_message for link in reversed(told) if link.error_message), None)
+    text = _plain(words or str(chain[-1]) or type(chain[-1]).__name__)
+    for link in reversed(told):
+        place = _place(link, module)
+        if place is not None:
+            return _message(text, *place)
+    return _message(text)
+
+
+def _place(error: CompilationError, module: Any) -> tuple[int, int] | None:
+    from triton.runtime.jit import JITFunction
+
+    line = getattr(error.node, "lineno", None)
+    if line is None or error.src is None:
+        return None
+    for value in vars(module).values():
+        function = modules.unwrap(value)
+        if not isinstance(function, JITFunction) or function.src != error.src:
+            continue
+        if inspect.getsourcefile(function.fn) != module.__file__:
+            continue
+        lines, first = inspect.getsourcelines(function.fn)
+        offset = next(at for at, text in enumerate(lines) if text.lstrip().startswith("def "))
+        indent = len(lines[offset]) - len(lines[offset].lstrip())
+        return first + offset + line - 1, error.node.col_offset + indent
+    return None
+
+
+def _plain(text: str) -> str:
+    """Without the exception's name that ``repr`` puts around a message."""
+    match = re.fullmatch(r"\w+\((['\"])(.*)\1,?\)", text.strip(), re.DOTALL)
+    return _first_lines(match[2].replace("\\n", "\n") if match else text)
+
+
+def _first_lines(text: str) -> str:
+    return "\n".join(text.strip().splitlines()[:8])[:2000]
+
+
+def _native(text: str, path: str) -> list[dict[str, Any]]:
+    """What the compiler's C++ side printed about lines of the user's file."""
+    found = [
+        _message(match[4], int(match[2]), max(0, int(match[3]) - 1))
+        for match in _DIAGNOSTIC.finditer(text)
+        if os.path.basename(match[1]) == os.path.basename(path)  # noqa: PTH119
+    ]
+    return list({(m["text"], m["line"]): m for m in found}.values())
+
+
+def _message(text: str, line: int | None = None, column: int | None = None) -> dict[str, Any]:
+    return {"text": text, "line": line, "column": column}
+
+
+def _figures(
+    compiled: Any, backend: str, arch: str, log: list[str], job: Mapping[str, Any]
+) -> dict[str, Any]:
+    asm, metadata = compiled.asm, compiled.metadata
+    found = figures.amd(asm) if backend == "hip" else figures.nvidia(asm, "".join(log), arch)
+    shared = max(int(metadata.shared), found.get("shared_bytes") or 0)
+    limit = job["target"].get("shared_limit") or figures.shared_limit(backend, arch)
+    messages = []
+    name = f"{backend}:{arch}"
+    if limit is not None and shared > limit:
+        text = f"needs {shared} bytes of shared memory, {name} allows {limit}"
+        messages.append(_message(f"{text}: use smaller tiles or fewer num_stages"))
+    if columns := figures.too_much_tensor_memory(metadata):
+        messages.append(_message(f"needs {columns} columns of tensor memory, {name} has 512"))
+    found.update(shared_bytes=shared, shared_limit=limit, ok=not messages, messages=messages)
+    return found
+
+
+def _artifacts(compiled: Any, kinds: Any) -> dict[str, str]:
+    return {
+        kind: compiled.asm[kind]
+        for kind in kinds
+        if kind in compiled.asm and isinstance(compiled.asm[kind], str)
+    }
+
+
+@contextlib.contextmanager
+def _ptxas_log() -> Iterator[list[str]]:
+    """Keep what ptxas says with -v while Triton runs it; Triton itself throws it away."""
+    log: list[str] = []
+    original = subprocess.run
+
+    def run(command: Any, *args: Any, **kwargs: Any) -> Any:
+        stderr = kwargs.get("stderr")
+        done = original(command, *args, **kwargs)
+        path = getattr(stderr, "name", None)
+        if isinstance(path, str):
+            with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+                log.append(file.read())
+        return done
+
+    with mock.patch.object(subprocess, "run", run):
+        yield log
+
+
+@contextlib.contextmanager
+def _native_messages() -> Iterator[Any]:
+    """Collect what native code prints to the error channel; yields a function that reads it."""
+    with tempfile.TemporaryFile() as file:
+        saved = os.dup(2)
+        os.dup2(file.fileno(), 2)
+
+        def said() -> str:
+            file.seek(0)
+            return file.read().decode("utf-8", "replace")
+
+        try:
+            yield said
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+            file.seek(0)
+            os.write(2, file.read()[-8000:])

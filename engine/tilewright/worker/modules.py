@@ -1,0 +1,111 @@
+"""Importing the file under test and calling its entry point."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from . import tensors
+from .protocol import JobError
+
+_STATE_SEED = 20_011
+
+
+def load_module(path: str) -> ModuleType:
+    """Import a file by its path; what it imports from its own folder is found."""
+    file = Path(path)
+    if not file.is_file():
+        raise JobError(f"there is no file {path}")
+    name = "under_test_" + re.sub(r"\W", "_", file.stem)
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise JobError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(file.parent))
+    spec.loader.exec_module(module)
+    return module
+
+
+def find_entry(job: Mapping[str, Any], module: ModuleType) -> Any:
+    """The object an entry names, in the module or in the entry's own file."""
+    entry = job["entry"]
+    if entry.get("path"):
+        module = load_module(entry["path"])
+    if not hasattr(module, entry["name"]):
+        raise JobError(f"{module.__file__} defines no {entry['name']!r}")
+    return getattr(module, entry["name"])
+
+
+def build_call(
+    job: Mapping[str, Any], module: ModuleType, device: str, state: dict[str, Any] | None = None
+) -> tuple[Callable[..., Any], torch.nn.Module | None]:
+    """(what to call with the inputs, the model if the entry is one)."""
+    entry, case = job["entry"], job["case"]
+    target = find_entry(job, module)
+    if entry["kind"] == "function":
+        return target, None
+    torch.manual_seed(_STATE_SEED)
+    arguments = case.get("init_args") or ()
+    if not arguments and case.get("inputs_from_module") and hasattr(module, "get_init_inputs"):
+        arguments = module.get_init_inputs()
+    model = target(*arguments)
+    if not isinstance(model, torch.nn.Module):
+        raise JobError(f"{entry['name']} is no torch.nn.Module")
+    dtype = case.get("dtype")
+    model = model.to(device=device, dtype=tensors.dtype_of(dtype) if dtype else None).eval()
+    if case.get("memory_format"):
+        model = model.to(memory_format=getattr(torch, case["memory_format"]))
+    if state is not None:
+        load_state(model, state)
+    return model, model
+
+
+def load_state(model: torch.nn.Module, state: dict[str, Any]) -> None:
+    """Give the model the weights of ``state``: by name, else by position with equal shapes."""
+    own = model.state_dict()
+    if set(own) == set(state):
+        model.load_state_dict(state, strict=True)
+        return
+    shapes = [tuple(value.shape) for value in own.values()]
+    if shapes != [tuple(value.shape) for value in state.values()]:
+        raise JobError(
+            "the model's parameters do not match the original's: it has "
+            f"{_listed(own)}, the original {_listed(state)}"
+        )
+    model.load_state_dict(dict(zip(own, state.values(), strict=True)), strict=True)
+
+
+def find_kernel(module: ModuleType, name: str) -> Any:
+    """The ``JITFunction`` called ``name``, unwrapped from autotune and heuristics decorators."""
+    from triton.runtime.jit import JITFunction
+
+    found = unwrap(getattr(module, name, None))
+    if isinstance(found, JITFunction):
+        return found
+    loaded = [unwrap(value) for value in vars(module).values()]
+    for value in [*loaded, *gc.get_objects()]:
+        if isinstance(value, JITFunction) and value.fn.__name__ == name:
+            return value
+    raise JobError(f"{module.__file__} has no @triton.jit kernel {name!r}")
+
+
+def unwrap(kernel: Any) -> Any:
+    """The innermost launchable below Autotuner and Heuristics."""
+    from triton.runtime.autotuner import Autotuner, Heuristics
+
+    while isinstance(kernel, Autotuner | Heuristics):
+        kernel = kernel.fn
+    return kernel
+
+
+def _listed(state: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {tuple(value.shape)}" for name, value in state.items()) or "none"

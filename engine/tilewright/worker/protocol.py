@@ -1,0 +1,118 @@
+"""Messages between the engine and a worker, and the jobs a worker knows.
+
+Framing: each message is a 4-byte big-endian length and that many bytes of UTF-8 JSON. The engine
+writes requests to the worker's stdin; the worker answers on a private copy of its first stdout.
+
+Worker to engine, once: ``{"hello": {"protocol", "python", "torch", "triton", "pid", "seconds"}}``.
+Engine to worker: ``{"id", "job", "timeout_s"}``, or ``{"cancel": id}``. End of file ends the worker
+and all that it started.
+Worker to engine, once a request: ``{"id", "status", "value", "message", "output", "seconds"}``;
+status is ok, error, timeout, crashed or out_of_memory; ``output`` is the tail of what was printed.
+
+Every job is an object with ``kind``. Shared parts:
+
+- *entry*: ``{"kind": "function"|"model", "name", "path": file or null}``; null means the job's module.
+- *case*: ``tilewright.problems.model.Case`` as JSON.
+- *manifest*: a list of ``{"name", "file", "dtype", "shape", "strides", "offset"}``: raw
+  little-endian bytes in ``file`` (absolute), offset and strides in elements; or ``{"name", "value"}``
+  for what is no tensor.
+- *launch*: ``tilewright.targets.model.LaunchFacts`` as JSON. A constexpr that JSON cannot hold is a
+  string: ``triton.dtype:fp16``, ``triton.jit:helper``, ``triton.tuple:[1, 2]``.
+- Any job may carry ``memory_bytes`` (what the child may add to its address space; CPU jobs only)
+  and ``file_bytes`` (the largest file it may write).
+
+Jobs (arguments -> value):
+
+``probe``: -> python, torch, triton, devices ``[{id, backend, name, arch, memory_bytes,
+multiprocessors, l2_bytes}]``, landlock (ABI, 0 without), netns (bool), tcp_denied (bool).
+
+``capture``: module, entry, case, fake=true, target? -> launches ``[launch]``, config_index
+(parallel to it; null when not autotuned), mode "fake"|"cpu", notes. Runs the host code with every
+launch recorded and none executed.
+
+``compile``: module, launch, target ``{backend, arch}``, emit=[] -> ok, messages, registers,
+spill_bytes, shared_bytes, shared_limit, code_bytes, toolchain, seconds, details, and artifacts
+``{kind: text}`` for what ``emit`` names. A backend this Triton lacks is a job error.
+
+``inputs``: case, seed, out, module?, entry?, values="normal"|"large"|"tiny" -> inputs (manifest).
+
+``run``: module, entry, case, inputs, device, out, state?, keep_state=false, poison=true,
+config_index?, shadow_dtype? -> outputs (manifest), output_tree, inputs_changed (names),
+changed_inputs (manifest of their new values), launches ``{kernel: count}``, configs
+``{kernel: number of autotune configurations}``, state (manifest, with keep_state), caveats, seconds.
+``shadow_dtype`` as ``{"bfloat16": "float32"}`` runs such inputs and state in another dtype.
+
+``compare``: expected, actual (manifests), rtol, atol, expected_tree?, actual_tree? -> equal,
+message, max_abs_error, max_rel_error.
+
+``time``: original, candidate (paths), entry, case, inputs, device, out, budget_s, state?,
+flush_bytes?, gpu_lock? -> pairs ``[[original_us, candidate_us]]``, null_pairs (the original against
+itself), candidate_outputs, output_tree, device_name, clock_note, repeats, input_sets, waited_s.
+
+``measure``: module, entry, case, inputs, device, out, budget_s, state?, gpu_lock? -> us (samples),
+outputs, output_tree, launches, compile_seconds, waited_s, device_name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from typing import Any
+
+VERSION = 1
+HEADER = struct.Struct(">I")
+MAX_MESSAGE = 256 * 1024 * 1024
+OUTPUT_TAIL = 16 * 1024
+
+OK = "ok"
+ERROR = "error"
+TIMEOUT = "timeout"
+CRASHED = "crashed"
+OUT_OF_MEMORY = "out_of_memory"
+
+
+class JobError(Exception):
+    """A job that cannot be done as asked; the message is for a person."""
+
+
+class OutOfMemoryError(Exception):
+    """A job that needs more memory than there is; the message carries the sizes."""
+
+
+def encode(message: dict[str, Any]) -> bytes:
+    """A framed message."""
+    body = json.dumps(message, default=str).encode("utf-8", "replace")
+    return HEADER.pack(len(body)) + body
+
+
+def write_message(descriptor: int, message: dict[str, Any]) -> None:
+    """Write one framed message, all of it; raises OSError when the other side is gone."""
+    data = memoryview(encode(message))
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+class MessageBuffer:
+    """Collects bytes as they come and hands out whole messages."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def feed(self, data: bytes) -> list[dict[str, Any]]:
+        """The messages that ``data`` completes; raises ValueError for what is no message."""
+        self._data += data
+        messages = []
+        while len(self._data) >= HEADER.size:
+            (length,) = HEADER.unpack_from(self._data)
+            if length > MAX_MESSAGE:
+                raise ValueError(f"a message of {length} bytes is over the limit of {MAX_MESSAGE}")
+            end = HEADER.size + length
+            if len(self._data) < end:
+                break
+            message = json.loads(bytes(self._data[HEADER.size : end]))
+            if not isinstance(message, dict):
+                raise ValueError("a message must be an object")
+            messages.append(message)
+            del self._data[:end]
+        return messages

@@ -1,0 +1,141 @@
+"""Tensors to files and back: manifests, and the tree a function returned."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .protocol import JobError
+
+Manifest = list[dict[str, Any]]
+_ALIGNMENT = 16
+_PLAIN = (int, float, bool, str, type(None))
+
+
+def extent(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """How many elements lie between the first and the last of a strided tensor, both included."""
+    if any(size == 0 for size in shape):
+        return 0
+    return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+
+
+def save(values: Mapping[str, Any], folder: str, prefix: str) -> Manifest:
+    """Write tensors below ``folder``; scalars go into the manifest itself."""
+    manifest: Manifest = []
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for position, (name, value) in enumerate(values.items()):
+        if isinstance(value, torch.Tensor):
+            file = os.path.join(folder, f"{prefix}{position}.bin")  # noqa: PTH118
+            manifest.append({"name": name, **_save_tensor(value, file)})
+        elif isinstance(value, _PLAIN):
+            manifest.append({"name": name, "value": value})
+        else:
+            raise JobError(f"{name} is a {type(value).__name__}, neither a tensor nor a number")
+    return manifest
+
+
+def _save_tensor(tensor: torch.Tensor, file: str) -> dict[str, Any]:
+    tensor = plain(tensor)
+    size = tensor.element_size()
+    first = tensor.storage_offset() * size
+    skip = first - first % _ALIGNMENT
+    last = first + extent(tensor.shape, tensor.stride()) * size
+    storage = tensor.untyped_storage()
+    data = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    data = data.set_(storage, skip, (last - skip,), (1,)).cpu()
+    data.numpy().tofile(file)
+    return {
+        "file": file,
+        "dtype": dtype_name(tensor.dtype),
+        "shape": list(tensor.shape),
+        "strides": list(tensor.stride()),
+        "offset": (first - skip) // size,
+    }
+
+
+def plain(tensor: torch.Tensor) -> torch.Tensor:
+    """The data of a tensor that may be a view with lazy bits or need gradients."""
+    tensor = tensor.detach()
+    if tensor.layout != torch.strided:
+        raise JobError(f"a tensor of layout {tensor.layout} cannot be compared; only dense ones can")
+    return tensor.resolve_conj().resolve_neg()
+
+
+def load(manifest: Manifest, device: str = "cpu") -> dict[str, Any]:
+    """The values of a manifest by name; tensors keep their strides and storage offset."""
+    return {entry["name"]: load_entry(entry, device) for entry in manifest}
+
+
+def load_entry(entry: Mapping[str, Any], device: str = "cpu") -> Any:
+    """One value of a manifest; a CPU tensor is a private, writable mapping of its file."""
+    if "file" not in entry:
+        return entry.get("value")
+    dtype = dtype_of(entry["dtype"])
+    size = os.path.getsize(entry["file"])  # noqa: PTH202
+    if size == 0:
+        storage = torch.UntypedStorage(0)
+    else:
+        storage = torch.UntypedStorage.from_file(entry["file"], shared=False, nbytes=size)
+    if device != "cpu":
+        remote = torch.UntypedStorage(size, device=device)
+        remote.copy_(storage)
+        storage = remote
+    return restride(storage, dtype, entry["shape"], entry["strides"], entry["offset"], device)
+
+
+def restride(
+    storage: torch.UntypedStorage, dtype: torch.dtype, shape: Sequence[int],
+    strides: Sequence[int], offset: int, device: str,
+) -> torch.Tensor:  # fmt: skip
+    """A tensor over a storage."""
+    empty = torch.empty(0, dtype=dtype, device=device)
+    return empty.set_(storage, offset, tuple(shape), tuple(strides))
+
+
+def copy_of(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy with its own storage and the same strides and offset."""
+    storage = tensor.untyped_storage().clone()
+    return restride(
+        storage, tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset(),
+        str(tensor.device),
+    )  # fmt: skip
+
+
+def dtype_of(name: str) -> torch.dtype:
+    """The torch dtype of a name such as "float16"."""
+    dtype = getattr(torch, name, None)
+    if not isinstance(dtype, torch.dtype):
+        raise JobError(f"this torch ({torch.__version__}) has no dtype {name!r}")
+    return dtype
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def flatten(value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a function returned as (leaves by name, tree); the tree names the leaves."""
+    leaves: dict[str, Any] = {}
+    return leaves, _tree(value, "output", leaves)
+
+
+def _tree(value: Any, name: str, leaves: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(value, torch.Tensor):
+        leaves[name] = value
+        return {"kind": "tensor", "name": name}
+    if isinstance(value, Mapping):
+        items = [_tree(item, f"{name}[{key!r}]", leaves) for key, item in value.items()]
+        return {"kind": "dict", "keys": [str(key) for key in value], "items": items}
+    if isinstance(value, list | tuple):
+        items = [_tree(item, f"{name}[{at}]", leaves) for at, item in enumerate(value)]
+        return {"kind": "tuple" if isinstance(value, tuple) else "list", "items": items}
+    if value is None:
+        return {"kind": "none"}
+    if isinstance(value, _PLAIN):
+        leaves[name] = value
+        return {"kind": "value", "name": name}
+    raise JobError(f"{name} is a {type(value).__name__}; only tensors, numbers and containers work")

@@ -1,0 +1,262 @@
+"""The long-lived process that has imported torch and triton, and forks one child for each job."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import gc
+import os
+import selectors
+import shutil
+import signal
+import tempfile
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import child, processes
+from .protocol import (
+    CRASHED,
+    ERROR,
+    OUT_OF_MEMORY,
+    OUTPUT_TAIL,
+    TIMEOUT,
+    MessageBuffer,
+    write_message,
+)
+
+_CHUNK = 1 << 16
+_TICK_S = 1.0
+
+
+@dataclass
+class _Running:
+    """A job under way; ``message`` is the child's own answer once it has come."""
+
+    request: int
+    process: int
+    scratch: str
+    result: int
+    printed: int
+    pidfd: int
+    started: float
+    deadline: float
+    oom_kills: int
+    buffer: MessageBuffer = field(default_factory=MessageBuffer)
+    tail: bytearray = field(default_factory=bytearray)
+    message: dict[str, Any] | None = None
+    verdict: tuple[str, str] | None = None
+
+
+class Zygote:
+    """Serves requests until its input ends or its parent is gone."""
+
+    def __init__(self, requests: int, answers: int) -> None:
+        self._requests = requests
+        self._answers = answers
+        self._inbox = MessageBuffer()
+        self._selector = selectors.DefaultSelector()
+        self._jobs: dict[int, _Running] = {}
+        self._parent = os.getppid()
+
+    def serve(self) -> None:
+        """Loop until the engine is gone, then kill everything that was started."""
+        processes.become_subreaper()
+        gc.collect()
+        gc.freeze()
+        os.set_blocking(self._requests, False)
+        self._selector.register(self._requests, selectors.EVENT_READ, None)
+        try:
+            while os.getppid() == self._parent and self._turn():
+                pass
+        except BrokenPipeError:
+            pass
+        finally:
+            self._shut_down()
+
+    def _turn(self) -> bool:
+        for key, _ in self._selector.select(self._patience()):
+            if key.fd == self._requests:
+                if not self._read_requests():
+                    return False
+            elif key.data.process in self._jobs:
+                self._read_job(key.data, key.fd)
+        now = time.monotonic()
+        for job in [job for job in self._jobs.values() if now >= job.deadline]:
+            limit = job.deadline - job.started
+            job.verdict = (TIMEOUT, f"did not finish within {limit:g} s and was stopped")
+            self._finish(job)
+        if processes.kill_strays({job.process for job in self._jobs.values()}):
+            processes.reap()
+        return True
+
+    def _patience(self) -> float:
+        now = time.monotonic()
+        return max(0.0, min([_TICK_S, *(job.deadline - now for job in self._jobs.values())]))
+
+    def _read_requests(self) -> bool:
+        data = _read(self._requests)
+        if data is None:
+            return True
+        if not data:
+            return False
+        for request in self._inbox.feed(data):
+            if "cancel" in request:
+                self._cancel(request["cancel"])
+            else:
+                self._start(request)
+        return True
+
+    def _cancel(self, request: int) -> None:
+        for job in [job for job in self._jobs.values() if job.request == request]:
+            job.verdict = (ERROR, "was cancelled")
+            self._finish(job)
+
+    def _start(self, request: dict[str, Any]) -> None:
+        result_read, result_write = os.pipe()
+        printed_read, printed_write = os.pipe()
+        scratch = tempfile.mkdtemp(prefix="tilewright-job-")
+        timeout_s = float(request.get("timeout_s") or 60.0)
+        parent = os.getpid()
+        process = os.fork()
+        if process == 0:
+            self._become_child(printed_write, (result_read, printed_read))
+            child.main(request["job"], result_write, scratch, timeout_s, parent)
+        os.close(result_write)
+        os.close(printed_write)
+        now = time.monotonic()
+        job = _Running(
+            request["id"], process, scratch, result_read, printed_read, os.pidfd_open(process),
+            now, now + timeout_s, _oom_kills(),
+        )  # fmt: skip
+        self._jobs[process] = job
+        for descriptor in (result_read, printed_read):
+            os.set_blocking(descriptor, False)
+        for descriptor in (result_read, printed_read, job.pidfd):
+            self._selector.register(descriptor, selectors.EVENT_READ, job)
+
+    def _become_child(self, printed: int, unused: tuple[int, ...]) -> None:
+        """Leave every channel of the zygote and of other jobs; print into ``printed``."""
+        self._selector.close()
+        mine = [self._requests, self._answers, *unused]
+        for job in self._jobs.values():
+            mine += [job.result, job.printed, job.pidfd]
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.dup2(printed, 1)
+        os.dup2(printed, 2)
+        for descriptor in {*mine, null, printed} - {0, 1, 2}:
+            os.close(descriptor)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+
+    def _read_job(self, job: _Running, descriptor: int) -> None:
+        if descriptor == job.printed:
+            self._drain_printed(job, limit=1)
+        elif descriptor == job.result:
+            self._drain_result(job)
+            if job.message is not None or job.verdict is not None:
+                self._finish(job)
+        else:
+            self._drain_result(job)
+            self._finish(job)
+
+    def _drain_printed(self, job: _Running, limit: int) -> None:
+        for _ in range(limit):
+            data = _read(job.printed)
+            if data is None:
+                return
+            if not data:
+                self._forget(job.printed)
+                return
+            job.tail += data
+            del job.tail[:-OUTPUT_TAIL]
+
+    def _drain_result(self, job: _Running) -> None:
+        while data := _read(job.result):
+            try:
+                messages = job.buffer.feed(data)
+            except ValueError as error:
+                job.verdict = (CRASHED, f"gave a result that cannot be read: {error}")
+                return
+            if messages and job.message is None:
+                job.message = messages[0]
+        if data == b"":
+            self._forget(job.result)
+
+    def _finish(self, job: _Running) -> None:
+        processes.kill_tree(job.process)
+        status = _wait(job.process)
+        self._drain_printed(job, limit=64)
+        for descriptor in (job.result, job.printed, job.pidfd):
+            self._forget(descriptor)
+            os.close(descriptor)
+        del self._jobs[job.process]
+        processes.kill_strays({other.process for other in self._jobs.values()})
+        shutil.rmtree(job.scratch, ignore_errors=True)
+        answer = {"value": {}, "message": "", **(job.message or {})}
+        if job.verdict is not None or job.message is None:
+            outcome, text = job.verdict or _verdict(status, _oom_kills() > job.oom_kills)
+            answer = {"status": outcome, "message": text, "value": {}}
+        answer["id"] = job.request
+        answer["output"] = job.tail.decode("utf-8", "replace")
+        answer["seconds"] = time.monotonic() - job.started
+        write_message(self._answers, answer)
+
+    def _forget(self, descriptor: int) -> None:
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(descriptor)
+
+    def _shut_down(self) -> None:
+        for job in self._jobs.values():
+            processes.kill_tree(job.process)
+        processes.kill_all()
+        for job in self._jobs.values():
+            shutil.rmtree(job.scratch, ignore_errors=True)
+
+
+def _read(descriptor: int) -> bytes | None:
+    """What there is to read; b"" at the end, None when there is nothing yet."""
+    try:
+        return os.read(descriptor, _CHUNK)
+    except BlockingIOError:
+        return None
+
+
+def _wait(process: int) -> int:
+    try:
+        return os.waitpid(process, 0)[1]
+    except ChildProcessError:
+        return 0
+
+
+def _verdict(status: int, oom_killed: bool) -> tuple[str, str]:
+    """How a child ended that gave no result."""
+    code = os.waitstatus_to_exitcode(status)
+    if code == -signal.SIGKILL and oom_killed:
+        return OUT_OF_MEMORY, "was killed by the system for using too much memory"
+    if code == -signal.SIGXCPU:
+        return TIMEOUT, "used more CPU time than its limit and was stopped"
+    if code < 0:
+        return CRASHED, f"was ended by {signal.Signals(-code).name}"
+    return CRASHED, f"ended without giving a result (exit code {code})"
+
+
+def _oom_kills() -> int:
+    """How many processes the kernel has killed for memory since it started."""
+    try:
+        with open("/proc/vmstat", encoding="ascii") as lines:  # noqa: PTH123
+            return next(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+    except (OSError, StopIteration):
+        return 0
+
+
+def private_channels() -> tuple[int, int]:
+    """(requests, answers): private copies of stdin and stdout, which then lead nowhere."""
+    requests = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
+    answers = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    os.close(null)
+    return requests, answers
