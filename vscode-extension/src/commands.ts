@@ -18,7 +18,7 @@ export function commands(server: Server, log: vscode.LogOutputChannel): Readonly
     },
     "tilewright.profileKernel": () => {
       const document = activeDocument();
-      return document ? ask("tilewright.profile", place(document)) : undefined;
+      return document ? ask("tilewright.profile", { uri: document.uri.toString() }) : undefined;
     },
     "tilewright.cancel": () => cancelJob(ask),
     "tilewright.restartServer": () => server.restart(),

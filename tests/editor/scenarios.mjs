@@ -1,0 +1,169 @@
+// What a person does with Tilewright in VS Code, one scenario after the other in one editor. Prints a JSON line for each:
+// {"name", "ok", "seconds", "seen", "error"}; what was shown goes into "seen", and screenshots lie beside.
+//
+// node scenarios.mjs '{"install", "vsix", "folder", "state", "screenshots", "settings"}'
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import { Editor, until } from "./driver.mjs";
+
+const config = JSON.parse(process.argv[2]);
+const LENS = ".codelens-decoration";
+const HOVER = ".monaco-hover:not(.hidden)";
+const TOAST = ".notification-toast";
+const OPTIMIZE_MS = 300_000;
+
+const source = (name) => readFile(path.join(config.folder, name), "utf8");
+
+/** 1-based line and column of a text in a file of the folder. */
+async function place(name, text) {
+  const before = (await source(name)).split(text, 1)[0].split("\n");
+  return [before.length, before.at(-1).length + 1];
+}
+
+async function hoverAt(editor, [line, column]) {
+  await editor.goTo(line, column);
+  await editor.press("Control+K", "Control+I");
+  return editor.waitText(HOVER, /\S/);
+}
+
+function button(editor, label) {
+  return editor.page.locator(`${TOAST} a.monaco-button`, { hasText: label });
+}
+
+async function dismissNotifications(editor) {
+  await editor.command("Notifications: Clear All Notifications");
+  await until(async () => (await editor.texts(TOAST)).length === 0, "notifications to go");
+}
+
+/** Command lines of engine processes that came from this editor: they inherit its environment. */
+async function engines() {
+  const found = [];
+  for (const pid of (await readdir("/proc")).filter((entry) => /^\d+$/.test(entry))) {
+    const read = (file) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "");
+    const command = (await read("cmdline")).replaceAll("\0", " ");
+    if (/tilewright (optimize|profile)/.test(command) && (await read("environ")).includes(config.state)) {
+      found.push(command);
+    }
+  }
+  return found;
+}
+
+/** A pattern is underlined; hovering says why it matters, what to do and what it is worth. */
+async function diagnostics(editor) {
+  await editor.open("matmul.py");
+  await editor.page.waitForSelector(".squiggly-warning, .squiggly-info, .squiggly-error", { timeout: 30_000 });
+  await editor.screenshot("1-squiggles");
+  const [line, column] = await place("matmul.py", "tl.dot(");
+  const hover = await hoverAt(editor, [line, column + 2]);
+  await editor.screenshot("1-hover");
+  const problems = await editor.texts("#status\\.problems");
+  return { hover, problems };
+}
+
+/** The light bulb offers each vendor; Intel's is run with progress, previewed whole, and applied. */
+async function optimize(editor) {
+  await editor.open("matmul.py");
+  const before = await source("matmul.py");
+  await editor.goTo(...(await place("matmul.py", "tl.dot(")));
+  const offered = await editor.lightBulb();
+  await editor.screenshot("2-light-bulb");
+  const chosen = await editor.choose(/Optimize for Intel XPU/);
+  const progress = await editor.waitText(TOAST, /Optimizing for Intel XPU/);
+  await button(editor, "Cancel").waitFor();
+  await editor.screenshot("2-progress");
+  await button(editor, "Apply").waitFor({ timeout: OPTIMIZE_MS });
+  const evidence = await editor.waitText(TOAST, /matmul\.py:/);
+  await editor.page.waitForSelector(".monaco-diff-editor .line-insert");
+  await editor.screenshot("2-preview");
+  await button(editor, "Apply").click();
+  await editor.page.waitForSelector(".monaco-diff-editor", { state: "detached" });
+  const told = await editor.waitText(TOAST, /applied/);
+  await editor.page.waitForSelector('.tab.active.dirty[data-resource-name="matmul.py"]');
+  await editor.screenshot("2-applied");
+  await editor.press("Control+S");
+  await until(async () => (await source("matmul.py")) !== before, "the edit to be saved");
+  const after = await source("matmul.py");
+  await dismissNotifications(editor);
+  return { offered, chosen, progress, evidence, told, before, after };
+}
+
+/** A running optimization, started from the code lens, is cancelled; the file stays as it was. */
+async function cancel(editor) {
+  await editor.open("linear_gelu.py");
+  const before = await source("linear_gelu.py");
+  await editor.waitText(LENS, /Optimize…/);
+  await editor.page.locator(`${LENS} a`, { hasText: "Optimize…" }).first().click();
+  await editor.page.waitForSelector(".quick-input-list .monaco-list-row");
+  const targets = await editor.texts(".quick-input-list .monaco-list-row");
+  await editor.screenshot("3-targets");
+  await editor.page.keyboard.type("NVIDIA");
+  await editor.press("Enter");
+  await editor.waitText(TOAST, /Optimizing for NVIDIA/);
+  const running = await until(async () => (await engines())[0], "the engine to run");
+  const began = Date.now();
+  await button(editor, "Cancel").click();
+  const ended = async () => !(await editor.texts(TOAST)).some((text) => /Optimizing for/.test(text));
+  await until(ended, "the progress to end", 15_000);
+  const secondsToStop = (Date.now() - began) / 1000;
+  const told = await editor.waitText(TOAST, /stopped|linear_gelu\.py:/);
+  await editor.screenshot("3-cancelled");
+  if (/Discard/.test(told)) {
+    await button(editor, "Discard").click(); // what was good already is offered, and may be declined
+    await editor.waitText(TOAST, /not applied/);
+  }
+  await dismissNotifications(editor);
+  const unchanged = (await source("linear_gelu.py")) === before;
+  return { targets, running, secondsToStop, left: await engines(), told, unchanged };
+}
+
+/** Saving profiles the kernel in the background; the lens above it and its hover show the result. */
+async function profile(editor) {
+  await editor.open("softmax.py");
+  const unmeasured = await editor.waitText(LENS, /./);
+  await editor.goTo(1);
+  await editor.press("Control+End");
+  await editor.page.keyboard.type("# saved");
+  await editor.press("Control+S");
+  const began = Date.now();
+  const lens = await editor.waitText(LENS, /registers|not compiled|does not compile|correct|failed/, 120_000);
+  const secondsToLens = (Date.now() - began) / 1000;
+  const [line, column] = await place("softmax.py", "softmax_kernel");
+  const hover = await hoverAt(editor, [line, column + 3]);
+  await editor.screenshot("4-profile");
+  return { unmeasured, lens, secondsToLens, hover };
+}
+
+/** The palette's commands reach the server. */
+async function commands(editor) {
+  await editor.open("softmax.py");
+  const status = await editor.waitText(".statusbar-item", /Tilewright/);
+  await editor.command("Tilewright: Show Debug Info");
+  await editor.page.waitForSelector(".tab.active:has-text('Untitled')");
+  const info = (await editor.texts(".editor-instance .view-lines")).join("\n");
+  await editor.screenshot("5-debug-info");
+  await editor.command("Tilewright: Restart Server");
+  await editor.open("softmax.py");
+  await editor.waitText(LENS, /Optimize…/);
+  return { status, info };
+}
+
+const all = { diagnostics, optimize, cancel, profile, commands };
+const wanted = config.only ? Object.entries(all).filter(([name]) => config.only.includes(name)) : Object.entries(all);
+
+const editor = await Editor.start(config);
+try {
+  for (const [name, scenario] of wanted) {
+    const began = Date.now();
+    const report = { name, ok: true, seen: {}, error: null };
+    try {
+      report.seen = await scenario(editor);
+    } catch (error) {
+      Object.assign(report, { ok: false, error: `${error.message}\n${error.stack}` });
+      await editor.screenshot(`failed-${name}`);
+      await editor.press("Escape", "Escape");
+    }
+    console.log(JSON.stringify({ ...report, seconds: (Date.now() - began) / 1000 }));
+  }
+} finally {
+  await editor.stop();
+}
