@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 
 
 class Stage(StrEnum):
-    """A stage of optimization, in the default order. ``CORRECTNESS`` holds faults, not stages of work."""
+    """A stage of optimization, in the default order. ``CORRECTNESS`` holds faults, not work."""
 
     CORRECTNESS = "correctness"
     ALGORITHMIC = "algorithmic"
