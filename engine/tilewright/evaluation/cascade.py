@@ -79,7 +79,16 @@ class Cascade:
             parse_module(text, self.path),
             self._entry(),
             self.target,
+            self.triton_version,
         )
+
+    @property
+    def triton_version(self) -> tuple[int, int] | None:
+        """(major, minor) of the Triton that runs candidates; None where nothing runs."""
+        if self.bench is None or not self.bench.device.info.triton:
+            return None
+        major, minor, *_ = self.bench.device.info.triton.split(".")
+        return int(major), int(minor)
 
     def _entry(self) -> Entry | None:
         return self.bench.problem.entry if self.bench else None

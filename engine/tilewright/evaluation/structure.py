@@ -29,14 +29,18 @@ HOST_HELPERS = frozenset(
 
 
 def check_structure(
-    original: Module, candidate: Module, entry: Entry | None, target: Target | None
+    original: Module,
+    candidate: Module,
+    entry: Entry | None,
+    target: Target | None,
+    triton_version: tuple[int, int] | None = None,
 ) -> StepResult:
     """Compare the candidate's structure with the original's; every violation is named."""
     faults = [
         *_lost_kernels(original, candidate),
         *(_entry_faults(original, candidate, entry) if entry else ()),
         *_new_names(original, candidate),
-        *constraint_violations(original, candidate, target),
+        *constraint_violations(original, candidate, target, triton_version),
     ]
     if faults:
         return StepResult(StepName.STRUCTURE, StepStatus.FAILED, "; ".join(faults))

@@ -124,7 +124,6 @@ def _optimize(
         ledger,
         observer,
         request.budget,
-        _triton_version(device),
     )
     issues = search.issues(request.text)
     certificate: Certificate | None = None
@@ -229,9 +228,3 @@ def _certificate_so_far(
     )
     return certify(evaluation, cascade.bench, request.target)
 
-
-def _triton_version(device: Device | None) -> tuple[int, int] | None:
-    if device is None or not device.info.triton:
-        return None
-    major, minor, *_ = device.info.triton.split(".")
-    return int(major), int(minor)

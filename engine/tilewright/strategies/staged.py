@@ -31,7 +31,6 @@ class StagedSearch:
         ledger: Ledger,
         observer: Observer,
         budget: int,
-        triton_version: tuple[int, int] | None = None,
     ) -> None:
         self.current = cascade.original
         self.trials: list[Trial] = []
@@ -41,7 +40,6 @@ class StagedSearch:
         self._ledger = ledger
         self._observer = observer
         self._budget = budget
-        self._triton_version = triton_version
 
     @property
     def can_time(self) -> bool:
@@ -53,7 +51,8 @@ class StagedSearch:
         return analyze(parse_module(text, self._cascade.path), self._context(text))
 
     def _context(self, text: str) -> AnalysisContext:
-        return AnalysisContext(self._cascade.target, self._triton_version, self._launches(text))
+        cascade = self._cascade
+        return AnalysisContext(cascade.target, cascade.triton_version, self._launches(text))
 
     def _launches(self, text: str) -> tuple[LaunchFacts, ...]:
         bench = self._cascade.bench

@@ -1,0 +1,88 @@
+"""The structure step: what a candidate may change, and what it may not."""
+
+from pathlib import Path
+
+import pytest
+
+from tilewright.evaluation.model import StepStatus
+from tilewright.evaluation.structure import check_structure
+from tilewright.problems.model import Entry, EntryKind
+from tilewright.source import parse_module
+from tilewright.targets.model import Target
+
+MATMUL = (Path(__file__).parents[2] / "examples" / "matmul.py").read_text()
+ENTRY = Entry(EntryKind.FUNCTION, "matmul")
+CUDA = Target("cuda", "90")
+XPU = Target("xpu", "bmg-g31")
+
+
+def verdict(text: str, target: Target | None = CUDA, version: tuple[int, int] = (3, 9)) -> str:
+    """The failure's message; empty when the step passes."""
+    result = check_structure(
+        parse_module(MATMUL, "matmul.py"), parse_module(text, "matmul.py"), ENTRY, target, version
+    )
+    assert (result.status is StepStatus.FAILED) == bool(result.message)
+    return result.message
+
+
+def edited(before: str, after: str) -> str:
+    assert before in MATMUL, before
+    return MATMUL.replace(before, after)
+
+
+def test_the_original_and_a_changed_kernel_body_pass() -> None:
+    assert verdict(MATMUL) == ""
+    assert verdict(edited("BLOCK_M=32", "BLOCK_M=64")) == ""
+
+
+def test_a_kernel_that_is_gone_or_no_longer_launched_is_named() -> None:
+    assert "kernel matmul_kernel is gone" in verdict("import torch\n\ndef matmul(a, b):\n    pass\n")
+    lines = MATMUL.splitlines()
+    start = next(i for i, line in enumerate(lines) if "matmul_kernel[" in line)
+    end = next(i for i in range(start, len(lines)) if lines[i].rstrip() == "    )")
+    assert "no longer launched" in verdict("\n".join(lines[:start] + lines[end + 1 :]))
+
+
+def test_the_entry_points_contract_stands() -> None:
+    assert "changed its parameters" in verdict(edited("def matmul(a", "def matmul(out, a"))
+    assert "entry point matmul is gone" in verdict(edited("def matmul(", "def multiply("))
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("import ctypes", "module ctypes"),
+        ("from os import path", "module os"),
+        ("x = eval('1')", "a call of eval"),
+        ("y = torch.matmul", "torch.matmul"),
+        ("def f(a, b):\n    return a @ b", "the @ operator"),
+        ("try:\n    pass\nexcept ValueError:\n    pass", "an except clause"),
+    ],
+)
+def test_what_a_kernel_edit_never_needs_is_refused(line: str, named: str) -> None:
+    assert named in verdict(MATMUL + "\n" + line + "\n")
+
+
+@pytest.mark.parametrize(
+    ("launch", "target", "rule"),
+    [
+        ("num_warps=6", CUDA, "num_warps_power_of_two"),
+        ("num_warps=128", XPU, "xpu_num_warps_limit"),
+        ("num_warps=64, grf_mode='256'", XPU, "xpu_large_registers_num_warps"),
+    ],
+)
+def test_constraints_of_the_knowledge_base_are_checked(
+    launch: str, target: Target, rule: str
+) -> None:
+    assert rule in verdict(edited("BLOCK_K=32", f"BLOCK_K=32, {launch}"), target)
+    assert verdict(edited("BLOCK_K=32", "BLOCK_K=32, num_warps=8"), target) == ""
+
+
+def test_tiles_must_be_powers_of_two() -> None:
+    assert "tile_extents_power_of_two" in verdict(edited("BLOCK_M=32", "BLOCK_M=48"))
+
+
+def test_a_removed_call_is_refused_only_where_it_is_removed() -> None:
+    first = MATMUL.replace("    acc = ", "    p = tl.make_block_ptr(a_ptr)\n    acc = ", 1)
+    assert "no_block_pointers" in verdict(first)
+    assert "no_block_pointers" not in verdict(first, version=(3, 6))

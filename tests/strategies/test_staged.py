@@ -1,0 +1,146 @@
+"""The staged search over a scripted evaluation: what is kept, what is recorded, how it resumes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tilewright.evaluation.model import (
+    Candidate,
+    Evaluation,
+    Level,
+    Speedup,
+    StepName,
+    StepResult,
+    StepStatus,
+    text_hash,
+)
+from tilewright.evaluation.workbench import Capture
+from tilewright.knowledge.stages import Stage
+from tilewright.store import Store
+from tilewright.strategies.model import ProposalRequest
+from tilewright.strategies.observer import Silent
+from tilewright.strategies.staged import StagedSearch
+
+CASE = SimpleNamespace(name="bench-gpu[0]")
+
+
+def source(us: float) -> str:
+    return f"TIME = {us}\n"
+
+
+def time_of(text: str) -> float:
+    return float(text.split("=")[1])
+
+
+@dataclass
+class ScriptedCascade:
+    """Stands for the cascade: a text says how long it takes; a negative time is a wrong result."""
+
+    original: str
+    path: str = "kernel.py"
+    target: None = None
+    triton_version: None = None
+    dies_after: int | None = None
+    judged: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def bench(self) -> Any:
+        return SimpleNamespace(
+            device=SimpleNamespace(info=SimpleNamespace(can_time=True)),
+            problem=SimpleNamespace(measured_cases=lambda: (CASE,), check_cases=lambda: ()),
+            capture=lambda text, case: Capture(()),
+        )
+
+    def judge(self, text: str, baseline: str) -> Evaluation:
+        if self.dies_after is not None and len(self.judged) >= self.dies_after:
+            raise KeyboardInterrupt
+        self.judged.append((text, baseline))
+        us, before = time_of(text), time_of(baseline)
+        if us < 0:
+            wrong = StepResult(StepName.CORRECTNESS, StepStatus.FAILED, "output 0 differs")
+            return Evaluation(text_hash(text), text_hash(baseline), Level.REJECTED, (wrong,))
+        ratio = before / us
+        speedup = Speedup(
+            ratio, ratio * 0.98, ratio * 1.02, 0.99, 0.01, before, us, text_hash(baseline),
+            "a GPU", CASE.name, 20,
+        )  # fmt: skip
+        status = StepStatus.PASSED if speedup.is_faster else StepStatus.FAILED
+        step = StepResult(StepName.SPEED, status, "" if speedup.is_faster else "not faster")
+        level = Level.FASTER if speedup.is_faster else Level.CORRECT
+        return Evaluation(text_hash(text), text_hash(baseline), level, (step,), speedup)
+
+
+@dataclass
+class Fixed:
+    """Proposes the same texts whatever it is given."""
+
+    times: tuple[float, ...]
+    name: str = "fixed"
+
+    def propose(self, request: ProposalRequest) -> Iterator[Candidate]:
+        for us in self.times:
+            yield Candidate(source(us), text_hash(request.module.text), self.name, f"{us} us")
+
+
+def search(store: Store, cascade: ScriptedCascade, *times: float, budget: int = 50) -> StagedSearch:
+    with store.run("key", "kernel.py", {}) as (_, ledger):
+        found = StagedSearch(cascade, (Fixed(times),), ledger, Silent(), budget)  # type: ignore[arg-type]
+        found.run()
+    return found
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store.sqlite")
+
+
+def test_only_what_beats_its_input_is_kept(store: Store) -> None:
+    found = search(store, ScriptedCascade(source(100)), 100.5, 80, -1, 80.5, 40)
+    assert found.current == source(40)
+    told = [(time_of(t.candidate.text), t.kept) for t in found.trials]
+    assert told == [(100.5, False), (80, True), (-1, False), (80.5, False), (40, True)]
+
+
+def test_a_tie_keeps_the_original(store: Store) -> None:
+    found = search(store, ScriptedCascade(source(100)), 99.9)
+    assert found.current == source(100)
+    assert [t.reason for t in found.trials] == ["not faster"]
+
+
+def test_a_wrong_result_is_rejected_whatever_its_speed(store: Store) -> None:
+    found = search(store, ScriptedCascade(source(100)), -0.1)
+    assert found.current == source(100)
+    assert found.trials[0].reason == "rejected at correctness: output 0 differs"
+
+
+def test_every_candidate_is_measured_against_what_is_current(store: Store) -> None:
+    cascade = ScriptedCascade(source(100))
+    search(store, cascade, 80, 60)
+    assert (source(60), source(80)) in cascade.judged
+    assert (source(60), source(100)) not in cascade.judged
+
+
+def test_the_budget_bounds_the_trials(store: Store) -> None:
+    found = search(store, ScriptedCascade(source(100)), 90, 80, 70, 60, budget=2)
+    assert len(found.trials) == 2
+
+
+@pytest.mark.parametrize("dies_after", range(6))
+def test_killed_anywhere_it_resumes_on_the_same_path_and_repeats_nothing(
+    store: Store, dies_after: int
+) -> None:
+    times = (100.5, 80.0, -1.0, 40.0)
+    whole = ScriptedCascade(source(100))
+    expected = search(Store(store.path.with_name("other.sqlite")), whole, *times)
+    first = ScriptedCascade(source(100), dies_after=dies_after)
+    with pytest.raises(KeyboardInterrupt):
+        search(store, first, *times)
+    second = ScriptedCascade(source(100))
+    found = search(store, second, *times)
+    assert found.current == expected.current
+    assert found.trials == expected.trials
+    assert first.judged + second.judged == whole.judged
