@@ -102,8 +102,8 @@ class Channel:
             )
         except OSError as error:
             raise DeviceError(
-                f"cannot start {self._python}: {error.strerror}; name an interpreter that has torch "
-                "and triton with --python PATH or TILEWRIGHT_PYTHON"
+                f"cannot start {self._python}: {error.strerror}; name an interpreter that has "
+                "torch and triton with --python PATH or TILEWRIGHT_PYTHON"
             ) from error
 
     def _greet(self) -> dict[str, Any]:
@@ -118,8 +118,8 @@ class Channel:
         self._process.wait()
         reason = hello.get("error") or self._last_words() or "it ended without a word"
         raise DeviceError(
-            f"{self._python} cannot run kernels: {reason}; pip install 'tilewright[local]', or name "
-            "an interpreter that has torch and triton with --python PATH or TILEWRIGHT_PYTHON"
+            f"{self._python} cannot run kernels: {reason}; pip install 'tilewright[local]', or "
+            "name an interpreter that has torch and triton with --python PATH or TILEWRIGHT_PYTHON"
         )
 
     def _last_words(self) -> str:

@@ -36,7 +36,7 @@ def list_devices(python: str | None = None) -> tuple[DeviceInfo, ...]:
 
 
 def open_device(device: str = AUTO, python: str | None = None) -> WorkerDevice:
-    """The device with this id; "auto" is the first GPU, else the interpreter. Raises DeviceError."""
+    """The device with this id; "auto": the first GPU, else the interpreter. Raises DeviceError."""
     path = chosen_python(python)
     infos = probe(path)
     wanted = device

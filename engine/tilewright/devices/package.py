@@ -1,4 +1,4 @@
-"""The worker as one zip file, made once for each version of its sources; Tilewright's own folder."""
+"""The worker as one zip file, made once for each version of its sources; the cache folder."""
 
 from __future__ import annotations
 

@@ -1,1 +1,27 @@
+"""Chips that need not be here: naming them, and compiling for them."""
 
+from tilewright.targets.cache import ReportCache
+from tilewright.targets.compiling import NoToolchainError, compile_launch
+from tilewright.targets.model import (
+    ArgumentFacts,
+    CompileMessage,
+    CompileReport,
+    LaunchFacts,
+    Target,
+    TargetError,
+)
+from tilewright.targets.registry import all_targets, parse_target
+
+__all__ = [
+    "ArgumentFacts",
+    "CompileMessage",
+    "CompileReport",
+    "LaunchFacts",
+    "NoToolchainError",
+    "ReportCache",
+    "Target",
+    "TargetError",
+    "all_targets",
+    "compile_launch",
+    "parse_target",
+]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tilewright.errors import InputError, TilewrightError
+from tilewright.errors import InputError
 
 
 class TargetError(InputError):
@@ -62,7 +62,7 @@ class LaunchFacts:
 
 @dataclass(frozen=True)
 class CompileMessage:
-    """An error or warning on a line of the user's file (1-based; None if the compiler gave none)."""
+    """An error or warning; ``line`` is 1-based in the user's file, None if none was given."""
 
     text: str
     line: int | None = None
@@ -96,7 +96,3 @@ class CompileReport:
     seconds: float = 0.0
     cached: bool = False
     details: Mapping[str, int | float | str] = field(default_factory=dict)
-
-
-class ToolchainMissing(TilewrightError):
-    """No compiler for a target is installed here; the message says how to get one."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import glob
 import os
 import re
 import resource
 import signal
 import sys
 import tempfile
+from pathlib import Path
 from typing import Any
 
 from . import landlock
@@ -18,8 +18,8 @@ _PR_SET_PDEATHSIG = 1
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _DEVICE_NODES = (
-    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
-    "/dev/nvidia*", "/dev/nvidia-caps/*", "/dev/kfd", "/dev/dri/*", "/dev/shm/cuda*",
+    "null", "zero", "full", "random", "urandom", "tty",
+    "nvidia*", "nvidia-caps/*", "kfd", "dri/*", "shm/cuda*",
 )  # fmt: skip
 _DEFAULT_FILE_BYTES = 8 << 30
 _MAX_PROCESSES = 4096
@@ -64,7 +64,7 @@ def writable_paths(job: dict[str, Any], scratch: str) -> list[str]:
         if isinstance(named, str) and named:
             paths.append(named)
     for pattern in _DEVICE_NODES:
-        paths += glob.glob(pattern)
+        paths += [str(node) for node in Path("/dev").glob(pattern)]
     return paths
 
 
@@ -103,7 +103,7 @@ def can_leave_network() -> bool:
 def available_memory() -> int:
     """MemAvailable in bytes, lowered to what the control group still allows."""
     free = 0
-    with open("/proc/meminfo", encoding="ascii") as lines:
+    with Path("/proc/meminfo").open(encoding="ascii") as lines:
         for line in lines:
             if line.startswith("MemAvailable:"):
                 free = int(line.split()[1]) * 1024
@@ -114,21 +114,19 @@ def available_memory() -> int:
 
 
 def _own_address_space() -> int:
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[0]) * resource.getpagesize()
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
+    return int(pages) * resource.getpagesize()
 
 
 def _number(path: str) -> int | None:
     try:
-        with open(path, encoding="ascii") as file:
-            return int(file.read())
+        return int(Path(path).read_text(encoding="ascii"))
     except (OSError, ValueError):
         return None
 
 
 def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="ascii") as file:
-        file.write(text)
+    Path(path).write_text(text, encoding="ascii")
 
 
 def _lower(which: int, value: int) -> None:

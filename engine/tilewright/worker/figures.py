@@ -1,4 +1,4 @@
-"""Reading what a compiler made: registers, spills, shared memory, instructions that tell a story."""
+"""Reading what a compiler made: registers, spills, shared memory, telling instructions."""
 
 from __future__ import annotations
 

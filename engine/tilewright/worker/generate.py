@@ -68,8 +68,8 @@ def _floats(
 ) -> torch.Tensor:
     low, high = spec.get("low"), spec.get("high")
     if low is not None and high is not None:
-        return torch.rand(shape, generator=generator) * (high - low) + low
-    return torch.randn(shape, generator=generator) * scale
+        return torch.rand(shape, generator=generator).mul_(high - low).add_(low)
+    return torch.randn(shape, generator=generator).mul_(scale)
 
 
 def _square(data: torch.Tensor) -> torch.Tensor:
@@ -105,7 +105,9 @@ def _formatted(value: Any, memory_format: str | None) -> Any:
 
 def _from_module(module: Any, seed: int) -> dict[str, Any]:
     if module is None or not hasattr(module, "get_inputs"):
-        raise JobError("the case takes its inputs from get_inputs(), which the module does not define")
+        raise JobError(
+            "the case takes its inputs from get_inputs(), which the module does not define"
+        )
     torch.manual_seed(int.from_bytes(hashlib.sha256(str(seed).encode()).digest()[:7], "big"))
     return {f"input_{at}": value for at, value in enumerate(module.get_inputs())}
 
@@ -133,7 +135,10 @@ def case_bytes(case: dict[str, Any]) -> int:
 
 def _sizes(case: dict[str, Any]) -> list[tuple[str, int]]:
     return [
-        (spec["name"], math.prod(spec.get("shape") or ()) * tensors.dtype_of(spec["dtype"]).itemsize)
+        (
+            spec["name"],
+            math.prod(spec.get("shape") or ()) * tensors.dtype_of(spec["dtype"]).itemsize,
+        )
         for spec in case.get("inputs") or ()
         if spec.get("value") is None
     ]
@@ -154,7 +159,9 @@ def check_memory(case: dict[str, Any], out: str | None = None) -> None:
         status = os.statvfs(out)
         room = status.f_bavail * status.f_frsize
         if sum(size for _, size in sizes) > room:
-            raise OutOfMemoryError(f"the inputs do not fit {out}: {_human(room)} are free ({listed})")
+            raise OutOfMemoryError(
+                f"the inputs do not fit {out}: {_human(room)} are free ({listed})"
+            )
 
 
 def _human(size: int) -> str:

@@ -56,7 +56,9 @@ class Recorder:
     def _each_config(self, tuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         configs = pruned_configs(tuner, args, kwargs, self.notes)
         if len(configs) > MAX_CONFIGS:
-            self.notes.append(f"{len(configs)} configurations; the first {MAX_CONFIGS} were recorded")
+            self.notes.append(
+                f"{len(configs)} configurations; the first {MAX_CONFIGS} were recorded"
+            )
         outer = self._config
         for index, config in enumerate(configs[:MAX_CONFIGS]):
             self._config = index
@@ -155,7 +157,9 @@ def _descriptor(value: Any) -> dict[str, Any]:
 
 def encode(value: Any) -> Any:
     """A constexpr as JSON; what JSON cannot hold becomes a ``triton.…:`` string."""
-    value = getattr(value, "value", value) if isinstance(value, triton.language.constexpr) else value
+    value = (
+        getattr(value, "value", value) if isinstance(value, triton.language.constexpr) else value
+    )
     if value is None or isinstance(value, int | float | bool | str):
         return value
     if isinstance(value, triton.language.dtype):
@@ -172,7 +176,9 @@ def pruned_configs(
 ) -> list[Any]:
     """The configurations a tuner would try for these arguments, in its order."""
     if tuner.perf_model is not None:
-        notes.append("the autotuner's performance model was not asked; all configurations are listed")
+        notes.append(
+            "the autotuner's performance model was not asked; all configurations are listed"
+        )
     if tuner.early_config_prune is None:
         return list(tuner.configs)
     tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
@@ -239,7 +245,8 @@ def interpreted() -> Iterator[None]:
             interpreters[id(function)] = InterpretedFunction(function.fn)
         return interpreters[id(function)](*args, **kwargs)
 
-    with mock.patch.dict("os.environ", {"TRITON_INTERPRET": "1"}), mock.patch.object(
-        JITFunction, "__call__", call
+    with (
+        mock.patch.dict("os.environ", {"TRITON_INTERPRET": "1"}),
+        mock.patch.object(JITFunction, "__call__", call),
     ):
         yield

@@ -63,7 +63,7 @@ def build_call(
     dtype = case.get("dtype")
     model = model.to(device=device, dtype=tensors.dtype_of(dtype) if dtype else None).eval()
     if case.get("memory_format"):
-        model = model.to(memory_format=getattr(torch, case["memory_format"]))
+        model = model.to(memory_format=getattr(torch, case["memory_format"]))  # type: ignore[call-overload]
     if state is not None:
         load_state(model, state)
     return model, model

@@ -43,7 +43,8 @@ class _Properties(SimpleNamespace):
 def _properties(backend: str, arch: str, asked: Asked) -> Callable[..., Any]:
     major, minor = (int(arch[:-1]), int(arch[-1])) if arch.isdigit() else (9, 4)
     values = _Properties(
-        name=f"{backend}:{arch}", major=major, minor=minor, warp_size=64 if backend == "hip" else 32,
+        name=f"{backend}:{arch}", major=major, minor=minor,
+        warp_size=64 if backend == "hip" else 32,
         multi_processor_count=ASSUMED_MULTIPROCESSORS, total_memory=80 << 30,
         L2_cache_size=50 << 20, gcnArchName=arch, regs_per_multiprocessor=65_536,
         max_threads_per_multi_processor=2048, shared_memory_per_block_optin=_ASSUMED_SHARED_BYTES,
@@ -105,7 +106,9 @@ def _pretend_triton_driver(backend: str, arch: str, asked: Asked) -> None:
             "mem_bus_width": 5120,
         }
 
-    target = GPUTarget(backend, int(arch) if arch.isdigit() else arch, 64 if backend == "hip" else 32)
+    target = GPUTarget(
+        backend, int(arch) if arch.isdigit() else arch, 64 if backend == "hip" else 32
+    )
     pretended = SimpleNamespace(
         get_current_target=lambda: target,
         get_current_device=lambda: 0,
@@ -140,7 +143,7 @@ class CudaOnCpu(TorchFunctionMode):
 @contextlib.contextmanager
 def tensors_claim_cuda() -> Iterator[None]:
     """Let ``x.is_cuda`` be true of every tensor: wrappers assert it and mean nothing by it."""
-    torch.Tensor.is_cuda = property(lambda tensor: True)  # type: ignore[assignment,method-assign]
+    torch.Tensor.is_cuda = property(lambda tensor: True)  # type: ignore[assignment]
     try:
         yield
     finally:

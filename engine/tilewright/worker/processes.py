@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 import time
+from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER = 36
 _SWEEP_SECONDS = 3.0
@@ -20,16 +21,15 @@ def become_subreaper() -> None:
 def parents() -> dict[int, int]:
     """Every process's parent; zombies are left out."""
     table = {}
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
             continue
         try:
-            with open(f"/proc/{name}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
+            fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
         except OSError:
             continue
         if fields[0] not in (b"Z", b"X"):
-            table[int(name)] = int(fields[1])
+            table[int(folder.name)] = int(fields[1])
     return table
 
 

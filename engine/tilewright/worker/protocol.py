@@ -11,11 +11,11 @@ status is ok, error, timeout, crashed or out_of_memory; ``output`` is the tail o
 
 Every job is an object with ``kind``. Shared parts:
 
-- *entry*: ``{"kind": "function"|"model", "name", "path": file or null}``; null means the job's module.
+- *entry*: ``{"kind": "function"|"model", "name", "path": file or null}``; null: the job's module.
 - *case*: ``tilewright.problems.model.Case`` as JSON.
 - *manifest*: a list of ``{"name", "file", "dtype", "shape", "strides", "offset"}``: raw
-  little-endian bytes in ``file`` (absolute), offset and strides in elements; or ``{"name", "value"}``
-  for what is no tensor.
+  little-endian bytes in ``file`` (absolute), offset and strides in elements; or
+  ``{"name", "value"}`` for what is no tensor.
 - *launch*: ``tilewright.targets.model.LaunchFacts`` as JSON. A constexpr that JSON cannot hold is a
   string: ``triton.dtype:fp16``, ``triton.jit:helper``, ``triton.tuple:[1, 2]``.
 - Any job may carry ``memory_bytes`` (what the child may add to its address space; CPU jobs only)
@@ -39,7 +39,8 @@ spill_bytes, shared_bytes, shared_limit, code_bytes, toolchain, seconds, details
 ``run``: module, entry, case, inputs, device, out, state?, keep_state=false, poison=true,
 config_index?, shadow_dtype? -> outputs (manifest), output_tree, inputs_changed (names),
 changed_inputs (manifest of their new values), launches ``{kernel: count}``, configs
-``{kernel: number of autotune configurations}``, state (manifest, with keep_state), caveats, seconds.
+``{kernel: number of autotune configurations}``, state (manifest, with keep_state), caveats,
+seconds.
 ``shadow_dtype`` as ``{"bfloat16": "float32"}`` runs such inputs and state in another dtype.
 
 ``compare``: expected, actual (manifests), rtol, atol, expected_tree?, actual_tree? -> equal,

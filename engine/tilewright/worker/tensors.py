@@ -61,7 +61,9 @@ def plain(tensor: torch.Tensor) -> torch.Tensor:
     """The data of a tensor that may be a view with lazy bits or need gradients."""
     tensor = tensor.detach()
     if tensor.layout != torch.strided:
-        raise JobError(f"a tensor of layout {tensor.layout} cannot be compared; only dense ones can")
+        raise JobError(
+            f"a tensor of layout {tensor.layout} cannot be compared; only dense ones can"
+        )
     return tensor.resolve_conj().resolve_neg()
 
 
@@ -76,12 +78,11 @@ def load_entry(entry: Mapping[str, Any], device: str = "cpu") -> Any:
         return entry.get("value")
     dtype = dtype_of(entry["dtype"])
     size = os.path.getsize(entry["file"])  # noqa: PTH202
-    if size == 0:
-        storage = torch.UntypedStorage(0)
-    else:
+    storage: Any = torch.UntypedStorage(0)  # type: ignore[no-untyped-call]
+    if size:
         storage = torch.UntypedStorage.from_file(entry["file"], shared=False, nbytes=size)
     if device != "cpu":
-        remote = torch.UntypedStorage(size, device=device)
+        remote: Any = torch.UntypedStorage(size, device=device)  # type: ignore[no-untyped-call]
         remote.copy_(storage)
         storage = remote
     return restride(storage, dtype, entry["shape"], entry["strides"], entry["offset"], device)
@@ -98,9 +99,9 @@ def restride(
 
 def copy_of(tensor: torch.Tensor) -> torch.Tensor:
     """A copy with its own storage and the same strides and offset."""
-    storage = tensor.untyped_storage().clone()
+    storage = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
     return restride(
-        storage, tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset(),
+        storage, tensor.dtype, tensor.shape, tensor.stride(), int(tensor.storage_offset()),
         str(tensor.device),
     )  # fmt: skip
 

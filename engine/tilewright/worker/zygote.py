@@ -12,6 +12,7 @@ import signal
 import tempfile
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from . import child, processes
@@ -245,7 +246,7 @@ def _verdict(status: int, oom_killed: bool) -> tuple[str, str]:
 def _oom_kills() -> int:
     """How many processes the kernel has killed for memory since it started."""
     try:
-        with open("/proc/vmstat", encoding="ascii") as lines:  # noqa: PTH123
+        with Path("/proc/vmstat").open(encoding="ascii") as lines:
             return next(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
     except (OSError, StopIteration):
         return 0

@@ -22,7 +22,9 @@ _MODULES = {
 
 def uses_gpu(job: Mapping[str, Any]) -> bool:
     """Whether a job opens a device, whose driver needs more than other jobs may have."""
-    return job.get("kind") == "probe" or str(job.get("device", "")).startswith(("cuda", "hip", "xpu"))
+    return job.get("kind") == "probe" or str(job.get("device", "")).startswith(
+        ("cuda", "hip", "xpu")
+    )
 
 
 def preload() -> None:

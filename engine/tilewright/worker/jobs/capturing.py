@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import math
 from typing import Any
 
 import torch
@@ -58,8 +57,8 @@ def _with_real_tensors(job: dict[str, Any], module: Any) -> Recorder:
     if size > _MAX_REAL_BYTES:
         raise JobError(
             f"the launches cannot be recorded without a device: the host code needs real data, and "
-            f"this case's inputs take {size >> 20} MiB, over the limit of {_MAX_REAL_BYTES >> 20} MiB; "
-            "name a smaller case"
+            f"this case's inputs take {size >> 20} MiB, over the limit of "
+            f"{_MAX_REAL_BYTES >> 20} MiB; name a smaller case"
         )
     recorder = Recorder()
     with contextlib.ExitStack() as stack:
@@ -82,5 +81,7 @@ def _fitting(call: Any, arguments: list[Any]) -> None:
     try:
         signature.bind(*arguments)
     except TypeError as error:
-        given = math.prod([len(arguments)])
-        raise JobError(f"{target.__qualname__}{signature} does not take {given} inputs: {error}") from None
+        given = len(arguments)
+        raise JobError(
+            f"{target.__qualname__}{signature} does not take {given} inputs: {error}"
+        ) from None

@@ -98,7 +98,7 @@ def _compare_values(
 def _judge(
     expected: torch.Tensor, actual: torch.Tensor, exact: bool, rtol: float, atol: float
 ) -> tuple[torch.Tensor, tuple[float, float]]:
-    if exact and not expected.dtype == torch.bool:
+    if exact and expected.dtype != torch.bool:
         bad = expected != actual
         gap = (expected.double() - actual.double()).abs()
         return bad, (float(gap.max()), 0.0)
@@ -109,7 +109,8 @@ def _judge(
     gap = torch.where(finite, (one - other).abs(), 0.0)
     size = torch.where(finite, one.abs(), 0.0)
     bad = torch.where(finite, gap > atol + rtol * size, ~same_special)
-    ratio = torch.where(size > 0, gap / size.clamp_min(1e-300), 0.0)
+    # Relative error says nothing of values that are zero within the absolute tolerance.
+    ratio = torch.where(size > atol, gap / size.clamp_min(1e-300), 0.0)
     return bad, (float(gap.max()), float(ratio.max()))
 
 

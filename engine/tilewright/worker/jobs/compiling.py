@@ -55,8 +55,8 @@ def _gpu_target(backend: str, arch: str) -> GPUTarget:
 
     if _BACKENDS.get(backend) not in backends or backend == "xpu":
         raise JobError(
-            f"no toolchain for {backend}: this interpreter's Triton ({triton.__version__}) compiles "
-            f"for {', '.join(sorted(backends))}"
+            f"no toolchain for {backend}: this interpreter's Triton ({triton.__version__}) "
+            f"compiles for {', '.join(sorted(backends))}"
         )
     if backend == "hip":
         return GPUTarget("hip", arch, 64 if arch.startswith(_WIDE_WAVES) else 32)
@@ -103,10 +103,9 @@ def _attributes(fact: Mapping[str, Any], backend: str) -> list[list[Any]]:
 
 
 def _span(fact: Mapping[str, Any]) -> int:
-    digits = next((width for width in _ITEM_BYTES if width in fact["type"]), None)
-    size = _ITEM_BYTES[digits] if digits else 1
+    size = next((size for bits, size in _ITEM_BYTES.items() if bits in fact["type"]), 1)
     dims = zip(fact.get("shape") or (), fact.get("strides") or (), strict=True)
-    return size * (1 + sum((extent - 1) * stride for extent, stride in dims))
+    return size * (1 + sum((int(extent) - 1) * int(stride) for extent, stride in dims))
 
 
 def decode(value: Any, module: Any) -> Any:

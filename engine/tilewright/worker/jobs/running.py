@@ -128,5 +128,3 @@ def _caveats(job: dict[str, Any]) -> list[str]:
         if source in dtypes:
             said.append(f"{source} was computed in {stand_in}")
     return said
-
-

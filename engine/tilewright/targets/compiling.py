@@ -1,0 +1,151 @@
+"""Compiling one captured launch for one target, through a device's worker and a cache."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.devices.package import worker_hash
+from tilewright.errors import TilewrightError
+from tilewright.serialize import dump, load
+from tilewright.targets.cache import ReportCache
+from tilewright.targets.model import (
+    CompileMessage,
+    CompileReport,
+    LaunchFacts,
+    Target,
+)
+
+if TYPE_CHECKING:  # devices build on targets: no import back at run time
+    from tilewright.devices.model import Device, JobOutcome
+
+COMPILE_SECONDS = 120.0
+_NO_TOOLCHAIN = "no toolchain for"
+_ENVIRONMENT = ("TRITON_PTXAS_PATH", "TRITON_DEFAULT_FP_FUSION", "DISABLE_PTXAS_OPT")
+
+
+class NoToolchainError(TilewrightError):
+    """Nothing here compiles for the target: the kernel was not compiled, which is no verdict."""
+
+
+def compile_launch(
+    device: Device,
+    module_path: str,
+    launch: LaunchFacts,
+    target: Target,
+    *,
+    shared_limit: int | None = None,
+    timeout_s: float = COMPILE_SECONDS,
+    cache: ReportCache | None = None,
+) -> CompileReport:
+    """What the compilers make of a launch; a kernel they refuse is a report that is not ok.
+
+    Args:
+        shared_limit: bytes of shared memory a program may use, if the worker's own table is not
+            to decide.
+
+    Raises:
+        NoToolchainError: this Triton has no backend for the target.
+    """
+    start = time.monotonic()
+    cache = cache or ReportCache()
+    key = cache_key(device, module_path, launch, target, shared_limit)
+    found = cache.get(key)
+    if found is not None:
+        return _report(found, launch, target, time.monotonic() - start, cached=True)
+    job = {
+        "kind": "compile",
+        "module": module_path,
+        "launch": dump(launch),
+        "target": {**dump(target), "shared_limit": shared_limit},
+    }
+    outcome = device.run(job, timeout_s)
+    if outcome.status == "ok":
+        cache.put(key, dict(outcome.value))
+        return _report(outcome.value, launch, target, outcome.seconds, cached=False)
+    return _failed(outcome, launch, target)
+
+
+def cache_key(
+    device: Device, module_path: str, launch: LaunchFacts, target: Target, shared_limit: int | None
+) -> str:
+    """Everything a report depends on: sources, launch, target, compilers, the worker itself."""
+    parts = [
+        _sources_hash(Path(module_path)),
+        json.dumps(dump(launch), sort_keys=True),
+        str(target),
+        str(shared_limit),
+        device.info.triton,
+        worker_hash(),
+        *(f"{name}={os.environ.get(name)}" for name in _ENVIRONMENT),
+    ]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _sources_hash(path: Path) -> str:
+    """Hash of a module and of the modules beside it that it imports, directly or not."""
+    digest = hashlib.sha256()
+    waiting, seen = [path], {path}
+    while waiting:
+        current = waiting.pop()
+        text = current.read_text(encoding="utf-8", errors="replace")
+        digest.update(text.encode())
+        for name in sorted(_imported(text)):
+            beside = path.parent / f"{name}.py"
+            if beside not in seen and beside.is_file():
+                seen.add(beside)
+                waiting.append(beside)
+    return digest.hexdigest()
+
+
+def _imported(text: str) -> set[str]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return set()
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.partition(".")[0])
+    return names
+
+
+def _report(
+    found: Mapping[str, Any], launch: LaunchFacts, target: Target, seconds: float, cached: bool
+) -> CompileReport:
+    return CompileReport(
+        target=target,
+        kernel=launch.kernel,
+        launch=launch,
+        ok=found["ok"],
+        messages=tuple(load(CompileMessage, message) for message in found["messages"]),
+        registers=found.get("registers"),
+        spill_bytes=found.get("spill_bytes"),
+        shared_bytes=found.get("shared_bytes"),
+        shared_limit=found.get("shared_limit"),
+        code_bytes=found.get("code_bytes"),
+        toolchain=found["toolchain"],
+        seconds=seconds,
+        cached=cached,
+        details=found.get("details") or {},
+    )
+
+
+def _failed(outcome: JobOutcome, launch: LaunchFacts, target: Target) -> CompileReport:
+    if outcome.message.startswith(_NO_TOOLCHAIN):
+        raise NoToolchainError(outcome.message)
+    printed = outcome.output.strip().splitlines()
+    text = outcome.message
+    if outcome.status != "error":
+        text = f"the compiler {outcome.message}" + (f": {printed[-1]}" if printed else "")
+    return CompileReport(
+        target, launch.kernel, launch, False, (CompileMessage(text),), seconds=outcome.seconds
+    )
