@@ -86,23 +86,39 @@ def _related(
 
 
 def skipped_kernels(snapshot: Snapshot, analysis: Analysis) -> list[types.Diagnostic]:
-    """Parts that do not parse and hold a kernel; other syntax errors are for Python's server."""
+    """Kernels that do not parse; other syntax errors are for Python's server."""
+    parsed = {kernel.name_range.line for kernel in analysis.module.kernels}
+    lines = {_definition_above(snapshot, p.range.line) for p in analysis.module.problems}
     return [
         types.Diagnostic(
-            range=snapshot.to_lsp(problem.range),
+            range=snapshot.to_lsp(Range(line, 0, line, len(snapshot.table.line(line - 1)))),
             message="This kernel does not parse; Tilewright leaves it out until it does.",
             severity=types.DiagnosticSeverity.Information,
             code="kernel_does_not_parse",
             source=SOURCE,
         )
-        for problem in analysis.module.problems
-        if any(mark in _text_of(snapshot, problem.range) for mark in _JIT_MARKS)
+        for line in sorted(line for line in lines if line is not None)
+        if line not in parsed and _is_jitted(snapshot, line)
     ]
 
 
-def _text_of(snapshot: Snapshot, place: Range) -> str:
-    last = min(place.end_line, snapshot.table.count)
-    return "\n".join(snapshot.table.line(row) for row in range(place.line - 1, last))
+def _definition_above(snapshot: Snapshot, line: int) -> int | None:
+    """The 1-based line of the function definition that a line most likely belongs to."""
+    for candidate in range(min(line, snapshot.table.count), 0, -1):
+        if snapshot.table.line(candidate - 1).lstrip().startswith("def "):
+            return candidate
+    return None
+
+
+def _is_jitted(snapshot: Snapshot, line: int) -> bool:
+    """Whether the lines directly above a definition decorate it as a kernel."""
+    for candidate in range(line - 1, 0, -1):
+        text = snapshot.table.line(candidate - 1)
+        if any(mark in text for mark in _JIT_MARKS):
+            return True
+        if not text.strip():
+            return False
+    return False
 
 
 def compiled_diagnostics(

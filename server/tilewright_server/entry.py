@@ -3,6 +3,10 @@
 import argparse
 import logging
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tilewright_server.server import TilewrightServer
 
 _LEVELS = ("debug", "info", "warning", "error")
 
@@ -14,11 +18,15 @@ def run(argv: Sequence[str] | None = None) -> int:
 
     from tilewright_server.server import create_server
 
-    server = create_server()
-    if options.tcp is None:
+    return serve(create_server(), options.host, options.tcp)
+
+
+def serve(server: "TilewrightServer", host: str = "", port: int | None = None) -> int:
+    """Serve on stdio, or one client on a TCP port. pygls swallows the exit code; this keeps it."""
+    if port is None:
         server.start_io()
     else:
-        server.start_tcp(options.host, options.tcp)
+        server.start_tcp(host, port)
     return 0 if server.protocol.is_shut_down else 1
 
 

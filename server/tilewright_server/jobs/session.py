@@ -75,4 +75,6 @@ def command_for(server: "TilewrightServer", job: Job, path: str) -> Sequence[str
 def environment(server: "TilewrightServer") -> Mapping[str, str]:
     """The server's environment, and the interpreter that has the user's torch and triton."""
     chosen = server.settings.python
-    return {**os.environ, **({"TILEWRIGHT_PYTHON": chosen} if chosen else {})}
+    # UTF-8 mode: the text arrives on stdin, whatever the locale.
+    named = {"TILEWRIGHT_PYTHON": chosen} if chosen else {}
+    return {**os.environ, "PYTHONUTF8": "1", **named}

@@ -1,0 +1,132 @@
+"""Stands in for the engine's command line: what it does is named in the text it is given.
+
+The text holds ``# engine: SCENARIO [ARGUMENT]``. Everything it prints follows the real contract,
+except where the scenario is to break it.
+"""
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+OLD, NEW = "acc += tl.dot(a, b)", "acc = tl.dot(a, b, acc)"
+DEVICE = "interpreter"
+
+
+def emit(event: str, **data: Any) -> None:
+    sys.stdout.write(json.dumps({"event": event, **data}) + "\n")
+    sys.stdout.flush()
+
+
+def result(text: str, target: str, *, changed: bool) -> dict[str, Any]:
+    steps = [
+        {"step": "compile", "status": "passed"},
+        {"step": "correctness", "status": "passed"},
+        {"step": "speed", "status": "skipped"},
+    ]
+    trial = {"number": 1, "rationale": "accumulate in place", "kept": changed, "reason": "correct"}
+    return {
+        "target": target,
+        "device": DEVICE,
+        "changed": changed,
+        "final": text.replace(OLD, NEW) if changed else text,
+        "trials": [trial],
+        "level": "correct",
+        "speedup": None,
+        "certificate": {"level": "correct", "target": target, "device": DEVICE, "steps": steps},
+        "notes": [] if changed else ["no GPU here: speed decides nothing"],
+    }
+
+
+def profile(text: str, path: str, target: str) -> None:
+    from tilewright.source import parse_module
+
+    backend, _, arch = target.partition(":")
+    emit("progress", percent=50, message="compiling")
+    kernels = []
+    for kernel in parse_module(text, path).entry_kernels():
+        spills = 64 if "spill" in text else 0
+        message = {"text": "something odd", "line": kernel.range.line + 2, "column": 4}
+        report = {
+            "target": {"backend": backend, "arch": arch},
+            "ok": "refuse" not in text,
+            "registers": 48,
+            "spill_bytes": spills,
+            "shared_bytes": 24576,
+            "messages": [message] if "refuse" in text else [],
+        }
+        entry = {"name": kernel.name, "line": kernel.range.line, "report": report, "correct": True}
+        kernels.append({**entry, "content_hash": kernel.content_hash, "time": None, "notes": []})
+    emit("result", result={"path": path, "kernels": kernels, "device": DEVICE, "notes": []})
+
+
+def slow(text: str, target: str) -> None:
+    """Works until it is asked to stop, then gives its best so far."""
+    stopped: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: stopped.append(number))
+    percent = 0
+    while not stopped:
+        percent = min(99, percent + 1)
+        emit("progress", percent=percent, message=f"step {percent}")
+        time.sleep(0.02)
+    emit("result", result=result(text, target, changed=False))
+
+
+def deaf(pid_file: str) -> None:
+    """Ignores a soft stop and has a child of its own."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    child = subprocess.Popen(["sleep", "300"])
+    Path(pid_file).write_text(f"{os.getpid()} {child.pid}")
+    emit("progress", percent=1, message="deaf")
+    time.sleep(300)
+
+
+def optimize(scenario: str, argument: str, text: str, target: str) -> None:
+    emit("started", run="r1")
+    if scenario == "improve":
+        for percent in range(0, 100, 2):
+            emit("progress", percent=percent, message=f"step {percent}")
+            time.sleep(0.01)
+        emit("trial", trial=result(text, target, changed=True)["trials"][0])
+        emit("result", result=result(text, target, changed=True))
+    elif scenario == "nothing":
+        emit("result", result=result(text, target, changed=False))
+    elif scenario == "slow":
+        slow(text, target)
+    elif scenario == "deaf":
+        deaf(argument)
+    elif scenario == "crash":
+        raise RuntimeError("the compiler fell over")
+    elif scenario == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif scenario == "garbage":
+        sys.stdout.write('Hello\n{"event": 3}\n[1]\n{"event": "result"}\n\x00\xff half a li')
+    elif scenario == "error":
+        emit("error", message="unknown field `shap`", path="k.yaml", line=7)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("command")
+    parser.add_argument("file")
+    for option in ("--target", "--device", "--format", "--budget"):
+        parser.add_argument(option)
+    parser.add_argument("--stdin", action="store_true", required=True)
+    options = parser.parse_args()
+    text = sys.stdin.buffer.read().decode()
+    found = re.search(r"# engine: (\w+) ?(\S*)", text)
+    scenario, argument = (found[1], found[2]) if found else ("nothing", "")
+    if options.command == "profile":
+        profile(text, options.file, options.target)
+    else:
+        optimize(scenario, argument, text, options.target)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The real server with two detectors and rewrites of its own and a scripted engine.
+
+Run as a process by the tests: what the engine finds in a kernel is not their subject.
+"""
+
+import ast
+import sys
+from pathlib import Path
+
+from tilewright.analysis.model import AnalysisContext, Issue, Related
+from tilewright.knowledge.stages import Stage
+from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.source.model import Module
+from tilewright_server.engine import Engine
+from tilewright_server.entry import serve
+from tilewright_server.server import create_server
+
+ENGINE = (sys.executable, str(Path(__file__).with_name("fake_engine.py")))
+
+
+def analyze(module: Module, context: AnalysisContext) -> tuple[Issue, ...]:
+    """``acc += tl.dot(...)`` and ``tl.exp``, as places to hang fixes on."""
+    issues = []
+    for kernel in module.kernels:
+        for node in ast.walk(kernel.node):
+            if isinstance(node, ast.AugAssign) and module.names.is_call(
+                node.value, "triton.language.dot"
+            ):
+                place = module.index.range_of(node)
+                related = tuple(
+                    Related("launched here", launch.range)
+                    for launch in module.launches_of(kernel.name)
+                )
+                text = "The sum of tl.dot is kept in a second accumulator."
+                issues.append(
+                    Issue(
+                        "dot_accumulator",
+                        Stage.DEVICE_SPECIFIC,
+                        3,
+                        text,
+                        kernel.name,
+                        place,
+                        related,
+                    )
+                )
+            if isinstance(node, ast.Call) and module.names.is_call(node, "triton.language.exp"):
+                place = module.index.range_of(node)
+                text = "exp may overflow."
+                issues.append(Issue("odd_exp", Stage.CORRECTNESS, 4, text, kernel.name, place))
+    return tuple(issues)
+
+
+def accumulate(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    return module.text.replace("acc += tl.dot(a, b)", "acc = tl.dot(a, b, acc)")
+
+
+def refuse(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    return Refusal("The argument is not known to be bounded.")
+
+
+def to_exp2(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    return module.text.replace("tl.exp(x)", "tl.exp2(x * 1.4426950408889634)")
+
+
+REWRITES = (
+    Rewrite(
+        "dot_accumulator", "dot_accumulator", "Accumulate inside tl.dot", Numerics.EXACT, accumulate
+    ),
+    Rewrite("bound_exp", "odd_exp", "Bound the argument", Numerics.EXACT, refuse),
+    Rewrite("exp2", "odd_exp", "Use exp2", Numerics.REASSOCIATING, to_exp2),
+)
+
+
+def rewrites_for(issue_id: str) -> tuple[Rewrite, ...]:
+    return tuple(rewrite for rewrite in REWRITES if rewrite.issue == issue_id)
+
+
+if __name__ == "__main__":
+    engine = Engine(analyze=analyze, rewrites_for=rewrites_for)
+    raise SystemExit(serve(create_server(engine, ENGINE)))

@@ -1,0 +1,136 @@
+"""Quick fixes and "Optimize for …": listed cheaply, resolved exactly, refused when stale."""
+
+import ast
+
+from conversation import (
+    DOT_LINE,
+    LAUNCH_LINE,
+    NAME_LINE,
+    Conversation,
+    apply_edits,
+    capabilities,
+)
+from lsprotocol import types
+
+EXP = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def k(x_ptr):
+    x = tl.load(x_ptr)
+    tl.store(x_ptr, tl.exp(x))
+"""
+
+
+async def _resolve(talk: Conversation, action: types.CodeAction) -> types.CodeAction:
+    return await talk.client.code_action_resolve_async(action)
+
+
+async def test_fix_is_listed_without_and_resolved_with_its_edit(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open()
+    (action,) = await talk.actions(DOT_LINE, only=[types.CodeActionKind.QuickFix])
+    assert action.title == "Accumulate inside tl.dot (exact, not measured)"
+    assert action.edit is None
+    resolved = await _resolve(talk, action)
+    assert resolved.edit is not None
+    (change,) = resolved.edit.document_changes or ()
+    assert isinstance(change, types.TextDocumentEdit)
+    assert change.text_document.version == talk.version
+    (edit,) = change.edits
+    assert isinstance(edit, types.AnnotatedTextEdit)
+    assert edit.range.start == types.Position(DOT_LINE, 0)
+    assert edit.range.end == types.Position(DOT_LINE + 1, 0), "one line, not the file"
+    annotation = (resolved.edit.change_annotations or {})[edit.annotation_id]
+    assert "not compiled, not run, not measured" in (annotation.description or "")
+    assert annotation.needs_confirmation is False
+    new = apply_edits(talk.text, list(change.edits))
+    assert new == talk.text.replace("acc += tl.dot(a, b)", "acc = tl.dot(a, b, acc)")
+    ast.parse(new)
+
+
+async def test_fix_of_a_document_that_moved_on_is_refused(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open()
+    (action,) = await talk.actions(DOT_LINE, only=[types.CodeActionKind.QuickFix])
+    talk.replace("# one line above\n" + talk.text)
+    resolved = await _resolve(talk, action)
+    assert resolved.edit is None
+    assert resolved.disabled is not None
+    assert "changed" in resolved.disabled.reason
+
+
+async def test_precondition_that_fails_is_said(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open(text=EXP)
+    actions = {a.title: a for a in await talk.actions(7, 22, [types.CodeActionKind.QuickFix])}
+    refused = await _resolve(talk, actions["Bound the argument (exact, not measured)"])
+    assert refused.disabled is not None
+    assert refused.disabled.reason == "The argument is not known to be bounded."
+    assert refused.edit is None
+
+
+async def test_fix_that_may_change_results_asks_first(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open(text=EXP)
+    actions = {a.title: a for a in await talk.actions(7, 22, [types.CodeActionKind.QuickFix])}
+    action = actions["Use exp2 (sums in another order, not measured)"]
+    assert not action.is_preferred
+    resolved = await _resolve(talk, action)
+    assert resolved.edit is not None
+    (annotation,) = (resolved.edit.change_annotations or {}).values()
+    assert annotation.needs_confirmation is True
+
+
+async def test_client_that_cannot_resolve_gets_the_edit_at_once(talk: Conversation) -> None:
+    await talk.begin(capabilities(text_document=None, workspace=None))
+    talk.open()
+    (action,) = await talk.actions(DOT_LINE, only=[types.CodeActionKind.QuickFix])
+    assert action.edit is not None
+    assert action.edit.changes is not None
+    assert list(action.edit.changes) == [talk.uri]
+
+
+async def test_optimize_is_offered_in_kernel_launch_and_wrapper(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open()
+    for line in (NAME_LINE, DOT_LINE, LAUNCH_LINE, LAUNCH_LINE + 1):
+        actions = await talk.actions(line, 4, only=["refactor"])
+        assert [a.title for a in actions] == [
+            "Optimize for NVIDIA (cuda:90)",
+            "Optimize for AMD (hip:gfx942)",
+            "Optimize for Intel XPU (xpu:bmg-g31)",
+        ]
+    command = actions[2].command
+    assert command is not None
+    assert command.command == "tilewright.optimize"
+    assert command.arguments == [
+        {
+            "uri": talk.uri,
+            "version": talk.version,
+            "target": "xpu:bmg-g31",
+            "kernel": "dot_kernel",
+        }
+    ]
+    assert not await talk.actions(1, 0, only=["refactor"]), "outside any kernel"
+    assert not await talk.actions(NAME_LINE, 4, only=["source"])
+
+
+async def test_targets_are_the_persons_choice(talk: Conversation) -> None:
+    await talk.begin(targets=["hip:gfx950"])
+    talk.open()
+    actions = await talk.actions(NAME_LINE, 4, only=["refactor.rewrite"])
+    assert [a.title for a in actions] == ["Optimize for AMD (hip:gfx950)"]
+
+
+async def test_wrong_setting_is_said_and_left_at_its_default(talk: Conversation) -> None:
+    await talk.begin(targets=["h100"], budget=3)
+    await talk.settled()
+    (message,) = talk.client.messages
+    assert "tilewright.targets" in message.message
+    assert "backend:arch" in message.message
+    settings = (await talk.execute("tilewright.debugInfo"))["settings"]
+    assert settings["budget"] == 3
+    assert settings["targets"] == ["cuda:90", "hip:gfx942", "xpu:bmg-g31"]

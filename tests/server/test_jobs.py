@@ -1,0 +1,321 @@
+"""Optimize and profile: progress, cancel, edits that fit, and every way an engine can fail."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conversation import (
+    DOT_LINE,
+    NAME_LINE,
+    Conversation,
+    alive,
+    apply_edits,
+    capabilities,
+    until,
+)
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+
+def _only_edit(talk: Conversation) -> types.TextDocumentEdit:
+    (params,) = talk.edits
+    (change,) = params.edit.document_changes or ()
+    assert isinstance(change, types.TextDocumentEdit)
+    return change
+
+
+async def test_optimize_offers_one_versioned_labelled_edit(talk: Conversation) -> None:
+    await talk.begin(python="/opt/some/python")
+    talk.open("improve")
+    answer = await talk.optimize()
+    job = await talk.end_of_job()
+    assert job.job == answer["job"]
+    assert job.state == "done"
+    change = _only_edit(talk)
+    assert change.text_document.version == talk.version
+    new = apply_edits(talk.text, list(change.edits))
+    assert new == talk.text.replace("acc += tl.dot(a, b)", "acc = tl.dot(a, b, acc)")
+    label = "correct on interpreter; compiled for cuda:90; speed not measured"
+    assert talk.edits[0].label == f"Tilewright: {label}"
+    (annotation,) = (talk.edits[0].edit.change_annotations or {}).values()
+    assert annotation.needs_confirmation is True
+    assert annotation.description == "accumulate in place"
+    await until(lambda: talk.client.messages)
+    assert label in talk.client.messages[-1].message
+
+
+async def test_progress_begins_once_reports_seldom_ends_once(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("improve")
+    start = time.monotonic()
+    await talk.optimize()
+    await talk.end_of_job()
+    seconds = time.monotonic() - start
+    (reports,) = talk.client.progress_reports.values()
+    kinds = [report.kind for report in reports]
+    assert (kinds[0], kinds[-1]) == ("begin", "end")
+    assert kinds.count("begin") == kinds.count("end") == 1
+    assert reports[0].cancellable is True
+    assert reports[0].title == "Optimizing for NVIDIA (cuda:90)"
+    assert kinds.count("report") <= 4 * seconds + 1, "50 events became too many reports"
+    assert kinds.count("report") >= 1
+
+
+async def test_nothing_better_is_said_and_changes_nothing(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("nothing")
+    await talk.optimize()
+    job = await talk.end_of_job()
+    assert (job.state, talk.edits) == ("done", [])
+    assert "1 candidate tried, none was kept" in job.message
+    assert "no GPU here" in job.message
+
+
+async def test_cancel_by_progress_stops_softly(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("slow")
+    await talk.optimize()
+    reports = talk.client.progress_reports
+    await until(lambda: reports and any(r.kind == "report" for r in next(iter(reports.values()))))
+    (token,) = reports
+    talk.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(token))
+    job = await talk.end_of_job()
+    assert job.state == "done", "the engine gave its best so far"
+    assert talk.ends() == 1
+    assert not alive(job.pid)
+
+
+async def test_hover_is_quick_while_a_job_runs(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("slow")
+    await talk.hover(DOT_LINE, 20)
+    await talk.optimize()
+    await until(lambda: talk.client.progress_reports)
+    times = []
+    for _ in range(20):
+        start = time.perf_counter()
+        assert await talk.hover(DOT_LINE, 20)
+        times.append(time.perf_counter() - start)
+    assert sorted(times)[10] < 0.06, times
+    status = await talk.client.protocol.send_request_async("tilewright/status", {})
+    assert [job.kind for job in status.jobs] == ["optimize"]
+    assert (await talk.execute("tilewright.cancelJob", {"job": status.jobs[0].job})) == {
+        "cancelled": True
+    }
+    await talk.end_of_job()
+
+
+async def test_engine_that_ignores_a_stop_is_killed_with_its_children(
+    talk: Conversation, tmp_path: Path
+) -> None:
+    await talk.begin()
+    pids = tmp_path / "pids"
+    talk.open(f"deaf {pids}")
+    answer = await talk.optimize()
+    await until(lambda: pids.exists() and pids.read_text())
+    start = time.monotonic()
+    await talk.execute("tilewright.cancelJob", answer)
+    job = await talk.end_of_job()
+    assert 2.5 < time.monotonic() - start < 5
+    assert job.state == "cancelled"
+    assert talk.ends() == 1
+    engine, child = map(int, pids.read_text().split())
+    await until(lambda: not alive(engine) and not alive(child))
+
+
+async def test_document_changed_meanwhile_is_left_alone(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("improve")
+    await talk.optimize()
+    talk.replace(talk.text + "# mine\n")
+    job = await talk.end_of_job()
+    assert talk.edits == []
+    assert "file changed" in job.message
+
+
+async def test_typing_and_undoing_is_no_change(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("improve")
+    text = talk.text
+    await talk.optimize()
+    talk.replace(text + "x")
+    talk.replace(text)
+    await talk.end_of_job()
+    assert _only_edit(talk).text_document.version == talk.version
+
+
+async def test_edit_the_person_declines_is_reported_as_such(talk: Conversation) -> None:
+    await talk.begin()
+    talk.accept = False
+    talk.open("improve")
+    await talk.optimize()
+    job = await talk.end_of_job()
+    assert job.message.startswith("not applied")
+
+
+@pytest.mark.parametrize(
+    ("engine", "said"),
+    [
+        ("crash", "the compiler fell over"),
+        ("killed", "signal 9"),
+        ("garbage", "without a result"),
+        ("error", "k.yaml:7: unknown field `shap`"),
+    ],
+)
+async def test_engine_that_fails_is_a_message_not_an_end(
+    talk: Conversation, engine: str, said: str
+) -> None:
+    await talk.begin()
+    talk.open(engine)
+    await talk.optimize()
+    job = await talk.end_of_job()
+    assert job.state == "failed"
+    assert said in job.message
+    assert talk.ends() == 1
+    assert talk.edits == []
+    assert await talk.hover(DOT_LINE, 20), "the server went on"
+
+
+async def test_second_optimization_of_a_file_is_refused(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("slow")
+    first = await talk.optimize()
+    second = await talk.optimize()
+    assert second["job"] is None
+    assert "already" in second["reason"]
+    await talk.execute("tilewright.cancelJob", first)
+
+
+async def test_stale_or_wrong_arguments_are_refused(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("improve")
+    talk.version -= 1
+    assert "changed" in (await talk.optimize())["reason"]
+    talk.version += 1
+    with pytest.raises(JsonRpcException, match="backend:arch"):
+        await talk.optimize(target="H100")
+    with pytest.raises(JsonRpcException, match="job"):
+        await talk.execute("tilewright.cancelJob", {})
+    assert await talk.execute("tilewright.cancelJob", {"job": "none"}) == {"cancelled": False}
+
+
+async def test_target_is_asked_for_where_the_lens_leaves_it_open(talk: Conversation) -> None:
+    asked: list[types.ShowMessageRequestParams] = []
+
+    @talk.client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)
+    def answer(params: types.ShowMessageRequestParams) -> Any:
+        asked.append(params)
+        return (params.actions or [])[1]
+
+    window = types.WindowClientCapabilities(
+        work_done_progress=True, show_message=types.ShowMessageRequestClientCapabilities()
+    )
+    await talk.begin(capabilities(window=window))
+    talk.open("improve")
+    await talk.optimize(target=None)
+    job = await talk.end_of_job()
+    assert job.target == "hip:gfx942"
+    assert len(asked) == 1
+
+
+async def test_editor_without_preview_is_asked_by_message(talk: Conversation) -> None:
+    asked: list[str] = []
+
+    @talk.client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)
+    def answer(params: types.ShowMessageRequestParams) -> Any:
+        asked.append(params.message)
+        return types.MessageActionItem("Discard")
+
+    wanted = capabilities(
+        window=types.WindowClientCapabilities(
+            show_message=types.ShowMessageRequestClientCapabilities()
+        ),
+        workspace=types.WorkspaceClientCapabilities(apply_edit=True),
+    )
+    await talk.begin(wanted)
+    talk.open("improve")
+    await talk.optimize()
+    job = await talk.end_of_job()
+    assert "correct on interpreter" in asked[0]
+    assert (job.message[:11], talk.edits) == ("not applied", [])
+    assert not talk.client.progress_reports, "a client without progress gets none"
+
+
+async def test_save_profiles_and_shows_what_came_out(talk: Conversation) -> None:
+    await talk.begin()
+    uri = talk.open("improve spill")
+    assert await talk.lenses() == ["Profile", "Optimize…"]
+    talk.save()
+    await talk.end_of_job()
+    facts = (
+        "cuda:90: 48 registers, 64 B spilled, 24 KiB shared · correct (interpreter) · "
+        "time not measured"
+    )
+    assert await talk.lenses() == [facts, "Optimize…"]
+    await until(lambda: talk.lens_refreshes >= 1)
+    await until(lambda: len(talk.client.diagnostics.get(uri, ())) == 2)
+    spilled = next(d for d in talk.client.diagnostics[uri] if d.source == "tilewright-compiled")
+    assert (spilled.code, spilled.range.start.line) == ("register_spills", NAME_LINE)
+    assert facts in (await talk.hover(NAME_LINE, 6) or "")
+
+    talk.replace(talk.text.replace("K, BLOCK):", "K, 2 * BLOCK):"))
+    assert await talk.lenses() == ["Profile", "Optimize…"], "no number for other code"
+    await until(lambda: len(talk.client.diagnostics[uri]) == 1)
+
+
+async def test_compile_error_stands_on_its_line_also_after_it_moved(talk: Conversation) -> None:
+    await talk.begin()
+    uri = talk.open("improve refuse")
+    talk.save()
+    await talk.end_of_job()
+
+    def error_line() -> int | None:
+        found = talk.client.diagnostics.get(uri, ())
+        return next((d.range.start.line for d in found if d.code == "compile_error"), None)
+
+    await until(lambda: error_line() is not None)
+    before = error_line()
+    assert before is not None
+    talk.replace("# a comment above\n" + talk.text)
+    await until(lambda: error_line() == before + 1)
+
+
+async def test_facts_do_not_outlive_a_change_of_the_launch(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("improve")
+    talk.save()
+    await talk.end_of_job()
+    assert (await talk.lenses())[0].startswith("cuda:90")
+    talk.replace(talk.text.replace("64, BLOCK=32", "64, BLOCK=64"))
+    assert await talk.lenses() == ["Profile", "Optimize…"]
+
+
+async def test_saving_again_without_a_change_runs_nothing(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("improve")
+    talk.save()
+    await talk.end_of_job()
+    talk.save()
+    await asyncio.sleep(0.2)
+    assert len(await talk.jobs()) == 1
+
+
+async def test_untrusted_workspace_runs_nothing(talk: Conversation) -> None:
+    await talk.begin(trusted=False)
+    talk.open("improve")
+    talk.save()
+    assert "not trusted" in (await talk.optimize())["reason"]
+    assert await talk.actions(NAME_LINE, 4, only=["refactor"]) == []
+    assert await talk.actions(DOT_LINE, only=["quickfix"]), "source alone is read"
+    assert (await talk.lenses())[0] == "not profiled: this workspace is not trusted"
+    assert await talk.jobs() == []
+
+
+async def test_on_save_can_be_turned_off(talk: Conversation) -> None:
+    await talk.begin(profileOnSave=False)
+    talk.open("improve")
+    talk.save()
+    await asyncio.sleep(0.1)
+    assert await talk.jobs() == []
