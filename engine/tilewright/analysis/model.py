@@ -46,7 +46,7 @@ class Issue:
 
 @dataclass(frozen=True)
 class AnalysisContext:
-    """What is known beside the text. All of it may be missing; a detector then stays silent or hedges.
+    """What is known beside the text. Where it is missing, a detector stays silent or hedges.
 
     Attributes:
         target: the chip the person chose.

@@ -1,0 +1,34 @@
+"""Detectors of the issues in the taxonomy, one file a stage.
+
+A detector is a pure function from a module and what is known beside it to findings. It
+stays silent where it is not sure: an unknown value never supports a finding.
+"""
+
+from collections.abc import Mapping
+
+from tilewright.analysis.detectors import (
+    algorithmic,
+    autotuning,
+    correctness,
+    device_specific,
+    dtype_fix,
+    host_code,
+    memory_access,
+)
+from tilewright.analysis.detectors.registry import Detector, table
+
+_FILES = (
+    algorithmic,
+    autotuning,
+    correctness,
+    device_specific,
+    dtype_fix,
+    host_code,
+    memory_access,
+)
+"""Importing a file registers its detectors."""
+
+
+def registered() -> Mapping[str, Detector]:
+    """All detectors by issue id."""
+    return table()

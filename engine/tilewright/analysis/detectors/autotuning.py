@@ -1,0 +1,201 @@
+"""Detectors of the tuning stage: what is tuned, by which key, and what the launch makes of it."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import (
+    TL,
+    decorators_known,
+    stated_arguments,
+    triton_kernels,
+)
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.values import Flow, Value, walk
+from tilewright.source.host import resolve
+from tilewright.source.model import Autotune, Kernel, Launch, Module
+from tilewright.source.text import Range
+
+
+@detector("missing_autotune")
+def missing_autotune(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Tile sizes fixed as literals at the only launch of a kernel that nothing tunes."""
+    for kernel, flow in triton_kernels(module):
+        launches = module.launches_of(kernel.name)
+        if kernel.autotune is not None or len(launches) != 1 or not launches[0].is_complete:
+            continue
+        if kernel.heuristics or not decorators_known(module, kernel):
+            continue
+        stated = stated_arguments(module, kernel, launches[0])
+        tiles = [name for name in _tile_parameters(flow) if name in stated]
+        if tiles:
+            sizes = ", ".join(f"{name}={stated[name]}" for name in tiles)
+            yield Finding(
+                kernel.name_range,
+                f"Tile sizes are fixed ({sizes}) and no other was ever tried here; the best ones "
+                "depend on the chip and the shapes.",
+                kernel.name,
+                related=(Related("fixed at this launch", launches[0].range),),
+                data={"tiles": ",".join(tiles)},
+            )
+
+
+def _tile_parameters(flow: Flow) -> list[str]:
+    """Constexprs that are the length of an arange, in order of use."""
+    found: dict[str, None] = {}
+    for value in flow.values.values():
+        if value.op == "arange" and value.operands[1].op == "param":
+            found[str(value.operands[1].detail)] = None
+    return list(found)
+
+
+@detector("autotune_duplicate_params")
+def autotune_duplicate_params(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A launch passes what the autotuner passes as well."""
+    for kernel, _ in triton_kernels(module):
+        if kernel.autotune is None or not kernel.autotune.configs:
+            continue
+        tuned = {n for c in kernel.autotune.configs for n in (*c.values, *c.options)}
+        for launch in module.launches_of(kernel.name):
+            for name, node in _passed(launch):
+                if name in tuned:
+                    yield Finding(
+                        module.index.range_of(node),
+                        f"{name} is tuned by this kernel's configurations and passed here too: "
+                        "the launch raises an error.",
+                        kernel.name,
+                        related=(Related("tuned here", _autotune_head(module, kernel)),),
+                        data={"parameter": name},
+                    )
+
+
+def _passed(launch: Launch) -> Iterator[tuple[str, ast.expr | ast.keyword]]:
+    keywords = {k.arg: k for k in launch.node.keywords if k.arg is not None}
+    for name, value in (*launch.arguments.items(), *launch.options.items()):
+        yield name, keywords.get(name, value)
+
+
+@detector("autotune_key_missing")
+def autotune_key_missing(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Tuned once, for the first shapes seen, and never again."""
+    for kernel, flow in triton_kernels(module):
+        if kernel.autotune is None or kernel.autotune.key != ():
+            continue
+        if kernel.autotune.configs is not None and len(kernel.autotune.configs) < 2:
+            continue
+        extents = _extents(kernel, flow)
+        if extents:
+            yield Finding(
+                _autotune_head(module, kernel),
+                "Without a key the first launch picks the configuration for all shapes; "
+                f"{', '.join(extents)} decide how much work there is.",
+                kernel.name,
+                data={"keys": ",".join(extents)},
+            )
+
+
+def _extents(kernel: Kernel, flow: Flow) -> list[str]:
+    """Run-time parameters that bound a mask or a loop, in signature order."""
+    bounds: set[str] = set()
+    for loop in flow.loops.values():
+        bounds.update(_parameters(loop.bounds[1]) if loop.bounds else ())
+    for access in flow.accesses:
+        for value in walk(access.mask) if access.mask is not None else ():
+            if value.op == "compare" and value.detail in ("Lt", "LtE"):
+                bounds.update(_parameters(value.operands[1]))
+    return [p.name for p in kernel.parameters if p.name in bounds and not p.is_constexpr]
+
+
+def _parameters(value: Value) -> set[str]:
+    return {str(v.detail) for v in walk(value) if v.op == "param"}
+
+
+@detector("grid_ignores_tuned_block")
+def grid_ignores_tuned_block(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A grid fixed before the tuner chose the block that programs are counted in."""
+    for kernel, flow in triton_kernels(module):
+        blocks = _varying(kernel.autotune) & _program_blocks(flow)
+        if not blocks:
+            continue
+        for launch in module.launches_of(kernel.name):
+            if launch.is_complete and _ignores_meta(module, launch):
+                names = ", ".join(sorted(blocks))
+                yield Finding(
+                    module.index.range_of(launch.grid),
+                    f"The grid does not follow {names}, which the autotuner varies: with a "
+                    "smaller block part of the output is never written, and looks faster.",
+                    kernel.name,
+                    data={"blocks": ",".join(sorted(blocks))},
+                )
+
+
+def _varying(autotune: Autotune | None) -> set[str]:
+    """Parameters to which configurations give at least two values."""
+    values: dict[str, set[object]] = {}
+    for config in (autotune.configs if autotune else None) or ():
+        for name, value in config.values.items():
+            values.setdefault(name, set()).add(value)
+    return {name for name, found in values.items() if len(found - {None}) > 1}
+
+
+def _program_blocks(flow: Flow) -> set[str]:
+    """Constexprs B of tiles ``pid * B + arange(0, B)``, where the grid alone counts the tiles."""
+    if any(True for _ in flow.calls(TL + "num_programs")):
+        return set()
+    found = set()
+    for value in set(flow.values.values()):
+        if not value.is_binary("Add"):
+            continue
+        for one, two in (value.operands, value.operands[::-1]):
+            if two.op != "arange" or not one.is_binary("Mult") or one.varies:
+                continue
+            block = two.operands[1]
+            sides = set(one.operands) - {block}
+            counts = any(v.op == "program_id" for side in sides for v in walk(side))
+            if block.op == "param" and len(sides) == 1 and counts:
+                found.add(str(block.detail))
+    return found
+
+
+def _ignores_meta(module: Module, launch: Launch) -> bool:
+    """Whether the grid is a tuple, or a lambda that does not look at its argument."""
+    grid = resolve(module, launch, launch.grid)
+    if isinstance(grid, ast.Lambda):
+        names = {a.arg for a in grid.args.args}
+        return not any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(grid.body))
+    return isinstance(grid, ast.Tuple | ast.List) and not any(
+        isinstance(n, ast.Lambda) for n in ast.walk(grid)
+    )
+
+
+@detector("autotune_missing_reset")
+def autotune_missing_reset(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Atomics into a buffer that every trial of the autotuner adds to."""
+    for kernel, flow in triton_kernels(module):
+        autotune = kernel.autotune
+        if autotune is None or autotune.reset_to_zero is None or autotune.restore_value is None:
+            continue
+        if autotune.configs is not None and len(autotune.configs) < 2:
+            continue
+        safe = {*autotune.reset_to_zero, *autotune.restore_value}
+        for access in flow.writes:
+            if access.kind != "atomic" or access.base is None or access.base in safe:
+                continue
+            if module.names.is_call(access.node, TL + "atomic_add"):
+                safe.add(access.base)
+                yield Finding(
+                    module.index.range_of(access.node),
+                    f"The autotuner runs the kernel many times, and each run adds to "
+                    f"{access.base}: the first result is wrong without reset_to_zero.",
+                    kernel.name,
+                    related=(Related("tuned here", _autotune_head(module, kernel)),),
+                    data={"parameter": access.base},
+                )
+
+
+def _autotune_head(module: Module, kernel: Kernel) -> Range:
+    """``triton.autotune`` of the decorator, without its arguments."""
+    for decorator in kernel.node.decorator_list:
+        if isinstance(decorator, ast.Call) and module.names.is_call(decorator, "triton.autotune"):
+            return module.index.range_of(decorator.func)
+    return kernel.name_range

@@ -1,0 +1,158 @@
+"""What several detectors ask: kernels with their flow, aliasing, constexpr environments."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.flow import flow_of
+from tilewright.analysis.model import AnalysisContext
+from tilewright.analysis.numbers import Numbers
+from tilewright.analysis.values import Access, Flow, Value, walk
+from tilewright.source.constants import Evaluator, Undecidable
+from tilewright.source.host import is_fresh, resolve
+from tilewright.source.model import Kernel, Language, Launch, Module
+from tilewright.source.parse import module_constants
+from tilewright.source.text import Range
+
+TL = "triton.language."
+_MAX_ENVIRONMENTS = 256
+
+
+def triton_kernels(module: Module) -> Iterator[tuple[Kernel, Flow]]:
+    """The Triton kernels of a module, each with its dataflow."""
+    for kernel in module.kernels:
+        if kernel.language is Language.TRITON:
+            yield kernel, flow_of(module, kernel)
+
+
+def source_of(module: Module, node: ast.expr | ast.stmt) -> str:
+    """The text of a node."""
+    return module.index.slice(module.index.range_of(node))
+
+
+def first_line(module: Module, node: ast.stmt) -> Range:
+    """The head of a compound statement: its first line from where it starts."""
+    where = module.index.range_of(node)
+    if where.end_line == where.line:
+        return where
+    return Range(
+        where.line, where.column, where.line, len(module.index.lines[where.line - 1].rstrip())
+    )
+
+
+def are_distinct(module: Module, kernel: Kernel, read: str | None, written: str | None) -> bool:
+    """Whether two pointer parameters cannot overlap: the host has just allocated the second.
+
+    Needs a launch in the file; every one of them must show it.
+    """
+    launches = module.launches_of(kernel.name)
+    if read is None or written is None or read == written or not launches:
+        return False
+    return all(_fresh_and_other(module, launch, read, written) for launch in launches)
+
+
+def _fresh_and_other(module: Module, launch: Launch, read: str, written: str) -> bool:
+    one, two = launch.arguments.get(read), launch.arguments.get(written)
+    if one is None or two is None or ast.dump(one) == ast.dump(two):
+        return False
+    return isinstance(two, ast.Name) and is_fresh(module, launch, two)
+
+
+def may_overwrite(
+    module: Module, kernel: Kernel, flow: Flow, bases: set[str | None], first: int, last: int
+) -> bool:
+    """Whether a write numbered between ``first`` and ``last`` may change memory at ``bases``."""
+    if any(first < order < last for order, _ in flow.may_write_unknown):
+        return True
+    return any(
+        not are_distinct(module, kernel, base, write.base)
+        for write in flow.writes
+        if first < write.order < last
+        for base in bases
+    )
+
+
+def loop_span(flow: Flow, number: int) -> tuple[int, int]:
+    """First and last order number inside a loop."""
+    inside = [a.order for a in flow.accesses if number in a.loops]
+    inside += [order for order, loops in flow.may_write_unknown if number in loops]
+    inside += [d.order for ds in flow.definitions.values() for d in ds if number in d.loops]
+    return number, max(inside, default=number) + 1
+
+
+def loads_in(*values: Value | None) -> Iterator[Value]:
+    """The loads that values are computed from."""
+    for value in values:
+        if value is not None:
+            yield from (part for part in walk(value) if part.op == "load")
+
+
+def source_numbers(module: Module, kernel: Kernel) -> list[tuple[Launch, Numbers]]:
+    """Constexprs as each launch in the file states them, for each autotune configuration."""
+    found = []
+    for launch in module.launches_of(kernel.name):
+        stated = stated_arguments(module, kernel, launch)
+        for values in _config_values(kernel):
+            found.append((launch, Numbers({**stated, **values})))
+    return found[:_MAX_ENVIRONMENTS]
+
+
+def stated_arguments(module: Module, kernel: Kernel, launch: Launch) -> dict[str, int]:
+    """Constexpr parameters whose value at a launch stands in the source."""
+    evaluator = Evaluator(module_constants(module.tree), {}, module.names)
+    stated = {}
+    for name in kernel.constexprs:
+        node = launch.arguments.get(name)
+        if node is None:
+            continue
+        try:
+            value = evaluator.value(resolve(module, launch, node))
+        except Undecidable:
+            continue
+        if isinstance(value, int):
+            stated[name] = int(value)
+    return stated
+
+
+def _config_values(kernel: Kernel) -> list[dict[str, int]]:
+    if kernel.autotune is None or not kernel.autotune.configs:
+        return [{}]
+    return [
+        {name: int(v) for name, v in config.values.items() if isinstance(v, int)}
+        for config in kernel.autotune.configs
+    ]
+
+
+def context_numbers(context: AnalysisContext, kernel: str) -> list[Numbers]:
+    """What each captured launch of a kernel says."""
+    return [Numbers.of_launch(launch) for launch in context.launches if launch.kernel == kernel]
+
+
+def all_numbers(module: Module, context: AnalysisContext, kernel: Kernel) -> list[Numbers]:
+    """Captured launches where there are any, else what the source states."""
+    captured = context_numbers(context, kernel.name)
+    return captured or [numbers for _, numbers in source_numbers(module, kernel)]
+
+
+def decorators_known(module: Module, kernel: Kernel) -> bool:
+    """Whether all decorators are Triton's own; another may tune or wrap the launch."""
+    for decorator in kernel.node.decorator_list:
+        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        dotted = module.names.resolve(target) or ""
+        if dotted not in ("triton.jit", "triton.autotune", "triton.heuristics"):
+            return False
+    return True
+
+
+def assigned_name(access: Access) -> str | None:
+    """The name a statement gives the bare result of this load, if it does just that."""
+    statement = access.statement
+    if isinstance(statement, ast.Assign) and statement.value is access.node:
+        target = statement.targets[0]
+        if len(statement.targets) == 1 and isinstance(target, ast.Name):
+            return target.id
+    return None
+
+
+def is_plain_load(access: Access) -> bool:
+    """Not volatile, and with no cache modifier that asks memory anew."""
+    return not any(k.arg in ("volatile", "cache_modifier", "sem") for k in access.node.keywords)

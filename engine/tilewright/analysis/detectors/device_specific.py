@@ -1,0 +1,241 @@
+"""Detectors of the device stage: program order, warps, and options of one backend."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import (
+    TL,
+    context_numbers,
+    decorators_known,
+    source_numbers,
+    triton_kernels,
+)
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.numbers import Numbers, number_of
+from tilewright.analysis.shapes import Shape, shape_of
+from tilewright.analysis.values import Flow, Value, walk
+from tilewright.source.model import Kernel, Launch, Module
+from tilewright.source.text import Range
+
+_LARGE_DOT = 128 * 128
+_LARGE_ROW = 4096
+_CONFIG = "triton.Config"
+_ONLY_ON = {
+    "grf_mode": ("xpu",),
+    "waves_per_eu": ("hip",),
+    "matrix_instr_nonkdim": ("hip",),
+    "kpack": ("hip",),
+    "maxnreg": ("cuda",),
+}
+"""Launch options that one backend knows; another ends with "unrecognised keyword"."""
+
+
+@detector("no_swizzling")
+def no_swizzling(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A matrix product whose programs run through the grid row by row."""
+    for kernel, flow in triton_kernels(module):
+        grids = [launch.grid for launch in context.launches if launch.kernel == kernel.name]
+        if any(len(grid) < 2 or min(grid[0], grid[1]) < 2 for grid in grids):
+            continue
+        pids = _plain_tile_ids(module, kernel, flow)
+        axes = _dot_axes(flow)
+        if pids is None or axes is None:
+            continue
+        m_axis, n_axis = axes
+        yield Finding(
+            module.index.range_of(pids[m_axis][1]),
+            "Neighbouring programs walk along one edge of the output and share only one operand "
+            "in L2; a grouped order lets them share both.",
+            kernel.name,
+            related=(Related("the other axis", module.index.range_of(pids[n_axis][1])),),
+            data={
+                "pid_m": pids[m_axis][0],
+                "pid_n": pids[n_axis][0],
+                "axis_m": str(m_axis),
+                "axis_n": str(n_axis),
+            },
+        )
+
+
+def _plain_tile_ids(
+    module: Module, kernel: Kernel, flow: Flow
+) -> dict[int, tuple[str, ast.expr]] | None:
+    """Names of program ids 0 and 1, each defined once and never divided or remaindered."""
+    found: dict[int, tuple[str, ast.expr]] = {}
+    for name, definitions in flow.definitions.items():
+        for definition in definitions:
+            statement = definition.statement
+            if definition.value.op != "program_id" or not isinstance(statement, ast.Assign):
+                continue
+            axis = definition.value.detail
+            if len(definitions) != 1 or not isinstance(axis, int) or axis in found:
+                return None
+            found[axis] = (name, statement.value)
+    if not {0, 1} <= found.keys():
+        return None
+    for value in flow.values.values():
+        if value.is_binary("FloorDiv", "Mod") and value.operands[0].op == "program_id":
+            return None
+    return found
+
+
+def _dot_axes(flow: Flow) -> tuple[int, int] | None:
+    """(axis of the left operand's rows, axis of the right one's columns) of a dot in a loop."""
+    for _, value, loops in flow.calls(TL + "dot"):
+        if not loops or len(value.positional) < 2:
+            continue
+        left, right = (_program_axes(operand) & {0, 1} for operand in value.positional[:2])
+        if len(left) == 1 and len(right) == 1 and left != right:
+            return next(iter(left)), next(iter(right))
+    return None
+
+
+def _program_axes(value: Value) -> set[int]:
+    return {v.detail for v in walk(value) if v.op == "program_id" and isinstance(v.detail, int)}
+
+
+@detector("suboptimal_warps")
+def suboptimal_warps(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A large tile launched without num_warps, that is with 4."""
+    for kernel, flow in triton_kernels(module):
+        if kernel.autotune is not None or not decorators_known(module, kernel):
+            continue
+        stated = [(launch, [known]) for launch, known in source_numbers(module, kernel)]
+        captured = context_numbers(context, kernel.name)
+        for launch, known in stated:
+            if "num_warps" in launch.options or not launch.is_complete:
+                continue
+            warps, what = _wanted_warps(flow, [*known, *captured])
+            if warps > 4:
+                yield Finding(
+                    _launch_head(module, launch),
+                    f"{what} at the default of 4 warps leaves each thread too many elements for "
+                    "its registers; state num_warps.",
+                    kernel.name,
+                    data={"num_warps": str(warps)},
+                )
+
+
+def _wanted_warps(flow: Flow, numbers: list[Numbers]) -> tuple[int, str]:
+    """Warps that leave a thread at most 64 accumulators or 16 row elements; and the tile."""
+    dot = _largest(numbers, [v for _, v, _ in flow.calls(TL + "dot")])
+    if dot is not None:
+        return (8 if dot[0] >= _LARGE_DOT else 4), f"A {dot[1]} accumulator"
+    row = _largest(numbers, [a.pointer for a in flow.loads])
+    if row is None or row[0] < _LARGE_ROW:
+        return 4, ""
+    return (8 if row[0] < 4 * _LARGE_ROW else 16), f"A tile of {row[1]} elements"
+
+
+def _largest(numbers: list[Numbers], values: list[Value]) -> tuple[int, str] | None:
+    """Elements of the largest tile among values whose shape is known, and its text."""
+    best: tuple[int, str] | None = None
+    for known in numbers:
+        for value in values:
+            sides = _sides(shape_of(value), known)
+            if sides is None:
+                continue
+            size = 1
+            for side in sides:
+                size *= side
+            if best is None or size > best[0]:
+                best = (size, "x".join(map(str, sides)))
+    return best
+
+
+def _sides(shape: Shape | None, numbers: Numbers) -> list[int] | None:
+    if shape is None:
+        return None
+    sides = [number_of(dim, numbers) for dim in shape]
+    known = [side for side in sides if side is not None]
+    return known if len(known) == len(sides) else None
+
+
+def _launch_head(module: Module, launch: Launch) -> Range:
+    """``kernel[grid]`` of a launch."""
+    return module.index.range_of(launch.node.func)
+
+
+@detector("missing_grf_mode")
+def missing_grf_mode(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A large dot tile for an Intel GPU with the small register file."""
+    if context.target is None or context.target.backend != "xpu":
+        return
+    for kernel, flow in triton_kernels(module):
+        if kernel.autotune is not None and _configs_state(kernel, "grf_mode"):
+            continue
+        dots = [value for _, value, _ in flow.calls(TL + "dot")]
+        captured = context_numbers(context, kernel.name)
+        reported = False
+        for launch, known in source_numbers(module, kernel):
+            if reported or "grf_mode" in launch.options or not launch.is_complete:
+                continue
+            size = _largest([known, *captured], dots)
+            if size is not None and size[0] >= _LARGE_DOT:
+                reported = True
+                yield Finding(
+                    _launch_head(module, launch),
+                    f"A {size[1]} accumulator does not fit the 128 registers a thread has by "
+                    "default on this GPU; grf_mode gives it 256.",
+                    kernel.name,
+                    data={"in": "launch" if kernel.autotune is None else "config"},
+                )
+
+
+def _configs_state(kernel: Kernel, option: str) -> bool:
+    """Whether a configuration sets an option, or the configurations cannot be read."""
+    assert kernel.autotune is not None
+    configs = kernel.autotune.configs
+    return configs is None or any(option in c.options or option in c.values for c in configs)
+
+
+@detector("device_option_on_wrong_backend")
+def device_option_on_wrong_backend(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A launch option that the chosen target's backend does not know."""
+    if context.target is None or context.target.backend not in ("cuda", "hip", "xpu"):
+        return
+    backend = context.target.backend
+    for kernel, _ in triton_kernels(module):
+        for option, node, where in _stated_options(module, kernel):
+            if option in _ONLY_ON and backend not in _ONLY_ON[option]:
+                home = " or ".join(_ONLY_ON[option])
+                yield Finding(
+                    module.index.range_of(node),
+                    f"{option} is an option of the {home} backend; on {context.target} the launch "
+                    "fails with an unrecognised keyword.",
+                    kernel.name,
+                    data={"option": option, "in": where},
+                )
+
+
+def _stated_options(
+    module: Module, kernel: Kernel
+) -> Iterator[tuple[str, ast.keyword | ast.expr, str]]:
+    for launch in module.launches_of(kernel.name):
+        for keyword in launch.node.keywords:
+            if keyword.arg is not None and keyword.arg in launch.options:
+                yield keyword.arg, keyword, "launch"
+    configs = kernel.autotune.configs if kernel.autotune else None
+    ranges = {config.range for config in configs or ()}
+    if not ranges:
+        return
+    parameters = {parameter.name for parameter in kernel.parameters}
+    for node in ast.walk(module.tree):
+        if not module.names.is_call(node, _CONFIG) or not isinstance(node, ast.Call):
+            continue
+        if module.index.range_of(node) in ranges:
+            for name, place in _config_keys(node):
+                if name not in parameters:
+                    yield name, place, "config"
+
+
+def _config_keys(call: ast.Call) -> Iterator[tuple[str, ast.keyword | ast.expr]]:
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            yield keyword.arg, keyword
+    for argument in call.args[:1]:
+        if isinstance(argument, ast.Dict):
+            for key in argument.keys:
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    yield key.value, key

@@ -1,0 +1,144 @@
+"""Detectors in host functions that launch kernels."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import triton_kernels
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.source.host import is_fresh
+from tilewright.source.model import Launch, Module
+
+_SYNCHRONIZE = frozenset(
+    f"torch.{device}.synchronize" for device in ("cuda", "xpu", "accelerator", "mps", "hpu")
+)
+_READS_BACK = frozenset({"item", "tolist", "cpu", "numpy"})
+_CONVERSIONS = frozenset({"float", "int", "bool", "print"})
+_TIMING = frozenset({"elapsed_time", "perf_counter", "perf_counter_ns", "do_bench", "time"})
+
+
+@detector("device_host_sync")
+def device_host_sync(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """The host waits for the device in a function that launches kernels."""
+    triton = {kernel.name for kernel, _ in triton_kernels(module)}
+    by_host: dict[str, list[Launch]] = {}
+    for launch in module.launches:
+        if launch.kernel in triton and launch.host_function is not None:
+            by_host.setdefault(launch.host_function, []).append(launch)
+    for host, launches in by_host.items():
+        node = module.host_functions[host]
+        if not _times_things(node):
+            yield from _synchronizations(module, node, launches)
+            yield from _read_backs(module, node, launches)
+
+
+def _times_things(node: ast.FunctionDef) -> bool:
+    """A function that measures has to wait; so may a test or a main program."""
+    if node.name.startswith(("bench", "test", "profile", "main", "run_bench")):
+        return True
+    return any(
+        (isinstance(n, ast.Attribute) and n.attr in _TIMING)
+        or (isinstance(n, ast.Name) and n.id in _TIMING)
+        for n in ast.walk(node)
+    )
+
+
+def _synchronizations(
+    module: Module, node: ast.FunctionDef, launches: list[Launch]
+) -> Iterator[Finding]:
+    first = min(launch.range.line for launch in launches)
+    for statement, is_last in _statements(node.body, True):
+        if not isinstance(statement, ast.Expr) or statement.lineno < first:
+            continue
+        if not _is_synchronize(module, statement.value):
+            continue
+        yield Finding(
+            module.index.range_of(statement),
+            "The host waits here for the device before it goes on; launches are asynchronous, "
+            "and whoever reads the result waits by itself.",
+            launches[0].kernel,
+            data={"kind": "synchronize", "removable": str(is_last).lower()},
+        )
+
+
+def _is_synchronize(module: Module, node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    if module.names.resolve(node.func) in _SYNCHRONIZE:
+        return True
+    return (
+        isinstance(node.func, ast.Attribute)
+        and node.func.attr == "synchronize"
+        and isinstance(node.func.value, ast.Call)
+        and (module.names.resolve(node.func.value.func) or "").endswith(".current_stream")
+    )
+
+
+def _statements(body: list[ast.stmt], is_tail: bool) -> Iterator[tuple[ast.stmt, bool]]:
+    """Statements at any depth, and whether nothing but a return comes after each."""
+    for position, statement in enumerate(body):
+        rest = body[position + 1 :]
+        ends = is_tail and all(isinstance(s, ast.Return) or _is_docstring(s) for s in rest)
+        yield statement, ends
+        for name in ("body", "orelse", "finalbody"):
+            inner = getattr(statement, name, None)
+            if isinstance(inner, list) and not isinstance(
+                statement, ast.FunctionDef | ast.ClassDef
+            ):
+                in_loop = isinstance(statement, ast.For | ast.While)
+                yield from _statements(inner, ends and not in_loop)
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _read_backs(module: Module, node: ast.FunctionDef, launches: list[Launch]) -> Iterator[Finding]:
+    for call in ast.walk(node):
+        if not isinstance(call, ast.Call):
+            continue
+        what = _read_back(module, call, launches)
+        if what is not None:
+            yield Finding(
+                module.index.range_of(call),
+                f"{what} copies from the device and makes the host wait for all work before it.",
+                launches[0].kernel,
+                data={"kind": "read_back", "removable": "false"},
+            )
+
+
+def _read_back(module: Module, call: ast.Call, launches: list[Launch]) -> str | None:
+    """How a call reads a tensor that a kernel is given; None if it does not for sure."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _READS_BACK and not call.args:
+        owner = call.func.value
+        if isinstance(owner, ast.Subscript):
+            owner = owner.value
+        return f".{call.func.attr}()" if _is_device_tensor(module, owner, launches) else None
+    if isinstance(call.func, ast.Name) and call.func.id in _CONVERSIONS and len(call.args) == 1:
+        is_tensor = _is_device_tensor(module, call.args[0], launches)
+        return f"{call.func.id}() of a tensor" if is_tensor else None
+    return None
+
+
+def _is_device_tensor(module: Module, node: ast.expr, launches: list[Launch]) -> bool:
+    """A tensor that a launch is given: allocated here, or asked for its strides here."""
+    if not isinstance(node, ast.Name):
+        return False
+    return any(
+        isinstance(argument, ast.Name)
+        and argument.id == node.id
+        and (is_fresh(module, launch, argument) or _gives_strides(launch, node.id))
+        for launch in launches
+        for argument in launch.arguments.values()
+    )
+
+
+def _gives_strides(launch: Launch, tensor: str) -> bool:
+    return any(
+        isinstance(n, ast.Attribute)
+        and n.attr in ("stride", "numel")
+        and isinstance(n.value, ast.Name)
+        and n.value.id == tensor
+        for argument in launch.arguments.values()
+        for n in ast.walk(argument)
+    )

@@ -1,0 +1,183 @@
+"""Values a kernel computes, as hash-consed expressions: equal expressions are one object.
+
+Names are gone here. A value knows its operation, its operands, and the loops in which it
+changes from one turn to the next; whatever is not understood is an ``opaque`` value that
+equals nothing else.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+Detail = str | int | float | bool | None
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """One computed value.
+
+    Attributes:
+        op: "const", "param", "global", "program_id", "arange", "load", "dot", "cast",
+            "binary", "unary", "compare", "expand", "call", "method", "attribute", "tuple",
+            "item", "select", "loop_index", "phi" (at the head of a loop), "after" (a loop),
+            or "opaque".
+        operands: what it is computed from.
+        detail: the operator, dotted name, literal, axis or dtype, as the op needs.
+        varies: numbers of the loops in which it may change from turn to turn.
+        keywords: names of the trailing operands of a call.
+    """
+
+    op: str
+    operands: tuple["Value", ...] = field(repr=False)
+    detail: Detail
+    varies: frozenset[int] = field(repr=False)
+    keywords: tuple[str, ...] = ()
+
+    def is_invariant_in(self, loop: int) -> bool:
+        """Whether it is the same in every turn of a loop, memory aside."""
+        return loop not in self.varies
+
+    def keyword(self, name: str) -> "Value | None":
+        """A call's keyword argument."""
+        if name not in self.keywords:
+            return None
+        return self.operands[len(self.operands) - len(self.keywords) + self.keywords.index(name)]
+
+    @property
+    def positional(self) -> tuple["Value", ...]:
+        return self.operands[: len(self.operands) - len(self.keywords)]
+
+    def is_call(self, *dotted: str) -> bool:
+        """Whether it is a call of one of these dotted names."""
+        return self.op == "call" and self.detail in dotted
+
+    def is_binary(self, *operators: str) -> bool:
+        """Whether it is ``a + b`` and the like: "Add", "Sub", "Mult", ..."""
+        return self.op == "binary" and self.detail in operators
+
+
+class ValueTable:
+    """Makes values, one object for each expression."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], Value] = {}
+        self._unique = 0
+
+    def make(
+        self,
+        op: str,
+        *operands: Value,
+        detail: Detail = None,
+        keywords: tuple[str, ...] = (),
+        varies: frozenset[int] = frozenset(),
+    ) -> Value:
+        """The value of an expression; ``varies`` adds to what the operands vary in."""
+        key = (op, type(detail), detail, keywords, varies, *map(id, operands))
+        value = self._known.get(key)
+        if value is None:
+            every = varies.union(*(o.varies for o in operands))
+            value = Value(op, operands, detail, every, keywords)
+            self._known[key] = value
+        return value
+
+    def opaque(self, *operands: Value, varies: frozenset[int] = frozenset()) -> Value:
+        """A value equal to no other."""
+        self._unique += 1
+        return self.make("opaque", *operands, detail=self._unique, varies=varies)
+
+
+def walk(value: Value) -> Iterator[Value]:
+    """The value and everything it is computed from, each once."""
+    seen: set[int] = set()
+    pending = [value]
+    while pending:
+        current = pending.pop()
+        if id(current) not in seen:
+            seen.add(id(current))
+            yield current
+            pending.extend(current.operands)
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A loop of a kernel. ``bounds`` are (start, stop, step) of ``range`` and its kin.
+
+    Numbers count up in program order, together with those of accesses and definitions.
+    """
+
+    number: int
+    node: ast.For | ast.While
+    parent: int | None
+    bounds: tuple[Value, Value, Value] | None
+    is_static: bool
+    branches: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """A load, store or atomic.
+
+    Attributes:
+        kind: "load", "store" or "atomic".
+        base: the pointer parameter it goes through; None if that cannot be told.
+        result: the loaded value; for a store the value stored.
+        loops: numbers of the enclosing loops, outermost first.
+        branches: the enclosing conditional branches, outermost first.
+        order: position in program order.
+        statement: the statement it stands in.
+    """
+
+    kind: str
+    node: ast.Call
+    pointer: Value
+    mask: Value | None
+    other: Value | None
+    result: Value | None
+    base: str | None
+    loops: tuple[int, ...]
+    branches: tuple[int, ...]
+    order: int
+    statement: ast.stmt
+
+
+@dataclass(frozen=True, eq=False)
+class Definition:
+    """An assignment to a name: the statement, what it was given, where."""
+
+    name: str
+    statement: ast.stmt
+    value: Value
+    loops: tuple[int, ...]
+    branches: tuple[int, ...]
+    order: int
+
+
+@dataclass
+class Flow:
+    """What ``flow_of`` finds out about one kernel."""
+
+    values: dict[ast.expr, Value] = field(default_factory=dict)
+    loops: dict[int, Loop] = field(default_factory=dict)
+    accesses: list[Access] = field(default_factory=list)
+    definitions: dict[str, list[Definition]] = field(default_factory=dict)
+    uses: dict[str, list[ast.Name]] = field(default_factory=dict)
+    placed: list[tuple[ast.Call, Value, tuple[int, ...]]] = field(default_factory=list)
+    back_edges: dict[Value, Value] = field(default_factory=dict)
+    may_write_unknown: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
+
+    @property
+    def loads(self) -> list[Access]:
+        return [a for a in self.accesses if a.kind == "load"]
+
+    @property
+    def writes(self) -> list[Access]:
+        return [a for a in self.accesses if a.kind != "load"]
+
+    def calls(self, *dotted: str) -> Iterator[tuple[ast.Call, Value, tuple[int, ...]]]:
+        """Calls of a dotted name: the node, its value, the enclosing loops."""
+        return (c for c in self.placed if c[1].op in ("call", "dot") and c[1].detail in dotted)
+
+    def only_definition(self, name: str) -> Definition | None:
+        """The one assignment of a name; None if there are more, or none."""
+        found = self.definitions.get(name, [])
+        return found[0] if len(found) == 1 else None
