@@ -45,18 +45,28 @@ class SpecNode:
             self.fail(f"{what} must be a mapping of names to values")
         yaml.SafeLoader("").flatten_mapping(self.node)
         found: dict[str, SpecNode] = {}
+        own: set[str] = set()
         for key_node, value_node in self.node.value:
             key_at = SpecNode(key_node, self.path)
             key = str(key_at.scalar())
-            if key in found:
+            if key in own:
                 key_at.fail(f"'{key}' is given twice in {what}; remove one of them")
+            if self._spans(key_node):
+                own.add(key)
             found[key] = SpecNode(value_node, self.path)
         return found
+
+    def _spans(self, node: yaml.Node) -> bool:
+        """Whether ``node`` stands inside this value, as against merged in from an anchor."""
+        start, end = self.node.start_mark.index, self.node.end_mark.index
+        return bool(start <= node.start_mark.index < end)
 
     def elements(self, what: str) -> "Iterator[SpecNode]":
         """The list's values; ``what`` names it in messages."""
         if not isinstance(self.node, yaml.SequenceNode):
             self.fail(f"{what} must be a list")
+        if self.node.tag != "tag:yaml.org,2002:seq":
+            self.fail(f"{what} must be a plain list; remove the tag {self.node.tag}")
         return (SpecNode(child, self.path) for child in self.node.value)
 
     def scalar(self) -> Scalar:

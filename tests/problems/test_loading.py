@@ -1,0 +1,153 @@
+"""Entry points, references, KernelBench modules and what is found beside a file."""
+
+from pathlib import Path
+
+import pytest
+
+from tilewright.problems import Entry, EntryKind, ProblemError, find_problem, load_problem
+
+SPEC = """\
+inputs:
+  X: {shape: [N], dtype: float32}
+ci:
+  - params: [X]
+    dims: {N: 8}
+"""
+KERNEL = """\
+import triton
+import triton.language as tl
+
+@triton.jit
+def scale_kernel(x_ptr, BLOCK: tl.constexpr):
+    pass
+
+def scale(x):
+    return x
+
+def plain_scale(x):
+    return x
+"""
+MODULE = """\
+raise RuntimeError("this file must never be imported")
+
+class Model:
+    pass
+
+def get_inputs():
+    return []
+
+def get_init_inputs():
+    return []
+"""
+
+
+def _write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        stem, _, suffix = name.rpartition("_")
+        (folder / f"{stem}.{suffix}").write_text(text)
+
+
+def test_the_spec_beside_the_file_is_found(tmp_path: Path) -> None:
+    _write(tmp_path, k_py=KERNEL, k_yml=SPEC + "entry: scale\n")
+    problem = find_problem(tmp_path / "k.py")
+    assert problem is not None
+    assert problem.entry == Entry(EntryKind.FUNCTION, "scale")
+    assert problem.reference is None
+    assert problem.warnings == ()
+
+
+def test_nothing_beside_the_file(tmp_path: Path) -> None:
+    _write(tmp_path, k_py=KERNEL)
+    assert find_problem(tmp_path / "k.py") is None
+    assert find_problem(tmp_path / "absent.py") is None
+
+
+def test_without_model_the_entry_must_be_named(tmp_path: Path) -> None:
+    _write(tmp_path, k_py=KERNEL, k_yaml=SPEC)
+    with pytest.raises(ProblemError, match=r"add 'entry: NAME' with one of scale, plain_scale"):
+        find_problem(tmp_path / "k.py")
+
+
+def test_an_entry_that_is_not_there_names_the_nearest(tmp_path: Path) -> None:
+    _write(tmp_path, k_py=KERNEL, k_yaml=SPEC + "entry: scal\n")
+    with pytest.raises(ProblemError) as caught:
+        find_problem(tmp_path / "k.py")
+    assert caught.value.line == 6
+    assert "did you mean 'scale'?" in caught.value.message
+
+
+def test_a_kernel_is_no_entry(tmp_path: Path) -> None:
+    _write(tmp_path, k_py=KERNEL, k_yaml=SPEC + "entry: scale_kernel\n")
+    with pytest.raises(ProblemError, match="has no 'scale_kernel'"):
+        find_problem(tmp_path / "k.py")
+
+
+def test_a_file_that_does_not_parse_leaves_the_entry_unchecked(tmp_path: Path) -> None:
+    _write(tmp_path, k_py="def scale(:\n", k_yaml=SPEC + "entry: scale\n")
+    problem = find_problem(tmp_path / "k.py")
+    assert problem is not None
+    assert problem.entry.name == "scale"
+    assert "is not Python as it stands" in problem.warnings[0]
+
+
+def test_the_spec_may_serve_a_file_elsewhere(tmp_path: Path) -> None:
+    _write(tmp_path, k_yaml=SPEC + "entry: scale\n", other_py=KERNEL)
+    assert load_problem(tmp_path / "k.yaml", tmp_path / "other.py").entry.name == "scale"
+
+
+def test_reference_in_the_same_file(tmp_path: Path) -> None:
+    _write(tmp_path, k_py=KERNEL, k_yaml=SPEC + "entry: scale\nreference: plain_scale\n")
+    problem = load_problem(tmp_path / "k.yaml")
+    assert problem.reference == Entry(EntryKind.FUNCTION, "plain_scale")
+
+
+def test_reference_in_another_file_is_part_of_the_identity(tmp_path: Path) -> None:
+    spec = SPEC + "entry: scale\nreference: {file: ref.py, entry: slow}\n"
+    _write(tmp_path, k_py=KERNEL, k_yaml=spec, ref_py="def slow(x):\n    return x\n")
+    before = load_problem(tmp_path / "k.yaml")
+    assert before.reference == Entry(EntryKind.FUNCTION, "slow", str(tmp_path / "ref.py"))
+    _write(tmp_path, ref_py="def slow(x):\n    return 2 * x\n")
+    assert load_problem(tmp_path / "k.yaml").content_hash != before.content_hash
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("{file: none.py}", "does not exist"),
+        ("{file: ref.py}", "has no 'Model' (it has slow)"),
+        ("{file: ref.py, entry: fast}", "has no 'fast' (it has slow)"),
+        ("nothing", "has no 'nothing' to be the reference"),
+        ("{}", "needs 'entry'"),
+    ],
+)
+def test_a_reference_that_is_not_there(tmp_path: Path, reference: str, said: str) -> None:
+    spec = SPEC + f"entry: scale\nreference: {reference}\n"
+    _write(tmp_path, k_py=KERNEL, k_yaml=spec, ref_py="def slow(x):\n    return x\n")
+    with pytest.raises(ProblemError) as caught:
+        load_problem(tmp_path / "k.yaml")
+    assert said in caught.value.message
+    assert caught.value.line == 7
+
+
+def test_kernelbench_module_is_read_and_not_imported(tmp_path: Path) -> None:
+    _write(tmp_path, k_py=MODULE)
+    problem = find_problem(tmp_path / "k.py")
+    assert problem is not None
+    assert problem.entry == Entry(EntryKind.MODEL, "Model")
+    (case,) = problem.check_cases()
+    assert problem.measured_cases() == (case,)
+    assert case.inputs_from_module
+    assert case.inputs == ()
+
+
+def test_the_pytorch_file_beside_becomes_the_reference(tmp_path: Path) -> None:
+    _write(tmp_path, k_py=MODULE, k_pytorch_py="class Model:\n    pass\n")
+    problem = find_problem(tmp_path / "k.py")
+    assert problem is not None
+    assert problem.reference == Entry(EntryKind.MODEL, "Model", str(tmp_path / "k_pytorch.py"))
+
+
+def test_a_module_that_is_not_kernelbench(tmp_path: Path) -> None:
+    _write(tmp_path, k_py=KERNEL)
+    with pytest.raises(ProblemError, match="no KernelBench module"):
+        load_problem(tmp_path / "k.py")
