@@ -1,0 +1,49 @@
+"""Chips as data: all there, every figure with its source, nothing impossible."""
+
+import pytest
+
+from tilewright.hardware import Chip, HardwareError, all_chips, chip
+from tilewright.targets.model import Target
+
+CHIPS = all_chips()
+
+
+def test_the_targets() -> None:
+    assert [c.id for c in CHIPS] == [
+        *(f"cuda:{arch}" for arch in (75, 80, 86, 89, 90, 100, 120)),
+        *(f"hip:{arch}" for arch in ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")),
+        *(f"xpu:{arch}" for arch in ("pvc", "dg2", "lnl", "bmg-g21", "bmg-g31", "ptl")),
+    ]
+
+
+def test_by_target_or_by_name() -> None:
+    assert chip(Target("cuda", "90")) is chip("cuda:90")
+    assert (chip("xpu:bmg-g31").backend, chip("xpu:bmg-g31").arch) == ("xpu", "bmg-g31")
+
+
+def test_an_unknown_target_names_the_nearest() -> None:
+    with pytest.raises(HardwareError, match=r"unknown target 'cuda:91'; the nearest are cuda:90"):
+        chip("cuda:91")
+
+
+@pytest.mark.parametrize("one", CHIPS, ids=lambda c: c.id)
+def test_every_figure_has_a_source(one: Chip) -> None:
+    assert set(one.figures) <= set(one.sources)
+    for name in ("memory_gb", "bandwidth_gbs", "l2_bytes"):
+        if getattr(one, name) is None:
+            assert "not known" in one.sources[name]
+
+
+@pytest.mark.parametrize("one", CHIPS, ids=lambda c: c.id)
+def test_figures_agree_with_each_other(one: Chip) -> None:
+    assert one.shared_limit <= one.shared_per_unit
+    assert one.warp_size in (8, 16, 32, 64)
+    large = one.max_warps_large_registers or one.max_warps
+    assert one.register_bytes <= one.register_file_bytes
+    assert large <= one.max_warps
+    if one.backend != "xpu":
+        assert one.register_bytes == one.max_registers * 4 * one.warp_size
+    assert set(one.peaks) == {"fp16", "bf16", "tf32", "fp32", "fp64", "fp8", "int8"}
+    known = [one.peaks[name] for name in ("int8", "fp16", "fp32", "fp64")]
+    rates = [rate for rate in known if rate is not None]
+    assert rates == sorted(rates, reverse=True)

@@ -1,0 +1,18 @@
+"""Taxonomy, detectors and rewrites name the same issues."""
+
+from tilewright.analysis.detectors import registered
+from tilewright.knowledge import taxonomy
+from tilewright.rewrites import all_rewrites
+
+
+def test_every_detector_finds_an_issue_of_the_taxonomy() -> None:
+    assert set(registered()) <= set(taxonomy())
+
+
+def test_the_taxonomy_says_which_issues_are_detected() -> None:
+    said = {issue.id for issue in taxonomy().values() if issue.detector}
+    assert said == set(registered())
+
+
+def test_every_rewrite_fixes_an_issue_of_the_taxonomy() -> None:
+    assert {rewrite.issue for rewrite in all_rewrites()} <= set(taxonomy())
