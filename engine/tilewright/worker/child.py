@@ -6,6 +6,7 @@ import errno
 import os
 import time
 import traceback
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -48,7 +49,9 @@ def _answer(job: dict[str, Any], scratch: str, timeout_s: float) -> dict[str, An
 def _confine(job: dict[str, Any], scratch: str, timeout_s: float) -> dict[str, Any]:
     on_gpu = jobs.uses_gpu(job)
     if isinstance(job.get("out"), str):
-        os.makedirs(job["out"], exist_ok=True)  # noqa: PTH103
+        Path(job["out"]).mkdir(parents=True, exist_ok=True)
+    if isinstance(job.get("gpu_lock"), str):
+        Path(job["gpu_lock"]).touch()
     confine.scrub_environment()
     confine.use_scratch(scratch)
     isolated = job.get("kind") == "probe" and confine.can_leave_network()

@@ -231,6 +231,47 @@ def counted() -> Iterator[Counter[str]]:
         yield counts
 
 
+class _StandIn:
+    """As much of a tensor as the JIT looks at when it specializes."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.dtype = tensor.dtype
+        self._offset = tensor.storage_offset() * tensor.element_size()
+        self._range = tensor.untyped_storage().nbytes()
+
+    def data_ptr(self) -> int:
+        """Aligned as a fresh allocation's is."""
+        return int(self._offset)
+
+    def ptr_range(self) -> int:
+        """Bytes that the pointer reaches."""
+        return int(self._range)
+
+
+@contextlib.contextmanager
+def compiled_only() -> Iterator[None]:
+    """Compile every launch, each configuration included, and execute none."""
+    compile_one = JITFunction.run
+
+    def run(kernel: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> None:
+        args = tuple(_stand_in(value) for value in args)
+        kwargs = {name: _stand_in(value) for name, value in kwargs.items()}
+        # What does not compile is the tuner's to leave out, or the launch's to tell.
+        with contextlib.suppress(triton.TritonError, RuntimeError):
+            compile_one(kernel, *args, grid=grid, warmup=True, **kwargs)
+
+    def tuned(tuner: Any, *args: Any, **kwargs: Any) -> None:
+        for config in pruned_configs(tuner, args, kwargs, []):
+            launch_config(tuner, config, args, kwargs)
+
+    with mock.patch.object(JITFunction, "run", run), mock.patch.object(Autotuner, "run", tuned):
+        yield
+
+
+def _stand_in(value: Any) -> Any:
+    return _StandIn(value) if isinstance(value, torch.Tensor) else value
+
+
 @contextlib.contextmanager
 def interpreted() -> Iterator[None]:
     """Turn Triton's interpreter on for kernels defined inside the block.

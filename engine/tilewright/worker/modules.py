@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import importlib.util
 import re
 import sys
@@ -24,7 +25,8 @@ def load_module(path: str) -> ModuleType:
     file = Path(path)
     if not file.is_file():
         raise JobError(f"there is no file {path}")
-    name = "under_test_" + re.sub(r"\W", "_", file.stem)
+    place = hashlib.sha256(str(file).encode()).hexdigest()[:8]
+    name = f"under_test_{re.sub(r'[^0-9A-Za-z]', '_', file.stem)}_{place}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise JobError(f"{path} is no Python file")

@@ -90,6 +90,23 @@ def no_driver(backend: str = "cuda", arch: str = "90") -> Iterator[Asked]:
         yield asked
 
 
+@contextlib.contextmanager
+def fake_tensors() -> Iterator[None]:
+    """Tensors of any device without memory; the device itself is not touched."""
+    from torch._subclasses import fake_tensor
+
+    def leave_alone(*given: Any) -> None:
+        """Stands in for the first allocation that opens a device."""
+
+    untouched = (
+        mock.patch.object(fake_tensor, "init_gpu_context", leave_alone)
+        if hasattr(fake_tensor, "init_gpu_context")
+        else contextlib.nullcontext()
+    )
+    with untouched, fake_tensor.FakeTensorMode(allow_non_fake_inputs=True):
+        yield
+
+
 def _pretend_triton_driver(backend: str, arch: str, asked: Asked) -> None:
     from triton.backends.compiler import GPUTarget
     from triton.runtime.driver import driver

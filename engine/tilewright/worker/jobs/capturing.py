@@ -7,7 +7,6 @@ import inspect
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 from .. import generate, modules, pretend
 from ..launches import Recorder
@@ -40,7 +39,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
 def _with_fake_tensors(job: dict[str, Any], module: Any, notes: list[str]) -> Recorder | None:
     recorder = Recorder()
     try:
-        with FakeTensorMode(allow_non_fake_inputs=True), recorder.patched(), torch.no_grad():
+        with pretend.fake_tensors(), recorder.patched(), torch.no_grad():
             call, _ = modules.build_call(job, module, "cuda")
             arguments = generate.fake_inputs(job["case"], module, "cuda")
             _fitting(call, arguments)

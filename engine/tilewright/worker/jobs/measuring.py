@@ -1,1 +1,82 @@
-"""placeholder"""
+"""``measure``: one candidate, compiled beside others, then run and timed roughly by itself."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+
+from .. import generate, launches, modules, pretend, tensors
+from ..clocks import clock_for, holding
+from ..contest import InputPool, Pace, Version, warm_up
+from . import running
+
+_WARM_UP_S = 0.05
+_BATCH = 10
+_MIN_SAMPLES = 10
+_MAX_SAMPLES = 400
+_DEFAULT_BUDGET_S = 0.3
+_HOST_CODE_FAILURES = (RuntimeError, TypeError, ValueError, AssertionError, AttributeError)
+
+
+def perform(job: dict[str, Any]) -> dict[str, Any]:
+    """Compile without the lock; then, holding it, run once, write the outputs, and time."""
+    notes: list[str] = []
+    start = time.perf_counter()
+    with running.surroundings(job, {}), torch.no_grad():
+        module = _compiled_module(job, notes)
+        compile_seconds = time.perf_counter() - start
+        with holding(job.get("gpu_lock")) as waited, launches.counted() as counts:
+            value = _measure(job, module, counts)
+    return {**value, "compile_seconds": compile_seconds, "waited_s": waited, "notes": notes}
+
+
+def _compiled_module(job: dict[str, Any], notes: list[str]) -> Any:
+    """The module under test, every kernel that the case launches already compiled."""
+    from triton.runtime.driver import driver
+
+    if job["device"] == running.INTERPRETER:
+        return modules.load_module(job["module"])
+    backend, arch = _target_of(job["device"])
+    with pretend.no_driver(backend, arch):
+        module = modules.load_module(job["module"])
+        try:
+            with pretend.fake_tensors(), launches.compiled_only():
+                call, _ = modules.build_call(job, module, "cuda")
+                call(*generate.fake_inputs(job["case"], module, "cuda"))
+        except _HOST_CODE_FAILURES as error:
+            reason = " ".join(str(error).split())[:200]
+            notes.append(f"compiled while holding the device ({type(error).__name__}: {reason})")
+    driver.reset_active()
+    return module
+
+
+def _target_of(device: str) -> tuple[str, str]:
+    properties = torch.cuda.get_device_properties(device)
+    if torch.version.hip is not None:
+        return "hip", properties.gcnArchName.partition(":")[0]
+    return "cuda", f"{properties.major}{properties.minor}"
+
+
+def _measure(job: dict[str, Any], module: Any, counts: Any) -> dict[str, Any]:
+    device = "cpu" if job["device"] == running.INTERPRETER else job["device"]
+    clock = clock_for(device, job.get("flush_bytes"))
+    inputs = tensors.load(job["inputs"], device)
+    state = tensors.load(job["state"], device) if job.get("state") else None
+    call, _ = modules.build_call(job, module, device, state)
+    pool = InputPool(inputs, clock.free_bytes())
+    returned = call(*inputs.values())
+    clock.synchronize()
+    value = running.collect(job, returned, inputs, counts)
+    del returned
+    version = Version(call, pool)
+    warm_up(clock, (version,), _WARM_UP_S)
+    pace = Pace(clock, version)
+    end = time.perf_counter() + float(job.get("budget_s") or _DEFAULT_BUDGET_S)
+    samples: list[float] = []
+    while len(samples) < _MAX_SAMPLES:
+        samples += clock.times_us([version] * _BATCH, pace.repeats, pace.host_s)
+        if len(samples) >= _MIN_SAMPLES and time.perf_counter() > end:
+            break
+    return {**value, "us": samples, "repeats": pace.repeats, "device_name": clock.device_name}

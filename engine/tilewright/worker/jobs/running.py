@@ -103,13 +103,14 @@ def changed_inputs(job: dict[str, Any], inputs: dict[str, Any]) -> dict[str, Any
         value = inputs[entry["name"]]
         if not isinstance(value, torch.Tensor):
             continue
-        before = shadowed({"x": tensors.load_entry(entry)}, job)["x"]
-        if not _same_bits(before, value.cpu()):
+        before = shadowed({"x": tensors.load_entry(entry, str(value.device))}, job)["x"]
+        if not same_bits(before, value):
             changed[entry["name"]] = value
     return changed
 
 
-def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors hold the same bits, NaN payloads included."""
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
     one, other = one.contiguous().reshape(-1), other.contiguous().reshape(-1)
