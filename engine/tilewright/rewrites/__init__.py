@@ -2,7 +2,17 @@
 
 from functools import cache
 
-from tilewright.rewrites import device, dtype, rows
+from tilewright.rewrites import (
+    algorithmic,
+    autotuning,
+    correctness,
+    device,
+    dtype,
+    memory,
+    options,
+    rows,
+    swizzle,
+)
 from tilewright.rewrites.launch_config import set_launch_config
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.rewrites.tiles import TileKind, Tunable, tunable
@@ -23,7 +33,17 @@ __all__ = [
 @cache
 def all_rewrites() -> tuple[Rewrite, ...]:
     """Every rewrite, in the order of the stages they belong to."""
-    return (*rows.REWRITES, *dtype.REWRITES, *device.REWRITES)
+    return (
+        *correctness.REWRITES,
+        *algorithmic.REWRITES,
+        *rows.REWRITES,
+        *dtype.REWRITES,
+        *memory.REWRITES,
+        *device.REWRITES,
+        *swizzle.REWRITES,
+        *options.REWRITES,
+        *autotuning.REWRITES,
+    )
 
 
 def rewrites_for(issue_id: str) -> tuple[Rewrite, ...]:

@@ -1,11 +1,12 @@
 """Pinning constexprs and compiler options where a kernel is launched, the grid following along."""
 
 import ast
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tilewright.rewrites.edit import Patch, call_parts
+from tilewright.rewrites.calls import append_keywords, literal
+from tilewright.rewrites.configs import autotune_call, config_source, configs_node
+from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.grid import Division, divisions, grid_of, meta_keys
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.scope import (
@@ -24,7 +25,6 @@ from tilewright.rewrites.tiles import coverage, current_value, extents
 from tilewright.source.model import Kernel, Launch, Module
 
 Value = int | float | bool | str
-_CONFIG_KEYWORDS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 
 class _RefusedError(Exception):
@@ -110,7 +110,7 @@ def _tuned_names(kernel: Kernel) -> set[str]:
 
 def _pin_configs(p: _Pinning, values: Mapping[str, Value], options: Mapping[str, Value]) -> None:
     call = autotune_call(p.module, p.kernel)
-    node = _configs_node(call) if call is not None else None
+    node = configs_node(call) if call is not None else None
     configs = p.kernel.autotune.configs if p.kernel.autotune else None
     if call is None or node is None or not configs:
         raise _RefusedError("the autotune decorator states no configurations")
@@ -139,60 +139,13 @@ def _shared(stated: list[Value | None]) -> Value | None:
     return stated[0] if all(v == stated[0] for v in stated) else None
 
 
-def autotune_call(module: Module, kernel: Kernel) -> ast.Call | None:
-    """The kernel's ``triton.autotune(...)`` decorator."""
-    for node in kernel.node.decorator_list:
-        if isinstance(node, ast.Call) and module.names.resolve(node.func) in (
-            "triton.autotune",
-            "triton.runtime.autotune",
-            "triton.runtime.autotuner.autotune",
-        ):
-            return node
-    return None
-
-
-def _configs_node(call: ast.Call) -> ast.expr | None:
-    found = keyword(call, "configs")
-    return found.value if found else (call.args[0] if call.args else None)
-
-
-def config_source(module: Module, values: Mapping[str, Value], options: Mapping[str, Value]) -> str:
-    """``triton.Config({...}, num_warps=...)``; backend options go in beside the constexprs."""
-    inside = {**values, **{n: v for n, v in options.items() if n not in _CONFIG_KEYWORDS}}
-    outside = {n: v for n, v in options.items() if n in _CONFIG_KEYWORDS}
-    body = ", ".join(f'"{name}": {_literal(value)}' for name, value in inside.items())
-    words = "".join(f", {name}={_literal(value)}" for name, value in outside.items())
-    return f"{local_name(module, 'triton.Config')}({{{body}}}{words})"
-
-
-def local_name(module: Module, dotted: str) -> str:
-    """How the file can spell a dotted name: ``triton.Config``, or ``Config`` if imported so."""
-    package, _, rest = dotted.partition(".")
-    for local, origin in module.names.origins.items():
-        if origin == dotted:
-            return local
-    for local, origin in module.names.origins.items():
-        if origin == package:
-            return f"{local}.{rest}"
-    return dotted
-
-
-def imports(module: Module, package: str) -> bool:
-    """Whether the file has a name for a package."""
-    return package in module.names.origins.values()
-
-
-def _literal(value: Value) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)
-
-
 def _pinned_option(p: _Pinning, name: str, value: Value) -> str:
     """Set an option in place; the text to append when the launch does not have it."""
     given = p.launch.options.get(name)
     if given is None:
-        return f"{name}={_literal(value)}"
+        return f"{name}={literal(value)}"
     if not (isinstance(given, ast.Constant) and given.value == value):
-        p.patch.replace(given, _literal(value))
+        p.patch.replace(given, literal(value))
     return ""
 
 
@@ -200,10 +153,10 @@ def _pinned_value(p: _Pinning, name: str, value: Value) -> str:
     """Set a constexpr in place; the text to append when the launch does not pass it."""
     given = p.launch.arguments.get(name)
     if given is None:
-        return f"{name}={_literal(value)}"
+        return f"{name}={literal(value)}"
     if isinstance(given, ast.Constant):
         if given.value != value:
-            p.patch.replace(given, _literal(value))
+            p.patch.replace(given, literal(value))
         return ""
     if not isinstance(given, ast.Name):
         raise _RefusedError(f"the host computes {name} as {p.patch.source(given)!r}")
@@ -226,7 +179,7 @@ def _redefine(p: _Pinning, definition: ast.expr, value: Value) -> None:
     start, end = p.patch.span(definition)
     already = p.patch.rendered(start, end) != p.patch.text[start:end]
     if not already:
-        p.patch.replace(definition, _literal(value))
+        p.patch.replace(definition, literal(value))
 
 
 def _definition(p: _Pinning, local: str, name: str) -> ast.expr:
@@ -298,7 +251,7 @@ def _rewrite_literals(p: _Pinning, expressions: list[ast.expr], name: str, value
     for d in {id(d.node): d for d in found}.values():
         for node in ast.walk(d.node):
             if literal_int(node) == literal_int(d.block) and _is_block(d, node):
-                p.patch.replace(node, _literal(value))  # type: ignore[arg-type]
+                p.patch.replace(node, literal(value))  # type: ignore[arg-type]
 
 
 def _is_block(d: Division, node: ast.AST) -> bool:
@@ -325,25 +278,3 @@ def _divides_by(p: _Pinning, d: Division, name: str) -> bool:
         if current_value(p.module, p.kernel, p.launch, other) == present
     ]
     return not rivals
-
-
-def append_keywords(patch: Patch, call: ast.Call, texts: list[str]) -> None:
-    """Add keyword arguments at the end of a call, in the layout the call has."""
-    if not texts:
-        return
-    last = next(reversed(call_parts(call)), None)
-    close = patch.span(call)[1] - 1
-    if last is None:
-        patch.splice(close, close, ", ".join(texts))
-        return
-    end = patch.span(last)[1]
-    # A node's span leaves out the parentheses around it.
-    closing = re.match(r"(?:\s*\))*", patch.text[end:close])
-    end += closing.end() if closing else 0
-    own_line = last.lineno > call.func.lineno and patch.text[end:close].count("\n") > 0
-    start_of_line = patch.line_start(last.lineno)
-    lead = patch.text[start_of_line : patch.span(last)[0]]
-    if own_line and not lead.strip():
-        patch.splice(end, end, "".join(f",{patch.newline}{lead}{text}" for text in texts))
-    else:
-        patch.splice(end, end, "".join(f", {text}" for text in texts))

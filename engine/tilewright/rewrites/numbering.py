@@ -68,10 +68,14 @@ class ValueNumbers:
                 self._of_name[name] = self.of(value)
             case _:
                 for name in list(targets_of(statement)):
-                    self._of_name[name] = self.of_form(f"unknown {len(self._of_form)}", False)
+                    self.forget(name)
         calls = (n for n in ast.walk(statement) if isinstance(n, ast.Call))
         if any(self.reads_memory(c) and not is_tl_call(self._module, c, "load") for c in calls):
             self._stores += 1
+
+    def forget(self, name: str) -> None:
+        """The name holds something unknown from here on."""
+        self._of_name[name] = self.of_form(f"unknown {len(self._of_form)}", reads_memory=False)
 
 
 class _Numbering(ast.NodeTransformer):

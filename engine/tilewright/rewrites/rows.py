@@ -8,8 +8,8 @@ import ast
 import re
 
 from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.rewrites.calls import append_keywords, imports, local_name
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.launch_config import append_keywords, imports, local_name
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.rewrites.numbering import ZERO, ValueNumbers
 from tilewright.rewrites.padding import masked_around

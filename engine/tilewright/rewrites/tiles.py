@@ -158,7 +158,7 @@ def coverage(kernel: Kernel, module: Module) -> set[str]:
                 scales = names_in(other) & tainted or _has_program_id(module, other)
                 if scales and isinstance(block, ast.Name) and block.id in kernel.constexprs:
                     found.add(block.id)
-    return found
+    return found - set(_GROUP_NAMES)
 
 
 def _has_program_id(module: Module, node: ast.expr) -> bool:

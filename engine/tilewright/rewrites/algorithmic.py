@@ -1,0 +1,212 @@
+"""Rewrites of the algorithmic stage: loads that need not be done again."""
+
+import ast
+import re
+
+from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.rewrites.edit import Patch
+from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.numbering import ValueNumbers
+from tilewright.rewrites.scope import (
+    argument_facts,
+    assignments,
+    at_issue,
+    block_of,
+    is_tl_call,
+    kernel_of,
+    keyword,
+    literal_int,
+    names_in,
+    set_in,
+    statement_of,
+    targets_of,
+    tl_name,
+)
+from tilewright.source.model import Kernel, Module
+
+
+def _hoist_load(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    kernel = kernel_of(module, issue)
+    if kernel is None:
+        return Refusal("the issue names no kernel of this file")
+    loads = [n for n in ast.walk(kernel.node) if is_tl_call(module, n, "load")]
+    found = at_issue(module, issue, loads)
+    loop, statement = _loop_and_statement(kernel, found[0]) if found else (None, None)
+    if loop is None or statement is None or not found:
+        return Refusal("there is no load in a for loop's own body here")
+    load = found[0]
+    assert isinstance(load, ast.Call)
+    group = _with_operands(module, kernel, loop, statement)
+    if isinstance(group, Refusal):
+        return group
+    if _has_effects(module, loop):
+        return Refusal("the loop stores, and the store may change what is loaded")
+    masked = len(load.args) > 1 or keyword(load, "mask") is not None
+    if not masked and not _runs_at_least_once(module, kernel, loop, context):
+        return Refusal("the load has no mask and the loop is not known to run at all")
+    patch = Patch(module)
+    if not all(patch.owns_lines(s) for s in group) or len(loop.body) <= len(group):
+        return Refusal("the load shares its line with something else, or is all the loop does")
+    return _moved(patch, loop, group)
+
+
+def _loop_and_statement(kernel: Kernel, node: ast.AST) -> tuple[ast.For | None, ast.stmt | None]:
+    statement = statement_of(kernel.node, node)
+    for loop in ast.walk(kernel.node):
+        if isinstance(loop, ast.For) and any(s is statement for s in loop.body):
+            return loop, statement
+    return None, None
+
+
+def _with_operands(
+    module: Module, kernel: Kernel, loop: ast.For, statement: ast.stmt
+) -> list[ast.stmt] | Refusal:
+    """The load's statement and the statements of the loop that it is made from."""
+    changing = set_in(loop)
+    group: list[ast.stmt] = []
+    pending = [statement]
+    while pending:
+        current = pending.pop()
+        match current:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                pass
+            case _:
+                return Refusal("the load is not assigned to a name of its own")
+        if len(assignments(kernel.node, name)) != 1:
+            return Refusal(f"{name} is set more than once")
+        group.append(current)
+        for operand in sorted(names_in(value) & changing):
+            makers = assignments(kernel.node, operand)
+            if len(makers) != 1 or not any(s is makers[0] for s in loop.body):
+                return Refusal(f"{operand} changes from one iteration to the next")
+            if makers[0] not in group and makers[0] not in pending:
+                pending.append(makers[0])
+    if any(_calls_unknown(module, s) for s in group):
+        return Refusal("the load depends on a call whose effects are not known")
+    return sorted(group, key=lambda s: s.lineno)
+
+
+def _calls_unknown(module: Module, statement: ast.stmt) -> bool:
+    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)]
+    return any(
+        tl_name(module, c.func) is None
+        and not (isinstance(c.func, ast.Attribute) and c.func.attr == "to")
+        and not (isinstance(c.func, ast.Name) and c.func.id == "float")
+        for c in calls
+    )
+
+
+def _has_effects(module: Module, loop: ast.For) -> bool:
+    """Whether anything in the loop may write memory: stores, atomics, calls of other functions."""
+    for node in ast.walk(loop):
+        if not isinstance(node, ast.Call) or node is loop.iter:
+            continue
+        name = tl_name(module, node.func)
+        method = isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "trans")
+        plain = isinstance(node.func, ast.Name) and node.func.id in ("range", "float", "min", "max")
+        if name is None and not method and not plain:
+            return True
+        if name is not None and (name == "store" or name.startswith("atomic_")):
+            return True
+    return False
+
+
+def _runs_at_least_once(
+    module: Module, kernel: Kernel, loop: ast.For, context: AnalysisContext
+) -> bool:
+    """Literal bounds, or a bound that was positive at every captured launch."""
+    call = loop.iter
+    if not isinstance(call, ast.Call) or module.names.resolve(call.func) != "range":
+        return False
+    start = call.args[0] if len(call.args) > 1 else ast.Constant(0)
+    end = call.args[1] if len(call.args) > 1 else call.args[0]
+    if literal_int(start) != 0:
+        return False
+    if isinstance(end, ast.Call) and is_tl_call(module, end, "cdiv"):
+        end = end.args[0]
+    if isinstance(end, ast.Name):
+        values = [facts.value for facts in argument_facts(context, kernel.name, end.id)]
+        return bool(values) and all(isinstance(v, int) and v > 0 for v in values)
+    return (literal_int(end) or 0) > 0
+
+
+def _moved(patch: Patch, loop: ast.For, group: list[ast.stmt]) -> str:
+    inner = patch.indent(group[0])
+    lead = re.compile(rf"^{re.escape(inner)}", re.MULTILINE)
+    texts = []
+    for statement in group:
+        start = patch.line_start(statement.lineno)
+        end = patch.line_start((statement.end_lineno or statement.lineno) + 1)
+        texts.append(lead.sub(patch.indent(loop), patch.text[start:end]))
+        patch.delete_lines(statement)
+    place = patch.line_start(loop.lineno)
+    patch.splice(place, place, "".join(texts))
+    return patch.apply()
+
+
+def _reuse_load(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    kernel = kernel_of(module, issue)
+    if kernel is None:
+        return Refusal("the issue names no kernel of this file")
+    loads = [n for n in ast.walk(kernel.node) if is_tl_call(module, n, "load")]
+    for load in at_issue(module, issue, loads):
+        statement = statement_of(kernel.node, load)
+        if statement is None:
+            continue
+        text = _reused(module, kernel, statement, load)
+        if text is not None:
+            return text
+    return Refusal("no name still holds this load, or a store stands in between")
+
+
+def _reused(module: Module, kernel: Kernel, statement: ast.stmt, load: ast.AST) -> str | None:
+    numbers = ValueNumbers(module)
+    held: list[str] = []
+    for earlier in block_of(kernel.node, statement):
+        if earlier is statement:
+            break
+        _see(numbers, earlier)
+        held += [n for n in set_in(earlier) | set(targets_of(earlier)) if n not in held]
+    patch = Patch(module)
+    values = [n for n in ast.walk(statement) if isinstance(n, ast.expr)]
+    for node in values:
+        if load is not node and not any(n is load for n in ast.walk(node)):
+            continue
+        holder = numbers.holder(numbers.of(node), held)
+        if holder is None:
+            continue
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
+                value is node and name == holder and patch.owns_lines(statement)
+            ):
+                patch.delete_lines(statement)
+            case _:
+                patch.replace(node, holder)
+        return patch.apply()
+    return None
+
+
+def _see(numbers: ValueNumbers, statement: ast.stmt) -> None:
+    """A statement that holds others may have done any of what is in it."""
+    numbers.see(statement)
+    if isinstance(statement, ast.For | ast.While | ast.If | ast.With):
+        for name in set_in(statement):
+            numbers.forget(name)
+
+
+REWRITES = (
+    Rewrite(
+        name="hoist_load",
+        issue="loop_invariant_code",
+        title="Load once, before the loop",
+        numerics=Numerics.EXACT,
+        apply=_hoist_load,
+    ),
+    Rewrite(
+        name="reuse_load",
+        issue="redundant_computation",
+        title="Use the value that was loaded already",
+        numerics=Numerics.EXACT,
+        apply=_reuse_load,
+    ),
+)

@@ -1,0 +1,54 @@
+"""Reading and writing ``triton.autotune`` decorators and ``triton.Config`` calls."""
+
+import ast
+from collections.abc import Mapping
+
+from tilewright.rewrites.calls import literal, local_name
+from tilewright.rewrites.scope import keyword
+from tilewright.source.model import Kernel, Module
+
+Value = int | float | bool | str
+
+CONFIG_KEYWORDS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+"""Options that ``triton.Config`` takes by keyword; all others go in its dict."""
+
+_AUTOTUNE = ("triton.autotune", "triton.runtime.autotune", "triton.runtime.autotuner.autotune")
+_CONFIG = ("triton.Config", "triton.runtime.Config", "triton.runtime.autotuner.Config")
+
+
+def autotune_call(module: Module, kernel: Kernel) -> ast.Call | None:
+    """The kernel's ``triton.autotune(...)`` decorator."""
+    for node in kernel.node.decorator_list:
+        if isinstance(node, ast.Call) and module.names.resolve(node.func) in _AUTOTUNE:
+            return node
+    return None
+
+
+def configs_node(call: ast.Call) -> ast.expr | None:
+    """The expression of an autotune decorator's configurations."""
+    found = keyword(call, "configs")
+    return found.value if found else (call.args[0] if call.args else None)
+
+
+def config_calls(module: Module, kernel: Kernel) -> list[ast.Call] | None:
+    """The ``triton.Config({...})`` calls of a literal list; None where it is not one."""
+    call = autotune_call(module, kernel)
+    node = configs_node(call) if call is not None else None
+    if not isinstance(node, ast.List):
+        return None
+    calls = [c for c in node.elts if isinstance(c, ast.Call)]
+    plain = [
+        c
+        for c in calls
+        if module.names.resolve(c.func) in _CONFIG and c.args and isinstance(c.args[0], ast.Dict)
+    ]
+    return plain if plain and len(plain) == len(node.elts) else None
+
+
+def config_source(module: Module, values: Mapping[str, Value], options: Mapping[str, Value]) -> str:
+    """``triton.Config({...}, num_warps=...)``; backend options go in beside the constexprs."""
+    inside = {**values, **{n: v for n, v in options.items() if n not in CONFIG_KEYWORDS}}
+    outside = {n: v for n, v in options.items() if n in CONFIG_KEYWORDS}
+    body = ", ".join(f'"{name}": {literal(value)}' for name, value in inside.items())
+    words = "".join(f", {name}={literal(value)}" for name, value in outside.items())
+    return f"{local_name(module, 'triton.Config')}({{{body}}}{words})"

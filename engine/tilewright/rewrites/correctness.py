@@ -1,0 +1,178 @@
+"""Rewrites of faults: tanh that overflows to NaN, offsets that overflow 32 bits."""
+
+import ast
+
+from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.rewrites.edit import Patch
+from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.scope import (
+    assignments,
+    at_issue,
+    is_tl_call,
+    kernel_of,
+    names_in,
+    only_value,
+    parameters,
+    reaching_names,
+    same,
+    statement_of,
+    statements,
+    uses,
+)
+from tilewright.source.model import Kernel, Module
+
+
+def _stable_tanh(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    kernel = kernel_of(module, issue)
+    if kernel is None:
+        return Refusal("the issue names no kernel of this file")
+    nodes = [n for n in ast.walk(kernel.node) if isinstance(n, ast.BinOp)]
+    ratios = [n for n in nodes if isinstance(n.op, ast.Div) and _parts(n) is not None]
+    found = at_issue(module, issue, ratios)
+    if not found:
+        return Refusal("there is no tanh written with exponentials here")
+    ratio = found[0]
+    assert isinstance(ratio, ast.BinOp)
+    patch = Patch(module)
+    doubled = _doubled_argument(module, kernel, patch, ratio)
+    if doubled is None:
+        return Refusal("this ratio is not shown to be a tanh of values that stay as they are")
+    text, call = doubled
+    prefix = patch.source(call.func).removesuffix("exp")
+    tanh = f"2 * {prefix}sigmoid({text}) - 1"
+    statement = statement_of(kernel.node, ratio)
+    bare = isinstance(statement, ast.Assign) and statement.value is ratio
+    start, end = patch.span(ratio)
+    wrapped = patch.text[start - 1 : start] == "(" and patch.text[end : end + 1] == ")"
+    patch.replace(ratio, tanh if bare or wrapped else f"({tanh})")
+    _drop_unused_exponentials(kernel, patch, ratio)
+    return patch.apply()
+
+
+def _parts(ratio: ast.BinOp) -> tuple[ast.expr, ast.expr] | None:
+    """``(p, q)`` of ``(p - q) / (p + q)``, whichever way round the sum stands."""
+    match ratio:
+        case ast.BinOp(
+            left=ast.BinOp(left=p, op=ast.Sub(), right=q),
+            right=ast.BinOp(left=a, op=ast.Add(), right=b),
+        ) if (same(p, a) and same(q, b)) or (same(p, b) and same(q, a)):
+            return p, q
+    return None
+
+
+def _doubled_argument(
+    module: Module, kernel: Kernel, patch: Patch, ratio: ast.BinOp
+) -> tuple[str, ast.Call] | None:
+    """The source of ``2x`` when the ratio is tanh(x), and the call of exp it was found in."""
+    parts = _parts(ratio)
+    assert parts is not None
+    first, second = (_exponential(module, kernel, part) for part in parts)
+    if first is not None and _is_one(parts[1]):
+        return patch.source(first.args[0]), first
+    if second is not None and _is_one(parts[0]):
+        inner = _negated(second.args[0])
+        return None if inner is None else (patch.source(inner), second)
+    if first is not None and second is not None:
+        inner = _negated(second.args[0])
+        if inner is not None and same(inner, first.args[0]):
+            text = patch.source(inner)
+            simple = isinstance(inner, ast.Name | ast.Call | ast.Attribute)
+            return f"2 * {text if simple else f'({text})'}", first
+    return None
+
+
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 1
+
+
+def _exponential(module: Module, kernel: Kernel, node: ast.expr) -> ast.Call | None:
+    """``exp(v)`` itself, or the one a name was set to once, of values set once as well."""
+    if isinstance(node, ast.Name):
+        value = only_value(kernel.node, node.id)
+        if value is None or not _settled(kernel, value):
+            return None
+        node = value
+    is_exp = isinstance(node, ast.Call) and is_tl_call(module, node, "exp") and len(node.args) == 1
+    return node if is_exp and isinstance(node, ast.Call) else None
+
+
+def _settled(kernel: Kernel, value: ast.expr) -> bool:
+    """Whether every name of a value is set once, so that it means the same further down."""
+    given = parameters(kernel.node)
+    return all(
+        len(assignments(kernel.node, name)) <= (0 if name in given else 1)
+        for name in names_in(value)
+    )
+
+
+def _negated(node: ast.expr) -> ast.expr | None:
+    """``v`` of ``-v`` and the whole of ``-2 * v`` without its sign."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return node.operand
+    return None
+
+
+def _drop_unused_exponentials(kernel: Kernel, patch: Patch, ratio: ast.BinOp) -> None:
+    """Remove the statements that set a name which only the ratio read."""
+    inside = {id(n) for n in ast.walk(ratio)}
+    parts = {part.id for part in _parts(ratio) or () if isinstance(part, ast.Name)}
+    for name in sorted(parts):
+        sets = assignments(kernel.node, name)
+        reads = uses(kernel.node, name)
+        if len(sets) == 1 and reads and all(id(n) in inside for n in reads):
+            plain = isinstance(sets[0], ast.Assign) and len(sets[0].targets) == 1
+            single = plain and isinstance(getattr(sets[0], "targets", [None])[0], ast.Name)
+            if single and patch.owns_lines(sets[0]):
+                patch.delete_lines(sets[0])
+
+
+def _wide_offsets(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    """A program id in 64 bits makes every product with it 64 bits wide."""
+    kernel = kernel_of(module, issue)
+    if kernel is None:
+        return Refusal("the issue names no kernel of this file")
+    ids = _ids_behind(module, kernel, issue)
+    if not ids:
+        return Refusal("the offset does not come from a program id that is still 32 bits wide")
+    ranges = [n for n in ast.walk(kernel.node) if isinstance(n, ast.For)]
+    for name, _ in ids:
+        if any(name in reaching_names(kernel.node, loop.iter) for loop in ranges):
+            return Refusal(f"{name} also bounds a loop, whose index would change its type")
+    patch = Patch(module)
+    for _, call in ids:
+        prefix = patch.source(call.func).removesuffix("program_id")
+        patch.replace(call, f"{patch.source(call)}.to({prefix}int64)")
+    return patch.apply()
+
+
+def _ids_behind(module: Module, kernel: Kernel, issue: Issue) -> list[tuple[str, ast.Call]]:
+    touched = at_issue(module, issue, list(statements(kernel.node)))
+    names: set[str] = set()
+    for statement in touched:
+        if not isinstance(statement, ast.For | ast.If | ast.While | ast.FunctionDef):
+            names |= reaching_names(kernel.node, statement)
+    found: list[tuple[str, ast.Call]] = []
+    for statement in statements(kernel.node):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
+                if name in names and is_tl_call(module, call, "program_id"):
+                    found.append((name, call))
+    return found
+
+
+REWRITES = (
+    Rewrite(
+        name="stable_tanh",
+        issue="unstable_tanh",
+        title="Write tanh so that it cannot overflow",
+        numerics=Numerics.REASSOCIATING,
+        apply=_stable_tanh,
+    ),
+    Rewrite(
+        name="wide_offsets",
+        issue="int32_offset_overflow",
+        title="Compute the offset in 64 bits",
+        numerics=Numerics.EXACT,
+        apply=_wide_offsets,
+    ),
+)

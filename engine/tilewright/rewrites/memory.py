@@ -1,0 +1,158 @@
+"""Rewrites of the memory_access stage: host synchronization and strides known to be one."""
+
+import ast
+
+from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.rewrites.calls import local_name
+from tilewright.rewrites.edit import Patch
+from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.scope import (
+    Scope,
+    argument_facts,
+    at_issue,
+    block_of,
+    enclosing_scope,
+    kernel_of,
+    keyword,
+    set_in,
+    statement_of,
+)
+from tilewright.source.host import provably_stride_one
+from tilewright.source.model import Kernel, Module
+
+_SYNCHRONIZE = tuple(
+    f"torch.{device}.synchronize" for device in ("cuda", "xpu", "accelerator", "hip")
+)
+_CLOCKS = ("time.", "torch.cuda.Event", "torch.xpu.Event", "triton.testing.")
+
+
+def _drop_synchronize(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    calls = [n for n in ast.walk(module.tree) if module.names.is_call(n, *_SYNCHRONIZE)]
+    found = at_issue(module, issue, calls)
+    if not found:
+        return Refusal("only a synchronize() can be dropped; here the host reads a value it needs")
+    scope = enclosing_scope(module, found[0])
+    statement = statement_of(scope, found[0])
+    if not isinstance(statement, ast.Expr) or statement.value is not found[0]:
+        return Refusal("the synchronize() is part of a larger statement")
+    if not any(_inside(scope, launch.node) for launch in module.launches):
+        return Refusal("the function launches no kernel of this file")
+    if _measures_time(module, scope):
+        return Refusal("the function measures time, which needs the synchronization")
+    patch = Patch(module)
+    whole = _widest(scope, statement)
+    if not patch.owns_lines(whole):
+        return Refusal("the synchronize() shares its line with another statement")
+    if block_of(scope, whole) == [whole]:
+        patch.replace(whole, "pass")
+    else:
+        patch.delete_lines(whole)
+    return patch.apply()
+
+
+def _inside(scope: Scope, node: ast.AST) -> bool:
+    return any(n is node for n in ast.walk(scope))
+
+
+def _measures_time(module: Module, scope: Scope) -> bool:
+    return any(
+        (module.names.resolve(n.func) or "").startswith(_CLOCKS)
+        for n in ast.walk(scope)
+        if isinstance(n, ast.Call)
+    )
+
+
+def _widest(scope: Scope, statement: ast.stmt) -> ast.stmt:
+    """The ``if`` around a statement that guards nothing else and tests without effect."""
+    for node in ast.walk(scope):
+        if isinstance(node, ast.If) and node.body == [statement] and not node.orelse:
+            pure = not any(isinstance(n, ast.NamedExpr | ast.Await) for n in ast.walk(node.test))
+            calls = [n for n in ast.walk(node.test) if isinstance(n, ast.Call)]
+            asks = all(isinstance(c.func, ast.Attribute) and _asks(c.func.attr) for c in calls)
+            in_elif = any(
+                isinstance(n, ast.If) and n.orelse == [node] and n is not node
+                for n in ast.walk(scope)
+            )
+            return node if pure and asks and not in_elif else statement
+    return statement
+
+
+def _asks(name: str) -> bool:
+    return name.startswith(("is_", "has_"))
+
+
+def _constexpr_stride(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    """A constexpr 1 is folded ahead of time.
+
+    Triton's JIT already specializes an integer argument that equals 1; as a constexpr it stays
+    folded under do_not_specialize and when the kernel is compiled without a launch. Any other
+    value stays correct too, at the price of one more compilation.
+    """
+    kernel = kernel_of(module, issue)
+    if kernel is None:
+        return Refusal("the issue names no kernel of this file")
+    name = issue.data.get("parameter") or _parameter_at(module, kernel, issue)
+    arg = next((a for a in kernel.node.args.args if a.arg == name), None)
+    parameter = kernel.parameter(name) if name else None
+    if arg is None or parameter is None or parameter.is_constexpr:
+        return Refusal("the issue does not underline a run-time parameter")
+    refusal = _stride_refusal(module, kernel, arg, context)
+    if refusal is not None:
+        return refusal
+    patch = Patch(module)
+    annotations = [a.annotation for a in kernel.node.args.args if a.arg in kernel.constexprs]
+    given = next((patch.source(a) for a in annotations if a is not None), None)
+    spelled = given or local_name(module, "triton.language.constexpr")
+    patch.replace(arg, f"{arg.arg}: {spelled}")
+    return patch.apply()
+
+
+def _parameter_at(module: Module, kernel: Kernel, issue: Issue) -> str | None:
+    found = at_issue(module, issue, kernel.node.args.args)
+    if found and isinstance(found[0], ast.arg):
+        return found[0].arg
+    names = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Name)]
+    touched = at_issue(module, issue, [n for n in names if kernel.parameter(n.id)])
+    return touched[0].id if touched and isinstance(touched[0], ast.Name) else None
+
+
+def _stride_refusal(
+    module: Module, kernel: Kernel, arg: ast.arg, context: AnalysisContext
+) -> Refusal | None:
+    name = arg.arg
+    if arg.annotation is not None:
+        return Refusal(f"{name} has an annotation already")
+    if name in set_in(kernel.node):
+        return Refusal(f"{name} is changed in the kernel")
+    if any(
+        isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name
+        for n in ast.walk(kernel.node)
+    ):
+        return Refusal(f"{name} is used as a run-time value: an attribute of it is read")
+    for decorator in kernel.node.decorator_list:
+        if isinstance(decorator, ast.Call) and keyword(decorator, "do_not_specialize"):
+            return Refusal("the kernel names arguments that must not be specialized")
+    launches = module.launches_of(kernel.name)
+    proven = bool(launches) and all(provably_stride_one(module, x, name) for x in launches)
+    values = {facts.value for facts in argument_facts(context, kernel.name, name)}
+    if not proven and values != {1}:
+        return Refusal(f"{name} is not known to be 1 at every launch")
+    return None
+
+
+REWRITES = (
+    Rewrite(
+        name="constexpr_stride",
+        issue="stride_one_runtime",
+        title="Make the stride of 1 a constexpr",
+        numerics=Numerics.EXACT,
+        apply=_constexpr_stride,
+    ),
+    Rewrite(
+        name="drop_synchronize",
+        issue="device_host_sync",
+        title="Remove the synchronization",
+        numerics=Numerics.EXACT,
+        apply=_drop_synchronize,
+    ),
+)
