@@ -7,7 +7,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from tilewright.targets.model import Target
 
-DEFAULT_TARGETS = ("cuda:90", "hip:gfx942", "xpu:bmg-g31")
+DEFAULT_TARGETS = ("xpu:bmg-g31", "cuda:90", "hip:gfx942")
+DEFAULT_TARGET = "cuda:90"
 
 
 def split_target(text: str) -> Target:
@@ -31,7 +32,7 @@ class Settings(BaseModel):
 
     Attributes:
         targets: what "Optimize for" offers.
-        target: what analysis and on-save profiling assume; the first of ``targets`` if None.
+        target: what analysis and on-save profiling assume; see ``default_target``.
         device: where the engine runs kernels: "auto", "interpreter", "cuda:0".
         python: the interpreter with torch and triton; the server's own if None.
         budget: trials of an optimization; the engine's default if None.
@@ -53,15 +54,20 @@ class Settings(BaseModel):
     @property
     def default_target(self) -> str:
         """The target assumed where nobody names one."""
-        return self.target or (self.targets or DEFAULT_TARGETS)[0]
+        return self.target or (
+            DEFAULT_TARGET if DEFAULT_TARGET in self.targets else self.targets[0]
+        )
 
 
 def read_settings(*layers: Any) -> tuple[Settings, tuple[str, ...]]:
-    """Settings from layers, later ones winning, and a message for each value that was ignored."""
+    """Settings from layers, later ones winning, and a message for each value that was ignored.
+
+    Empty texts and lists are what editors send for a setting that is not set.
+    """
     values: dict[str, Any] = {}
     for layer in layers:
         if isinstance(layer, Mapping):
-            values.update({k: v for k, v in layer.items() if v is not None and v != ""})
+            values.update({k: v for k, v in layer.items() if v not in (None, "", [])})
     try:
         return Settings.model_validate(values), ()
     except ValidationError as error:

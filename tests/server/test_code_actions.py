@@ -99,11 +99,11 @@ async def test_optimize_is_offered_in_kernel_launch_and_wrapper(talk: Conversati
     for line in (NAME_LINE, DOT_LINE, LAUNCH_LINE, LAUNCH_LINE + 1):
         actions = await talk.actions(line, 4, only=["refactor"])
         assert [a.title for a in actions] == [
+            "Optimize for Intel XPU (xpu:bmg-g31)",
             "Optimize for NVIDIA (cuda:90)",
             "Optimize for AMD (hip:gfx942)",
-            "Optimize for Intel XPU (xpu:bmg-g31)",
         ]
-    command = actions[2].command
+    command = actions[0].command
     assert command is not None
     assert command.command == "tilewright.optimize"
     assert command.arguments == [
@@ -133,4 +133,4 @@ async def test_wrong_setting_is_said_and_left_at_its_default(talk: Conversation)
     assert "backend:arch" in message.message
     settings = (await talk.execute("tilewright.debugInfo"))["settings"]
     assert settings["budget"] == 3
-    assert settings["targets"] == ["cuda:90", "hip:gfx942", "xpu:bmg-g31"]
+    assert settings["targets"] == ["xpu:bmg-g31", "cuda:90", "hip:gfx942"]

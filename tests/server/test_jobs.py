@@ -216,7 +216,7 @@ async def test_target_is_asked_for_where_the_lens_leaves_it_open(talk: Conversat
     talk.open("improve")
     await talk.optimize(target=None)
     job = await talk.end_of_job()
-    assert job.target == "hip:gfx942"
+    assert job.target == "cuda:90"
     assert len(asked) == 1
 
 
