@@ -21,6 +21,7 @@ _DEVICE_NODES = (
     "null", "zero", "full", "random", "urandom", "tty",
     "nvidia*", "nvidia-caps/*", "kfd", "dri/*", "shm/cuda*",
 )  # fmt: skip
+_THREAD_NAMES = "/proc/self/task"  # CUDA's driver names its threads there and fails if it cannot
 _DEFAULT_FILE_BYTES = 8 << 30
 _MAX_PROCESSES = 4096
 
@@ -59,7 +60,7 @@ def limit_resources(job: dict[str, Any], timeout_s: float, on_gpu: bool) -> None
 
 def writable_paths(job: dict[str, Any], scratch: str) -> list[str]:
     """The folders and device nodes a job needs to write."""
-    paths = [scratch]
+    paths = [scratch, _THREAD_NAMES]
     for named in (job.get("out"), job.get("gpu_lock"), os.environ.get("TRITON_CACHE_DIR")):
         if isinstance(named, str) and named:
             paths.append(named)
