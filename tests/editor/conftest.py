@@ -1,4 +1,4 @@
-"""What the editor tests stand on: a real VS Code, the packaged extension, a workspace of kernels."""
+"""A real VS Code, the packaged extension and a workspace of kernels for the editor tests."""
 
 import json
 import shutil

@@ -17,6 +17,7 @@ const CHROMIUM_FLAGS = [
 
 const USER_SETTINGS = {
   "workbench.startupEditor": "none",
+  "workbench.reduceMotion": "on",
   "workbench.secondarySideBar.defaultVisibility": "hidden",
   "chat.disableAIFeatures": true,
   "chat.commandCenter.enabled": false,

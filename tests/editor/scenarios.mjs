@@ -20,10 +20,11 @@ async function place(name, text) {
   return [before.length, before.at(-1).length + 1];
 }
 
-async function hoverAt(editor, [line, column]) {
+/** The hover at a place, once it says what is waited for: its parts arrive one by one. */
+async function hoverAt(editor, [line, column], pattern) {
   await editor.goTo(line, column);
   await editor.press("Control+K", "Control+I");
-  return editor.waitText(HOVER, /\S/);
+  return editor.waitText(HOVER, pattern);
 }
 
 function button(editor, label) {
@@ -51,10 +52,11 @@ async function engines() {
 /** A pattern is underlined; hovering says why it matters, what to do and what it is worth. */
 async function diagnostics(editor) {
   await editor.open("matmul.py");
+  const [line, column] = await place("matmul.py", "tl.dot(");
+  await editor.goTo(line);
   await editor.page.waitForSelector(".squiggly-warning, .squiggly-info, .squiggly-error", { timeout: 30_000 });
   await editor.screenshot("1-squiggles");
-  const [line, column] = await place("matmul.py", "tl.dot(");
-  const hover = await hoverAt(editor, [line, column + 2]);
+  const hover = await hoverAt(editor, [line, column + 2], /Expected gain/);
   await editor.screenshot("1-hover");
   const problems = await editor.texts("#status\\.problems");
   return { hover, problems };
@@ -90,6 +92,7 @@ async function optimize(editor) {
 /** A running optimization, started from the code lens, is cancelled; the file stays as it was. */
 async function cancel(editor) {
   await editor.open("linear_gelu.py");
+  await editor.goTo(1);
   const before = await source("linear_gelu.py");
   await editor.waitText(LENS, /Optimize…/);
   await editor.page.locator(`${LENS} a`, { hasText: "Optimize…" }).first().click();
@@ -124,11 +127,12 @@ async function profile(editor) {
   await editor.press("Control+End");
   await editor.page.keyboard.type("# saved");
   await editor.press("Control+S");
+  await editor.goTo(1);
   const began = Date.now();
   const lens = await editor.waitText(LENS, /registers|not compiled|does not compile|correct|failed/, 120_000);
   const secondsToLens = (Date.now() - began) / 1000;
   const [line, column] = await place("softmax.py", "softmax_kernel");
-  const hover = await hoverAt(editor, [line, column + 3]);
+  const hover = await hoverAt(editor, [line, column + 3], /softmax_kernel/);
   await editor.screenshot("4-profile");
   return { unmeasured, lens, secondsToLens, hover };
 }
@@ -143,6 +147,7 @@ async function commands(editor) {
   await editor.screenshot("5-debug-info");
   await editor.command("Tilewright: Restart Server");
   await editor.open("softmax.py");
+  await editor.goTo(1);
   await editor.waitText(LENS, /Optimize…/);
   return { status, info };
 }
