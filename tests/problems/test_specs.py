@@ -229,6 +229,33 @@ bench-gpu:
     assert problem.measured_cases()[0].inputs == (Input("X", (1024,), "float32"),)
 
 
+def test_names_that_yaml_takes_for_truth_values(tmp_path: Path) -> None:
+    text = BASE.replace("X", "ON").replace("N: 8", "NO: 8").replace("[N]", "[NO]")
+    (case,) = load_problem(_write(tmp_path, "k.yaml", text + "inits: [NO, off]\n")).check_cases()
+    assert case.inputs == (Input("ON", (8,), "float32"),)
+    assert case.dims == {"NO": 8}
+    assert case.init_args == (8, False)
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("3", 3),
+        ("1e-3", 1e-3),
+        ("'3'", "3"),
+        ("nan", "nan"),
+        ("true", True),
+        ("N", 8),
+        ("'N'", "N"),
+    ],
+)
+def test_plain_arguments(tmp_path: Path, written: str, value: object) -> None:
+    text = BASE.replace("ci:", f"  S: {{value: {written}}}\nci:").replace("[X]", "[X, S]")
+    (case,) = load_problem(_write(tmp_path, "k.yaml", text)).check_cases()
+    assert case.inputs[1] == Input("S", value=value)  # type: ignore[arg-type]
+    assert type(case.inputs[1].value) is type(value)
+
+
 def test_an_unreadable_file_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(ProblemError, match="cannot be read"):
         load_problem(tmp_path / "none.yaml")

@@ -48,7 +48,7 @@ class SpecNode:
         own: set[str] = set()
         for key_node, value_node in self.node.value:
             key_at = SpecNode(key_node, self.path)
-            key = str(key_at.scalar())
+            key = key_at.raw
             if key in own:
                 key_at.fail(f"'{key}' is given twice in {what}; remove one of them")
             if self._spans(key_node):
@@ -69,6 +69,18 @@ class SpecNode:
             self.fail(f"{what} must be a plain list; remove the tag {self.node.tag}")
         return (SpecNode(child, self.path) for child in self.node.value)
 
+    @property
+    def raw(self) -> str:
+        """The text as written. A name such as ON or NO would otherwise be read as a truth value."""
+        if not isinstance(self.node, yaml.ScalarNode):
+            self.fail("a number or a word is expected here, not a list or a mapping")
+        return str(self.node.value)
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether the text stands in quotes, so that it is meant as text."""
+        return isinstance(self.node, yaml.ScalarNode) and self.node.style in ("'", '"')
+
     def scalar(self) -> Scalar:
         """The number, truth value or text; anything else is a failure."""
         if not isinstance(self.node, yaml.ScalarNode):
@@ -84,6 +96,8 @@ class SpecNode:
     def word(self, what: str) -> str:
         """A piece of text; ``what`` names it in messages."""
         value = self.scalar()
+        if isinstance(value, bool):
+            return self.raw
         if not isinstance(value, str) or not value.strip():
             self.fail(f"{what} must be a word, not {value!r}")
         return value.strip()

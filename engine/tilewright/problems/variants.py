@@ -1,5 +1,6 @@
 """One variant of a spec (a category's list item) turned into the cases it stands for."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeGuard
@@ -23,6 +24,7 @@ TRANSFORMS = (
 )
 MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 INPUT_KEYS = frozenset({"shape", "dtype", "range", "inits", "value"})
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 VARIANT_KEYS = frozenset(
     {"params", "dtype", "dims", "flop", "mem_bytes", "rtol", "atol", "memory_format"}
 )
@@ -95,10 +97,9 @@ class Reader:
         value = node.scalar()
         if not isinstance(value, str):
             return value
-        try:
-            number: int | float = int(value) if value.strip("+-").isdigit() else float(value)
-        except ValueError:
+        if not _NUMBER.fullmatch(value):
             return value
+        number: int | float = int(value) if value.strip("+-").isdigit() else float(value)
         self.warnings.append(
             node.note(f"{what}: YAML reads {value} as text; it is taken as the number {number!r}")
         )
@@ -178,11 +179,11 @@ class Reader:
     def _plain(
         self, node: SpecNode, name: str, dims: Mapping[str, Dim]
     ) -> int | float | bool | str:
-        value = self._coerced(node, f"value of '{name}'")
-        if isinstance(value, str) and value in dims:
-            dim = dims[value]
+        value = node.scalar() if node.is_quoted else self._coerced(node, f"value of '{name}'")
+        if not node.is_quoted and node.raw in dims:
+            dim = dims[node.raw]
             if isinstance(dim, tuple):
-                node.fail(f"dimension '{value}' is a list; a plain argument is a single number")
+                node.fail(f"dimension '{node.raw}' is a list; a plain argument is a single number")
             return dim
         if value is None:
             node.fail(f"the value of '{name}' is empty; give a number, a truth value or a word")
@@ -228,8 +229,8 @@ class Reader:
     def _init_value(self, node: SpecNode, dims: Mapping[str, Dim]) -> Dim:
         if node.is_list:
             return self._dim(node, "an entry of 'inits'")
-        raw = node.scalar()
-        if isinstance(raw, str) and raw in dims:
+        raw = node.raw
+        if raw in dims:
             return dims[raw]
         value = self._coerced(node, "'inits'")
         if value is None or isinstance(value, str):
@@ -252,14 +253,14 @@ def _formula(node: SpecNode, what: str, text: object, dims: Mapping[str, Dim]) -
 
 
 def _number_or_dim(node: SpecNode, what: str, dims: Mapping[str, Dim]) -> Number:
-    value = node.scalar()
+    value: Scalar = node.raw if node.raw in dims else node.scalar()
     if isinstance(value, int | float):
         return value
     return _formula(node, what, value, dims)
 
 
 def _extent(node: SpecNode, name: str, dims: Mapping[str, Dim]) -> int:
-    value = node.scalar()
+    value: Scalar = node.raw if node.raw in dims else node.scalar()
     extent = value if _is_number(value) else _formula(node, f"shape of '{name}'", value, dims)
     if isinstance(extent, bool) or not isinstance(extent, int):
         node.fail(f"shape of '{name}': {value} is {extent!r}; an extent is a whole number")
