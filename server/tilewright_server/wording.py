@@ -74,7 +74,10 @@ def _correct_phrase(facts: KernelFacts) -> str:
 
 
 def _time_phrase(facts: KernelFacts) -> str:
-    return "time not measured" if facts.time is None else time_text(facts.time)
+    if facts.time is not None:
+        return time_text(facts.time)
+    untimed = "time not measured"
+    return next((note for note in facts.notes if note.startswith(untimed)), untimed)
 
 
 def time_text(timing: Timing) -> str:
@@ -132,6 +135,11 @@ def speed(speedup: Mapping[str, Any] | None) -> str:
 
 def trial_line(trial: Mapping[str, Any]) -> str:
     """A trial in one line, for progress."""
-    kept = "kept" if trial.get("kept") else "dropped"
-    what = trial.get("rationale") or trial.get("proposer") or ""
-    return f"Trial {trial.get('number')}: {what} {kept}: {trial.get('reason', '')}".strip()
+    kept = "kept" if trial.get("kept") else "not kept"
+    return f"trial {trial.get('number')} {kept}: {short_rationale(trial)}"
+
+
+def short_rationale(trial: Mapping[str, Any]) -> str:
+    """What a trial did, without the finding that led to it."""
+    text = str(trial.get("rationale") or trial.get("proposer") or "no rationale")
+    return text.partition(" (line ")[0]

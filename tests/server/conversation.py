@@ -116,9 +116,11 @@ class Conversation:
             await asyncio.sleep(0.01)
         raise AssertionError("the server never got its settings")
 
-    def open(self, engine: str = "improve", text: str | None = None) -> str:
+    def open(
+        self, engine: str = "improve", text: str | None = None, name: str = "kernel.py"
+    ) -> str:
         self.text = KERNEL.format(engine=engine) if text is None else text
-        path = self.folder / "kernel.py"
+        path = self.folder / name
         path.write_bytes(self.text.encode())
         self.uri = str(uris.from_fs_path(str(path)))
         self.version = next(self._versions)

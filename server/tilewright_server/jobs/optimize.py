@@ -93,7 +93,7 @@ async def _consents(server: "TilewrightServer", label: str) -> bool:
 
 def _description(result: Mapping[str, Any]) -> str:
     kept = [trial for trial in result.get("trials") or () if trial.get("kept")]
-    return "; ".join(str(trial.get("rationale", "")) for trial in kept) or "optimized kernel"
+    return "; ".join(wording.short_rationale(trial) for trial in kept) or "optimized kernel"
 
 
 def _report(server: "TilewrightServer", job: Job, outcome: Outcome, label: str) -> None:

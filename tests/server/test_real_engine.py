@@ -1,0 +1,113 @@
+"""The real server with the real engine on an example kernel, end to end."""
+
+import ast
+import os
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from conversation import Conversation, apply_edits, make_client, until
+from lsprotocol import types
+from pytest_lsp import ClientServerConfig
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest_asyncio.fixture
+async def real(tmp_path: Path) -> AsyncIterator[Conversation]:
+    """``python -m tilewright_server`` beside a copy of the examples, with a store of its own."""
+    shutil.copytree(EXAMPLES, tmp_path / "examples")
+    environment = {**os.environ, "TILEWRIGHT_HOME": str(tmp_path / "home")}
+    config = ClientServerConfig(
+        server_command=[sys.executable, "-m", "tilewright_server"],
+        client_factory=make_client,
+        server_env=environment,
+    )
+    client = await config.start()
+    talk = Conversation(client, tmp_path / "examples")
+    client.talk = talk
+    yield talk
+    await client.shutdown_session()
+    await client.stop()
+
+
+def _open_matmul(talk: Conversation) -> str:
+    return talk.open(text=(EXAMPLES / "matmul.py").read_text(), name="matmul.py")
+
+
+async def test_issues_of_the_example_are_shown_and_one_is_fixed(real: Conversation) -> None:
+    await real.begin()
+    uri = _open_matmul(real)
+    await until(lambda: real.client.diagnostics.get(uri), 20)
+    found = {d.code: d for d in real.client.diagnostics[uri]}
+    issue = found["dot_accumulator"]
+    line = issue.range.start.line
+    assert real.text.split("\n")[line].lstrip().startswith("acc +=")
+    card = await real.hover(line, issue.range.start.character + 1)
+    assert card is not None
+    assert "**Why**" in card
+    actions = await real.actions(line, issue.range.start.character + 1, only=["quickfix"])
+    action = next(a for a in actions if a.title.startswith("Accumulate inside tl.dot"))
+    resolved = await real.client.code_action_resolve_async(action)
+    assert resolved.edit is not None
+    (change,) = resolved.edit.document_changes or ()
+    assert isinstance(change, types.TextDocumentEdit)
+    new = apply_edits(real.text, list(change.edits))
+    ast.parse(new)
+    real.replace(new)
+    await until(lambda: "dot_accumulator" not in {d.code for d in real.client.diagnostics[uri]}, 20)
+
+
+@pytest.mark.triton
+async def test_save_profiles_the_example(real: Conversation) -> None:
+    await real.begin(target="cuda:90")
+    _open_matmul(real)
+    real.save()
+    await until(lambda: real.finished, 90)
+    assert real.finished[0].state == "done", real.finished[0].message
+    facts, optimize = await real.lenses()
+    assert facts.startswith("cuda:90: ")
+    assert "registers, no spills" in facts
+    assert "correct" in facts
+    assert optimize == "Optimize…"
+
+
+@pytest.mark.triton
+async def test_optimize_hands_back_a_verified_edit(real: Conversation) -> None:
+    await real.begin(budget=2, profileOnSave=False)
+    _open_matmul(real)
+    await real.execute(
+        "tilewright.optimize", {"uri": real.uri, "version": real.version, "target": "cuda:90"}
+    )
+    await until(lambda: real.finished, 120)
+    job = real.finished[0]
+    assert job.state == "done", job.message
+    (params,) = real.edits
+    assert params.label is not None
+    assert "correct on" in params.label
+    assert "compiled for cuda:90" in params.label
+    (change,) = params.edit.document_changes or ()
+    assert isinstance(change, types.TextDocumentEdit)
+    new = apply_edits(real.text, list(change.edits))
+    assert new == job.result.final
+    ast.parse(new)
+
+
+@pytest.mark.triton
+async def test_cancel_ends_the_real_engine_softly(real: Conversation) -> None:
+    await real.begin(profileOnSave=False)
+    _open_matmul(real)
+    answer = await real.execute("tilewright.optimize", {"uri": real.uri, "target": "cuda:90"})
+
+    def reported() -> bool:
+        reports = real.client.progress_reports.values()
+        return any(r.kind == "report" for each in reports for r in each)
+
+    await until(reported, 60)
+    await real.execute("tilewright.cancelJob", answer)
+    await until(lambda: real.finished, 10)
+    assert real.finished[0].state in ("done", "cancelled")
+    assert real.ends() == 1
