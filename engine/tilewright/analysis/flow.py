@@ -392,7 +392,9 @@ class _Builder:
         if dotted in _CASTS and len(positional) == 2 and positional[1].op == "global":
             return self._table.make("cast", positional[0], detail=_type_name(positional[1]))
         if not (_writes_nothing(dotted) or dotted in self._pure or dotted in _PURE_BUILTINS):
+            # Unknown code may give another result each time, and may write memory.
             self._writes_unknown()
+            return self._opaque(*positional, *keywords.values())
         op = "dot" if dotted == TL + "dot" else "call"
         operands = (*positional, *keywords.values())
         return self._table.make(op, *operands, detail=dotted, keywords=tuple(keywords))

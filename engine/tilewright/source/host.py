@@ -7,6 +7,7 @@ set in a branch the launch is not in, or in a loop, stands for nothing known.
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tilewright.source.model import Launch, Module
 
@@ -38,23 +39,28 @@ def host_of(module: Module, launch: Launch) -> ast.FunctionDef | None:
 def before_launch(module: Module, launch: Launch) -> Iterator[ast.stmt]:
     """Statements that run before the launch whenever it runs, latest first."""
     host = host_of(module, launch)
+    return iter(() if host is None else _before(host, launch.node))
+
+
+@lru_cache(maxsize=1024)
+def _before(host: ast.FunctionDef, call: ast.Call) -> tuple[ast.stmt, ...]:
     found: list[ast.stmt] = []
-    body: list[ast.stmt] | None = None if host is None else host.body
+    body: list[ast.stmt] | None = host.body
     while body is not None:
         inner: list[ast.stmt] | None = None
         for statement in body:
-            if _holds(statement, launch.node):
-                inner = _block_with(statement, launch.node)
+            if _holds(statement, call):
+                inner = _block_with(statement, call)
                 break
             found.append(statement)
         body = inner
-    return reversed(found)
+    return tuple(reversed(found))
 
 
 def last_assigned(module: Module, launch: Launch, name: str) -> Assigned | None:
     """What ``name`` was last assigned before the launch; None if that is not certain."""
     for statement in before_launch(module, launch):
-        if not any(name == other for other in _bound(statement)):
+        if name not in _bound(statement):
             continue
         return _assigned(statement, name)
     return None
@@ -269,18 +275,23 @@ def _part(statement: ast.Assign, position: int, count: int) -> Assigned:
     return Assigned(value, statement, position, count)
 
 
-def _bound(statement: ast.stmt) -> Iterator[str]:
+@lru_cache(maxsize=8192)
+def _bound(statement: ast.stmt) -> frozenset[str]:
     """Names a statement may bind, at any depth."""
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
-            yield node.id
+    return frozenset(
+        node.id
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del)
+    )
 
 
-def _holds(statement: ast.stmt, node: ast.AST) -> bool:
+def _holds(statement: ast.stmt, node: ast.Call) -> bool:
+    if not statement.lineno <= node.lineno <= (statement.end_lineno or statement.lineno):
+        return False
     return any(child is node for child in ast.walk(statement))
 
 
-def _block_with(statement: ast.stmt, node: ast.AST) -> list[ast.stmt] | None:
+def _block_with(statement: ast.stmt, node: ast.Call) -> list[ast.stmt] | None:
     for name in ("body", "orelse", "finalbody"):
         block = getattr(statement, name, None)
         if isinstance(block, list) and any(_holds(s, node) for s in block):

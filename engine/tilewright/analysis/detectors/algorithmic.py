@@ -8,11 +8,13 @@ from tilewright.analysis.bases import pointer_base
 from tilewright.analysis.detectors.common import (
     TL,
     assigned_name,
+    context_numbers,
     first_line,
     is_plain_load,
     loads_in,
     loop_span,
     may_overwrite,
+    nodes_of,
     source_of,
     triton_kernels,
 )
@@ -20,12 +22,14 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.dtypes import dtype_of, element_types
 from tilewright.analysis.forms import same_form
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.numbers import number_of
 from tilewright.analysis.shapes import shape_of
 from tilewright.analysis.values import Access, Flow, Loop, Value, walk
 from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range
 
 _EXP = (TL + "exp", TL + "math.exp")
+_LONGEST_RESIDENT_ROW = 32768
 _BOUNDED = (TL + "abs", TL + "math.abs", TL + "minimum", TL + "maximum", TL + "clamp")
 
 
@@ -184,18 +188,32 @@ def multi_pass_row(module: Module, context: AnalysisContext) -> Iterator[Finding
             if not repeats:
                 continue
             first, again = repeats[0][0], repeats[0][1]
-            passes = len({a.loops[-1] for pair in repeats for a in pair})
+            reading = {a.loops[-1] for pair in repeats for a in pair}
+            if _exceeds_a_block(context, kernel, group[0]):
+                continue
             yield Finding(
                 module.index.range_of(again.node),
-                f"The row is read from memory {passes} times, once in each of {passes} loops over "
-                "it; a row that fits one block needs one pass.",
+                f"The row is read from memory {len(reading)} times, once in each of "
+                f"{len(reading)} loops over it; a row that fits one block needs one pass.",
                 kernel.name,
                 related=(
                     Related("first read here", module.index.range_of(first.node)),
-                    *(Related("a pass over the row", _head(module, loop)) for loop in group),
+                    *(
+                        Related("a pass over the row", _head(module, loop))
+                        for loop in group
+                        if loop.number in reading
+                    ),
                 ),
                 data=_row_data(group),
             )
+
+
+def _exceeds_a_block(context: AnalysisContext, kernel: Kernel, loop: Loop) -> bool:
+    """Whether a captured launch has rows too long to hold in one program's registers."""
+    if loop.bounds is None or loop.bounds[2].op != "param":
+        return False
+    lengths = (number_of(loop.bounds[1], n) for n in context_numbers(context, kernel.name))
+    return any(length is not None and length > _LONGEST_RESIDENT_ROW for length in lengths)
 
 
 def _row_data(group: list[Loop]) -> dict[str, str]:
@@ -252,7 +270,7 @@ def _indirect(access: Access) -> bool:
 def sigmoid_slow_exp(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """``1 / (1 + tl.exp(-x))`` written out."""
     for kernel, _ in triton_kernels(module):
-        for node in ast.walk(kernel.node):
+        for node in nodes_of(kernel.node):
             argument = _spelled_sigmoid(module, node)
             if argument is not None and isinstance(node, ast.BinOp):
                 yield Finding(
@@ -300,7 +318,7 @@ def _is_one(node: ast.expr) -> bool:
 def unstable_tanh(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """tanh as a quotient of exponentials that overflow together."""
     for kernel, flow in triton_kernels(module):
-        for node in ast.walk(kernel.node):
+        for node in nodes_of(kernel.node):
             if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
                 continue
             value = flow.values.get(node)

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
@@ -22,6 +23,12 @@ def triton_kernels(module: Module) -> Iterator[tuple[Kernel, Flow]]:
     for kernel in module.kernels:
         if kernel.language is Language.TRITON:
             yield kernel, flow_of(module, kernel)
+
+
+@lru_cache(maxsize=512)
+def nodes_of(node: ast.FunctionDef) -> tuple[ast.AST, ...]:
+    """Every node of a function, as ``ast.walk`` gives them; walked once."""
+    return tuple(ast.walk(node))
 
 
 def source_of(module: Module, node: ast.expr | ast.stmt) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import (
     TL,
     all_numbers,
+    nodes_of,
     source_of,
     triton_kernels,
 )
@@ -35,7 +36,7 @@ def removed_api(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     if context.triton_version is None:
         return
     for kernel, _ in triton_kernels(module):
-        for node in ast.walk(kernel.node):
+        for node in nodes_of(kernel.node):
             dotted = module.names.resolve(node.func) if isinstance(node, ast.Call) else None
             if dotted not in _REMOVED or not isinstance(node, ast.Call):
                 continue
@@ -70,7 +71,7 @@ def non_power_of_two_arange(module: Module, context: AnalysisContext) -> Iterato
 
 
 def _aranges(module: Module, kernel: Kernel, flow: Flow) -> Iterator[tuple[ast.Call, Value]]:
-    for node in ast.walk(kernel.node):
+    for node in nodes_of(kernel.node):
         if isinstance(node, ast.Call) and module.names.is_call(node, TL + "arange"):
             value = flow.values.get(node)
             if value is not None and value.op == "arange":
@@ -121,7 +122,7 @@ def _overflowing(
 ) -> Iterator[tuple[ast.expr, int]]:
     """The innermost products and sums below an address that leave 32 bits."""
     parts = {v for v in walk(access.pointer) if v.is_binary("Mult", "Add")}
-    for node in ast.walk(kernel.node):
+    for node in nodes_of(kernel.node):
         value = flow.values.get(node) if isinstance(node, ast.BinOp) else None
         if value not in parts or value is None or not isinstance(node, ast.BinOp):
             continue
@@ -338,9 +339,12 @@ def _lanes_through(operand: Value) -> Iterator[Value]:
             yield value
         elif value.op in ("cast", "unary") or value.is_call(TL + "exp", TL + "abs", TL + "sqrt"):
             pending.append(value.operands[0])
-        elif value.is_binary("Add", "Sub", "Mult", "Div", "Pow"):
-            if not any(_is_mask(v) for v in value.operands):
-                pending.extend(value.operands)
+        elif _is_arithmetic(value) and not any(_is_mask(v) for v in value.operands):
+            pending.extend(value.operands)
+
+
+def _is_arithmetic(value: Value) -> bool:
+    return value.is_binary("Add", "Sub", "Mult", "Div", "Pow")
 
 
 def _is_mask(value: Value) -> bool:

@@ -19,7 +19,7 @@ from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.text import Range
 
 _LARGE_DOT = 128 * 128
-_LARGE_ROW = 4096
+_LARGE_ROW = 8192
 _CONFIG = "triton.Config"
 _ONLY_ON = {
     "grf_mode": ("xpu",),
@@ -85,6 +85,9 @@ def _dot_axes(flow: Flow) -> tuple[int, int] | None:
     for _, value, loops in flow.calls(TL + "dot"):
         if not loops or len(value.positional) < 2:
             continue
+        if any(v.is_binary("FloorDiv") for o in value.positional[:2] for v in walk(o)):
+            # Tiles taken apart into images and rows: neighbours are not what they seem.
+            continue
         left, right = (_program_axes(operand) & {0, 1} for operand in value.positional[:2])
         if len(left) == 1 and len(right) == 1 and left != right:
             return next(iter(left)), next(iter(right))
@@ -118,14 +121,14 @@ def suboptimal_warps(module: Module, context: AnalysisContext) -> Iterator[Findi
 
 
 def _wanted_warps(flow: Flow, numbers: list[Numbers]) -> tuple[int, str]:
-    """Warps that leave a thread at most 64 accumulators or 16 row elements; and the tile."""
+    """Warps that leave a thread at most 64 accumulators or 32 row elements; and the tile."""
     dot = _largest(numbers, [v for _, v, _ in flow.calls(TL + "dot")])
     if dot is not None:
         return (8 if dot[0] >= _LARGE_DOT else 4), f"A {dot[1]} accumulator"
     row = _largest(numbers, [a.pointer for a in flow.loads])
     if row is None or row[0] < _LARGE_ROW:
         return 4, ""
-    return (8 if row[0] < 4 * _LARGE_ROW else 16), f"A tile of {row[1]} elements"
+    return (8 if row[0] <= _LARGE_ROW else 16), f"A tile of {row[1]} elements"
 
 
 def _largest(numbers: list[Numbers], values: list[Value]) -> tuple[int, str] | None:

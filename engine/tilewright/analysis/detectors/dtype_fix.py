@@ -22,6 +22,8 @@ def float64(module: Module, context: AnalysisContext) -> Iterator[Finding]:
         if "fp64" in types.values():
             continue
         sure = bool(types)
+        if not sure and not _may_be_needless(module, kernel):
+            continue
         for node in _unconditional(kernel.node.body):
             if isinstance(node, ast.Attribute | ast.Name) and _is_float64(module, node):
                 yield Finding(
@@ -38,6 +40,12 @@ def float64(module: Module, context: AnalysisContext) -> Iterator[Finding]:
         if sure:
             for launch in module.launches_of(kernel.name):
                 yield from _double_buffers(module, kernel, launch)
+
+
+def _may_be_needless(module: Module, kernel: Kernel) -> bool:
+    """Without captured types: launched here, and not called a variant for fp64 data."""
+    name = kernel.name.lower()
+    return bool(module.launches_of(kernel.name)) and "64" not in name and "double" not in name
 
 
 def _is_float64(module: Module, node: ast.Attribute | ast.Name) -> bool:
@@ -83,6 +91,9 @@ def precision(module: Module, context: AnalysisContext) -> Iterator[Finding]:
                 continue
             found = [dtype_of(source, types) for source in sources if source is not None]
             if None in found:
+                if value.keyword("input_precision") or value.keyword("allow_tf32"):
+                    # Somebody thought about precision here; without types that stands.
+                    continue
                 sure = False
             elif found[0] in HALVES and found[0] == found[1]:
                 sure = True

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import triton_kernels
+from tilewright.analysis.detectors.common import nodes_of, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.source.host import is_fresh
@@ -39,7 +39,7 @@ def _times_things(node: ast.FunctionDef) -> bool:
     return any(
         (isinstance(n, ast.Attribute) and n.attr in _TIMING)
         or (isinstance(n, ast.Name) and n.id in _TIMING)
-        for n in ast.walk(node)
+        for n in nodes_of(node)
     )
 
 
@@ -94,17 +94,40 @@ def _is_docstring(statement: ast.stmt) -> bool:
 
 
 def _read_backs(module: Module, node: ast.FunctionDef, launches: list[Launch]) -> Iterator[Finding]:
-    for call in ast.walk(node):
+    for call in nodes_of(node):
         if not isinstance(call, ast.Call):
             continue
         what = _read_back(module, call, launches)
-        if what is not None:
+        if what is not None and not _is_size(module, node, call):
             yield Finding(
                 module.index.range_of(call),
                 f"{what} copies from the device and makes the host wait for all work before it.",
                 launches[0].kernel,
                 data={"kind": "read_back", "removable": "false"},
             )
+
+
+def _is_size(module: Module, node: ast.FunctionDef, call: ast.Call) -> bool:
+    """Whether the number read decides a shape: then the host cannot go on without it."""
+    names = {
+        target.id
+        for s in nodes_of(node)
+        if isinstance(s, ast.Assign) and any(n is call for n in ast.walk(s.value))
+        for target in s.targets
+        if isinstance(target, ast.Name)
+    }
+    places: list[ast.AST] = [n for n in nodes_of(node) if isinstance(n, ast.Slice)]
+    places += [n for n in nodes_of(node) if isinstance(n, ast.Call) and _allocates(module, n)]
+    return any(
+        inner is call or (isinstance(inner, ast.Name) and inner.id in names)
+        for place in places
+        for inner in ast.walk(place)
+    )
+
+
+def _allocates(module: Module, node: ast.Call) -> bool:
+    dotted = module.names.resolve(node.func) or ""
+    return dotted.startswith("torch.") or dotted.endswith((".new_empty", ".new_zeros", ".resize_"))
 
 
 def _read_back(module: Module, call: ast.Call, launches: list[Launch]) -> str | None:
