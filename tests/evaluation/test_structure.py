@@ -36,7 +36,9 @@ def test_the_original_and_a_changed_kernel_body_pass() -> None:
 
 
 def test_a_kernel_that_is_gone_or_no_longer_launched_is_named() -> None:
-    assert "kernel matmul_kernel is gone" in verdict("import torch\n\ndef matmul(a, b):\n    pass\n")
+    assert "kernel matmul_kernel is gone" in verdict(
+        "import torch\n\ndef matmul(a, b):\n    pass\n"
+    )
     lines = MATMUL.splitlines()
     start = next(i for i, line in enumerate(lines) if "matmul_kernel[" in line)
     end = next(i for i in range(start, len(lines)) if lines[i].rstrip() == "    )")

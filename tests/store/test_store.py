@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -52,9 +53,7 @@ def test_a_unit_that_failed_is_tried_again_and_counts_its_attempts(tmp_path: Pat
     with store.run("key", "kernel.py", {}) as (_, ledger):
         with pytest.raises(RuntimeError):
             ledger.once("evaluate", "unit", {}, broken)
-        assert ledger.rows() == [
-            {"kind": "evaluate", "key": "unit", "attempts": 1, "done": False}
-        ]
+        assert ledger.rows() == [{"kind": "evaluate", "key": "unit", "attempts": 1, "done": False}]
         assert ledger.once("evaluate", "unit", {}, lambda: 7) == 7
         assert ledger.rows()[0] == {
             "kind": "evaluate",
@@ -90,7 +89,7 @@ def test_two_processes_at_once_never_share_a_run(tmp_path: Path) -> None:
 def test_threads_may_record_units_side_by_side(tmp_path: Path) -> None:
     with Store(tmp_path / "store.sqlite").run("key", "kernel.py", {}) as (_, ledger):
         threads = [
-            threading.Thread(target=ledger.once, args=("screen", f"u{n}", {}, lambda: n))
+            threading.Thread(target=ledger.once, args=("screen", f"u{n}", {}, partial(int, n)))
             for n in range(16)
         ]
         for thread in threads:

@@ -22,9 +22,7 @@ def test_the_default_order_is_legal() -> None:
 
 
 @given(st.permutations(DEFAULT_ORDER), st.integers(0, len(DEFAULT_ORDER)))
-def test_any_wish_becomes_a_legal_order_of_the_same_stages(
-    wish: list[Stage], length: int
-) -> None:
+def test_any_wish_becomes_a_legal_order_of_the_same_stages(wish: list[Stage], length: int) -> None:
     wanted = wish[:length]
     order = order_stages(wanted)
     assert sorted(order) == sorted(wanted)

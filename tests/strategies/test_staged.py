@@ -19,7 +19,6 @@ from tilewright.evaluation.model import (
     text_hash,
 )
 from tilewright.evaluation.workbench import Capture
-from tilewright.knowledge.stages import Stage
 from tilewright.store import Store
 from tilewright.strategies.model import ProposalRequest
 from tilewright.strategies.observer import Silent

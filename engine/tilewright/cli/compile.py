@@ -64,9 +64,7 @@ def compile_file(
 def _print(reports: list[CompileReport], notes: tuple[str, ...]) -> None:
     table = Table("kernel", "options", "registers", "spills", "shared", "compiler")
     for report in reports:
-        constexprs = {
-            a.name: a.value for a in report.launch.arguments if a.kind == "constexpr"
-        }
+        constexprs = {a.name: a.value for a in report.launch.arguments if a.kind == "constexpr"}
         options = {**constexprs, **report.launch.options}
         table.add_row(
             report.kernel,

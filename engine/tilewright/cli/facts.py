@@ -30,9 +30,7 @@ def devices(form: AsFormat = Format.TEXT) -> None:
     table = Table("id", "what", "target", "times kernels", "torch", "triton")
     for info in found:
         times = "yes" if info.can_time else "no"
-        table.add_row(
-            info.id, info.name, str(info.target or "-"), times, info.torch, info.triton
-        )
+        table.add_row(info.id, info.name, str(info.target or "-"), times, info.torch, info.triton)
     if found:
         OUT.print(table)
 

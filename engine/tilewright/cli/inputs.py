@@ -10,7 +10,9 @@ from tilewright.problems.model import Problem
 from tilewright.targets import parse_target
 from tilewright.targets.model import Target
 
-SKIPPED_FOLDERS = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", "site-packages"})
+SKIPPED_FOLDERS = frozenset(
+    {".git", ".venv", "venv", "node_modules", "__pycache__", "site-packages"}
+)
 
 
 def read_source(path: Path, *, from_stdin: bool = False) -> str:

@@ -34,7 +34,7 @@ def main() -> None:
     except TilewrightError as error:
         _report(error)
         sys.exit(Exit.USAGE)
-    except Exception:
+    except Exception:  # noqa: BLE001  the command line is one of the three boundaries
         traceback.print_exc()
         ERR.print("tilewright: this is a fault in Tilewright; the lines above say where")
         sys.exit(Exit.INTERNAL)

@@ -1,6 +1,5 @@
 """``tilewright optimize``: the whole path, from issues to a verified diff."""
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -123,7 +122,7 @@ def write_atomically(path: Path, expected: str, text: str) -> None:
     beside = path.with_name(f".{path.name}.tilewright")
     beside.write_bytes(text.encode())
     beside.chmod(path.stat().st_mode & 0o777)
-    os.replace(beside, path)
+    beside.replace(path)
 
 
 def show_result(value: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Opening what the long commands need: a device that fits the target, a problem, a scratch folder."""
+"""Opening what long commands need: a device that fits the target, a problem, a scratch folder."""
 
 import shutil
 import signal

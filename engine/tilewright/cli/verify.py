@@ -43,9 +43,7 @@ def verify(
     before, after = read_source(original), read_source(candidate)
     wanted, spec = target_of(target), problem_of(problem, original)
     with device_for(device, wanted) as opened, scratch_folder() as scratch:
-        bench = (
-            Workbench(opened, spec, original, scratch, secrets.randbits(48)) if spec else None
-        )
+        bench = Workbench(opened, spec, original, scratch, secrets.randbits(48)) if spec else None
         compile_for = wanted or opened.info.target
         evaluation = Cascade(before, str(original), bench, compile_for).judge(after, before)
         can_time = opened.info.can_time and bench is not None
@@ -64,7 +62,7 @@ def _default(*, can_time: bool) -> Level:
 
 
 def accepted(evaluation: Evaluation, needed: Level) -> bool:
-    """Whether the evaluation reached what was needed, by a step that passed and not by one left out."""
+    """Whether what was needed was reached by a step that passed, not by one left out."""
     if needed is Level.COMPILED:
         step = next((s for s in evaluation.steps if s.step.value == "compile"), None)
         return evaluation.level.reaches(needed) and step is not None and step.status == "passed"

@@ -6,7 +6,8 @@ from tilewright.evaluation.model import StepName, StepResult, StepStatus
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.model import Case
 from tilewright.serialize import dump
-from tilewright.targets.model import CompileReport, Target, ToolchainMissing
+from tilewright.targets import NoToolchainError
+from tilewright.targets.model import CompileReport, Target
 
 
 def check_compile(bench: Workbench, text: str, case: Case, target: Target) -> StepResult:
@@ -30,7 +31,7 @@ def check_compile(bench: Workbench, text: str, case: Case, target: Target) -> St
         )
     try:
         reports = [bench.compile(text, launch, target) for launch in capture.launches]
-    except ToolchainMissing as error:
+    except NoToolchainError as error:
         return StepResult(StepName.COMPILE, StepStatus.SKIPPED, str(error))
     return judge_reports(reports, capture.notes)
 

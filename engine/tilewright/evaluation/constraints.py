@@ -171,9 +171,7 @@ def _tile_maximum_elements(
                 yield f"{each.kernel.name} with a tile of {size} elements"
 
 
-def _dot_minimum(
-    module: Module, stated: Iterable[Stated], parameters: Parameters
-) -> Iterator[str]:
+def _dot_minimum(module: Module, stated: Iterable[Stated], parameters: Parameters) -> Iterator[str]:
     """Extents of dot operands are for the compiler to judge; it says so with a line."""
     return iter(())
 

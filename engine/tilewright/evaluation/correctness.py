@@ -72,9 +72,10 @@ def _check(
     outcome = bench.compare(expected, actual.manifest, case)
     if outcome.status is not JobStatus.OK:
         return f"the outputs could not be compared: {explain(outcome)}", check
-    check |= {
-        name: outcome.value.get(name) for name in ("max_abs_error", "max_rel_error")
-    } | {"rtol": case.rtol, "atol": case.atol}
+    check |= {name: outcome.value.get(name) for name in ("max_abs_error", "max_rel_error")} | {
+        "rtol": case.rtol,
+        "atol": case.atol,
+    }
     return (None if outcome.value["equal"] else str(outcome.value["message"])), check
 
 

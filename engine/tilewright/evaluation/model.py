@@ -73,7 +73,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class StepResult:
-    """One step of the cascade. ``message`` says what failed, or why it was skipped; ``data`` is JSON."""
+    """One step of the cascade. ``message``: what failed or why it was skipped; ``data`` is JSON."""
 
     step: StepName
     status: StepStatus
@@ -90,7 +90,8 @@ class Speedup:
         value: median of original time over candidate time; above 1 is faster.
         low, high: bootstrap interval of that ratio.
         confidence: of the interval, e.g. 0.99.
-        noise: half-width of the ratio of the original against itself, measured alike; None if not measured.
+        noise: half-width of the ratio of the original against itself, measured alike; None if
+            it was not measured.
         original_us, candidate_us: medians in microseconds.
         baseline: hash of the source it is measured against.
         device, case: where and on which inputs.
@@ -139,7 +140,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The evidence that goes with an accepted edit. Every field is a fact of the run that made it."""
+    """The evidence that goes with an accepted edit; each field is a fact of the run that made it."""
 
     level: Level
     original: str

@@ -22,7 +22,7 @@ Tell = Callable[[int, str], None]
 def profile_source(
     text: str, path: str, bench: Workbench | None, target: Target | None, tell: Tell
 ) -> dict[str, Any]:
-    """A JSON value with an entry for each launched kernel; what could not be had is in ``notes``."""
+    """A JSON value with an entry for each launched kernel; ``notes`` has what could not be had."""
     module = parse_module(text, path)
     kernels = tuple(module.entry_kernels())
     if bench is None:
@@ -110,7 +110,7 @@ def _time(bench: Workbench, text: str) -> tuple[dict[str, Any] | None, str | Non
         "out": str(bench.scratch / "profiled"),
         "budget_s": BUDGET_S,
     }
-    outcome = bench.device.run(job, TIMEOUT_S)
+    outcome = bench.run(job, TIMEOUT_S)
     if outcome.status is not JobStatus.OK:
         return None, f"time not measured: {explain(outcome)}"
     middle, low, high = interval_of(outcome.value["us"], bench.seed)

@@ -11,7 +11,8 @@ from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.workbench import TIMEOUT_S, Workbench, explain
 from tilewright.problems.model import Case
 from tilewright.serialize import dump
-from tilewright.targets.model import CompileReport, Target, ToolchainMissing
+from tilewright.targets import NoToolchainError
+from tilewright.targets.model import CompileReport, Target
 
 BUDGET_S = 0.1
 
@@ -32,7 +33,7 @@ def prune(bench: Workbench, text: str, case: Case, target: Target) -> str | None
         return capture.failure
     try:
         reports = [bench.compile(text, launch, target) for launch in capture.launches]
-    except ToolchainMissing:
+    except NoToolchainError:
         return None
     return _fault(reports)
 
@@ -59,7 +60,7 @@ def screen(bench: Workbench, text: str, case: Case) -> Screened:
         "budget_s": BUDGET_S,
         "gpu_lock": str(bench.scratch / "gpu.lock"),
     }
-    outcome = bench.device.run(job, TIMEOUT_S)
+    outcome = bench.run(job, TIMEOUT_S)
     if outcome.status is not JobStatus.OK:
         return Screened(text_hash(text), None, explain(outcome))
     samples = sorted(outcome.value["us"])

@@ -69,7 +69,7 @@ def _time(bench: Workbench, baseline: str, candidate: str, case: Case) -> Timed:
         "out": str(bench.scratch / "timed" / text_hash(candidate) / case.name),
         "budget_s": BUDGET_S,
     }
-    outcome = bench.device.run(job, TIMEOUT_S + BUDGET_S)
+    outcome = bench.run(job, TIMEOUT_S + BUDGET_S)
     if outcome.status is not JobStatus.OK:
         return _failed(f"timing failed: {explain(outcome)}")
     compared = bench.compare(base.manifest, outcome.value["candidate_outputs"], case)

@@ -15,16 +15,64 @@ from tilewright.source.model import Module
 from tilewright.targets.model import Target
 
 FORBIDDEN_MODULES = frozenset(
-    "asyncio atexit builtins ctypes gc importlib inspect io multiprocessing os pathlib pickle "
-    "runpy shutil signal socket subprocess sys tempfile threading time urllib weakref".split()
+    {
+        "asyncio",
+        "atexit",
+        "builtins",
+        "ctypes",
+        "gc",
+        "importlib",
+        "inspect",
+        "io",
+        "multiprocessing",
+        "os",
+        "pathlib",
+        "pickle",
+        "runpy",
+        "shutil",
+        "signal",
+        "socket",
+        "subprocess",
+        "sys",
+        "tempfile",
+        "threading",
+        "time",
+        "urllib",
+        "weakref",
+    }
 )
 FORBIDDEN_CALLS = frozenset(
-    "__import__ compile delattr eval exec globals locals open setattr vars".split()
+    {
+        "__import__",
+        "compile",
+        "delattr",
+        "eval",
+        "exec",
+        "globals",
+        "locals",
+        "open",
+        "setattr",
+        "vars",
+    }
 )
 HOST_HELPERS = frozenset(
-    "torch.empty torch.empty_like torch.empty_strided torch.zeros torch.zeros_like torch.full "
-    "torch.full_like torch.cuda.get_device_properties torch.xpu.get_device_properties "
-    "torch.float16 torch.bfloat16 torch.float32 torch.int32 torch.int64 torch.Tensor".split()
+    {
+        "torch.empty",
+        "torch.empty_like",
+        "torch.empty_strided",
+        "torch.zeros",
+        "torch.zeros_like",
+        "torch.full",
+        "torch.full_like",
+        "torch.cuda.get_device_properties",
+        "torch.xpu.get_device_properties",
+        "torch.float16",
+        "torch.bfloat16",
+        "torch.float32",
+        "torch.int32",
+        "torch.int64",
+        "torch.Tensor",
+    }
 )
 
 

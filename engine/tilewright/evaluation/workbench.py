@@ -5,16 +5,17 @@ its hash, so that the original is not run again for each candidate.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from tilewright.devices.model import Device, JobOutcome, JobStatus
+from tilewright.errors import TilewrightError
 from tilewright.evaluation.model import text_hash
 from tilewright.problems.model import Case, Entry, Problem
 from tilewright.serialize import dump, load
-from tilewright.targets.cache import compile_launch
+from tilewright.targets import compile_launch
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
 
 TIMEOUT_S = 120.0
@@ -42,6 +43,10 @@ class Outputs:
     failure: str | None = None
 
 
+class DeviceLostError(TilewrightError):
+    """The device's worker is gone; the run can be taken up again."""
+
+
 class Workbench:
     """A scratch folder and a device, for one problem and one seed."""
 
@@ -62,17 +67,39 @@ class Workbench:
         path = folder / self.source_path.name
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
+            self._link_neighbours(folder)
             path.write_text(text)
         return path
 
+    def _link_neighbours(self, folder: Path) -> None:
+        """What stands beside the user's file can be imported from the placed one as well."""
+        for beside in self.source_path.resolve().parent.iterdir():
+            is_package = beside.is_dir() and (beside / "__init__.py").exists()
+            if beside.name != self.source_path.name and (beside.suffix == ".py" or is_package):
+                (folder / beside.name).symlink_to(beside)
+
     def job(self, kind: str, text: str | None = None, **fields: Any) -> dict[str, Any]:
-        """A job for the worker; sources may import what stands beside the user's file."""
+        """A job for the worker, about ``text`` if there is one."""
         job: dict[str, Any] = {"kind": kind, **fields}
         if text is not None:
             job["module"] = str(self.place(text))
-            job["search_path"] = [str(self.source_path.resolve().parent)]
             job["entry"] = dump(self.problem.entry)
         return job
+
+    def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
+        """Run a job on the device.
+
+        Raises:
+            DeviceLostError: the worker went away twice; nothing is known of the job, so nothing
+                may be recorded of it.
+        """
+        outcome = self.device.run(job, timeout_s)
+        if outcome.status is JobStatus.LOST:
+            raise DeviceLostError(
+                f"the worker of {self.device.info.id} went away during a {job['kind']} job and "
+                f"again when it was repeated ({outcome.message}); run the command again to go on"
+            )
+        return outcome
 
     def capture(self, text: str, case: Case) -> Capture:
         """The launches ``text`` makes for ``case``, none of them executed."""
@@ -83,9 +110,7 @@ class Workbench:
         return kept
 
     def _capture(self, text: str, case: Case) -> Capture:
-        outcome = self.device.run(
-            self.job("capture", text, case=dump(case), fake=True), TIMEOUT_S
-        )
+        outcome = self.run(self.job("capture", text, case=dump(case), fake=True), TIMEOUT_S)
         if outcome.status is not JobStatus.OK:
             return Capture((), failure=explain(outcome))
         return Capture(
@@ -95,7 +120,7 @@ class Workbench:
 
     def compile(self, text: str, launch: LaunchFacts, target: Target) -> CompileReport:
         """What the compiler of ``target`` makes of one launch; cached on disk by content."""
-        return compile_launch(self.device, self.place(text), launch, target)
+        return compile_launch(self.device, str(self.place(text)), launch, target)
 
     def inputs(self, case: Case, seed: int) -> JobOutcome:
         """A manifest of inputs for a case, made outside any candidate's process."""
@@ -105,8 +130,8 @@ class Workbench:
                 out = self._folder("inputs", case.name, str(seed))
                 job = self.job("inputs", case=dump(case), seed=self.seed + seed, out=str(out))
                 if case.inputs_from_module:
-                    job["module"] = str(self.source_path)
-                self._kept[key] = self.device.run(job, TIMEOUT_S)
+                    job["module"] = str(self.source_path.resolve())
+                self._kept[key] = self.run(job, TIMEOUT_S)
             outcome: JobOutcome = self._kept[key]
         return outcome
 
@@ -122,8 +147,8 @@ class Workbench:
         """What the problem's independent reference gives for a case."""
         key = ("outputs", f"reference-{entry.name}", case.name, str(seed))
         if key not in self._kept:
-            job = self.job("run", module=entry.path or str(self.source_path), entry=dump(entry))
-            job["search_path"] = [str(self.source_path.resolve().parent)]
+            where = str((Path(entry.path) if entry.path else self.source_path).resolve())
+            job = self.job("run", module=where, entry=dump(replace(entry, path=where)))
             self._kept[key] = self._outputs(job, key[1:], case, seed, None)
         kept: Outputs = self._kept[key]
         return kept
@@ -148,7 +173,7 @@ class Workbench:
             "poison": True,
             "keep_state": state is None,
         }
-        outcome = self.device.run(job, TIMEOUT_S)
+        outcome = self.run(job, TIMEOUT_S)
         if outcome.status is not JobStatus.OK:
             return Outputs([], failure=explain(outcome))
         value = outcome.value
@@ -162,10 +187,8 @@ class Workbench:
 
     def compare(self, expected: Manifest, actual: Manifest, case: Case) -> JobOutcome:
         """Compare two sets of outputs in a process of their own, at the case's tolerances."""
-        job = self.job(
-            "compare", expected=expected, actual=actual, rtol=case.rtol, atol=case.atol
-        )
-        return self.device.run(job, TIMEOUT_S)
+        job = self.job("compare", expected=expected, actual=actual, rtol=case.rtol, atol=case.atol)
+        return self.run(job, TIMEOUT_S)
 
     def _folder(self, *parts: str) -> Path:
         path = self.scratch.joinpath(*(part.replace("/", "_") for part in parts))
@@ -179,7 +202,6 @@ def explain(outcome: JobOutcome) -> str:
         JobStatus.TIMEOUT: "timed out",
         JobStatus.CRASHED: "crashed",
         JobStatus.OUT_OF_MEMORY: "ran out of memory",
-        JobStatus.LOST: "lost its worker",
     }.get(outcome.status)
     message = outcome.message.strip()
     text = message if what is None else f"{what}: {message}" if message else what

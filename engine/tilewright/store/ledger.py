@@ -59,7 +59,8 @@ class Ledger:
                 return None
             if row[0] is None:
                 connection.execute(
-                    "UPDATE unit SET attempts = attempts + 1, started = ? WHERE run = ? AND key = ?",
+                    "UPDATE unit SET attempts = attempts + 1, started = ? "
+                    "WHERE run = ? AND key = ?",
                     (_now(), self._run, key),
                 )
                 return None

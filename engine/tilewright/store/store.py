@@ -23,7 +23,7 @@ class StoreError(TilewrightError):
 
 @dataclass(frozen=True)
 class Run:
-    """One optimization run. ``seed`` makes its inputs; ``resumed`` tells that it was begun before."""
+    """One optimization run. ``seed`` makes its inputs; ``resumed``: it was begun before."""
 
     id: str
     seed: int

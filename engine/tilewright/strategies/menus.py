@@ -1,4 +1,4 @@
-"""Launch configurations worth a look: a menu from the chip's figures, and steps from one to the next."""
+"""Launch configurations worth a look: a menu from the chip's figures, and steps between them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -29,7 +29,9 @@ class Setting:
     options: Mapping[str, int]
 
     def __str__(self) -> str:
-        return " ".join(f"{name}={value}" for name, value in {**self.values, **self.options}.items())
+        return " ".join(
+            f"{name}={value}" for name, value in {**self.values, **self.options}.items()
+        )
 
 
 def menu(found: Tunable, launch: LaunchFacts, on: Chip) -> list[Setting]:
@@ -52,9 +54,7 @@ def _dot_menu(found: Tunable, launch: LaunchFacts, on: Chip) -> Iterator[Setting
             "group": config.group_m,
         }
         values = {found.roles[r]: v for r, v in by_role.items() if found.roles.get(r) in found.free}
-        yield Setting(
-            values, {"num_warps": config.num_warps, "num_stages": config.num_stages}
-        )
+        yield Setting(values, {"num_warps": config.num_warps, "num_stages": config.num_stages})
 
 
 def _row_menu(found: Tunable, launch: LaunchFacts, on: Chip) -> Iterator[Setting]:
@@ -73,7 +73,7 @@ def _element_menu(found: Tunable) -> Iterator[Setting]:
 
 
 def neighbours(setting: Setting, found: Tunable, launch: LaunchFacts, on: Chip) -> list[Setting]:
-    """One step from a setting in each direction: half or twice a tile or the warps, a stage more or less."""
+    """One step in each direction: half or twice a tile or the warps, a stage more or less."""
     del launch
     steps: list[Setting] = []
     full = {**{n: v for n, v in found.values.items() if v and n in found.free}, **setting.values}

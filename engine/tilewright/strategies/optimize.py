@@ -1,4 +1,4 @@
-"""One optimization from request to result: opens what is needed, runs the search, measures the end."""
+"""One optimization from request to result: opens what is needed, searches, measures the end."""
 
 import hashlib
 import json
@@ -26,18 +26,17 @@ from tilewright.evaluation.model import (
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.model import Problem
 from tilewright.serialize import dump
-from tilewright.source import parse_module
 from tilewright.store import Ledger, Run, Store
 from tilewright.strategies.model import OptimizeResult, Proposer
-from tilewright.strategies.present import dump_result
 from tilewright.strategies.observer import Observer, Stopped
+from tilewright.strategies.present import dump_result
 from tilewright.strategies.rewriting import RewriteProposer
 from tilewright.strategies.staged import StagedSearch
 from tilewright.strategies.tuning import LaunchTuner
 from tilewright.targets.model import Target
 
 
-class OriginalFails(InputError):
+class OriginalFailsError(InputError):
     """The kernel as it stands does not run on its problem, so nothing can be compared with it."""
 
 
@@ -72,7 +71,7 @@ def optimize(
     """Optimize a file's kernels; a run of the same request that was killed is taken up again.
 
     Raises:
-        OriginalFails: the original does not run on the problem's inputs.
+        OriginalFailsError: the original does not run on the problem's inputs.
     """
     started = time.perf_counter()
     described = {"target": str(request.target), "budget": request.budget}
@@ -177,7 +176,7 @@ def _check_original(search: StagedSearch, request: OptimizeRequest, notes: list[
     if failed.step is StepName.COMPILE:
         notes.append(f"the original does not compile: {failed.message}")
         return
-    raise OriginalFails(
+    raise OriginalFailsError(
         f"the original does not run on {request.problem.path if request.problem else 'its inputs'}"
         f": {failed.message}; mend the kernel or its spec first",
         str(request.path),
@@ -209,7 +208,7 @@ def _final(
 def _certificate_so_far(
     search: StagedSearch, cascade: Cascade, request: OptimizeRequest
 ) -> Certificate | None:
-    """Correctness was judged against the original all along; speed only step by step, so it is left out."""
+    """Correctness was judged against the original throughout; speed only step by step: left out."""
     kept = [trial for trial in search.trials if trial.kept]
     if not kept:
         return None
@@ -227,4 +226,3 @@ def _certificate_so_far(
         speedup=None,
     )
     return certify(evaluation, cascade.bench, request.target)
-

@@ -14,7 +14,7 @@ class RewriteProposer:
     """One candidate for each issue that a rewrite's preconditions allow.
 
     Args:
-        leave_out: rewrites some other proposer does better in this run.
+        leave_out: issues that another proposer of this run takes care of.
         refused: is told the rewrite's name and the precondition that does not hold.
     """
 
@@ -27,9 +27,9 @@ class RewriteProposer:
     def propose(self, request: ProposalRequest) -> Iterator[Candidate]:
         module = request.module
         for issue in request.issues:
+            if issue.id in self._leave_out:
+                continue
             for rewrite in rewrites_for(issue.id):
-                if rewrite.name in self._leave_out:
-                    continue
                 text = rewrite.apply(module, issue, request.context)
                 if isinstance(text, Refusal):
                     self._refused(rewrite.name, f"line {issue.range.line}: {text.reason}")

@@ -74,6 +74,22 @@ class StagedSearch:
             done.append(stage)
             todo = replan(self.issues(self.current), done, always)
             self.plan = (*done, *todo)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """Rewrites that gained nothing on a poorly launched kernel may gain on a tuned one."""
+        changed = [t.number for t in self.trials if t.kept]
+        if not self.can_time or not changed:
+            return
+        tied = dict.fromkeys(
+            trial.stage
+            for trial in self.trials
+            if trial.number < changed[-1] and not trial.kept and trial.evaluation.speedup
+        )
+        for stage in tied:
+            if stage is not Stage.AUTOTUNING:
+                self._observer.progress(90, f"a second look at {stage.value}")
+                self._work_on(stage)
 
     def _work_on(self, stage: Stage) -> None:
         seen = {text_hash(self.current)}
@@ -117,5 +133,3 @@ class StagedSearch:
             "evaluate", key, described, lambda: dump(self._cascade.judge(text, baseline))
         )
         return load(Evaluation, value)
-
-

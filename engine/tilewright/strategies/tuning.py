@@ -169,5 +169,3 @@ class LaunchTuner:
             if why is not None:
                 return Screened(text_hash(entry.text), None, why)
         return screen(self._bench, entry.text, case)
-
-

@@ -25,7 +25,7 @@ def reports_of(evaluation: Evaluation) -> tuple[CompileReport, ...]:
 
 
 def decide(stage: Stage, before: Evaluation, after: Evaluation, *, can_time: bool) -> Verdict:
-    """Keep what is measurably faster; where nothing can be timed, what is correct and compiles no worse.
+    """Keep what is measurably faster; where nothing can be timed, what is correct and no worse.
 
     A fault that is fixed stays fixed even if the fix costs time, and the reason says what it costs.
     """
