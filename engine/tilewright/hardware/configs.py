@@ -6,6 +6,7 @@ round of programs leaves the compute units, times how little of the tiles is pad
 The estimate only orders; what is faster is for a measurement to say.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,6 +23,7 @@ MAX_TENSOR_ELEMENTS = 1 << 20
 ROW_SHARE = 0.25
 ROW_VECTOR_BYTES = 16
 VARIANTS = 4
+BYTES_IN_FLIGHT = 1 << 16
 
 
 def next_power_of_two(value: int) -> int:
@@ -82,7 +84,7 @@ def dot_configs(
             grouped = _with_group(config, m)
             score = bonus * _estimate(chip, grouped, m, n, element_bytes)
             found[grouped] = max(score, found.get(grouped, 0.0))
-    ordered = sorted(found, key=lambda config: (-round(found[config], 9), _tie(config)))
+    ordered = sorted(found, key=lambda config: (-round(found[config], 9), _tie(chip, config)))
     return tuple(islice(_varied(ordered), limit))
 
 
@@ -133,19 +135,24 @@ def _estimate(chip: Chip, config: DotConfig, m: int, n: int, element_bytes: int)
 
 
 def _preference(chip: Chip, config: DotConfig, element_bytes: int) -> float:
-    """Small factors that order variants of one tile: K depth first, then warps."""
+    """Small factors that order variants of one tile: K depth, bytes in flight, warps."""
     best_k = max(16, chip.menu.k_bytes // element_bytes)
     ratio = max(config.block_k, best_k) // min(config.block_k, best_k)
     depth = 0.88 ** (ratio.bit_length() - 1)
+    staged = staging_bytes(chip, config, element_bytes)
+    in_flight = math.pow(min(1.0, staged / BYTES_IN_FLIGHT), 0.3)
     held = accumulator_bytes_per_warp(config) / register_budget(chip, config)
-    return depth * (0.97 if held < 0.2 else 1.0)
+    return depth * in_flight * (0.97 if held < 0.2 else 1.0)
 
 
-def _tie(config: DotConfig) -> tuple[int, ...]:
+def _tie(chip: Chip, config: DotConfig) -> tuple[int, ...]:
+    stages = chip.menu.stages
+    preferred = stages.index(config.num_stages) if config.num_stages in stages else len(stages)
     return (
         -config.block_n,
         -config.block_m,
         config.num_warps,
+        preferred,
         config.num_stages,
         config.block_k,
         config.group_m,

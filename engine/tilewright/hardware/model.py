@@ -52,7 +52,7 @@ class Menu:
     """What the configuration search may choose from on a chip.
 
     Attributes:
-        warps, stages: admissible num_warps and num_stages of a dot kernel.
+        warps, stages: admissible num_warps and num_stages of a dot kernel; stages best first.
         k_bytes: bytes of one row of an operand tile along K that its loads like best.
         group_m: rows of tiles that grouped program order visits together.
         register_mode: of generated configurations, on Intel.
