@@ -7,6 +7,7 @@ interpreter; their speed is then not measured, and the report says so.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -22,9 +23,10 @@ from rich.table import Table
 
 from tilewright.report import ResultView, result_view, write_report
 
-HERE = Path(__file__).parent
+HERE = Path(os.path.relpath(Path(__file__).parent))
 EXAMPLES = ("matmul", "softmax", "linear_gelu", "layernorm")
-OUT = Console(highlight=False)
+# A pipe has no width of its own; tables need more than the usual guess of 80.
+OUT = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 
 
 def main() -> int:
@@ -100,13 +102,12 @@ def _show(view: ResultView, diff: str) -> None:
         now = "[green]fixed[/green]" if issue.fixed else "[yellow]remains[/yellow]"
         found.add_row(str(issue.line), issue.id, str(issue.severity), issue.message, now)
     OUT.print(found)
-    tried = Table(
-        "", "stage", "tried", "reached", "speed-up", "outcome", title="Tried", expand=True
-    )
+    tried = Table("", "tried", "reached", "speed-up", "outcome", title="Tried", expand=True)
     for trial in view.trials:
         kept = "[green]kept[/green] " if trial.kept else "left "
-        row = str(trial.number), trial.stage, trial.proposer, trial.level, trial.speedup
-        tried.add_row(*row, kept + trial.outcome.replace("[", r"\["))
+        what = f"{trial.proposer}\n[dim]{trial.stage}[/dim]"
+        outcome = kept + trial.outcome.replace("[", r"\[")
+        tried.add_row(str(trial.number), what, trial.level, trial.speedup, outcome)
     OUT.print(tried)
     _show_evidence(view)
     if diff:

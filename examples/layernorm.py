@@ -22,14 +22,19 @@ def layernorm_kernel(
     y_row = y_ptr + row * stride_y
 
     total = tl.zeros((BLOCK,), dtype=tl.float64)
-    squares = tl.zeros((BLOCK,), dtype=tl.float64)
     for start in range(0, n_cols, BLOCK):
         cols = start + tl.arange(0, BLOCK)
         x = tl.load(x_row + cols, mask=cols < n_cols, other=0.0).to(tl.float64)
         total += x
-        squares += x * x
     mean = tl.sum(total, axis=0) / n_cols
-    variance = tl.sum(squares, axis=0) / n_cols - mean * mean
+
+    squares = tl.zeros((BLOCK,), dtype=tl.float64)
+    for start in range(0, n_cols, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        x = tl.load(x_row + cols, mask=cols < n_cols, other=0.0).to(tl.float64)
+        centred = tl.where(cols < n_cols, x - mean, 0.0)
+        squares += centred * centred
+    variance = tl.sum(squares, axis=0) / n_cols
     rstd = 1.0 / tl.sqrt(variance + eps)
 
     for start in range(0, n_cols, BLOCK):

@@ -45,6 +45,8 @@ def seconds_text(seconds: float | None) -> str:
     """``0.42 s``, ``3 min 05 s``; empty where nothing was timed."""
     if not seconds:
         return ""
+    if seconds < 0.01:
+        return "under 10 ms"
     if seconds < 60:
         return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
     return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"

@@ -22,9 +22,8 @@ LEVEL_MEANING: Mapping[Level, str] = {
 }
 
 INTERPRETER_LIMITS = (
-    "Correctness was checked in Triton's interpreter on a CPU. Programs run there one after "
-    "another and without the compiler: a race between programs, and what the chip's own "
-    "instructions round differently, would not show."
+    "Correctness was checked in Triton's interpreter on a CPU, not on the chip: what the compiler "
+    "and the chip's own instructions do otherwise would not show."
 )
 OPEN_SPEED = "Whether the edit is faster is open; run the same command where the chip is."
 
