@@ -40,7 +40,7 @@ def all_diagnostics(
     found = [issue_diagnostic(snapshot, issue, settings, client) for issue in analysis.issues]
     found += skipped_kernels(snapshot, analysis)
     for kernel in analysis.module.kernels:
-        for known in facts.of(analysis, kernel.name):
+        for known in facts.of(analysis, snapshot, kernel.name):
             found += compiled_diagnostics(snapshot, kernel, known)
     return found
 

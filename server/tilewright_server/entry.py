@@ -50,3 +50,12 @@ def _log(level: str, file: str | None) -> None:
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
     logging.getLogger("pygls").setLevel(logging.WARNING)
+    logging.getLogger("pygls.protocol.json_rpc").addFilter(_is_unexpected)
+
+
+def _is_unexpected(record: logging.LogRecord) -> bool:
+    """False for errors that are answers, such as "the document has changed"."""
+    from pygls.exceptions import JsonRpcException
+
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, JsonRpcException)

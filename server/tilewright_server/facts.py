@@ -7,12 +7,15 @@ be shown for code it does not belong to.
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import time as now
 from typing import Any
 
 from tilewright_server.analysis import Analysis
+from tilewright_server.snapshot import Snapshot
 
 _REMEMBERED = 512
+_SPEC_SUFFIXES = (".yaml", ".yml")
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,8 @@ class KernelFacts:
     taken: float = field(default_factory=now)
 
 
-def read_facts(data: Mapping[str, Any], target: str, device: str | None) -> KernelFacts:
-    """One entry of a ``profile`` result's ``kernels``."""
+def read_facts(data: Mapping[str, Any], target: str, whole: Mapping[str, Any]) -> KernelFacts:
+    """One entry of the ``kernels`` of a whole ``profile`` result."""
     report = data.get("report") or {}
     first_line = int(data.get("line") or 1)
     timing = data.get("time")
@@ -70,8 +73,8 @@ def read_facts(data: Mapping[str, Any], target: str, device: str | None) -> Kern
         messages=tuple(_message(m, first_line) for m in report.get("messages") or ()),
         correct=data.get("correct"),
         time=Timing(**{k: timing[k] for k in Timing.__annotations__}) if timing else None,
-        device=timing["device"] if timing else device,
-        notes=tuple(str(note) for note in data.get("notes") or ()),
+        device=timing["device"] if timing else whole.get("device"),
+        notes=tuple(str(n) for n in (*(data.get("notes") or ()), *(whole.get("notes") or ()))),
     )
 
 
@@ -85,6 +88,24 @@ def _message(data: Mapping[str, Any], first_line: int) -> LineMessage:
     line = data.get("line")
     relative = None if line is None else int(line) - first_line
     return LineMessage(str(data.get("text", "")), relative, data.get("column"))
+
+
+def facts_key(analysis: Analysis, snapshot: Snapshot, kernel: str) -> str:
+    """The identity of all that a kernel's facts depend on: its source and the problem beside it."""
+    return f"{analysis.facts_keys.get(kernel)}:{_spec_stamp(snapshot.path)}"
+
+
+def _spec_stamp(path: str | None) -> str:
+    """A mark that changes when the spec beside a file does; a look at its date, not its text."""
+    if path is None:
+        return ""
+    for suffix in _SPEC_SUFFIXES:
+        try:
+            found = Path(path).with_suffix(suffix).stat()
+        except (OSError, ValueError):
+            continue
+        return f"{suffix}:{found.st_mtime_ns}:{found.st_size}"
+    return ""
 
 
 class FactStore:
@@ -103,9 +124,9 @@ class FactStore:
             self._facts.popitem(last=False)
         self.revision += 1
 
-    def of(self, analysis: Analysis, kernel: str) -> tuple[KernelFacts, ...]:
+    def of(self, analysis: Analysis, snapshot: Snapshot, kernel: str) -> tuple[KernelFacts, ...]:
         """What is known of a kernel as it stands now, newest first."""
-        found = self._facts.get(analysis.facts_keys.get(kernel, ""), {})
+        found = self._facts.get(facts_key(analysis, snapshot, kernel), {})
         return tuple(sorted(found.values(), key=lambda facts: -facts.taken))
 
     def fail(self, uri: str, text_hash: str, message: str) -> None:

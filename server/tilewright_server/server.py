@@ -17,7 +17,10 @@ from tilewright_server.boundary import guard_async
 from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.engine import Engine
 from tilewright_server.facts import FactStore
-from tilewright_server.jobs.manager import JobManager
+from tilewright_server.jobs.finish import announce
+from tilewright_server.jobs.local import local_target
+from tilewright_server.jobs.manager import Job, JobManager
+from tilewright_server.jobs.session import environment
 from tilewright_server.protocol import TilewrightProtocol
 from tilewright_server.publisher import Publisher
 from tilewright_server.settings import Settings, split_target
@@ -59,6 +62,7 @@ class TilewrightServer(LanguageServer):
         self.publisher = Publisher(self)
         self._analysis = AnalysisService(engine, self.pool)
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._local: asyncio.Task[str | None] | None = None
 
     def snapshot(self, uri: str) -> Snapshot | None:
         """The present version of an open document."""
@@ -86,6 +90,30 @@ class TilewrightServer(LanguageServer):
         if snapshot is None or not snapshot.is_python:
             return None
         return snapshot, await self.analyze(snapshot)
+
+    async def pick_target(self) -> str:
+        """What to compile for where nobody named it: the setting, this machine's GPU, a default."""
+        if self.settings.target is not None or self.settings.device == "interpreter":
+            return self.settings.default_target
+        if self._local is None:
+            ask = local_target(self.engine_command, environment(self.settings))
+            self._local = asyncio.get_running_loop().create_task(ask)
+        return await asyncio.shield(self._local) or self.settings.default_target
+
+    def forget_devices(self) -> None:
+        """Ask again at the next need: another interpreter may see other devices."""
+        self._local = None
+
+    def start_job(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> Job:
+        """Start a job whose every end is announced, also one nobody expected."""
+
+        async def run(job: Job) -> None:
+            try:
+                await self.guarded(f"job.{job.kind}", work, job)
+            finally:
+                announce(self, job)
+
+        return self.jobs.start(job, run)
 
     def refresh(self, uri: str | None = None) -> None:
         """Show what became known beside the text: for one document, or for all."""

@@ -42,6 +42,8 @@ def fix_evidence(rewrite: Rewrite) -> str:
 
 def short_facts(facts: KernelFacts) -> str:
     """One line for a code lens."""
+    if facts.compiled is None and facts.correct is None and facts.time is None and facts.notes:
+        return f"{facts.target}: {facts.notes[-1]}"
     parts = [_compile_phrase(facts), _correct_phrase(facts), _time_phrase(facts)]
     return f"{facts.target}: " + " · ".join(parts)
 

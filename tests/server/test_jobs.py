@@ -302,6 +302,48 @@ async def test_saving_again_without_a_change_runs_nothing(talk: Conversation) ->
     assert len(await talk.jobs()) == 1
 
 
+async def test_facts_do_not_outlive_a_change_of_the_spec(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("improve")
+    spec = talk.folder / "kernel.yaml"
+    spec.write_text("name: one\n")
+    talk.save()
+    await talk.end_of_job()
+    assert (await talk.lenses())[0].startswith("cuda:90")
+    spec.write_text("name: another\n")
+    assert await talk.lenses() == ["Profile", "Optimize…"]
+
+
+async def test_queued_job_can_be_cancelled(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("slow")
+    first = await talk.optimize()
+    await until(lambda: talk.client.progress_reports)
+    second = await talk.execute("tilewright.profile", {"uri": talk.uri})
+    await until(lambda: len(talk.client.progress_reports) == 2)
+    assert "waiting for another job…" in (await talk.lenses())[0]
+    await talk.execute("tilewright.cancelJob", second)
+    job = await talk.end_of_job()
+    assert (job.job, job.state) == (second["job"], "cancelled")
+    assert talk.ends() == 1
+    await talk.execute("tilewright.cancelJob", first)
+    await talk.end_of_job(2)
+    assert talk.ends() == 2
+
+
+async def test_newer_save_replaces_a_running_profile(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("improve linger")
+    talk.save()
+    await until(lambda: talk.client.progress_reports)
+    talk.replace(talk.text.replace("improve linger", "improve").replace("64, BLOCK", "32, BLOCK"))
+    talk.save()
+    await talk.end_of_job(2)
+    assert [job["state"] for job in await talk.jobs()] == ["cancelled", "done"]
+    assert (await talk.lenses())[0].startswith("cuda:90")
+    assert talk.ends() == 2
+
+
 async def test_untrusted_workspace_runs_nothing(talk: Conversation) -> None:
     await talk.begin(trusted=False)
     talk.open("improve")

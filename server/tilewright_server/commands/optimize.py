@@ -34,22 +34,14 @@ async def optimize_command(server: "TilewrightServer", *arguments: Any) -> dict[
             return
         await optimize(server, job, snapshot)
 
-    job = server.jobs.start(Job(JobKind.OPTIMIZE, wanted.uri, wanted.target), _logged(server, work))
-    return {"job": job.id}
-
-
-def _logged(server: "TilewrightServer", work: Any) -> Any:
-    async def run(job: Job) -> None:
-        await server.guarded("job.optimize", work, job)
-
-    return run
+    return {"job": server.start_job(Job(JobKind.OPTIMIZE, wanted.uri, wanted.target), work).id}
 
 
 async def _choose(server: "TilewrightServer") -> str | None:
     """The person's target, asked by buttons; the default where there is no choice or no asking."""
     targets = server.settings.targets
     if len(targets) < 2 or not server.client.message_request:
-        return server.settings.default_target
+        return await server.pick_target()
     titles = {wording.target_label(target): target for target in targets}
     try:
         answer = await server.window_show_message_request_async(
@@ -60,5 +52,5 @@ async def _choose(server: "TilewrightServer") -> str | None:
             )
         )
     except JsonRpcException:
-        return server.settings.default_target
+        return await server.pick_target()
     return titles.get(answer.title) if answer is not None else None

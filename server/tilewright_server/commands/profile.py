@@ -21,8 +21,7 @@ async def profile_command(server: "TilewrightServer", *arguments: Any) -> dict[s
     replace_running(server, wanted.uri)
 
     async def work(job: Job) -> None:
-        await server.guarded("job.profile", profile, server, job, snapshot, False)
+        job.target = wanted.target or await server.pick_target()
+        await profile(server, job, snapshot)
 
-    target = wanted.target or server.settings.default_target
-    job = server.jobs.start(Job(JobKind.PROFILE, wanted.uri, target), work)
-    return {"job": job.id}
+    return {"job": server.start_job(Job(JobKind.PROFILE, wanted.uri, wanted.target), work).id}

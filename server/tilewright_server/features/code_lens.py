@@ -41,7 +41,7 @@ def _commands(
         command=OPTIMIZE,
         arguments=[{**subject, "version": snapshot.version, "target": None}],
     )
-    facts = server.facts.of(analysis, kernel.name)
+    facts = server.facts.of(analysis, snapshot, kernel.name)
     titles = [wording.short_facts(known) for known in facts] or [_unknown(server, snapshot, kernel)]
     profile = [types.Command(title=title, command=PROFILE, arguments=[subject]) for title in titles]
     return [*profile, optimize]

@@ -4,6 +4,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
 from tilewright_server.diagnostics import all_diagnostics
 from tilewright_server.snapshot import Snapshot
@@ -27,6 +28,8 @@ async def diagnostic(
     if params.previous_result_id == known:
         return types.RelatedUnchangedDocumentDiagnosticReport(result_id=known)
     analysis = await server.analyze(snapshot)
+    if server.snapshot(params.text_document.uri) is not snapshot:
+        raise _overtaken()
     found = all_diagnostics(snapshot, analysis, server.facts, server.settings, server.client)
     return types.RelatedFullDocumentDiagnosticReport(items=found, result_id=known)
 
@@ -35,3 +38,11 @@ def result_id(server: "TilewrightServer", snapshot: Snapshot) -> str:
     """The identity of everything an answer depends on."""
     parts = (snapshot.hash, str(server.revision), str(server.facts.revision))
     return hashlib.sha256(":".join(parts).encode()).hexdigest()[:16]
+
+
+def _overtaken() -> JsonRpcException:
+    """The document changed while it was read: LSP's way to ask for the question again."""
+    again = types.DiagnosticServerCancellationData(retrigger_request=True)
+    return JsonRpcException(
+        "the document has changed", types.LSPErrorCodes.ServerCancelled.value, again
+    )

@@ -18,19 +18,21 @@ def did_save(server: "TilewrightServer", params: types.DidSaveTextDocumentParams
 
 
 async def _profile_if_new(server: "TilewrightServer", uri: str) -> None:
-    """Start a profile unless every kernel's facts for this target are known already."""
-    read = await server.read(uri)
-    if read is None:
+    """Start a profile unless the facts for this target are known or on their way."""
+    snapshot = server.snapshot(uri)
+    if snapshot is None or not snapshot.is_python or snapshot.path is None:
         return
-    snapshot, analysis = read
-    target = server.settings.default_target
-    unknown = [
-        kernel.name
-        for kernel in analysis.module.entry_kernels()
-        if not any(facts.target == target for facts in server.facts.of(analysis, kernel.name))
-    ]
+    analysis = await server.analyze(snapshot)
+    entries = [kernel.name for kernel in analysis.module.entry_kernels()]
+    if not entries:
+        return
+    target = await server.pick_target()
+    known = [server.facts.of(analysis, snapshot, name) for name in entries]
+    running = server.jobs.active(JobKind.PROFILE, uri)
+    if any((job.text_hash, job.target) == (snapshot.hash, target) for job in running):
+        return
     replace_running(server, uri)
-    if unknown and snapshot.path is not None:
-        job = Job(JobKind.PROFILE, uri, target)
-        server.jobs.start(job, lambda job: profile(server, job, snapshot, quiet=True))
+    if not all(any(facts.target == target for facts in each) for each in known):
+        job = Job(JobKind.PROFILE, uri, target, quiet=True, text_hash=snapshot.hash)
+        server.start_job(job, lambda job: profile(server, job, snapshot))
         server.refresh(uri)

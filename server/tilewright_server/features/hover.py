@@ -28,7 +28,7 @@ async def hover(server: "TilewrightServer", params: types.HoverParams) -> types.
     named = kernel_named_at(snapshot, analysis, line, column)
     if named is not None:
         kernel, place = named
-        facts = server.facts.of(analysis, kernel.name)
+        facts = server.facts.of(analysis, snapshot, kernel.name)
         failure = server.facts.failure(snapshot.uri, snapshot.hash)
         cards.append(hovers.kernel_card(kernel, facts, failure))
         shown.append(place)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -37,7 +37,11 @@ class JobState(StrEnum):
 
 @dataclass
 class Job:
-    """One piece of long work. Changed only on the event loop."""
+    """One piece of long work. Changed only on the event loop.
+
+    ``quiet`` jobs end without a message; ``text_hash`` says on which text it works; ``result``
+    is the engine's, for the client.
+    """
 
     kind: JobKind
     uri: str
@@ -46,6 +50,9 @@ class Job:
     state: JobState = JobState.QUEUED
     percent: int | None = None
     message: str = ""
+    quiet: bool = False
+    text_hash: str = ""
+    result: Mapping[str, Any] | None = None
     started: float = field(default_factory=time.time)
     run: EngineRun | None = None
     task: "asyncio.Task[None] | None" = None

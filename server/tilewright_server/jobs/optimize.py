@@ -8,7 +8,6 @@ from lsprotocol import types
 from tilewright_server import wording
 from tilewright_server.edits import Evidence, workspace_edit
 from tilewright_server.jobs.manager import Job, JobState
-from tilewright_server.jobs.process import Outcome
 from tilewright_server.jobs.session import run_engine
 from tilewright_server.snapshot import Snapshot
 
@@ -24,6 +23,7 @@ async def optimize(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> 
     label = wording.target_label(job.target or "")
     outcome = await run_engine(server, job, snapshot, f"Optimizing for {label}")
     stopped = job.state is JobState.STOPPING
+    job.result = outcome.result
     if outcome.result is None:
         job.state = JobState.CANCELLED if stopped else JobState.FAILED
         said = "stopped; nothing was applied" if stopped else str(outcome.error)
@@ -34,7 +34,6 @@ async def optimize(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> 
         said = await _offer(server, snapshot, outcome.result)
         job.state = JobState.DONE
     job.message = said
-    _report(server, job, outcome, label)
 
 
 def _nothing_better(result: Mapping[str, Any]) -> str:
@@ -94,17 +93,3 @@ async def _consents(server: "TilewrightServer", label: str) -> bool:
 def _description(result: Mapping[str, Any]) -> str:
     kept = [trial for trial in result.get("trials") or () if trial.get("kept")]
     return "; ".join(wording.short_rationale(trial) for trial in kept) or "optimized kernel"
-
-
-def _report(server: "TilewrightServer", job: Job, outcome: Outcome, label: str) -> None:
-    failed = job.state is JobState.FAILED
-    server.window_show_message(
-        types.ShowMessageParams(
-            type=types.MessageType.Error if failed else types.MessageType.Info,
-            message=f"Tilewright, {label}: {job.message}",
-        )
-    )
-    server.protocol.notify(
-        "tilewright/jobFinished",
-        {**job.to_json(), "result": dict(outcome.result) if outcome.result else None},
-    )

@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from lsprotocol import types
-
 from tilewright_server.analysis import Analysis
-from tilewright_server.facts import read_facts
+from tilewright_server.facts import facts_key, read_facts
 from tilewright_server.jobs.manager import Job, JobKind, JobState
 from tilewright_server.jobs.session import run_engine
 from tilewright_server.snapshot import Snapshot
@@ -24,32 +22,29 @@ def replace_running(server: "TilewrightServer", uri: str) -> None:
         server.jobs.cancel(job.id, REPLACED_GRACE_S)
 
 
-async def profile(server: "TilewrightServer", job: Job, snapshot: Snapshot, quiet: bool) -> None:
-    """Run the engine and remember its facts; ``quiet`` keeps a failure out of the way."""
+async def profile(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> None:
+    """Run the engine and remember its facts."""
     analysis = await server.analyze(snapshot)
     outcome = await run_engine(server, job, snapshot, "Profiling kernels")
     if job.state is JobState.STOPPING:
-        job.state = JobState.CANCELLED
+        job.state, job.message = JobState.CANCELLED, "stopped"
     elif outcome.result is None:
-        job.state = JobState.FAILED
-        job.message = str(outcome.error)
+        job.state, job.message = JobState.FAILED, str(outcome.error)
         server.facts.fail(snapshot.uri, snapshot.hash, job.message)
     else:
-        job.state = JobState.DONE
         server.facts.forget_failure(snapshot.uri)
-        job.message = f"{remember(server, job, analysis, outcome.result)} kernels profiled"
-    if job.state is JobState.FAILED and not quiet:
-        server.window_show_message(
-            types.ShowMessageParams(
-                type=types.MessageType.Error, message=f"Tilewright: {job.message}"
-            )
-        )
-    server.protocol.notify("tilewright/jobFinished", {**job.to_json(), "result": None})
+        n_kernels = remember(server, job, analysis, snapshot, outcome.result)
+        noun = "kernel" if n_kernels == 1 else "kernels"
+        job.state, job.message = JobState.DONE, f"{n_kernels} {noun} profiled"
     server.refresh(snapshot.uri)
 
 
 def remember(
-    server: "TilewrightServer", job: Job, analysis: Analysis, result: Mapping[str, Any]
+    server: "TilewrightServer",
+    job: Job,
+    analysis: Analysis,
+    snapshot: Snapshot,
+    result: Mapping[str, Any],
 ) -> int:
     """Store the facts of kernels that are the ones that were sent; their number."""
     stored = 0
@@ -58,7 +53,7 @@ def remember(
         kernel = analysis.module.kernel(str(entry.get("name")))
         if kernel is None or entry.get("content_hash") not in (None, kernel.content_hash):
             continue
-        facts = read_facts(entry, target, result.get("device"))
-        server.facts.add(analysis.facts_keys[kernel.name], facts)
+        facts = read_facts(entry, target, result)
+        server.facts.add(facts_key(analysis, snapshot, kernel.name), facts)
         stored += 1
     return stored

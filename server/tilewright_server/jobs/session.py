@@ -10,6 +10,7 @@ from tilewright_server import wording
 from tilewright_server.jobs.manager import Job, JobState
 from tilewright_server.jobs.process import EngineRun, Outcome
 from tilewright_server.jobs.progress import JobProgress
+from tilewright_server.settings import Settings
 from tilewright_server.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -42,23 +43,29 @@ async def _run(
     server: "TilewrightServer", job: Job, snapshot: Snapshot, progress: JobProgress
 ) -> Outcome:
     path = snapshot.path or ""
-    run = EngineRun(command_for(server, job, path), str(Path(path).parent), environment(server))
+    run = EngineRun(
+        command_for(server, job, path), str(Path(path).parent), environment(server.settings)
+    )
     job.run, job.state = run, JobState.RUNNING
 
     def on_event(event: Mapping[str, Any]) -> None:
-        _take(job, event)
-        progress.report(job.percent, job.message)
+        if _take(job, event):
+            progress.report(job.percent, job.message)
 
     return await run.run(snapshot.text, on_event)
 
 
-def _take(job: Job, event: Mapping[str, Any]) -> None:
+def _take(job: Job, event: Mapping[str, Any]) -> bool:
+    """Bring the job up to date; whether there is something to show."""
     if event["event"] == "progress":
         with contextlib.suppress(TypeError, ValueError):
             job.percent = max(0, min(100, int(event.get("percent", job.percent or 0))))
         job.message = str(event.get("message", ""))
-    elif event["event"] == "trial" and isinstance(event.get("trial"), Mapping):
+        return True
+    if event["event"] == "trial" and isinstance(event.get("trial"), Mapping):
         job.message = wording.trial_line(event["trial"])
+        return True
+    return False
 
 
 def command_for(server: "TilewrightServer", job: Job, path: str) -> Sequence[str]:
@@ -72,9 +79,9 @@ def command_for(server: "TilewrightServer", job: Job, path: str) -> Sequence[str
     return command
 
 
-def environment(server: "TilewrightServer") -> Mapping[str, str]:
+def environment(settings: Settings) -> Mapping[str, str]:
     """The server's environment, and the interpreter that has the user's torch and triton."""
-    chosen = server.settings.python
+    chosen = settings.python
     # UTF-8 mode: the text arrives on stdin, whatever the locale.
     named = {"TILEWRIGHT_PYTHON": chosen} if chosen else {}
     return {**os.environ, "PYTHONUTF8": "1", **named}

@@ -1,0 +1,46 @@
+"""Telling the client that a job is over, whichever way it ended."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from tilewright_server import wording
+from tilewright_server.jobs.manager import Job, JobKind, JobState
+
+if TYPE_CHECKING:
+    from tilewright_server.server import TilewrightServer
+
+FINISHED = "tilewright/jobFinished"
+
+
+def announce(server: "TilewrightServer", job: Job) -> None:
+    """Tell the person, where one was waiting, and the client."""
+    if not job.state.is_over:
+        cancelled = _is_being_cancelled()
+        job.state = JobState.CANCELLED if cancelled else JobState.FAILED
+        job.message = (
+            "stopped before it began" if cancelled else "failed; the server's log says why"
+        )
+    if server.protocol.is_shut_down:
+        return
+    if not job.quiet:
+        server.window_show_message(
+            types.ShowMessageParams(type=_severity(job), message=f"Tilewright{_what(job)}")
+        )
+    server.protocol.notify(FINISHED, {**job.to_json(), "result": job.result})
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _severity(job: Job) -> types.MessageType:
+    return types.MessageType.Error if job.state is JobState.FAILED else types.MessageType.Info
+
+
+def _what(job: Job) -> str:
+    label = wording.target_label(job.target) if job.target else ""
+    subject = f", {label}" if label and job.kind is JobKind.OPTIMIZE else ""
+    return f"{subject}: {job.message}"
