@@ -62,7 +62,7 @@ def _with_operands(
     module: Module, kernel: Kernel, loop: ast.For, statement: ast.stmt
 ) -> list[ast.stmt] | Refusal:
     """The load's statement and the statements of the loop that it is made from."""
-    changing = set_in(loop)
+    changing = set_in(loop) | set(targets_of(loop))
     group: list[ast.stmt] = []
     pending = [statement]
     while pending:

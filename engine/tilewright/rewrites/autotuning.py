@@ -101,7 +101,7 @@ def _rerun_refusal(module: Module, kernel: Kernel, launch: Launch) -> Refusal | 
         for other in read - {None}:
             if other == out or same(given, launch.arguments.get(other or "")):
                 return Refusal(
-                    f"the kernel reads {out}, which it also writes: tuning runs it twice"
+                    f"the kernel reads {out}, which it also writes, and tuning runs it many times"
                 )
     return None
 

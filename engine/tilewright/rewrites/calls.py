@@ -18,7 +18,7 @@ def append_keywords(patch: Patch, call: ast.Call, texts: list[str]) -> None:
     if last is None:
         patch.splice(close, close, ", ".join(texts))
     else:
-        _append(patch, last, close, texts)
+        add_after(patch, last, close, texts)
 
 
 def append_parameter(patch: Patch, function: ast.FunctionDef, text: str) -> bool:
@@ -31,17 +31,21 @@ def append_parameter(patch: Patch, function: ast.FunctionDef, text: str) -> bool
         last = a.defaults[-1]
     start = patch.span(last)[1]
     before_body = patch.span(function.body[0])[0]
-    _append(patch, a.args[-1], before_body, [text], start)
+    add_after(patch, a.args[-1], before_body, [text], start)
     return True
 
 
-def _append(
+def add_after(
     patch: Patch,
     last: ast.expr | ast.keyword | ast.arg,
     close: int,
     texts: list[str],
     end: int | None = None,
 ) -> None:
+    """Add items after one item of a bracketed list that closes at ``close``.
+
+    An item with a line of its own gets lines after it; ``end`` is set where a default follows.
+    """
     if not texts:
         return
     end = patch.span(last)[1] if end is None else end

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.rewrites.calls import add_after
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.rewrites.scope import (
@@ -39,10 +40,11 @@ def _accumulate_in_dot(module: Module, issue: Issue, context: AnalysisContext) -
     patch = Patch(module)
     start, end = patch.span(statement)
     dot_start, dot_end = patch.span(dot)
-    new = _with_accumulator(patch, dot, accumulator)
-    patch.splice(start, end, f"{accumulator} = {new}")
     if "#" in patch.text[start:dot_start] + patch.text[dot_end:end]:
         return Refusal("a comment stands between the sum and the dot")
+    patch.splice(start, dot_start, f"{accumulator} = ")
+    add_after(patch, dot.args[1], dot_end - 1, [accumulator])
+    patch.splice(dot_end, end, "")
     return patch.apply()
 
 
@@ -107,20 +109,6 @@ def _is_float32_tile(module: Module, value: ast.expr) -> bool:
     return False
 
 
-def _with_accumulator(patch: Patch, dot: ast.Call, name: str) -> str:
-    """The dot's source with the accumulator put in as the third argument."""
-    start, end = patch.span(dot)
-    text = patch.text[start:end]
-    after = patch.span(dot.args[1])[1] - start
-    depth_close = len(text[after:]) - len(text[after:].lstrip(" \t)"))
-    # Parentheses around the second operand belong to it; the call's own closes the text.
-    while depth_close and after + depth_close >= len(text):
-        depth_close -= 1
-    inner = text[after : after + depth_close].rstrip()
-    place = after + len(inner)
-    return f"{text[:place]}, {name}{text[place:]}"
-
-
 def _sigmoid(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     kernel = kernel_of(module, issue)
     if kernel is None:
@@ -137,8 +125,17 @@ def _sigmoid(module: Module, issue: Issue, context: AnalysisContext) -> str | Re
     prefix = tl_prefix(patch, node)
     if prefix is None:
         return Refusal("the file has no name for triton.language")
-    patch.replace(node, f"{prefix}sigmoid({patch.source(inner)})")
+    start, end = _with_parentheses(patch.text, *patch.span(node))
+    patch.splice(start, end, f"{prefix}sigmoid({patch.source(inner)})")
     return patch.apply()
+
+
+def _with_parentheses(text: str, start: int, end: int) -> tuple[int, int]:
+    """A stretch with the parentheses right around it, where they are no call's own."""
+    before = text[: start - 1].rstrip(" \t") if start else ""
+    wrapped = text[start - 1 : start] == "(" and text[end : end + 1] == ")"
+    grouping = before[-1:] in set("+-*/%=<>&|,([{:")
+    return (start - 1, end + 1) if wrapped and grouping else (start, end)
 
 
 def tl_prefix(patch: Patch, node: ast.AST) -> str | None:

@@ -21,7 +21,7 @@ from tilewright.rewrites.scope import (
     same,
     uses,
 )
-from tilewright.rewrites.tiles import coverage, current_value, extents
+from tilewright.rewrites.tiles import coverage, current_value, default_of, extents
 from tilewright.source.model import Kernel, Launch, Module
 
 Value = int | float | bool | str
@@ -203,17 +203,13 @@ def _default(module: Module, scope: Scope, local: str) -> ast.expr | None:
     """The default of a host function's parameter, if nobody in the file passes another value."""
     assert isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef)
     arguments = [*scope.args.posonlyargs, *scope.args.args]
-    defaults = dict(zip([a.arg for a in arguments][::-1], scope.args.defaults[::-1], strict=False))
-    defaults |= {
-        a.arg: d for a, d in zip(scope.args.kwonlyargs, scope.args.kw_defaults, strict=True) if d
-    }
     place = next((i for i, a in enumerate(arguments) if a.arg == local), None)
     for node in ast.walk(module.tree):
         if not (isinstance(node, ast.Call) and scope.name in names_in(node.func)):
             continue
         if keyword(node, local) or (place is not None and len(node.args) > place):
             return None
-    return defaults.get(local)
+    return default_of(scope, local)
 
 
 def _used_here_only(tree: ast.Module, scope: Scope, local: str) -> bool:

@@ -16,11 +16,14 @@ from tilewright.rewrites.padding import masked_around
 from tilewright.rewrites.row_loops import Masking, RowLoop, RowPasses, row_loop, row_passes
 from tilewright.rewrites.scope import (
     argument_facts,
+    assignments,
     at_issue,
     block_of,
+    host_scope,
     is_tl_call,
     kernel_of,
     targets_of,
+    uses,
 )
 from tilewright.rewrites.tiles import coverage
 from tilewright.source.model import Kernel, Launch, Module
@@ -193,6 +196,7 @@ def _fit_launch(
         new.append(f"{passes.block}={block}")
     else:
         patch.replace(given, block)
+        _drop_unused(module, launch, given, patch)
     option = launch.options.get("num_warps")
     if option is None:
         new.append(f"num_warps={warps}")
@@ -200,6 +204,18 @@ def _fit_launch(
         patch.replace(option, warps)
     append_keywords(patch, launch.node, new)
     patch.fold(launch.node)
+
+
+def _drop_unused(module: Module, launch: Launch, given: ast.expr, patch: Patch) -> None:
+    """Remove the host's own name for the block when the launch was all that read it."""
+    scope = host_scope(module, launch)
+    if not isinstance(given, ast.Name) or scope is module.tree:
+        return
+    sets = assignments(scope, given.id)
+    match sets:
+        case [ast.Assign(targets=[ast.Name()], value=ast.Constant()) as only]:
+            if len(uses(scope, given.id)) == 1 and patch.owns_lines(only):
+                patch.delete_lines(only)
 
 
 REWRITES = (

@@ -11,7 +11,9 @@ from enum import StrEnum
 from tilewright.rewrites.grid import division
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.scope import (
+    Scope,
     argument,
+    assignments,
     host_scope,
     is_tl_call,
     literal_int,
@@ -235,9 +237,22 @@ def resolved(module: Module, launch: Launch, node: ast.expr) -> ast.expr:
         return node
     scope = host_scope(module, launch)
     value = only_value(scope, node.id)
-    if value is None and node.id not in parameters(scope):
-        value = only_value(module.tree, node.id)
+    if value is None and not assignments(scope, node.id):
+        given = node.id in parameters(scope)
+        value = default_of(scope, node.id) if given else only_value(module.tree, node.id)
     return node if value is None else value
+
+
+def default_of(scope: Scope, name: str) -> ast.expr | None:
+    """The default value of a function's parameter."""
+    if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
+        return None
+    arguments = [*scope.args.posonlyargs, *scope.args.args]
+    defaults = scope.args.defaults
+    found = dict(zip([a.arg for a in arguments][::-1], defaults[::-1], strict=False))
+    words = zip(scope.args.kwonlyargs, scope.args.kw_defaults, strict=True)
+    found |= {a.arg: d for a, d in words if d is not None}
+    return found.get(name)
 
 
 def _options(kernel: Kernel, launch: Launch) -> Mapping[str, int | float | bool | str]:

@@ -1,0 +1,16 @@
+# rewrite: dot_accumulator
+# at: acc += tl.dot(a, b)
+# refuses: not shown to be a tl.float32 tile
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def square(a_ptr, b_ptr, c_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK, BLOCK), tl.float16)
+    for k in range(0, n, BLOCK):
+        a = tl.load(a_ptr + i[:, None] * n + (k + i)[None, :])
+        b = tl.load(b_ptr + (k + i)[:, None] * n + i[None, :])
+        acc += tl.dot(a, b)
+    tl.store(c_ptr + i[:, None] * BLOCK + i[None, :], acc)
