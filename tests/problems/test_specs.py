@@ -180,6 +180,12 @@ BAD = {
         "must be a plain list; remove the tag",
     ),
     "a date": (BASE.replace("{N: 8}", "{N: 2026-01-01}"), 6, "neither a number nor a word"),
+    "a merge of no mapping": (BASE + "<<: 3\n", 1, "the merge key '<<'"),
+    "a mapping merged into itself": (
+        BASE.replace("{N: 8}", "&a {N: 8, <<: *a}"),
+        6,
+        "'N' is given twice in 'dims'",
+    ),
     "a list that holds itself": (BASE.replace("{N: 8}", "{N: &a [*a]}"), 6, "two lists deep"),
 }
 

@@ -43,7 +43,10 @@ class SpecNode:
         """The mapping's values by key; ``what`` names it in messages."""
         if not isinstance(self.node, yaml.MappingNode):
             self.fail(f"{what} must be a mapping of names to values")
-        yaml.SafeLoader("").flatten_mapping(self.node)
+        try:
+            yaml.SafeLoader("").flatten_mapping(self.node)
+        except (yaml.YAMLError, RecursionError):
+            self.fail(f"the merge key '<<' in {what} must name a mapping, and not itself")
         found: dict[str, SpecNode] = {}
         own: set[str] = set()
         for key_node, value_node in self.node.value:
