@@ -53,9 +53,12 @@ test-slow: setup ## wheel and environment tests, long runs
 
 test-all: test test-slow test-editor ## everything that needs no GPU
 
-test-editor: setup ## the extension in a real VS Code in headless Chromium
-	$(MAKE) -C vscode-extension build test
+test-editor: setup vscode-extension/node_modules/.package-lock.json ## the extension in a real VS Code in headless Chromium
+	cd vscode-extension && npm run build && npm test
 	$(BIN)/python -m pytest -m "editor or browser" tests/editor
+
+vscode-extension/node_modules/.package-lock.json: vscode-extension/package-lock.json
+	cd vscode-extension && npm ci --no-audit --no-fund
 
 lint: setup ## ruff: rules and layout
 	$(BIN)/ruff check $(SOURCES)

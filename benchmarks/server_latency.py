@@ -58,10 +58,8 @@ def _measure(
     line = text.count("\n") // 2
     samples, controls, found = [], [], 0
     for stroke in range(strokes + WARM_UP):
-        # Alternately type a blank line in the middle of the file and take it away again.
-        typed = stroke % 2 == 0
         started = time.perf_counter()
-        _change(client, uri, version=stroke + 2, line=line, typed=typed)
+        _type(client, uri, line, stroke)
         answer = client.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})
         took = time.perf_counter() - started
         found = len(answer.get("items", ())) or found
@@ -82,11 +80,12 @@ def _open(client: Client, uri: str, text: str) -> None:
     client.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})
 
 
-def _change(client: Client, uri: str, *, version: int, line: int, typed: bool) -> None:
+def _type(client: Client, uri: str, line: int, stroke: int) -> None:
+    """Write a comment of its own into the middle, so that no text comes twice."""
     start = {"line": line, "character": 0}
-    end = start if typed else {"line": line + 1, "character": 0}
-    change = {"range": {"start": start, "end": end}, "text": "\n" if typed else ""}
-    document = {"uri": uri, "version": version}
+    end = start if stroke == 0 else {"line": line + 1, "character": 0}
+    change = {"range": {"start": start, "end": end}, "text": f"    # stroke {stroke}\n"}
+    document = {"uri": uri, "version": stroke + 2}
     params = {"textDocument": document, "contentChanges": [change]}
     client.notify("textDocument/didChange", params)
 

@@ -12,11 +12,11 @@ PACKAGES = {"tilewright": ROOT / "engine", "tilewright_server": ROOT / "server"}
 
 @dataclass(frozen=True)
 class Import:
-    """One imported name, absolute, with where it stands and whether it runs at import time."""
+    """One imported name, absolute, with its line; ``lazy`` if loading the module does not run it."""
 
     name: str
     line: int
-    for_types_only: bool
+    lazy: bool
 
 
 @dataclass(frozen=True)
@@ -63,15 +63,16 @@ def _read(path: Path, root: Path) -> SourceModule:
 
 
 def _imports(module: SourceModule) -> Iterator[Import]:
-    typed = {
+    later = {
         id(inner)
         for node in ast.walk(module.tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
         for inner in ast.walk(node)
     }
     for node in ast.walk(module.tree):
         for name in _names(module, node):
-            yield Import(name, node.lineno, id(node) in typed)
+            yield Import(name, node.lineno, id(node) in later)
 
 
 def _names(module: SourceModule, node: ast.AST) -> list[str]:
