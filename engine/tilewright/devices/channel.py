@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import struct
 import subprocess
+import tempfile
 import threading
 import uuid
 from collections.abc import Mapping
@@ -16,8 +18,8 @@ from typing import Any
 
 from tilewright.devices.model import DeviceError
 from tilewright.devices.package import home, worker_zip
+from tilewright.worker.protocol import FOLDER_PREFIX, MARKER
 
-MARKER = "TILEWRIGHT_WORKER_ID"
 _HEADER = struct.Struct(">I")
 _START_SECONDS = 180.0
 _STOP_SECONDS = 8.0
@@ -84,7 +86,7 @@ class Channel:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._kill_marked()
+        self._clean_up()
 
     def _start(self) -> subprocess.Popen[bytes]:
         environment = {**os.environ, MARKER: self._marker}
@@ -161,7 +163,7 @@ class Channel:
                 pending.answer = message
                 pending.done.set()
         self._process.wait()
-        self._kill_marked()
+        self._clean_up()
         with self._lock:
             left, self._pending = self._pending, {}
         for pending in left.values():
@@ -173,8 +175,8 @@ class Channel:
             self._stderr += data
             del self._stderr[:-_TAIL]
 
-    def _kill_marked(self) -> None:
-        """Kill what still carries this worker's mark in its environment."""
+    def _clean_up(self) -> None:
+        """Kill what still carries this worker's mark in its environment, remove its scratch."""
         wanted = f"{MARKER}={self._marker}".encode()
         for folder in Path("/proc").iterdir():
             if not folder.name.isdigit():
@@ -182,3 +184,5 @@ class Channel:
             with contextlib.suppress(OSError):
                 if wanted in (folder / "environ").read_bytes():
                     os.kill(int(folder.name), signal.SIGKILL)
+        scratch = Path(tempfile.gettempdir(), FOLDER_PREFIX + self._marker)
+        shutil.rmtree(scratch, ignore_errors=True)

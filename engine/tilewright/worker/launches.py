@@ -270,24 +270,3 @@ def compiled_only() -> Iterator[None]:
 
 def _stand_in(value: Any) -> Any:
     return _StandIn(value) if isinstance(value, torch.Tensor) else value
-
-
-@contextlib.contextmanager
-def interpreted() -> Iterator[None]:
-    """Turn Triton's interpreter on for kernels defined inside the block.
-
-    Triton's own library was decorated when it was imported, without the interpreter: calling one of
-    its functions from an interpreted kernel interprets that function too.
-    """
-    interpreters: dict[int, Any] = {}
-
-    def call(function: Any, *args: Any, **kwargs: Any) -> Any:
-        if id(function) not in interpreters:
-            interpreters[id(function)] = InterpretedFunction(function.fn)
-        return interpreters[id(function)](*args, **kwargs)
-
-    with (
-        mock.patch.dict("os.environ", {"TRITON_INTERPRET": "1"}),
-        mock.patch.object(JITFunction, "__call__", call),
-    ):
-        yield

@@ -74,7 +74,9 @@ def build_call(
 def load_state(model: torch.nn.Module, state: dict[str, Any]) -> None:
     """Give the model the weights of ``state``: by name, else by position with equal shapes."""
     own = model.state_dict()
-    if set(own) == set(state):
+    if {name: value.shape for name, value in own.items()} == {
+        name: value.shape for name, value in state.items()
+    }:
         model.load_state_dict(state, strict=True)
         return
     shapes = [tuple(value.shape) for value in own.values()]

@@ -1,5 +1,8 @@
 """Messages between the engine and a worker, and the jobs a worker knows.
 
+The engine marks a worker, and with it all that descends from it, with the environment variable
+``MARKER``; scratch folders lie in the temporary folder's ``FOLDER_PREFIX`` + that mark.
+
 Framing: each message is a 4-byte big-endian length and that many bytes of UTF-8 JSON. The engine
 writes requests to the worker's stdin; the worker answers on a private copy of its first stdout.
 
@@ -62,6 +65,8 @@ import struct
 from typing import Any
 
 VERSION = 1
+MARKER = "TILEWRIGHT_WORKER_ID"
+FOLDER_PREFIX = "tilewright-worker-"
 HEADER = struct.Struct(">I")
 MAX_MESSAGE = 256 * 1024 * 1024
 OUTPUT_TAIL = 16 * 1024

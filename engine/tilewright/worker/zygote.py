@@ -19,6 +19,8 @@ from . import child, processes
 from .protocol import (
     CRASHED,
     ERROR,
+    FOLDER_PREFIX,
+    MARKER,
     OUT_OF_MEMORY,
     OUTPUT_TAIL,
     TIMEOUT,
@@ -28,6 +30,8 @@ from .protocol import (
 
 _CHUNK = 1 << 16
 _TICK_S = 1.0
+_SWEEP_S = 0.5
+_READS_A_TURN = 64
 
 
 @dataclass
@@ -59,6 +63,8 @@ class Zygote:
         self._selector = selectors.DefaultSelector()
         self._jobs: dict[int, _Running] = {}
         self._parent = os.getppid()
+        self._next_sweep = 0.0
+        self._folder = _own_folder()
 
     def serve(self) -> None:
         """Loop until the engine is gone, then kill everything that was started."""
@@ -87,8 +93,10 @@ class Zygote:
             limit = job.deadline - job.started
             job.verdict = (TIMEOUT, f"did not finish within {limit:g} s and was stopped")
             self._finish(job)
-        if processes.kill_strays({job.process for job in self._jobs.values()}):
-            processes.reap()
+        if now >= self._next_sweep:
+            self._next_sweep = now + _SWEEP_S
+            if processes.kill_strays({job.process for job in self._jobs.values()}):
+                processes.reap()
         return True
 
     def _patience(self) -> float:
@@ -116,7 +124,7 @@ class Zygote:
     def _start(self, request: dict[str, Any]) -> None:
         result_read, result_write = os.pipe()
         printed_read, printed_write = os.pipe()
-        scratch = tempfile.mkdtemp(prefix="tilewright-job-")
+        scratch = tempfile.mkdtemp(dir=self._folder)
         timeout_s = float(request.get("timeout_s") or 60.0)
         parent = os.getpid()
         process = os.fork()
@@ -153,7 +161,7 @@ class Zygote:
 
     def _read_job(self, job: _Running, descriptor: int) -> None:
         if descriptor == job.printed:
-            self._drain_printed(job, limit=1)
+            self._drain_printed(job, _READS_A_TURN)
         elif descriptor == job.result:
             self._drain_result(job)
             if job.message is not None or job.verdict is not None:
@@ -170,7 +178,7 @@ class Zygote:
             if not data:
                 self._forget(job.printed)
                 return
-            job.tail += data
+            job.tail += data[-OUTPUT_TAIL:]
             del job.tail[:-OUTPUT_TAIL]
 
     def _drain_result(self, job: _Running) -> None:
@@ -188,7 +196,7 @@ class Zygote:
     def _finish(self, job: _Running) -> None:
         processes.kill_tree(job.process)
         status = _wait(job.process)
-        self._drain_printed(job, limit=64)
+        self._drain_printed(job, _READS_A_TURN)
         for descriptor in (job.result, job.printed, job.pidfd):
             self._forget(descriptor)
             os.close(descriptor)
@@ -212,8 +220,15 @@ class Zygote:
         for job in self._jobs.values():
             processes.kill_tree(job.process)
         processes.kill_all()
-        for job in self._jobs.values():
-            shutil.rmtree(job.scratch, ignore_errors=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _own_folder() -> Path:
+    """Where this worker's jobs have their scratch; the engine removes it should the worker be
+    killed."""
+    folder = Path(tempfile.gettempdir(), f"{FOLDER_PREFIX}{os.environ.get(MARKER) or os.getpid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
 
 
 def _read(descriptor: int) -> bytes | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from .. import launches, modules, poison, pretend, tensors
+from .. import interpreting, launches, modules, poison, pretend, tensors
 
 INTERPRETER = "interpreter"
 
@@ -41,7 +41,7 @@ def surroundings(job: dict[str, Any], configs: dict[str, int]) -> Iterator[None]
     interpret = job["device"] == INTERPRETER
     with contextlib.ExitStack() as stack:
         if interpret:
-            stack.enter_context(launches.interpreted())
+            stack.enter_context(interpreting.interpreted())
             stack.enter_context(pretend.no_driver())
             stack.enter_context(pretend.tensors_claim_cuda())
             stack.enter_context(pretend.CudaOnCpu())

@@ -1,0 +1,49 @@
+"""Triton's interpreter, switched on in a process that has imported Triton without it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import triton.language as tl
+from triton.runtime.interpreter import InterpretedFunction, InterpreterBuilder, TensorHandle
+from triton.runtime.jit import JITFunction
+
+
+@contextlib.contextmanager
+def interpreted() -> Iterator[None]:
+    """Turn Triton's interpreter on for kernels defined inside the block.
+
+    Triton's own library was decorated when it was imported, without the interpreter: calling one of
+    its functions from an interpreted kernel interprets that function too.
+    """
+    interpreters: dict[int, Any] = {}
+
+    def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+        if id(function) not in interpreters:
+            interpreters[id(function)] = InterpretedFunction(function.fn)
+        return interpreters[id(function)](*args, **kwargs)
+
+    with (
+        mock.patch.dict("os.environ", {"TRITON_INTERPRET": "1"}),
+        mock.patch.object(JITFunction, "__call__", call),
+        mock.patch.object(InterpreterBuilder, "create_splat", _splat),
+    ):
+        yield
+
+
+_create_splat = InterpreterBuilder.create_splat
+
+
+def _splat(builder: Any, block: Any, scalar: Any) -> Any:
+    """A comparison of scalars stays boolean when it meets a block.
+
+    Up to Triton 3.9 the interpreter gives it the type of what was compared, so that
+    ``(cols < N) & (row < M)`` is no mask.
+    """
+    if scalar.data.dtype == np.bool_:
+        return TensorHandle(np.full(block.shape, scalar.data.reshape(-1)[0]), tl.int1)
+    return _create_splat(builder, block, scalar)

@@ -1,0 +1,34 @@
+"""One worker for all tests of this folder."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from worker_bench import Bench
+
+from tilewright.devices import WorkerClient
+
+
+@pytest.fixture(scope="session")
+def worker_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="session")
+def client(worker_home: Path) -> Iterator[WorkerClient]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_HOME", str(worker_home))
+        patch.setenv("SOME_API_TOKEN", "do not show")
+        victim = worker_home / "victim.txt"
+        victim.write_text("precious")
+        patch.setenv("VICTIM", str(victim))
+        patch.setenv("PORT", "9")
+        with WorkerClient(sys.executable) as client:
+            client.hello  # noqa: B018 - starts it while the environment is set
+            yield client
+
+
+@pytest.fixture
+def bench(client: WorkerClient, tmp_path: Path) -> Bench:
+    return Bench(client, tmp_path)

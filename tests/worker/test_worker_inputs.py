@@ -1,0 +1,104 @@
+"""Input data: deterministic, different for each name, and what the spec asks for."""
+
+import pytest
+import torch
+from worker_bench import Bench, case_of, tensor
+
+from tilewright.devices import JobStatus
+from tilewright.worker import generate, tensors
+
+pytestmark = pytest.mark.triton
+
+
+def values(*specs: dict[str, object], seed: int = 0, **more: object) -> dict[str, torch.Tensor]:
+    return generate.make_inputs(case_of(*specs), seed, **more)  # type: ignore[arg-type]
+
+
+def test_two_inputs_never_share_a_stream_and_seeds_repeat() -> None:
+    made = values(tensor("a", 64, 64), tensor("b", 64, 64))
+    assert not torch.equal(made["a"], made["b"])
+    assert torch.equal(made["a"], values(tensor("a", 64, 64))["a"])
+    assert not torch.equal(made["a"], values(tensor("a", 64, 64), seed=1)["a"])
+
+
+def test_integers_keep_to_their_range_and_bools_vary() -> None:
+    made = values(tensor("pick", 1000, dtype="int64", low=3, high=7), tensor("m", 64, dtype="bool"))
+    assert set(made["pick"].tolist()) == {3, 4, 5, 6}
+    assert set(made["m"].tolist()) == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("transform", "holds"),
+    [
+        ("softmax", lambda x: torch.allclose(x.sum(-1), torch.ones(16))),
+        ("abs", lambda x: bool((x >= 0).all())),
+        ("normalize", lambda x: torch.allclose(x.norm(dim=-1), torch.ones(16))),
+        ("symmetric", lambda x: torch.equal(x, x.T)),
+        ("triu", lambda x: bool((x.tril(-1) == 0).all())),
+        ("tril", lambda x: bool((x.triu(1) == 0).all())),
+        ("uniform", lambda x: bool((x.abs() <= 1).all()) and x.std() > 0.4),
+        ("rademacher", lambda x: set(x.unique().tolist()) == {-1.0, 1.0}),
+    ],
+)
+def test_transforms_do_what_they_say(transform: str, holds: object) -> None:
+    made = values(tensor("x", 16, 16, transforms=[transform]))["x"]
+    assert holds(made)  # type: ignore[operator]
+
+
+def test_values_scale_the_distribution() -> None:
+    large = values(tensor("x", 1000), values="large")["x"].std()
+    tiny = values(tensor("x", 1000), values="tiny")["x"].std()
+    assert large > 30
+    assert tiny < 0.01
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "bool", "int8", "float64", "float8_e4m3fn"])
+def test_manifests_keep_every_bit(tmp_path: object, dtype: str) -> None:
+    data = torch.arange(24).to(tensors.dtype_of(dtype)).reshape(2, 3, 4)
+    views = {
+        "all": data,
+        "cut": data[:, 1:, ::2],
+        "turned": data.permute(2, 0, 1),
+        "0d": data[1, 2, 3],
+    }
+    loaded = tensors.load(tensors.save(views, str(tmp_path), "t"))
+    for name, view in views.items():
+        assert loaded[name].stride() == view.stride()
+        assert torch.equal(loaded[name].float(), view.float())
+
+
+def test_scalars_and_misalignment_travel(tmp_path: object) -> None:
+    data = torch.arange(10.0)
+    manifest = tensors.save({"n": 3, "eps": 1e-5, "x": data[3:]}, str(tmp_path), "t")
+    loaded = tensors.load(manifest)
+    assert (loaded["n"], loaded["eps"]) == (3, 1e-5)
+    assert loaded["x"].data_ptr() % 16 == 12
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (tensor("x", 4, dtype="float61"), "has no dtype 'float61'"),
+        (tensor("x", 4, dtype="int32", low=5, high=5), "the range 5..5 holds no integer"),
+        (tensor("x", 4, 5, transforms=["symmetric"]), "needs a square matrix, got (4, 5)"),
+        (tensor("x", 4, transforms=["spin"]), "unknown transform 'spin'"),
+    ],
+)
+def test_a_spec_that_cannot_be_made_says_why(
+    bench: Bench, spec: dict[str, object], words: str
+) -> None:
+    outcome = bench.ask("inputs", case=case_of(spec), seed=0, out=bench.out())
+    assert outcome.status is JobStatus.ERROR
+    assert words in outcome.message
+
+
+def test_inputs_can_come_from_the_module(bench: Bench) -> None:
+    path = bench.folder / "problem.py"
+    path.write_text("import torch\n\ndef get_inputs():\n    return [torch.randn(4, 5), 3]\n")
+    case = case_of(inputs_from_module=True)
+    first, second = (
+        bench.get("inputs", case=case, seed=seed, out=bench.out(), module=str(path))["inputs"]
+        for seed in (1, 1)
+    )
+    assert first[1] == {"name": "input_1", "value": 3}
+    assert torch.equal(tensors.load(first)["input_0"], tensors.load(second)["input_0"])

@@ -1,0 +1,200 @@
+"""Running kernels in the interpreter, and judging what came back."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from worker_bench import Bench, case_of, function, tensor
+
+from tilewright.devices import JobStatus
+
+pytestmark = pytest.mark.triton
+
+PRODUCT = case_of(tensor("a", 65, 70, dtype="float16"), tensor("b", 70, 50, dtype="float16"))
+
+
+def verdict(
+    bench: Bench, file: Path | str, name: str = "matmul", case: dict[str, Any] = PRODUCT
+) -> dict[str, Any]:
+    """How the file's outputs compare with the reference of the unchanged one."""
+    inputs = bench.inputs(case)
+    expected = bench.ran("matmul.py", "reference", case, inputs=inputs)
+    actual = bench.ran(file, name, case, inputs=inputs)
+    return bench.get(
+        "compare", expected=expected["outputs"], actual=actual["outputs"],
+        expected_tree=expected["output_tree"], actual_tree=actual["output_tree"],
+        rtol=1e-2, atol=1e-2,
+    )  # fmt: skip
+
+
+def test_a_matrix_product_agrees_with_torch(bench: Bench) -> None:
+    found = verdict(bench, "matmul.py")
+    assert found["equal"], found["message"]
+    assert 0 < found["max_abs_error"] < 0.1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("acc = tl.dot(a, b, acc)", "acc = tl.dot(a, b)", "elements differ, first at"),
+        ("return c\n", "return c * 2\n", "everything got is 2 times what was expected"),
+        ("return c\n", "return c * 0\n", "everything got is zero"),
+        ("return c\n", "return c[:-1]\n", "expected shape (65, 50), got (64, 50)"),
+        ("return c\n", "return c.float()\n", "expected dtype float16, got float32"),
+        ("return c\n", "return c, c\n", "expected a tensor to be returned, got a tuple of 2"),
+        ("triton.cdiv(N, TILE_N)", "N // TILE_N", "NaN where a number was expected"),
+        ("triton.cdiv(N, TILE_N)", "N // TILE_N", "all in the last columns 32..49"),
+    ],
+)
+def test_a_wrong_candidate_is_described(bench: Bench, old: str, new: str, words: str) -> None:
+    found = verdict(bench, bench.variant("matmul.py", old, new))
+    assert not found["equal"]
+    assert words in found["message"]
+
+
+def test_a_transposed_result_is_called_so(bench: Bench) -> None:
+    case = case_of(tensor("a", 32, 32, dtype="float16"), tensor("b", 32, 32, dtype="float16"))
+    found = verdict(bench, bench.variant("matmul.py", "return c\n", "return c.T\n"), case=case)
+    assert "what was got is the transpose" in found["message"]
+
+
+def test_a_result_need_not_have_the_strides_of_the_expected_one(bench: Bench) -> None:
+    path = bench.variant("matmul.py", "return c\n", "return c.T.contiguous().T\n")
+    assert verdict(bench, path)["equal"]
+
+
+def test_library_functions_autotune_and_heuristics_are_interpreted(bench: Bench) -> None:
+    case = case_of(tensor("x", 5, 100))
+    inputs = bench.inputs(case)
+    got = bench.ran("rows.py", "softmax", case, inputs=inputs, config_index=2)
+    want = bench.ran("rows.py", "reference", case, inputs=inputs)
+    assert got["launches"] == {"softmax_kernel": 1}
+    assert got["configs"] == {"softmax_kernel": 4}
+    compared = bench.get(
+        "compare", expected=want["outputs"], actual=got["outputs"], rtol=1e-5, atol=1e-6
+    )
+    assert compared["equal"], compared["message"]
+
+
+def test_inputs_changed_in_place_are_found_and_given_back(bench: Bench) -> None:
+    case = case_of(tensor("x", 300))
+    inputs = bench.inputs(case)
+    before = Path(inputs[0]["file"]).read_bytes()
+    value = bench.ran("rows.py", "increment", case, inputs=inputs)
+    assert value["inputs_changed"] == ["x"]
+    assert value["output_tree"] == {"kind": "none"}
+    assert Path(inputs[0]["file"]).read_bytes() == before
+    assert Path(value["changed_inputs"][0]["file"]).read_bytes() != before
+
+
+def test_no_launch_is_seen(bench: Bench) -> None:
+    assert bench.ran("rows.py", "reference", case_of(tensor("x", 4, 4)))["launches"] == {}
+
+
+def test_memory_that_was_never_written_does_not_pass(bench: Bench) -> None:
+    case = case_of(tensor("x", 8, 8))
+    inputs = bench.inputs(case)
+    got = bench.ran("rows.py", "forgets_to_store", case, inputs=inputs)
+    compared = bench.get("compare", expected=inputs, actual=got["outputs"], rtol=1e9, atol=1e9)
+    assert compared["message"].endswith("all of the values got are NaN where a number was expected")
+
+
+def model(name: str) -> dict[str, Any]:
+    return {"kind": "model", "name": name, "path": None}
+
+
+def test_models_share_their_weights_and_return_trees(bench: Bench) -> None:
+    case = case_of(tensor("x", 3, 8), init_args=[8], dtype="float32")
+    inputs = bench.inputs(case)
+    first = bench.ran("rows.py", "", case, entry=model("Scaled"), inputs=inputs, keep_state=True)
+    assert [entry["name"] for entry in first["state"]] == ["weight"]
+    kinds = [item["kind"] for item in first["output_tree"]["items"]]
+    assert kinds == ["tensor", "dict"]
+    again = bench.ran(
+        "rows.py", "", case, entry=model("Renamed"), inputs=inputs, state=first["state"]
+    )
+    compared = bench.get(
+        "compare", expected=first["outputs"], actual=again["outputs"], rtol=0.0, atol=0.0
+    )
+    assert compared["equal"], compared["message"]
+    wider = bench.run(
+        "rows.py", "", case, entry=model("Wider"), inputs=inputs, state=first["state"]
+    )
+    assert wider.status is JobStatus.ERROR
+    assert "weight (9,)" in wider.message
+    assert "weight (8,)" in wider.message
+
+
+def test_bfloat16_in_the_interpreter_is_a_caveat_or_a_shadow(bench: Bench) -> None:
+    case = case_of(tensor("a", 32, 32, dtype="bfloat16"), tensor("b", 32, 32, dtype="bfloat16"))
+    plain = bench.ran("matmul.py", "matmul", case)
+    assert any("bfloat16 wrongly" in caveat for caveat in plain["caveats"])
+    shadow = bench.ran("matmul.py", "matmul", case, shadow_dtype={"bfloat16": "float32"})
+    assert shadow["outputs"][0]["dtype"] == "float32"
+    assert "bfloat16 was computed in float32" in shadow["caveats"]
+
+
+def test_an_error_names_the_users_line(bench: Bench) -> None:
+    outcome = bench.run("hostile.py", "fails_on_a_line", case_of(tensor("x", 4)))
+    assert outcome.status is JobStatus.ERROR
+    lines = (Path(__file__).parent / "kernels" / "hostile.py").read_text().splitlines()
+    line = next(at for at, text in enumerate(lines, 1) if "x.reshape(7, 7, 7)" in text)
+    assert f"hostile.py:{line}" in outcome.message
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        ({"kind": "dance"}, "unknown job 'dance'"),
+        ({"kind": "run", "device": "interpreter"}, "a run job needs 'module'"),
+        ({"kind": "capture", "module": "/nowhere.py"}, "there is no file /nowhere.py"),
+    ],
+)
+def test_a_job_that_makes_no_sense_is_refused(
+    bench: Bench, job: dict[str, Any], words: str
+) -> None:
+    outcome = bench.client.run(job, 30)
+    assert outcome.status is JobStatus.ERROR
+    assert words in outcome.message
+
+
+def test_timing_gives_pairs_noise_and_outputs_to_check(bench: Bench) -> None:
+    case = case_of(tensor("x", 16))
+    inputs = bench.inputs(case)
+    path = str(Path(__file__).parent / "kernels" / "rows.py")
+    slower = bench.variant(
+        "rows.py",
+        "    increment_kernel[(triton",
+        "    sum(range(1_000_000))\n    increment_kernel[(triton",
+    )
+    value = bench.get(
+        "time", original=path, candidate=str(slower), case=case,
+        entry=function("increment"),
+        inputs=inputs, device="interpreter", out=bench.out(), budget_s=0.2,
+        gpu_lock=str(bench.folder / "lock"),
+    )  # fmt: skip
+    assert all(candidate > original for original, candidate in value["pairs"])
+    assert len(value["null_pairs"]) >= 2
+    assert value["clock_note"] == "host clock: says nothing about a GPU"
+    once = bench.ran("rows.py", "increment", case, inputs=inputs)
+    compared = bench.get(
+        "compare",
+        expected=once["changed_inputs"],
+        actual=value["candidate_outputs"],
+        rtol=0.0,
+        atol=0.0,
+    )
+    assert compared["equal"], compared["message"]
+
+
+def test_measuring_one_candidate(bench: Bench) -> None:
+    case = case_of(tensor("x", 4, 16))
+    value = bench.get(
+        "measure", module=str(Path(__file__).parent / "kernels" / "rows.py"), case=case,
+        entry=function("softmax"), inputs=bench.inputs(case),
+        device="interpreter", out=bench.out(), budget_s=0.05, gpu_lock=str(bench.folder / "lock"),
+    )  # fmt: skip
+    assert len(value["us"]) >= 10
+    assert min(value["us"]) > 0
+    assert value["launches"] == {"softmax_kernel": 1}
+    assert value["waited_s"] >= 0
