@@ -29,11 +29,11 @@ _MAX_DEPTH = 150
 
 
 class _Subject:
-    """A kernel to analyse, equal to itself alone: flows are kept by node."""
+    """A node of a module, equal to itself alone: what is found out is kept by node."""
 
     __slots__ = ("module", "node")
 
-    def __init__(self, module: Module, node: ast.FunctionDef) -> None:
+    def __init__(self, module: Module, node: ast.AST) -> None:
         self.module = module
         self.node = node
 
@@ -51,12 +51,16 @@ def flow_of(module: Module, kernel: Kernel) -> Flow:
 
 @lru_cache(maxsize=256)
 def _flow(subject: _Subject) -> Flow:
-    return _Builder(subject.module.names, _pure_helpers(subject.module)).build(subject.node)
+    module, node = subject.module, subject.node
+    assert isinstance(node, ast.FunctionDef)
+    return _Builder(module.names, _pure_helpers(_Subject(module, module.tree))).build(node)
 
 
-def _pure_helpers(module: Module) -> frozenset[str]:
+@lru_cache(maxsize=64)
+def _pure_helpers(subject: _Subject) -> frozenset[str]:
     """The file's jit functions that write no memory and call nothing unknown."""
     pure = set()
+    module = subject.module
     for kernel in module.kernels:
         dotted = {
             module.names.resolve(n.func) or ""
@@ -406,17 +410,15 @@ class _Builder:
         order = ("pointer", "mask", "other") if kind == "load" else ("pointer", "value", "mask")
         given = {**dict(zip(order, positional, strict=False)), **keywords}
         pointer = given.get("pointer") or self._opaque()
-        operands = (*positional, *keywords.values())
-        result = self._table.make(
-            "load" if kind == "load" else "opaque", pointer, *operands, detail=self._count()
-        )
+        mask, other = _none_is_none(given.get("mask")), _none_is_none(given.get("other"))
+        result = self._loaded(pointer, mask, other) if kind == "load" else self._opaque(pointer)
         self._flow.accesses.append(
             Access(
                 kind=kind,
                 node=node,
                 pointer=pointer,
-                mask=_none_is_none(given.get("mask")),
-                other=_none_is_none(given.get("other")),
+                mask=mask,
+                other=other,
                 result=result if kind == "load" else given.get("value", given.get("val")),
                 base=pointer_base(pointer),
                 loops=self._loops,
@@ -426,6 +428,13 @@ class _Builder:
             )
         )
         return result
+
+    def _loaded(self, pointer: Value, mask: Value | None, other: Value | None) -> Value:
+        """A loaded tile; no two loads are the same value, memory may change between."""
+        given = {k: v for k, v in (("mask", mask), ("other", other)) if v is not None}
+        return self._table.make(
+            "load", pointer, *given.values(), detail=self._count(), keywords=tuple(given)
+        )
 
     def _writes_unknown(self) -> None:
         self._flow.may_write_unknown.append((self._count(), self._loops))

@@ -36,6 +36,7 @@ def parse_module(text: str, path: str = "<text>") -> Module:
     )
 
 
+@lru_cache(maxsize=_CACHED_MODULES)
 def module_constants(tree: ast.Module) -> dict[str, ast.expr]:
     """Module-level names that are assigned exactly once, with what they are assigned."""
     values: dict[str, ast.expr] = {}
