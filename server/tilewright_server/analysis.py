@@ -4,9 +4,10 @@ import ast
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.source.model import Kernel, Module
@@ -14,20 +15,27 @@ from tilewright.source.text import Range
 from tilewright_server.engine import Engine, parse
 from tilewright_server.snapshot import Snapshot
 
-_REMEMBERED = 32
+_REMEMBERED = 64
 
 
 @dataclass(frozen=True)
-class Analysis:
-    """What the instant tier knows of one text.
+class Parsed:
+    """A text's kernels, before anything is said of them.
 
     ``facts_keys`` maps a kernel's name to the identity of all that its compiled and measured
     facts depend on in this file: its own text and every statement that is not another kernel.
     """
 
     module: Module
-    issues: tuple[Issue, ...]
     facts_keys: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Analysis(Parsed):
+    """What the instant tier knows of one text, and what it was told beside the text."""
+
+    issues: tuple[Issue, ...]
+    context: AnalysisContext
 
     def host_ranges(self, kernel: str) -> tuple[Range, ...]:
         """The launches of a kernel and the host functions around them."""
@@ -50,7 +58,7 @@ class Analysis:
 
 
 def facts_keys(module: Module) -> dict[str, str]:
-    """See ``Analysis.facts_keys``. Comments and layout outside the kernel do not count."""
+    """See ``Parsed.facts_keys``. Comments and layout outside the kernel do not count."""
     entries = {kernel.name for kernel in module.entry_kernels()}
     statements = {
         id(node): ast.dump(node) for node in module.tree.body if not _is_named(node, entries)
@@ -69,26 +77,36 @@ class AnalysisService:
     def __init__(self, engine: Engine, pool: ThreadPoolExecutor) -> None:
         self._engine = engine
         self._pool = pool
-        self._done: OrderedDict[tuple[str, str, AnalysisContextKey], Analysis] = OrderedDict()
-        self._running: dict[tuple[str, str, AnalysisContextKey], asyncio.Future[Analysis]] = {}
+        self._done: OrderedDict[_Key, Any] = OrderedDict()
+        self._running: dict[_Key, asyncio.Future[Any]] = {}
 
-    async def analyze(self, snapshot: Snapshot, context: AnalysisContext) -> Analysis:
-        """The analysis of a snapshot, from memory or computed in the pool."""
-        key = (snapshot.hash, snapshot.path or snapshot.uri, _context_key(context))
-        if (known := self._done.get(key)) is not None:
+    async def parse(self, snapshot: Snapshot) -> Parsed:
+        """The kernels of a snapshot."""
+        found: Parsed = await self._once(_key(snapshot, "parse"), self._parse, snapshot)
+        return found
+
+    async def analyze(
+        self, snapshot: Snapshot, parsed: Parsed, context: AnalysisContext
+    ) -> Analysis:
+        """The issues of a parsed snapshot under a context."""
+        key = _key(snapshot, repr(context))
+        found: Analysis = await self._once(key, self._analyze, parsed, context)
+        return found
+
+    async def _once(self, key: "_Key", compute: Callable[..., Any], *arguments: Any) -> Any:
+        if key in self._done:
             self._done.move_to_end(key)
-            return known
+            return self._done[key]
         running = self._running.get(key)
         if running is None:
             loop = asyncio.get_running_loop()
-            running = loop.run_in_executor(self._pool, self._compute, snapshot, context)
+            running = loop.run_in_executor(self._pool, compute, *arguments)
             self._running[key] = running
             running.add_done_callback(lambda future: self._keep(key, future))
+        # One caller's cancellation must not take the result from the others.
         return await asyncio.shield(running)
 
-    def _keep(
-        self, key: "tuple[str, str, AnalysisContextKey]", future: "asyncio.Future[Analysis]"
-    ) -> None:
+    def _keep(self, key: "_Key", future: "asyncio.Future[Any]") -> None:
         self._running.pop(key, None)
         if future.cancelled() or future.exception() is not None:
             return
@@ -96,15 +114,18 @@ class AnalysisService:
         while len(self._done) > _REMEMBERED:
             self._done.popitem(last=False)
 
-    def _compute(self, snapshot: Snapshot, context: AnalysisContext) -> Analysis:
+    def _parse(self, snapshot: Snapshot) -> Parsed:
         text = snapshot.text.encode(errors="replace").decode()
         module = parse(text, snapshot.path or snapshot.uri)
-        issues = self._engine.analyze(module, context) if module.kernels else ()
-        return Analysis(module, issues, facts_keys(module))
+        return Parsed(module, facts_keys(module))
+
+    def _analyze(self, parsed: Parsed, context: AnalysisContext) -> Analysis:
+        issues = self._engine.analyze(parsed.module, context) if parsed.module.kernels else ()
+        return Analysis(parsed.module, parsed.facts_keys, issues, context)
 
 
-AnalysisContextKey = tuple[str, tuple[int, int] | None]
+_Key = tuple[str, str, str]
 
 
-def _context_key(context: AnalysisContext) -> AnalysisContextKey:
-    return (str(context.target), context.triton_version)
+def _key(snapshot: Snapshot, what: str) -> _Key:
+    return (snapshot.hash, snapshot.path or snapshot.uri, what)

@@ -4,6 +4,7 @@ A fact is found again only under the key of the very source it came from, so tha
 be shown for code it does not belong to.
 """
 
+import logging
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,8 +12,14 @@ from pathlib import Path
 from time import time as now
 from typing import Any
 
-from tilewright_server.analysis import Analysis
+from pydantic import ValidationError
+
+from tilewright.serialize import load
+from tilewright.targets.model import LaunchFacts
+from tilewright_server.analysis import Parsed
 from tilewright_server.snapshot import Snapshot
+
+logger = logging.getLogger(__name__)
 
 _REMEMBERED = 512
 _SPEC_SUFFIXES = (".yaml", ".yml")
@@ -40,7 +47,10 @@ class Timing:
 
 @dataclass(frozen=True)
 class KernelFacts:
-    """One profile of one kernel for one target. None means: not known, which is then said."""
+    """One profile of one kernel for one target. None means: not known, which is then said.
+
+    ``launch`` is how the host code launched the kernel at the problem's shapes.
+    """
 
     kernel: str
     target: str
@@ -54,6 +64,7 @@ class KernelFacts:
     time: Timing | None
     device: str | None
     notes: tuple[str, ...]
+    launch: LaunchFacts | None = None
     taken: float = field(default_factory=now)
 
 
@@ -75,7 +86,18 @@ def read_facts(data: Mapping[str, Any], target: str, whole: Mapping[str, Any]) -
         time=Timing(**{k: timing[k] for k in Timing.__annotations__}) if timing else None,
         device=timing["device"] if timing else whole.get("device"),
         notes=tuple(str(n) for n in (*(data.get("notes") or ()), *(whole.get("notes") or ()))),
+        launch=_launch(report.get("launch")),
     )
+
+
+def _launch(data: Any) -> LaunchFacts | None:
+    if data is None:
+        return None
+    try:
+        return load(LaunchFacts, data)
+    except ValidationError as error:
+        logger.warning("a launch in a profile cannot be read: %s", error)
+        return None
 
 
 def _target_text(value: Any, default: str) -> str:
@@ -90,9 +112,9 @@ def _message(data: Mapping[str, Any], first_line: int) -> LineMessage:
     return LineMessage(str(data.get("text", "")), relative, data.get("column"))
 
 
-def facts_key(analysis: Analysis, snapshot: Snapshot, kernel: str) -> str:
+def facts_key(parsed: Parsed, snapshot: Snapshot, kernel: str) -> str:
     """The identity of all that a kernel's facts depend on: its source and the problem beside it."""
-    return f"{analysis.facts_keys.get(kernel)}:{_spec_stamp(snapshot.path)}"
+    return f"{parsed.facts_keys.get(kernel)}:{_spec_stamp(snapshot.path)}"
 
 
 def _spec_stamp(path: str | None) -> str:
@@ -124,10 +146,15 @@ class FactStore:
             self._facts.popitem(last=False)
         self.revision += 1
 
-    def of(self, analysis: Analysis, snapshot: Snapshot, kernel: str) -> tuple[KernelFacts, ...]:
+    def of(self, parsed: Parsed, snapshot: Snapshot, kernel: str) -> tuple[KernelFacts, ...]:
         """What is known of a kernel as it stands now, newest first."""
-        found = self._facts.get(facts_key(analysis, snapshot, kernel), {})
+        found = self._facts.get(facts_key(parsed, snapshot, kernel), {})
         return tuple(sorted(found.values(), key=lambda facts: -facts.taken))
+
+    def launches(self, parsed: Parsed, snapshot: Snapshot) -> tuple[LaunchFacts, ...]:
+        """The captured launches of a module's kernels, one of each that has been profiled."""
+        newest = (self.of(parsed, snapshot, kernel.name)[:1] for kernel in parsed.module.kernels)
+        return tuple(facts.launch for each in newest for facts in each if facts.launch)
 
     def fail(self, uri: str, text_hash: str, message: str) -> None:
         """Remember why a text could not be profiled."""

@@ -5,6 +5,7 @@ import logging
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from lsprotocol import types
@@ -81,8 +82,11 @@ class TilewrightServer(LanguageServer):
         return AnalysisContext(target=target, triton_version=self.triton)
 
     async def analyze(self, snapshot: Snapshot) -> Analysis:
-        """The instant tier's view of a snapshot."""
-        return await self._analysis.analyze(snapshot, self.context)
+        """The instant tier's view of a snapshot, with launches that a profile captured."""
+        parsed = await self._analysis.parse(snapshot)
+        launches = self.facts.launches(parsed, snapshot)
+        context = replace(self.context, launches=launches)
+        return await self._analysis.analyze(snapshot, parsed, context)
 
     async def read(self, uri: str) -> tuple[Snapshot, Analysis] | None:
         """An open Python document and its analysis; None for other documents."""

@@ -68,6 +68,14 @@ async def test_save_profiles_the_example(real: Conversation) -> None:
     real.save()
     await until(lambda: real.finished, 90)
     assert real.finished[0].state == "done", real.finished[0].message
+    uri, line = real.uri, 40
+    known = {d.code: d for d in real.client.diagnostics[uri]}
+    assert known["dtype_precision"].range.start.line == line
+    # The profile captured a launch: the operands are now known to be fp16, so the fix applies.
+    titled = [a for a in await real.actions(line, 30, ["quickfix"]) if "16-bit" in a.title]
+    resolved = await real.client.code_action_resolve_async(titled[0])
+    assert resolved.disabled is None
+    assert resolved.edit is not None
     facts, optimize = await real.lenses()
     assert facts.startswith("cuda:90: ")
     assert "registers, no spills" in facts

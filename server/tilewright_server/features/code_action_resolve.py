@@ -65,7 +65,7 @@ async def resolve_fix(server: "TilewrightServer", action: types.CodeAction) -> t
         return _disabled(action, _MOVED_ON)
     issue, rewrite = found
     loop = asyncio.get_running_loop()
-    new = await loop.run_in_executor(server.pool, _rewrite, server, analysis, issue, rewrite)
+    new = await loop.run_in_executor(server.pool, _rewrite, analysis, issue, rewrite)
     if isinstance(new, Refusal):
         return _disabled(action, new.reason)
     if server.snapshot(data.uri) is not snapshot:
@@ -85,10 +85,8 @@ def _find(
     return None
 
 
-def _rewrite(
-    server: "TilewrightServer", analysis: Analysis, issue: Issue, rewrite: Rewrite
-) -> str | Refusal:
-    new = rewrite.apply(analysis.module, issue, server.context)
+def _rewrite(analysis: Analysis, issue: Issue, rewrite: Rewrite) -> str | Refusal:
+    new = rewrite.apply(analysis.module, issue, analysis.context)
     if isinstance(new, Refusal):
         return new
     if new == analysis.module.text:
