@@ -12,7 +12,7 @@ PACKAGES = {"tilewright": ROOT / "engine", "tilewright_server": ROOT / "server"}
 
 @dataclass(frozen=True)
 class Import:
-    """One imported name, absolute, with its line; ``lazy`` if loading the module does not run it."""
+    """One imported name, absolute; ``lazy`` if loading the module does not run it."""
 
     name: str
     line: int
