@@ -38,6 +38,6 @@ def test_every_command_is_in_the_readme() -> None:
 
 def test_make_targets_in_the_readme_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    named = set(re.findall(r"make ([a-z-]+)", README))
+    named = set(re.findall(r"(?:`|^    )make (?:\w+=\w+ )?([a-z-]+)", README, re.MULTILINE))
     assert named
     assert not [name for name in named if not re.search(rf"^{name}:", makefile, re.MULTILINE)]
