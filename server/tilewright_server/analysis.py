@@ -17,6 +17,9 @@ from tilewright_server.snapshot import Snapshot
 
 _REMEMBERED = 64
 
+# A file that names none of these holds no kernel and is not parsed: most files of a project.
+_LANGUAGES = ("triton", "nki")
+
 
 @dataclass(frozen=True)
 class Parsed:
@@ -116,6 +119,8 @@ class AnalysisService:
 
     def _parse(self, snapshot: Snapshot) -> Parsed:
         text = snapshot.text.encode(errors="replace").decode()
+        if not any(language in text for language in _LANGUAGES):
+            text = ""
         module = parse(text, snapshot.path or snapshot.uri)
         return Parsed(module, facts_keys(module))
 

@@ -1,5 +1,6 @@
 """``textDocument/codeLens``: above each launched kernel, what is known and what can be done."""
 
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -14,6 +15,8 @@ from tilewright_server.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer
+
+_LONGEST_REASON = 100
 
 
 async def code_lens(
@@ -54,4 +57,6 @@ def _unknown(server: "TilewrightServer", snapshot: Snapshot, kernel: Kernel) -> 
     if active:
         return "waiting for another job…" if active[-1].run is None else "profiling…"
     failure = server.facts.failure(snapshot.uri, snapshot.hash)
-    return f"profile failed: {failure}" if failure else "Profile"
+    if failure is None:
+        return "Profile"
+    return f"profile failed: {shorten(failure, _LONGEST_REASON, placeholder='…')}"
