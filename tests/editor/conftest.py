@@ -1,11 +1,12 @@
 """A real VS Code, the packaged extension and a workspace of kernels for the editor tests."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -35,38 +36,65 @@ def vsix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return EXTENSION / "tilewright.vsix"
 
 
-@pytest.fixture(scope="session")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the examples, to open and to edit."""
-    folder = tmp_path_factory.mktemp("kernels") / "examples"
-    shutil.copytree(
-        ROOT / "examples", folder, ignore=shutil.ignore_patterns("__pycache__", "demo.py")
-    )
-    return folder
+Reports = dict[str, dict[str, Any]]
+
+
+class RunScenarios(Protocol):
+    """Runs scenarios by name in one fresh editor; each one's report by its name."""
+
+    def __call__(self, *names: str, trusted: bool = True, **settings: str) -> Reports: ...
 
 
 @pytest.fixture(scope="session")
-def reports(
-    installed_editor: Path,
-    vsix: Path,
-    workspace: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> dict[str, dict[str, Any]]:
-    """Each scenario's report by its name, from one run of one editor."""
-    config = {
-        "install": str(installed_editor),
-        "vsix": str(vsix),
-        "folder": str(workspace),
-        "state": str(tmp_path_factory.mktemp("state")),
-        "screenshots": str(SCREENSHOTS),
-        "settings": {"tilewright.interpreter": sys.executable},
-    }
-    done = subprocess.run(
-        ["node", HERE / "scenarios.mjs", json.dumps(config)],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        timeout=1200,
-    )
-    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return {report["name"]: report for report in found}
+def run_scenarios(
+    installed_editor: Path, vsix: Path, tmp_path_factory: pytest.TempPathFactory
+) -> RunScenarios:
+    """Each call has a copy of the examples, settings and extensions of its own."""
+
+    def run(*names: str, trusted: bool = True, **settings: str) -> Reports:
+        folder = tmp_path_factory.mktemp("kernels") / "examples"
+        ignore = shutil.ignore_patterns("__pycache__", "demo.py")
+        shutil.copytree(ROOT / "examples", folder, ignore=ignore)
+        config = {
+            "install": str(installed_editor),
+            "vsix": str(vsix),
+            "folder": str(folder),
+            "state": str(tmp_path_factory.mktemp("state")),
+            "screenshots": str(SCREENSHOTS),
+            "settings": {
+                f"tilewright.{name.replace('__', '.')}": v for name, v in settings.items()
+            },
+            "trusted": trusted,
+            "scenarios": names,
+        }
+        script = ["node", str(HERE / "scenarios.mjs"), json.dumps(config)]
+        env = {**os.environ, "PATH": path_without_tilewright()}
+        done = subprocess.run(
+            script, stdout=subprocess.PIPE, text=True, check=True, timeout=1200, env=env
+        )
+        found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        return {report["name"]: report for report in found}
+
+    return run
+
+
+def path_without_tilewright() -> str:
+    """The search path less the folders that hold a server: only settings decide which is used."""
+    folders = os.environ["PATH"].split(os.pathsep)
+    return os.pathsep.join(f for f in folders if not (Path(f) / "tilewright").exists())
+
+
+@pytest.fixture(scope="session")
+def reports(run_scenarios: RunScenarios) -> Reports:
+    """The reports of the scenarios that need nothing but the server of this environment."""
+    names = ("diagnostics", "quickFix", "optimize", "cancel", "profile", "commands")
+    return run_scenarios(*names, interpreter=sys.executable)
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as it would be published."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(command, check=True, timeout=600)
+    return next(folder.glob("*.whl"))

@@ -21,7 +21,7 @@ const USER_SETTINGS = {
   "workbench.secondarySideBar.defaultVisibility": "hidden",
   "chat.disableAIFeatures": true,
   "chat.commandCenter.enabled": false,
-  "security.workspace.trust.enabled": false,
+  "security.workspace.trust.startupPrompt": "never",
   "telemetry.telemetryLevel": "off",
   "extensions.ignoreRecommendations": true,
   "files.autoSave": "off",
@@ -58,8 +58,11 @@ export class Editor {
     Object.assign(this, { server, browser, page, screenshots });
   }
 
-  /** Starts VS Code on a folder, with an extension and settings, and waits for the workbench. */
-  static async start({ install, vsix, folder, state, settings, screenshots }) {
+  /**
+   * Starts VS Code on a folder, with an extension and settings, and waits for the workbench. A folder that is not
+   * `trusted` is opened in restricted mode.
+   */
+  static async start({ install, vsix, folder, state, settings, screenshots, trusted = true }) {
     const entry = path.join(install, "node_modules/code-server/out/node/entry.js");
     const places = ["--user-data-dir", path.join(state, "user"), "--extensions-dir", path.join(state, "extensions")];
     await mkdir(path.join(state, "user/User"), { recursive: true });
@@ -74,7 +77,7 @@ export class Editor {
     }
     const port = await freePort();
     const flags = ["--auth", "none", "--bind-addr", `127.0.0.1:${port}`, "--disable-telemetry"];
-    flags.push("--disable-update-check", "--disable-workspace-trust");
+    flags.push("--disable-update-check", ...(trusted ? ["--disable-workspace-trust"] : []));
     // A group of its own: the extension host and its children end with it.
     const options = { ...piped, detached: true };
     const server = spawn(process.execPath, [entry, ...places, ...flags, folder], options);

@@ -1,7 +1,7 @@
 // What a person does with Tilewright in VS Code, one scenario after the other in one editor. Prints a JSON line for each:
 // {"name", "ok", "seconds", "seen", "error"}; what was shown goes into "seen", and screenshots lie beside.
 //
-// node scenarios.mjs '{"install", "vsix", "folder", "state", "screenshots", "settings"}'
+// node scenarios.mjs '{"install", "vsix", "folder", "state", "screenshots", "settings", "trusted", "scenarios"}'
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { Editor, until } from "./driver.mjs";
@@ -61,6 +61,28 @@ async function diagnostics(editor) {
   await editor.screenshot("1-hover");
   const problems = await editor.texts("#status\\.problems");
   return { hover, problems };
+}
+
+/** A quick fix is shown with what is known of it, then changes the text as one step to undo. */
+async function quickFix(editor) {
+  await editor.open("matmul.py");
+  const before = await source("matmul.py");
+  await editor.goTo(...(await place("matmul.py", "tl.dot(")));
+  await editor.page.waitForSelector(SQUIGGLE, { timeout: 30_000 });
+  await editor.lightBulb();
+  const chosen = await editor.choose(/Accumulate inside tl\.dot/);
+  const evidence = await editor.waitText(TOAST, /matmul\.py:/);
+  await editor.page.waitForSelector(".monaco-diff-editor .line-insert");
+  await editor.screenshot("2-quick-fix");
+  await editor.page.locator(".editor-actions .action-label[aria-label^='Apply the Proposed Edit']").click();
+  await editor.page.waitForSelector('.tab.active.dirty[data-resource-name="matmul.py"]');
+  await editor.focusEditor();
+  await editor.press("Control+S");
+  await until(async () => (await source("matmul.py")) !== before, "the fix to be saved");
+  const after = await source("matmul.py");
+  await editor.press("Control+Z", "Control+S");
+  await until(async () => (await source("matmul.py")) === before, "one undo to bring the text back");
+  return { chosen, evidence, before, after };
 }
 
 /** The light bulb offers each vendor; Intel's is run with progress, previewed whole, and applied. */
@@ -152,8 +174,55 @@ async function commands(editor) {
   return { status, info };
 }
 
-const all = { diagnostics, optimize, cancel, profile, commands };
-const wanted = config.only ? Object.entries(all).filter(([name]) => config.only.includes(name)) : Object.entries(all);
+/** Without a server the extension asks, makes an environment of its own, and works from there. */
+async function install(editor) {
+  await editor.open("matmul.py");
+  const question = await editor.waitText(TOAST, /found no server/, 60_000);
+  await editor.screenshot("6-no-server");
+  await button(editor, "Install").click();
+  const progress = await editor.waitText(TOAST, /installing the server: \S/);
+  await editor.screenshot("6-installing");
+  await editor.goTo((await place("matmul.py", "tl.dot("))[0]);
+  await editor.page.waitForSelector(SQUIGGLE, { timeout: 300_000 });
+  await editor.screenshot("6-installed");
+  return { question, progress, problems: await editor.texts("#status\\.problems") };
+}
+
+/** A setting that names no server is an error that says so, with a way to the log. */
+async function wrongSetting(editor) {
+  await editor.open("matmul.py");
+  const error = await editor.waitText(TOAST, /tilewright\.interpreter/, 60_000);
+  await editor.screenshot("7-wrong-setting");
+  await button(editor, "Show Log").click();
+  await editor.page.waitForSelector(".panel .output-view-container, .panel .output");
+  const status = await editor.waitText(".statusbar-item", /Tilewright/);
+  return { error, status };
+}
+
+/** In a folder that is not trusted the source is read and nothing of it is run. */
+async function untrusted(editor) {
+  await editor.open("softmax.py");
+  await editor.goTo(1);
+  const lens = await editor.waitText(LENS, /not trusted/, 60_000);
+  await editor.screenshot("8-untrusted");
+  await editor.goTo(...(await place("softmax.py", "tl.program_id")));
+  const pattern = /softmax_kernel|tilewright/;
+  const hover = await hoverAt(editor, await place("softmax.py", "softmax_kernel"), pattern);
+  return { lens, hover };
+}
+
+const all = {
+  diagnostics,
+  quickFix,
+  optimize,
+  cancel,
+  profile,
+  commands,
+  install,
+  wrongSetting,
+  untrusted,
+};
+const wanted = config.scenarios.map((name) => [name, all[name]]);
 
 const editor = await Editor.start(config);
 try {

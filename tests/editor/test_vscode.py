@@ -2,6 +2,8 @@
 
 import ast
 import difflib
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,11 +21,26 @@ def seen(reports: Reports, name: str) -> dict[str, Any]:
     return facts
 
 
+def diff(facts: dict[str, Any]) -> list[str]:
+    """The lines that a scenario's edit took away or added."""
+    lines = difflib.ndiff(facts["before"].splitlines(), facts["after"].splitlines())
+    return [line for line in lines if line[:2] in ("+ ", "- ")]
+
+
 def test_a_finding_is_underlined_and_explained(reports: Reports) -> None:
     facts = seen(reports, "diagnostics")
     assert "tilewright" in facts["hover"]
     assert "tl.dot" in facts["hover"]
     assert any(int(word) > 0 for word in " ".join(facts["problems"]).split() if word.isdigit())
+
+
+def test_a_quick_fix_says_what_is_known_and_touches_one_line(reports: Reports) -> None:
+    facts = seen(reports, "quickFix")
+    assert "not measured" in facts["chosen"]
+    assert "not compiled, not run, not measured" in facts["evidence"]
+    removed, added = diff(facts)
+    assert removed.startswith("- ")
+    assert "acc = tl.dot(" in added
 
 
 def test_the_light_bulb_offers_each_vendor(reports: Reports) -> None:
@@ -43,12 +60,7 @@ def test_an_optimization_shows_progress_and_its_evidence(reports: Reports) -> No
 
 def test_the_confirmed_edit_is_in_the_file(reports: Reports) -> None:
     facts = seen(reports, "optimize")
-    changed = [
-        line
-        for line in difflib.ndiff(facts["before"].splitlines(), facts["after"].splitlines())
-        if line[:1] in "+-"
-    ]
-    assert changed
+    assert diff(facts)
     ast.parse(facts["after"])
 
 
@@ -73,3 +85,21 @@ def test_the_palette_reaches_the_server(reports: Reports) -> None:
     facts = seen(reports, "commands")
     assert "Tilewright" in facts["status"]
     assert "tilewright" in facts["info"]
+
+
+def test_an_untrusted_folder_is_read_and_not_run(run_scenarios: Any) -> None:
+    facts = seen(run_scenarios("untrusted", trusted=False, interpreter=sys.executable), "untrusted")
+    assert "not profiled: this workspace is not trusted" in facts["lens"]
+
+
+def test_a_setting_that_names_no_server_is_an_error(run_scenarios: Any) -> None:
+    facts = seen(run_scenarios("wrongSetting", interpreter="/nowhere/python"), "wrongSetting")
+    assert "/nowhere/python" in facts["error"]
+    assert "Show Log" in facts["error"]
+
+
+@pytest.mark.slow
+def test_the_extension_makes_the_servers_environment(run_scenarios: Any, wheel: Path) -> None:
+    facts = seen(run_scenarios("install", server__package=str(wheel)), "install")
+    assert f"pip install {wheel}" in facts["question"], "what would run is shown before it runs"
+    assert any(int(word) > 0 for word in " ".join(facts["problems"]).split() if word.isdigit())

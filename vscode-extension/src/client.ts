@@ -11,6 +11,7 @@ import {
   WorkDoneProgressCancelNotification,
 } from "vscode-languageclient/node";
 import type { FoundServer } from "./discovery";
+import { resolveFix } from "./fixes";
 import { pickTarget } from "./picks";
 import type { Previews } from "./preview";
 import { JobProgress } from "./progress";
@@ -43,7 +44,7 @@ export function connect(
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     initializationOptions: () => settingsForServer(vscode.workspace.getConfiguration(SECTION)),
     synchronize: { configurationSection: SECTION },
-    middleware: middleware(progress, previews),
+    middleware: { ...middleware(progress, previews), resolveCodeAction: (item, token) => resolveFix(client, item, token) },
   };
   const client: LanguageClient = new LanguageClient(SECTION, "Tilewright", serverOptions, options);
   return { client, progress };

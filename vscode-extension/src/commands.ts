@@ -1,14 +1,20 @@
 /** The commands of the palette. The server's own commands are registered by the language client under their own ids. */
 import * as vscode from "vscode";
 import { execute } from "./client";
+import { PREVIEW_FIX, previewFix } from "./fixes";
 import { install, offerInstall, showError } from "./install";
 import { pickTarget } from "./picks";
+import type { Previews } from "./preview";
 import type { Server } from "./server";
 
-type Command = () => unknown;
+type Command = (...args: unknown[]) => unknown;
 
 /** Every command with what it does, by id. */
-export function commands(server: Server, log: vscode.LogOutputChannel): Readonly<Record<string, Command>> {
+export function commands(
+  server: Server,
+  previews: Previews,
+  log: vscode.LogOutputChannel,
+): Readonly<Record<string, Command>> {
   const ask = (command: string, ...args: unknown[]): Promise<unknown> => askServer(server, log, command, ...args);
   return {
     "tilewright.optimizeFor": async () => {
@@ -26,6 +32,9 @@ export function commands(server: Server, log: vscode.LogOutputChannel): Readonly
     "tilewright.showDebugInfo": async () => showJson(await ask("tilewright.debugInfo")),
     "tilewright.installServer": () => install(server, log),
     "tilewright.showMenu": () => showMenu(server, log),
+    "tilewright.applyPreview": () => previews.decideActive("apply"),
+    "tilewright.discardPreview": () => previews.decideActive("discard"),
+    [PREVIEW_FIX]: (edit) => server.client && previewFix(server.client, previews, edit),
   };
 }
 

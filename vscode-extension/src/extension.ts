@@ -19,7 +19,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   context.subscriptions.push(log, server, status, previews);
   context.subscriptions.push(server.onState((state) => status.show(state)));
   context.subscriptions.push(server.onState(announcer(server, log)));
-  for (const [id, command] of Object.entries(commands(server, log))) {
+  for (const [id, command] of Object.entries(commands(server, previews, log))) {
     context.subscriptions.push(vscode.commands.registerCommand(id, command));
   }
   context.subscriptions.push(

@@ -29,8 +29,6 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
   constructor() {
     this.listeners = [
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
-      vscode.commands.registerCommand("tilewright.applyPreview", () => this.decideActive("apply")),
-      vscode.commands.registerCommand("tilewright.discardPreview", () => this.decideActive("discard")),
       vscode.window.tabGroups.onDidChangeTabs((event) => event.closed.forEach((tab) => this.onClosed(tab))),
       vscode.workspace.onDidChangeTextDocument((event) => this.onChanged(event)),
     ];
@@ -78,18 +76,24 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
     void vscode.window
       .showInformationMessage(`${name}: ${proposal.evidence}`, APPLY, DISCARD)
       .then((button) => {
-        if (button) {
-          this.sessions.get(key)?.decide(button === APPLY ? "apply" : "discard");
+        const session = this.sessions.get(key);
+        if (button && session) {
+          session.decide(button === APPLY ? "apply" : "discard");
+        } else if (button) {
+          void vscode.window.showInformationMessage(`Tilewright: this edit of ${name} was decided about already.`);
         }
       });
     const decided = await decision;
     this.sessions.delete(key);
+    // A message cannot be taken back; out of sight is as near as it gets.
+    await vscode.commands.executeCommand("notifications.hideToasts");
     await closeTabs(key);
     await vscode.window.showTextDocument(document);
     return decided;
   }
 
-  private decideActive(decision: Decision): void {
+  /** Decides about the preview in front. */
+  decideActive(decision: "apply" | "discard"): void {
     const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
     if (input instanceof vscode.TabInputTextDiff) {
       this.sessions.get(input.modified.toString())?.decide(decision);

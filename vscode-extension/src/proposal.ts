@@ -1,5 +1,5 @@
 /** What the server proposes, taken out of its workspace edit; pure. */
-import type { ApplyWorkspaceEditParams, TextEdit, WorkspaceEdit } from "vscode-languageclient/node";
+import type { ApplyWorkspaceEditParams, ChangeAnnotation, TextEdit, WorkspaceEdit } from "vscode-languageclient/node";
 
 /** An edit of one document, whole or not at all: its evidence covers the whole. */
 export interface Proposal {
@@ -7,7 +7,7 @@ export interface Proposal {
   /** The version that the edit was made for, or null where the server did not say. */
   readonly version: number | null;
   readonly edits: readonly TextEdit[];
-  /** What is known about the result, in the server's words. */
+  /** What is known about the result and what was done, in the server's words. */
   readonly evidence: string;
 }
 
@@ -24,7 +24,14 @@ export function proposalOf(params: ApplyWorkspaceEditParams): Proposal | undefin
     return undefined;
   }
   const { uri, version } = change.textDocument;
-  return { uri, version, edits, evidence: asked.label.replace(/^Tilewright:\s*/, "") };
+  return { uri, version, edits, evidence: evidenceOf(asked) };
+}
+
+const LONGEST = 400;
+
+function evidenceOf({ label, description }: ChangeAnnotation): string {
+  const text = [label.replace(/^Tilewright:\s*/, ""), description].filter(Boolean).join(". ");
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
 }
 
 /** The same edit for somebody who has confirmed it already. */

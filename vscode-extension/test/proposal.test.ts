@@ -29,6 +29,15 @@ describe("proposalOf", () => {
     });
   });
 
+  it("says what was done beside what is known, within reason", () => {
+    const { edit: given } = params(true);
+    const annotation = { label: "Use exp2", needsConfirmation: true, description: "parsed; not run" };
+    const evidence = (description: string) =>
+      proposalOf({ edit: { ...given, changeAnnotations: { evidence: { ...annotation, description } } } })?.evidence;
+    expect(evidence("parsed; not run")).toBe("Use exp2. parsed; not run");
+    expect(evidence("x".repeat(1000))).toHaveLength(401);
+  });
+
   it("leaves every other edit to the editor", () => {
     expect(proposalOf(params(false))).toBeUndefined();
     expect(proposalOf(params(true, 2))).toBeUndefined();
