@@ -16,3 +16,10 @@ def test_the_taxonomy_says_which_issues_are_detected() -> None:
 
 def test_every_rewrite_fixes_an_issue_of_the_taxonomy() -> None:
     assert {rewrite.issue for rewrite in all_rewrites()} <= set(taxonomy())
+
+
+def test_a_rewrite_does_to_results_what_its_issue_says() -> None:
+    for rewrite in all_rewrites():
+        assert taxonomy()[rewrite.issue].numerics in (rewrite.numerics.value, "corrects"), (
+            rewrite.name
+        )

@@ -17,13 +17,11 @@ from tilewright.hardware.model import Chip, DotConfig, RowConfig
 TILES_MN = (16, 32, 64, 128, 256)
 TILES_K = (16, 32, 64, 128, 256)
 ACCUMULATOR_BYTES = 4
-ACCUMULATOR_SHARE = 0.55
 BALANCE = 32.0
 MAX_TENSOR_ELEMENTS = 1 << 20
 ROW_SHARE = 0.25
 ROW_VECTOR_BYTES = 16
 VARIANTS = 4
-BYTES_IN_FLIGHT = 1 << 16
 
 
 def next_power_of_two(value: int) -> int:
@@ -59,7 +57,7 @@ def warp_limit(chip: Chip, config: DotConfig) -> int:
 
 def fits(chip: Chip, config: DotConfig, element_bytes: int) -> bool:
     """Whether the chip can hold the configuration without spilling the accumulator."""
-    budget = ACCUMULATOR_SHARE * register_budget(chip, config)
+    budget = chip.menu.accumulator_share * register_budget(chip, config)
     return (
         staging_bytes(chip, config, element_bytes) <= chip.shared_limit
         and accumulator_bytes_per_warp(config) <= budget
@@ -140,7 +138,7 @@ def _preference(chip: Chip, config: DotConfig, element_bytes: int) -> float:
     ratio = max(config.block_k, best_k) // min(config.block_k, best_k)
     depth = 0.88 ** (ratio.bit_length() - 1)
     staged = staging_bytes(chip, config, element_bytes)
-    in_flight = math.pow(min(1.0, staged / BYTES_IN_FLIGHT), 0.3)
+    in_flight = math.pow(min(1.0, staged / max(1, chip.menu.bytes_in_flight)), 0.3)
     held = accumulator_bytes_per_warp(config) / register_budget(chip, config)
     return depth * in_flight * (0.97 if held < 0.2 else 1.0)
 

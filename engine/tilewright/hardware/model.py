@@ -55,6 +55,10 @@ class Menu:
         warps, stages: admissible num_warps and num_stages of a dot kernel; stages best first.
         k_bytes: bytes of one row of an operand tile along K that its loads like best.
         group_m: rows of tiles that grouped program order visits together.
+        accumulator_share: most of a warp's registers the fp32 accumulator may take; found by
+            compiling a plain product kernel until it did not spill.
+        bytes_in_flight: staged operands below this are scored down, where copies run
+            asynchronously; 0 turns that off. Chosen from timings on one H200.
         register_mode: of generated configurations, on Intel.
         canonical: configurations the vendor's own kernels use.
     """
@@ -65,6 +69,8 @@ class Menu:
     stages: tuple[int, ...]
     k_bytes: int
     group_m: int
+    accumulator_share: float
+    bytes_in_flight: int = 0
     register_mode: str | None = None
     canonical: tuple[DotConfig, ...] = ()
 
