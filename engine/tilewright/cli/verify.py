@@ -12,9 +12,16 @@ from tilewright.cli.output import OUT, Exit, Format, emit_json
 from tilewright.cli.session import device_for, scratch_folder
 from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.certificate import certify
-from tilewright.evaluation.model import Evaluation, Level
+from tilewright.evaluation.model import Evaluation, Level, StepName, StepStatus
 from tilewright.evaluation.workbench import Workbench
 from tilewright.serialize import dump
+
+
+_PROOF = {
+    Level.COMPILED: StepName.COMPILE,
+    Level.CORRECT: StepName.CORRECTNESS,
+    Level.FASTER: StepName.SPEED,
+}
 
 
 class Require(StrEnum):
@@ -63,17 +70,16 @@ def _default(*, can_time: bool) -> Level:
 
 def accepted(evaluation: Evaluation, needed: Level) -> bool:
     """Whether what was needed was reached by a step that passed, not by one left out."""
-    if needed is Level.COMPILED:
-        step = next((s for s in evaluation.steps if s.step.value == "compile"), None)
-        return evaluation.level.reaches(needed) and step is not None and step.status == "passed"
-    return evaluation.level.reaches(needed)
+    step = evaluation.step(_PROOF[needed])
+    passed = step is not None and step.status is StepStatus.PASSED
+    return passed and evaluation.level.reaches(needed)
 
 
 def as_json(evaluation: Evaluation, needed: Level) -> dict[str, Any]:
     """The verdict; ``failed`` names the step that kept it from being accepted."""
     good = accepted(evaluation, needed)
     failed = evaluation.failed
-    blocking = None if good else failed or _first_skipped(evaluation)
+    blocking = None if good else failed or evaluation.step(_PROOF[needed])
     speedup = evaluation.speedup
     return {
         "accepted": good,
@@ -84,10 +90,6 @@ def as_json(evaluation: Evaluation, needed: Level) -> dict[str, Any]:
         if speedup
         else None,
     }
-
-
-def _first_skipped(evaluation: Evaluation) -> Any:
-    return next((s for s in evaluation.steps if s.status == "skipped"), None)
 
 
 def _print(value: dict[str, Any], evaluation: Evaluation, needed: Level) -> None:

@@ -9,6 +9,8 @@ from tilewright.evaluation.workbench import Manifest, Outputs, Workbench, explai
 from tilewright.problems.model import Case
 
 SEEDS = (0, 1)
+PATIENCE_S = 15.0
+PATIENCE_RATIO = 10.0
 
 
 def cases_for(bench: Workbench) -> tuple[Case, ...]:
@@ -33,13 +35,26 @@ def check_correctness(bench: Workbench, original: str, candidate: str) -> StepRe
             f"(it has {', '.join(bench.problem.cases)})",
         )
     checks: list[dict[str, Any]] = []
-    for case in cases:
-        for seed in SEEDS if case in bench.problem.check_cases() else SEEDS[:1]:
-            fault, check = _check(bench, original, candidate, case, seed)
-            checks.append(check)
-            if fault is not None:
-                return _result(bench, StepStatus.FAILED, f"{case.name}: {fault}", checks)
+    for case, seed, config in _plan(bench, original, candidate, cases):
+        fault, check = _check(bench, original, candidate, case, seed, config)
+        checks.append(check)
+        if fault is not None:
+            where = f"{case.name}, autotune configuration {config}" if config else case.name
+            return _result(bench, StepStatus.FAILED, f"{where}: {fault}", checks)
     return _result(bench, StepStatus.PASSED, "", checks)
+
+
+def _plan(
+    bench: Workbench, original: str, candidate: str, cases: tuple[Case, ...]
+) -> Iterator[tuple[Case, int, int]]:
+    """(case, seed, configuration) to check: in the interpreter every configuration once."""
+    small = bench.problem.check_cases()
+    for case in cases:
+        for seed in SEEDS if case in small else SEEDS[:1]:
+            yield case, seed, 0
+    if candidate != original and not bench.device.info.can_time:
+        for config in range(1, bench.outputs(candidate, cases[-1], SEEDS[0]).configs):
+            yield cases[-1], SEEDS[0], config
 
 
 def _result(
@@ -54,13 +69,14 @@ def _result(
 
 
 def _check(
-    bench: Workbench, original: str, candidate: str, case: Case, seed: int
+    bench: Workbench, original: str, candidate: str, case: Case, seed: int, config: int
 ) -> tuple[str | None, dict[str, Any]]:
-    check: dict[str, Any] = {"case": case.name, "seed": seed}
+    check: dict[str, Any] = {"case": case.name, "seed": seed, "config": config}
     base = bench.outputs(original, case, seed)
     if base.failure is not None:
         return f"the original itself fails: {base.failure}", check
-    actual = bench.outputs(candidate, case, seed, base.state)
+    patience = PATIENCE_S + PATIENCE_RATIO * base.seconds
+    actual = bench.outputs(candidate, case, seed, base.state, patience, config)
     fault = next(_run_faults(base, actual), None)
     if fault is not None:
         return fault, check

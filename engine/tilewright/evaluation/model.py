@@ -140,7 +140,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The evidence that goes with an accepted edit; each field is a fact of the run that made it."""
+    """The evidence that goes with an accepted edit: facts of the run that made it."""
 
     level: Level
     original: str

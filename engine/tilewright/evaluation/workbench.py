@@ -41,6 +41,8 @@ class Outputs:
     caveats: tuple[str, ...] = ()
     changed_inputs: tuple[str, ...] = ()
     failure: str | None = None
+    seconds: float = 0.0
+    configs: int = 1
 
 
 class DeviceLostError(TilewrightError):
@@ -135,11 +137,25 @@ class Workbench:
             outcome: JobOutcome = self._kept[key]
         return outcome
 
-    def outputs(self, text: str, case: Case, seed: int, state: Manifest | None = None) -> Outputs:
-        """What ``text`` gives for a case; kept, so ask for the original as often as you like."""
-        key = ("outputs", text_hash(text), case.name, str(seed))
+    def outputs(
+        self,
+        text: str,
+        case: Case,
+        seed: int,
+        state: Manifest | None = None,
+        timeout_s: float = TIMEOUT_S,
+        config: int = 0,
+    ) -> Outputs:
+        """What ``text`` gives for a case; kept, so ask for the original as often as you like.
+
+        ``config`` picks one of an autotuned kernel's configurations in the interpreter, which
+        cannot time them; a GPU's autotuner chooses by itself.
+        """
+        key = ("outputs", text_hash(text), case.name, str(seed), str(config))
         if key not in self._kept:
-            self._kept[key] = self._outputs(self.job("run", text), key[1:], case, seed, state)
+            self._kept[key] = self._outputs(
+                self.job("run", text, config_index=config), key[1:], case, seed, state, timeout_s
+            )
         kept: Outputs = self._kept[key]
         return kept
 
@@ -149,7 +165,7 @@ class Workbench:
         if key not in self._kept:
             where = str((Path(entry.path) if entry.path else self.source_path).resolve())
             job = self.job("run", module=where, entry=dump(replace(entry, path=where)))
-            self._kept[key] = self._outputs(job, key[1:], case, seed, None)
+            self._kept[key] = self._outputs(job, key[1:], case, seed, None, TIMEOUT_S)
         kept: Outputs = self._kept[key]
         return kept
 
@@ -160,6 +176,7 @@ class Workbench:
         case: Case,
         seed: int,
         state: Manifest | None,
+        timeout_s: float,
     ) -> Outputs:
         inputs = self.inputs(case, seed)
         if inputs.status is not JobStatus.OK:
@@ -173,7 +190,7 @@ class Workbench:
             "poison": True,
             "keep_state": state is None,
         }
-        outcome = self.run(job, TIMEOUT_S)
+        outcome = self.run(job, timeout_s)
         if outcome.status is not JobStatus.OK:
             return Outputs([], failure=explain(outcome))
         value = outcome.value
@@ -183,6 +200,8 @@ class Workbench:
             value.get("launches", {}),
             tuple(value.get("caveats", ())),
             tuple(value.get("inputs_changed", ())),
+            seconds=outcome.seconds,
+            configs=max(value.get("configs", {}).values(), default=1),
         )
 
     def compare(self, expected: Manifest, actual: Manifest, case: Case) -> JobOutcome:
@@ -204,6 +223,7 @@ def explain(outcome: JobOutcome) -> str:
         JobStatus.OUT_OF_MEMORY: "ran out of memory",
     }.get(outcome.status)
     message = outcome.message.strip()
-    text = message if what is None else f"{what}: {message}" if message else what
+    if what is not None and not message.startswith(what):
+        message = f"{what}: {message}" if message else what
     tail = outcome.output.strip()[-400:]
-    return f"{text} (it printed: {tail})" if tail and what else text
+    return f"{message} (it printed: {tail})" if tail and what else message

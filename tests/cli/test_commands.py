@@ -1,0 +1,207 @@
+"""The command line as a person or a script meets it: answers, formats, exit codes, errors."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+HALF_TYPED = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x_ptr, n\n"
+
+
+def run(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tilewright", *arguments],
+        capture_output=True,
+        text=True,
+        input=stdin,
+        cwd=ROOT,
+    )
+
+
+def run_json(*arguments: str, code: int = 0) -> Any:
+    ended = run(*arguments, "--format", "json")
+    assert ended.returncode == code, ended.stderr
+    return json.loads(ended.stdout)
+
+
+def test_check_lists_kernels_and_issues_with_their_places() -> None:
+    (file,) = run_json("check", "examples/matmul.py", code=1)["files"]
+    assert file["path"] == "examples/matmul.py"
+    assert file["kernels"] == ["matmul_kernel"]
+    lines = (EXAMPLES / "matmul.py").read_text().splitlines()
+    issue = next(i for i in file["issues"] if i["id"] == "dot_accumulator")
+    assert set(issue) == {
+        "id", "stage", "severity", "message", "kernel",
+        "line", "column", "end_line", "end_column",
+    }  # fmt: skip
+    assert lines[issue["line"] - 1][issue["column"] :].startswith("acc += tl.dot")
+
+
+def test_check_of_a_folder_finds_every_file_and_text_names_places() -> None:
+    ended = run("check", "examples")
+    assert ended.returncode == 1
+    assert "examples/softmax.py:31:12: multi_pass_row" in ended.stdout
+    assert "4 kernels" in ended.stdout
+
+
+def test_check_of_a_clean_file_exits_with_0(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text("x = 1\n")
+    assert run_json("check", str(tmp_path))["files"][0]["issues"] == []
+
+
+@pytest.mark.parametrize("text", ["this is surely not Python", HALF_TYPED, "\x00", ""])
+def test_check_survives_text_that_is_not_python(tmp_path: Path, text: str) -> None:
+    (tmp_path / "broken.py").write_text(text)
+    ended = run("check", str(tmp_path), "--format", "json")
+    assert ended.returncode in (0, 1), ended.stderr
+    (file,) = json.loads(ended.stdout)["files"]
+    assert bool(file["problems"]) == bool(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("check", "nowhere.py"), "nowhere.py: no such file"),
+        (("check", "examples/matmul.py", "--target", "cuda:91"), "cuda:90"),
+        (("explain", "dot_acumulator"), "dot_accumulator"),
+        (("optimize", "examples", "--target", "cuda:90"), "is a folder"),
+        (("compile", "examples/matmul.py::nope", "--target", "cuda:90"), "matmul_kernel"),
+        (("optimize", "examples/matmul.py", "--stdin", "--write"), "exclude each other"),
+        (("check", "examples", "--nonsense"), "--nonsense"),
+    ],
+)
+def test_bad_usage_exits_with_2_and_names_the_way_out(
+    arguments: tuple[str, ...], told: str
+) -> None:
+    ended = run(*arguments)
+    assert ended.returncode == 2, ended.stdout
+    assert told in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_broken_spec_is_named_with_its_line(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "softmax.py", tmp_path / "softmax.py")
+    spec = (EXAMPLES / "softmax.yaml").read_text()
+    (tmp_path / "softmax.yaml").write_text(spec.replace("flop:", "flop: import os #", 1))
+    ended = run("verify", str(tmp_path / "softmax.py"), str(tmp_path / "softmax.py"))
+    assert ended.returncode == 2
+    assert "softmax.yaml:" in ended.stderr
+
+
+def test_explain_and_targets_answer_without_a_device() -> None:
+    assert "tl.dot" in run("explain", "dot_accumulator").stdout
+    targets = {target["id"] for target in run_json("targets")["targets"]}
+    assert {"cuda:90", "hip:gfx942", "xpu:bmg-g31"} <= targets
+
+
+@pytest.mark.triton
+def test_devices_lists_the_interpreter_which_times_nothing() -> None:
+    first = run_json("devices")["devices"][0]
+    assert (first["id"], first["can_time"]) == ("interpreter", False)
+
+
+@pytest.mark.triton
+@pytest.mark.parametrize("target", ["cuda:90", "hip:gfx942"])
+def test_compile_reports_registers_spills_and_shared_memory(target: str) -> None:
+    (report,) = run_json("compile", "examples/matmul.py", "--target", target)["reports"]
+    assert report["ok"]
+    assert report["kernel"] == "matmul_kernel"
+    assert 16 <= report["registers"] <= 255
+    assert report["spill_bytes"] == 0
+    assert 0 < report["shared_bytes"] <= report["shared_limit"]
+    assert "triton" in report["toolchain"]
+
+
+@pytest.mark.triton
+def test_verify_accepts_an_equal_kernel_and_says_what_was_not_measured(tmp_path: Path) -> None:
+    original = EXAMPLES / "softmax.py"
+    candidate = tmp_path / "candidate.py"
+    candidate.write_text(original.read_text().replace("BLOCK=1024", "BLOCK=512"))
+    value = run_json("verify", str(original), str(candidate), "--target", "cuda:90")
+    assert (value["accepted"], value["level"], value["failed"]) == (True, "correct", None)
+    assert value["speedup"] is None
+    steps = {s["step"]: s for s in value["certificate"]["steps"]}
+    assert steps["speed"]["status"] == "skipped"
+    assert "not measured" in steps["speed"]["message"]
+    assert steps["compile"]["status"] == "passed"
+
+
+@pytest.mark.triton
+def test_verify_says_what_is_wrong_with_a_wrong_kernel(tmp_path: Path) -> None:
+    original = EXAMPLES / "softmax.py"
+    candidate = tmp_path / "candidate.py"
+    text = original.read_text()
+    candidate.write_text(text.replace("tl.exp(x - row_max) / row_sum", "tl.exp(x - row_max)"))
+    value = run_json("verify", str(original), str(candidate), code=1)
+    assert (value["accepted"], value["level"]) == (False, "rejected")
+    assert value["failed"]["step"] == "correctness"
+    assert "differ" in value["failed"]["message"]
+
+
+@pytest.mark.triton
+def test_requiring_more_than_can_be_had_here_is_refused_not_guessed(tmp_path: Path) -> None:
+    original = str(EXAMPLES / "softmax.py")
+    candidate = tmp_path / "candidate.py"
+    candidate.write_text(Path(original).read_text().replace("BLOCK=1024", "BLOCK=2048"))
+    value = run_json("verify", original, str(candidate), "--require", "faster", code=1)
+    assert not value["accepted"]
+    assert value["failed"]["step"] == "speed"
+
+
+@pytest.mark.triton
+def test_optimize_writes_the_verified_result_into_the_file(tmp_path: Path) -> None:
+    for name in ("softmax.py", "softmax.yaml", "references.py"):
+        shutil.copy(EXAMPLES / name, tmp_path / name)
+    file = tmp_path / "softmax.py"
+    before = file.read_text()
+    value = run_json("optimize", str(file), "--target", "cuda:90", "--write")
+    assert value["changed"]
+    assert (value["level"], value["speedup"]) == ("correct", None)
+    assert file.read_text() == value["final"] != before
+    assert all(t["level"] == "correct" for t in value["trials"] if t["kept"])
+    again = run_json("check", str(file), code=0 if not value["remaining"] else 1)
+    assert "multi_pass_row" not in {i["id"] for i in again["files"][0]["issues"]}
+
+
+@pytest.mark.triton
+def test_events_tell_the_run_as_it_goes_on_a_buffer_that_was_not_saved() -> None:
+    text = (EXAMPLES / "softmax.py").read_text() + "\n# not saved\n"
+    ended = run(
+        "optimize", "examples/softmax.py", "--stdin", "--target", "cuda:90",
+        "--format", "events", stdin=text,
+    )  # fmt: skip
+    events = [json.loads(line) for line in ended.stdout.splitlines()]
+    kinds = [event["event"] for event in events]
+    assert kinds[0] == "started"
+    assert kinds[-1] == "result"
+    assert {"progress", "trial"} <= set(kinds)
+    assert events[-1]["result"]["final"].endswith("# not saved\n")
+    percents = [e["percent"] for e in events if e["event"] == "progress"]
+    assert percents == sorted(percents)
+
+
+@pytest.mark.triton
+def test_a_kernel_without_a_problem_is_parsed_and_nothing_more_is_claimed(tmp_path: Path) -> None:
+    file = tmp_path / "alone.py"
+    file.write_text((EXAMPLES / "matmul.py").read_text())
+    value = run_json("optimize", str(file), "--target", "cuda:90")
+    assert not value["changed"]
+    assert value["trials"]
+    assert {t["level"] for t in value["trials"]} == {"parsed"}
+
+
+@pytest.mark.triton
+def test_profile_says_what_is_known_and_what_is_not() -> None:
+    value = run_json("profile", "examples/softmax.py", "--target", "cuda:90")
+    (kernel,) = value["kernels"]
+    assert kernel["name"] == "softmax_kernel"
+    assert kernel["report"]["registers"] > 0
+    assert kernel["correct"] is True
+    assert kernel["time"] is None
+    assert any("time not measured" in note for note in kernel["notes"])

@@ -1,0 +1,112 @@
+"""kill -9 of the engine or of its worker, at random moments of a real run."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+KILLS = 10
+
+pytestmark = [pytest.mark.triton, pytest.mark.slow]
+
+
+def processes_with(mark: str) -> dict[int, str]:
+    """Live processes whose environment carries ``mark``: pid to command line."""
+    found: dict[int, str] = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if mark.encode() in (entry / "environ").read_bytes():
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+                if state != "Z":
+                    command = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
+                    found[int(entry.name)] = command.decode(errors="replace")
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> Iterator[tuple[list[str], dict[str, str], str]]:
+    """A copy of the linear_gelu example, and an environment that marks every process."""
+    for name in ("linear_gelu.py", "linear_gelu.yaml", "references.py"):
+        shutil.copy(EXAMPLES / name, tmp_path / name)
+    mark = f"TILEWRIGHT_TEST_MARK={os.getpid()}-{time.time_ns()}"
+    name, _, value = mark.partition("=")
+    environment = {**os.environ, "TILEWRIGHT_HOME": str(tmp_path / "home"), name: value}
+    command = [sys.executable, "-m", "tilewright", "optimize", str(tmp_path / "linear_gelu.py")]
+    command += ["--target", "cuda:90", "--device", "interpreter", "--format", "events"]
+    yield command, environment, mark
+    for pid in processes_with(mark):
+        os.kill(pid, signal.SIGKILL)
+
+
+def result_of(output: str) -> dict[str, Any]:
+    last = json.loads(output.splitlines()[-1])
+    assert last["event"] == "result", last
+    return dict(last["result"])
+
+
+def told(result: dict[str, Any]) -> list[tuple[int, str, str, bool, str]]:
+    return [
+        (t["number"], t["proposer"], t["level"], t["kept"], t["rationale"])
+        for t in result["trials"]
+    ]
+
+
+def units(home: Path) -> list[tuple[str, str, int, bool]]:
+    with sqlite3.connect(home / "store.sqlite") as store:
+        return store.execute(
+            "SELECT run, key, attempts, finished IS NOT NULL FROM unit ORDER BY run, number"
+        ).fetchall()
+
+
+def test_killed_ten_times_it_resumes_loses_nothing_and_leaves_no_orphan(
+    bed: tuple[list[str], dict[str, str], str], tmp_path: Path
+) -> None:
+    command, environment, mark = bed
+    whole = {**environment, "TILEWRIGHT_HOME": str(tmp_path / "whole")}
+    expected = subprocess.run(command, env=whole, capture_output=True, text=True, check=True)
+    draw = random.Random(20261121)
+    engine_kills = 0
+    for number in range(KILLS):
+        engine = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        assert engine.stdout is not None
+        assert json.loads(engine.stdout.readline())["resumed"] is (number > 0)
+        time.sleep(draw.uniform(0.1, 6.0))
+        if number % 2:
+            workers = [p for p, c in processes_with(mark).items() if p != engine.pid]
+            for pid in workers[:1]:
+                os.kill(pid, signal.SIGKILL)
+            time.sleep(draw.uniform(0.2, 2.0))
+        if engine.poll() is not None:
+            pytest.fail("the run ended before it could be killed; make the kills earlier")
+        os.kill(engine.pid, signal.SIGKILL)
+        engine.wait()
+        engine_kills += 1
+        deadline = time.monotonic() + 5
+        while (left := processes_with(mark)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not left, f"orphans after kill {number}: {left}"
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert json.loads(ended.stdout.splitlines()[0])["resumed"] is True
+    assert told(result_of(ended.stdout)) == told(result_of(expected.stdout))
+    assert result_of(ended.stdout)["final"] == result_of(expected.stdout)["final"]
+    rows = units(tmp_path / "home")
+    assert len({row[0] for row in rows}) == 1, "every restart took up the same run"
+    assert all(done for *_, done in rows)
+    assert [row[1] for row in rows] == [row[1] for row in units(tmp_path / "whole")]
+    assert sum(attempts - 1 for _, _, attempts, _ in rows) <= engine_kills
+    assert not processes_with(mark)
