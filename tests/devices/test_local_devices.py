@@ -1,0 +1,179 @@
+"""The engine's side of a worker: finding devices, many threads, deaths of either side."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tilewright.devices import (
+    DeviceError,
+    JobStatus,
+    WorkerClient,
+    close_all,
+    list_devices,
+    open_device,
+)
+from tilewright.devices.package import worker_zip
+
+CASE = {
+    "category": "ci", "index": 0, "dims": {},
+    "inputs": [{"name": "x", "shape": [4], "dtype": "float32"}],
+}  # fmt: skip
+SLEEPER = """
+import os, subprocess, time
+def sleeps(x):
+    subprocess.Popen(["sleep", "602"], start_new_session=True)
+    time.sleep(600)
+def naps(x):
+    time.sleep(0.5)
+    return x
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TILEWRIGHT_HOME", str(tmp_path / "home"))
+    close_all()
+    yield
+    close_all()
+
+
+def sleeping_job(folder: Path, name: str) -> dict[str, object]:
+    path = folder / "sleeper.py"
+    path.write_text(SLEEPER)
+    entry = {"kind": "function", "name": name, "path": None}
+    return {
+        "kind": "run", "module": str(path), "entry": entry, "case": {**CASE, "inputs": []},
+        "inputs": [{"name": "x", "value": 1}], "device": "interpreter", "out": str(folder / "out"),
+    }  # fmt: skip
+
+
+def carrying(text: str) -> set[int]:
+    """Processes with this in their environment."""
+    found = set()
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                environment = (folder / "environ").read_bytes()
+            except OSError:
+                continue
+            if text.encode() in environment:
+                found.add(int(folder.name))
+    return found
+
+
+def wait_for(condition: object, seconds: float = 8.0) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():  # type: ignore[operator]
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.triton
+def test_the_interpreter_comes_first_and_auto_picks_what_can_time() -> None:
+    found = list_devices()
+    assert found[0].id == "interpreter"
+    assert not found[0].can_time
+    assert found[0].triton
+    gpus = [info.id for info in found[1:]]
+    assert open_device().info.id == (gpus[0] if gpus else "interpreter")
+
+
+@pytest.mark.triton
+def test_an_unknown_device_names_the_known_ones() -> None:
+    with pytest.raises(DeviceError, match="no device 'cuda:99' here; there are interpreter"):
+        open_device("cuda:99")
+
+
+def test_an_interpreter_without_torch_is_no_device_and_says_what_to_install(
+    tmp_path: Path,
+) -> None:
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    python = str(bare / "bin" / "python")
+    assert list_devices(python) == ()
+    with pytest.raises(DeviceError, match=r"pip install 'tilewright\[local\]'.*TILEWRIGHT_PYTHON"):
+        open_device(python=python)
+
+
+def test_an_interpreter_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_PYTHON", "/nowhere/python")
+    assert list_devices() == ()
+    with pytest.raises(DeviceError, match="cannot start /nowhere/python"):
+        open_device()
+
+
+def test_the_zip_is_made_once_and_holds_only_the_worker() -> None:
+    import zipfile
+
+    path = worker_zip()
+    written = path.stat().st_mtime_ns
+    assert worker_zip().stat().st_mtime_ns == written
+    names = zipfile.ZipFile(path).namelist()
+    assert "__main__.py" in names
+    assert all(name == "__main__.py" or name.startswith("tilewright_worker/") for name in names)
+
+
+@pytest.mark.triton
+def test_jobs_of_several_threads_run_side_by_side(tmp_path: Path) -> None:
+    with WorkerClient(sys.executable) as client:
+        assert client.hello
+        job = sleeping_job(tmp_path, "naps")
+        outcomes = []
+        threads = [
+            threading.Thread(target=lambda: outcomes.append(client.run(job, 30))) for _ in range(6)
+        ]
+        start = time.monotonic()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [outcome.status for outcome in outcomes] == [JobStatus.OK] * 6
+        assert time.monotonic() - start < 6 * 0.5
+
+
+@pytest.mark.triton
+def test_cancel_stops_what_is_under_way(tmp_path: Path) -> None:
+    with WorkerClient(sys.executable) as client:
+        assert client.hello
+        timer = threading.Timer(0.7, client.cancel)
+        timer.start()
+        outcome = client.run(sleeping_job(tmp_path, "sleeps"), 60)
+        assert outcome.status is JobStatus.ERROR
+        assert outcome.message == "was cancelled"
+        assert outcome.seconds < 10
+
+
+@pytest.mark.triton
+def test_a_closed_client_leaves_nothing_and_gives_the_job_up(tmp_path: Path) -> None:
+    client = WorkerClient(sys.executable)
+    assert client.hello
+    threading.Timer(0.7, client.close).start()
+    home = os.environ["TILEWRIGHT_HOME"]
+    outcome = client.run(sleeping_job(tmp_path, "sleeps"), 60)
+    assert outcome.status is JobStatus.LOST
+    assert wait_for(lambda: not carrying(f"TRITON_CACHE_DIR={home}"))
+
+
+@pytest.mark.triton
+def test_killing_the_engine_leaves_no_process(tmp_path: Path) -> None:
+    script = tmp_path / "engine.py"
+    job = sleeping_job(tmp_path, "sleeps")
+    script.write_text(
+        "import sys\nfrom tilewright.devices import WorkerClient\n"
+        f"WorkerClient(sys.executable).run({job!r}, 300)\n"
+    )
+    mark = f"TRITON_CACHE_DIR={os.environ['TILEWRIGHT_HOME']}"
+    engine = subprocess.Popen([sys.executable, str(script)])
+    assert wait_for(lambda: len(carrying(mark)) >= 3, 30), "worker, job and its sleeper"
+    os.kill(engine.pid, signal.SIGKILL)
+    engine.wait()
+    assert wait_for(lambda: not carrying(mark))

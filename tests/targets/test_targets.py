@@ -1,0 +1,151 @@
+"""Names of targets, and compile reports with their cache."""
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tilewright.devices import WorkerClient
+from tilewright.devices.local import WorkerDevice
+from tilewright.devices.model import DeviceInfo
+from tilewright.serialize import load
+from tilewright.targets import (
+    LaunchFacts,
+    NoToolchainError,
+    ReportCache,
+    Target,
+    TargetError,
+    all_targets,
+    compile_launch,
+    parse_target,
+)
+
+KERNEL = """
+import torch, triton
+import triton.language as tl
+from helper import scaled
+
+@triton.jit
+def scale_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs, mask=offs < N)
+    tl.store(y_ptr + offs, scaled(x), mask=offs < N)
+
+def scale(x):
+    y = torch.empty_like(x)
+    scale_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+    return y
+"""
+HELPER = "import triton\n\n@triton.jit\ndef scaled(x):\n    return x * 2\n"
+CASE = {
+    "category": "ci", "index": 0, "dims": {},
+    "inputs": [{"name": "x", "shape": [1 << 20], "dtype": "float16"}],
+}  # fmt: skip
+H100 = Target("cuda", "90")
+
+
+def test_every_target_is_parsed_back() -> None:
+    assert H100 in all_targets()
+    assert all(parse_target(str(target)) == target for target in all_targets())
+    assert parse_target(" CUDA:90 ") == H100
+
+
+def test_an_unknown_target_names_the_nearest() -> None:
+    with pytest.raises(TargetError, match=r"did you mean .*hip:gfx942"):
+        parse_target("hip:gfx94")
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerDevice]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_HOME", str(tmp_path_factory.mktemp("home")))
+        with WorkerClient(sys.executable) as client:
+            hello = client.hello
+            info = DeviceInfo(
+                "interpreter", "", None, False, hello["torch"], hello["triton"], hello["python"]
+            )
+            yield WorkerDevice(client, info)
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    (tmp_path / "helper.py").write_text(HELPER)
+    path = tmp_path / "scale.py"
+    path.write_text(KERNEL)
+    return path
+
+
+def launch_of(device: WorkerDevice, module: Path) -> LaunchFacts:
+    entry = {"kind": "function", "name": "scale", "path": None}
+    outcome = device.run(
+        {"kind": "capture", "module": str(module), "entry": entry, "case": CASE}, 60
+    )
+    return load(LaunchFacts, outcome.value["launches"][0])
+
+
+@pytest.mark.triton
+def test_a_report_comes_from_the_cache_the_second_time(
+    device: WorkerDevice, module: Path, tmp_path: Path
+) -> None:
+    cache = ReportCache(tmp_path / "cache")
+    launch = launch_of(device, module)
+    first = compile_launch(device, str(module), launch, H100, cache=cache)
+    assert first.ok
+    assert not first.cached
+    assert first.details["global_loads_128b"] == 1
+    start = time.perf_counter()
+    again = compile_launch(device, str(module), launch, H100, cache=cache)
+    assert time.perf_counter() - start < 0.02
+    assert again.cached
+    assert (again.registers, again.details) == (first.registers, first.details)
+
+
+@pytest.mark.triton
+def test_a_change_in_a_helper_beside_the_module_is_a_new_report(
+    device: WorkerDevice, module: Path, tmp_path: Path
+) -> None:
+    cache = ReportCache(tmp_path / "cache")
+    launch = launch_of(device, module)
+    assert compile_launch(device, str(module), launch, H100, cache=cache).ok
+    (tmp_path / "helper.py").write_text(HELPER.replace("x * 2", "x * nothing"))
+    broken = compile_launch(device, str(module), launch, H100, cache=cache)
+    assert not broken.ok
+    assert "nothing is not defined" in broken.messages[0].text
+
+
+@pytest.mark.triton
+def test_a_module_that_cannot_be_imported_is_a_report(
+    device: WorkerDevice, module: Path, tmp_path: Path
+) -> None:
+    launch = launch_of(device, module)
+    module.write_text(KERNEL + "\ndef broken(:\n")
+    report = compile_launch(device, str(module), launch, H100, cache=ReportCache(tmp_path / "c"))
+    assert not report.ok
+    assert "SyntaxError" in report.messages[0].text
+
+
+@pytest.mark.triton
+def test_no_toolchain_is_not_a_verdict(device: WorkerDevice, module: Path, tmp_path: Path) -> None:
+    launch = launch_of(device, module)
+    with pytest.raises(NoToolchainError, match="no toolchain for xpu"):
+        compile_launch(
+            device, str(module), launch, Target("xpu", "bmg-g31"), cache=ReportCache(tmp_path / "c")
+        )
+
+
+def test_the_cache_drops_its_oldest_reports(tmp_path: Path) -> None:
+    cache = ReportCache(tmp_path, limit=10)
+    for number in range(200):
+        cache.put(f"{number:02x}key{number}", {"number": number})
+    assert len(list(tmp_path.rglob("*.json"))) <= 10 + 64
+    assert cache.get("c7key199") == {"number": 199}
+    assert cache.get("00key0") is None
+
+
+def test_a_damaged_report_is_compiled_again(tmp_path: Path) -> None:
+    cache = ReportCache(tmp_path)
+    cache.put("abkey", {"ok": True})
+    next(tmp_path.rglob("abkey.json")).write_text('{"ok": tr')
+    assert cache.get("abkey") is None
