@@ -126,10 +126,17 @@ def _last_axis_contiguous(module: Module, launch: Launch, tensor: ast.expr, axis
     return is_last and is_contiguous(module, launch, tensor)
 
 
-def is_contiguous(module: Module, launch: Launch, tensor: ast.expr) -> bool:
-    """Whether a tensor is contiguous at the launch because the host function saw to it."""
+def is_contiguous(
+    module: Module, launch: Launch, tensor: ast.expr, asked: frozenset[str] = frozenset()
+) -> bool:
+    """Whether a tensor is contiguous at the launch because the host function saw to it.
+
+    ``asked`` holds the names on which the answer hangs already; none may hang on itself.
+    """
     if not isinstance(tensor, ast.Name):
-        return _makes_contiguous(module, launch, tensor)
+        return _makes_contiguous(module, launch, tensor, asked)
+    if tensor.id in asked:
+        return False
     for statement in before_launch(module, launch):
         if _asserts_contiguous(statement, tensor.id):
             return True
@@ -138,12 +145,14 @@ def is_contiguous(module: Module, launch: Launch, tensor: ast.expr) -> bool:
             return (
                 found is not None
                 and found.position is None
-                and _makes_contiguous(module, launch, found.value)
+                and _makes_contiguous(module, launch, found.value, asked | {tensor.id})
             )
     return False
 
 
-def _makes_contiguous(module: Module, launch: Launch, value: ast.expr) -> bool:
+def _makes_contiguous(
+    module: Module, launch: Launch, value: ast.expr, asked: frozenset[str]
+) -> bool:
     if _is_method(value, "contiguous"):
         return True
     if module.names.is_call(value, *_FRESH):
@@ -154,7 +163,7 @@ def _makes_contiguous(module: Module, launch: Launch, value: ast.expr) -> bool:
         return (
             isinstance(source, ast.Name)
             and _bound_at_most_once(module, launch, source.id)
-            and is_contiguous(module, launch, source)
+            and is_contiguous(module, launch, source, asked)
         )
     return False
 

@@ -52,7 +52,7 @@ def _parse_pieces(text: str) -> tuple[ast.Module, tuple[SyntaxProblem, ...]]:
     index = LineIndex(text)
     body: list[ast.stmt] = []
     problems: list[SyntaxProblem] = []
-    for first, last in _segments(text, index):
+    for first, last in _whole_decorators(index, _segments(text, index)):
         piece = _try_piece(index, first, last)
         if isinstance(piece, ast.Module):
             body.extend(piece.body)
@@ -102,6 +102,16 @@ def _segments(text: str, index: LineIndex) -> list[tuple[int, int]]:
         else:
             spans.append((first, last, node.has_error))
     return [(first, min(last, len(index.lines))) for first, last, _ in spans]
+
+
+def _whole_decorators(index: LineIndex, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans, joined where one ends with a decorator whose function begins the next."""
+    joined: list[tuple[int, int]] = []
+    for first, last in spans:
+        if joined and index.lines[joined[-1][1] - 1].startswith("@"):
+            first = joined.pop()[0]
+        joined.append((first, last))
+    return joined
 
 
 def _first_column_pieces(index: LineIndex, first: int, last: int) -> list[tuple[int, int]]:
