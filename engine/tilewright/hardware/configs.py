@@ -20,7 +20,7 @@ ACCUMULATOR_BYTES = 4
 BALANCE = 32.0
 MAX_TENSOR_ELEMENTS = 1 << 20
 ROW_SHARE = 0.25
-ROW_VECTOR_BYTES = 16
+ROW_ELEMENTS_PER_THREAD = 16
 VARIANTS = 4
 
 
@@ -162,7 +162,8 @@ def row_configs(chip: Chip, n: int, element_bytes: int) -> tuple[RowConfig, ...]
 
     The whole row stays in registers as fp32 while it takes no more than a quarter of what the
     warps hold (a kernel keeps about two copies); longer rows are read in pieces. Warps are
-    ordered by how near each thread comes to two 16-byte loads.
+    ordered by how near each thread comes to 16 elements of the row, which was within a few
+    percent of the fastest for softmax on one H200, in fp16 and fp32 alike.
     Raises ValueError for extents or sizes below 1.
     """
     if n < 1 or element_bytes < 1:
@@ -172,8 +173,7 @@ def row_configs(chip: Chip, n: int, element_bytes: int) -> tuple[RowConfig, ...]
     if not resident or block < n:
         block = _largest_block(chip)
         resident = [RowConfig(block, w, False) for w in _row_warps(chip, block)]
-    best = max(1, 2 * ROW_VECTOR_BYTES // element_bytes)
-    return tuple(sorted(resident, key=lambda config: _row_distance(chip, config, best)))
+    return tuple(sorted(resident, key=lambda config: _row_distance(chip, config, n)))
 
 
 def _row_warps(chip: Chip, block: int) -> list[int]:
@@ -198,6 +198,7 @@ def _largest_block(chip: Chip) -> int:
     return block
 
 
-def _row_distance(chip: Chip, config: RowConfig, best: int) -> tuple[float, int]:
-    held = config.block / (config.num_warps * chip.warp_size)
-    return max(held / best, best / held), config.num_warps
+def _row_distance(chip: Chip, config: RowConfig, n: int) -> tuple[float, int]:
+    held = min(config.block, n) / (config.num_warps * chip.warp_size)
+    away = held / ROW_ELEMENTS_PER_THREAD
+    return max(away, 1 / away), config.num_warps
