@@ -23,7 +23,7 @@ def load(path: str, name: str) -> ModuleType:
 
 
 def difference(job: dict) -> dict:
-    """Largest difference of the two results, relative to values above 1, and whether either has a NaN."""
+    """Largest difference of the results, relative to values above 1; whether either has a NaN."""
     generator = torch.Generator().manual_seed(7)
     inputs = [
         (torch.randn(i["shape"], generator=generator) * i.get("scale", 1.0)).to(

@@ -135,8 +135,10 @@ def _wide_offsets(module: Module, issue: Issue, context: AnalysisContext) -> str
     if not ids:
         return Refusal("the offset does not come from a program id that is still 32 bits wide")
     ranges = [n for n in ast.walk(kernel.node) if isinstance(n, ast.For)]
+    bounds = ast.Tuple([loop.iter for loop in ranges], ast.Load())
+    reaching = reaching_names(kernel.node, bounds)
     for name, _ in ids:
-        if any(name in reaching_names(kernel.node, loop.iter) for loop in ranges):
+        if name in reaching:
             return Refusal(f"{name} also bounds a loop, whose index would change its type")
     patch = Patch(module)
     for _, call in ids:
@@ -147,10 +149,8 @@ def _wide_offsets(module: Module, issue: Issue, context: AnalysisContext) -> str
 
 def _ids_behind(module: Module, kernel: Kernel, issue: Issue) -> list[tuple[str, ast.Call]]:
     touched = at_issue(module, issue, list(statements(kernel.node)))
-    names: set[str] = set()
-    for statement in touched:
-        if not isinstance(statement, ast.For | ast.If | ast.While | ast.FunctionDef):
-            names |= reaching_names(kernel.node, statement)
+    simple = [s for s in touched if isinstance(s, ast.Assign | ast.AugAssign | ast.Expr)]
+    names = reaching_names(kernel.node, ast.Module(list(simple), []))
     found: list[tuple[str, ast.Call]] = []
     for statement in statements(kernel.node):
         match statement:

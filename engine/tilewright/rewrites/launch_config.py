@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from tilewright.rewrites.calls import append_keywords, literal
 from tilewright.rewrites.configs import autotune_call, config_source, configs_node
@@ -40,6 +41,16 @@ class _Pinning:
     launch: Launch
     patch: Patch
     redefined: dict[tuple[int, int], int | str] = field(default_factory=dict)
+
+    @cached_property
+    def axes(self) -> set[str]:
+        """Constexprs that the grid must follow."""
+        return coverage(self.kernel, self.module)
+
+    @cached_property
+    def extents(self) -> Mapping[str, str]:
+        """Constexpr to the parameter that bounds what it tiles."""
+        return extents(self.module, self.kernel)
 
 
 def set_launch_config(
@@ -222,8 +233,7 @@ def _check_grid(p: _Pinning, values: Mapping[str, Value]) -> None:
     changed = {
         name: value
         for name, value in values.items()
-        if name in coverage(p.kernel, p.module)
-        and current_value(p.module, p.kernel, p.launch, name) != value
+        if name in p.axes and current_value(p.module, p.kernel, p.launch, name) != value
     }
     if not changed:
         return
@@ -264,13 +274,13 @@ def _divides_by(p: _Pinning, d: Division, name: str) -> bool:
     present = current_value(p.module, p.kernel, p.launch, name)
     if literal_int(d.block) is None or literal_int(d.block) != present:
         return False
-    bounds = extents(p.module, p.kernel)
+    bounds = p.extents
     if name in bounds:
         given = p.launch.arguments.get(bounds[name])
         return given is None or same(given, d.extent)
     rivals = [
         other
-        for other in coverage(p.kernel, p.module) - {name}
+        for other in p.axes - {name}
         if current_value(p.module, p.kernel, p.launch, other) == present
     ]
     return not rivals

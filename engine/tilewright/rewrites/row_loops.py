@@ -13,6 +13,8 @@ from tilewright.rewrites.scope import (
     block_of,
     is_tl_call,
     names_in,
+    only_value,
+    parents,
     set_in,
     statements,
     targets_of,
@@ -69,6 +71,8 @@ def row_loop(module: Module, kernel: Kernel, node: ast.AST) -> RowLoop | None:
         case [ast.Constant(value=0), ast.Name(id=extent), ast.Name(id=block)]:
             pass
         case [ast.Constant(value=0), end] | [end]:
+            if isinstance(end, ast.Name):
+                end = only_value(kernel.node, end.id) or end
             d = division(module, end)
             if d is None or not (isinstance(d.extent, ast.Name) and isinstance(d.block, ast.Name)):
                 return None
@@ -90,7 +94,8 @@ def row_passes(module: Module, kernel: Kernel, first: ast.For) -> RowPasses | Re
     if len(loops) < 2 or len({(loop.extent, loop.block) for loop in loops}) != 1:
         return Refusal("there are not two loops over the same row here")
     every = [n for n in ast.walk(kernel.node) if isinstance(n, ast.For | ast.While)]
-    if len(every) != len(loops):
+    around = [n for n in parents(kernel.node, first) if isinstance(n, ast.For | ast.While)]
+    if len(every) != len(loops) + len(around):
         return Refusal("the kernel has other loops beside those over the row")
     check = _Check(module, kernel, loops)
     for reason in check.reasons():

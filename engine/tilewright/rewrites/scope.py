@@ -1,7 +1,8 @@
 """Questions about names in one function: where set, where used, what they hold."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.source.model import Kernel, Launch, Module
@@ -71,15 +72,33 @@ def _distance(a: Range, b: Range) -> tuple[int, int, int, int]:
 def enclosing_scope(module: Module, node: ast.AST) -> Scope:
     """The innermost function around a node; the module itself at top level."""
     best: Scope = module.tree
-    pending: list[ast.AST] = [module.tree]
-    while pending:
-        for child in ast.iter_child_nodes(pending.pop()):
-            if child is node or any(n is node for n in ast.walk(child)):
-                if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-                    best = child
-                pending = [child] if child is not node else []
-                break
+    for parent in parents(module.tree, node):
+        if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef):
+            best = parent
     return best
+
+
+def parents(root: ast.AST, node: ast.AST) -> list[ast.AST]:
+    """The nodes from ``root`` down to but not including ``node``; empty where it is not inside."""
+    line = getattr(node, "lineno", None)
+    for child in ast.iter_child_nodes(root):
+        if child is node:
+            return [root]
+        first = getattr(child, "lineno", None)
+        last = getattr(child, "end_lineno", None)
+        # Decorators stand above the line a function says it starts on.
+        decorated = bool(getattr(child, "decorator_list", None))
+        outside = (
+            line is not None
+            and first is not None
+            and last is not None
+            and (line > last or (line < first and not decorated))
+        )
+        if not outside:
+            found = parents(child, node)
+            if found:
+                return [root, *found]
+    return []
 
 
 def host_scope(module: Module, launch: Launch) -> Scope:
@@ -88,12 +107,11 @@ def host_scope(module: Module, launch: Launch) -> Scope:
 
 
 def statement_of(scope: Scope, node: ast.AST) -> ast.stmt | None:
-    """The innermost statement around a node within a function."""
-    found: ast.stmt | None = None
-    for statement in statements(scope):
-        if any(n is node for n in ast.walk(statement)):
-            found = statement
-    return found
+    """The innermost statement around a node within a function, or the node if it is one."""
+    if isinstance(node, ast.stmt):
+        return node
+    around = [n for n in parents(scope, node)[1:] if isinstance(n, ast.stmt)]
+    return around[-1] if around else None
 
 
 def statements(scope: ast.AST) -> Iterator[ast.stmt]:
@@ -133,14 +151,24 @@ def targets_of(statement: ast.stmt) -> Iterator[str]:
             yield from (n.target.id for n in ast.walk(child) if isinstance(n, ast.NamedExpr))
 
 
+@lru_cache(maxsize=256)
+def definitions(scope: ast.AST) -> Mapping[str, tuple[ast.stmt, ...]]:
+    """Each name to the statements that set it. Cached by node: parsed trees never change."""
+    found: dict[str, list[ast.stmt]] = {}
+    for statement in statements(scope):
+        for name in targets_of(statement):
+            found.setdefault(name, []).append(statement)
+    return {name: tuple(made) for name, made in found.items()}
+
+
 def assignments(scope: ast.AST, name: str) -> list[ast.stmt]:
     """Every statement that sets a name, in text order."""
-    return [s for s in statements(scope) if name in targets_of(s)]
+    return list(definitions(scope).get(name, ()))
 
 
 def set_in(scope: ast.AST) -> set[str]:
     """Every name that some statement inside sets."""
-    return {name for statement in statements(scope) for name in targets_of(statement)}
+    return set(definitions(scope))
 
 
 def uses(scope: ast.AST, name: str) -> list[ast.Name]:
@@ -202,15 +230,16 @@ def names_in(node: ast.AST) -> set[str]:
 
 def reaching_names(scope: ast.AST, node: ast.AST) -> set[str]:
     """Names an expression depends on, through any assignment of the function, transitively."""
+    sources: dict[str, set[str]] = {}
+    for name, made in definitions(scope).items():
+        sources[name] = {n for statement in made for n in names_in(_source_of(statement))}
     found: set[str] = set()
     pending = list(names_in(node))
     while pending:
         name = pending.pop()
-        if name in found:
-            continue
-        found.add(name)
-        for statement in assignments(scope, name):
-            pending += names_in(_source_of(statement))
+        if name not in found:
+            found.add(name)
+            pending += sources.get(name, ())
     return found
 
 

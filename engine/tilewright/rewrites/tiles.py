@@ -82,7 +82,8 @@ def _tunable(module: Module, kernel: Kernel, launch: Launch) -> Tunable | Refusa
         return Refusal(f"no constexpr of {kernel.name} sizes a tile")
     blocks = extents(module, kernel)
     kind = _kind(module, kernel, roles)
-    axes = tuple(name for name in roles.values() if name in coverage(kernel, module))
+    covering = coverage(kernel, module)
+    axes = tuple(name for name in roles.values() if name in covering)
     values = {name: current_value(module, kernel, launch, name) for name in roles.values()}
     return Tunable(
         kernel=kernel.name,
