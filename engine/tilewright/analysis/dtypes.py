@@ -41,13 +41,16 @@ _ELEMENTWISE = frozenset(
 
 
 def element_types(context: AnalysisContext, kernel: str) -> dict[str, str]:
-    """Types of a kernel's parameters on which all captured launches agree: "fp16", "i32"."""
+    """Types of a kernel's parameters on which all captured launches agree: "fp16", "i32".
+
+    A constexpr is ``WEAK``, as the Python number it is.
+    """
     seen: dict[str, set[str]] = {}
     for launch in context.launches:
         if launch.kernel == kernel:
             for argument in launch.arguments:
-                if argument.type != "constexpr":
-                    seen.setdefault(argument.name, set()).add(argument.type.removeprefix("*"))
+                known = WEAK if argument.type == "constexpr" else argument.type.removeprefix("*")
+                seen.setdefault(argument.name, set()).add(known)
     return {name: next(iter(types)) for name, types in seen.items() if len(types) == 1}
 
 

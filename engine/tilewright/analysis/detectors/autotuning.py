@@ -32,8 +32,8 @@ def missing_autotune(module: Module, context: AnalysisContext) -> Iterator[Findi
             sizes = ", ".join(f"{name}={stated[name]}" for name in tiles)
             yield Finding(
                 kernel.name_range,
-                f"Tile sizes are fixed ({sizes}) and no other was ever tried here; the best ones "
-                "depend on the chip and the shapes.",
+                f"Tile sizes are fixed at the launch ({sizes}); which are best depends on the chip "
+                "and the shapes, and nothing tries others.",
                 kernel.name,
                 related=(Related("fixed at this launch", launches[0].range),),
                 data={"tiles": ",".join(tiles)},

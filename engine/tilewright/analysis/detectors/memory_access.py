@@ -25,7 +25,7 @@ def stride_one_runtime(module: Module, context: AnalysisContext) -> Iterator[Fin
                 yield Finding(
                     parameter.range,
                     f"{parameter.name} is 1 at every launch in this file; as a tl.constexpr it is "
-                    "known to be 1 in every build, so that accesses along it stay wide.",
+                    "known to be 1 also where the JIT does not specialize arguments.",
                     kernel.name,
                     related=tuple(
                         Related("1 here", module.index.range_of(launch.arguments[parameter.name]))
