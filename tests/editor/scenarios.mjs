@@ -85,6 +85,23 @@ async function quickFix(editor) {
   return { chosen, evidence, before, after };
 }
 
+/** An edit that was shown is dropped when the file changes under it. */
+async function outdated(editor) {
+  await editor.open("layernorm.py");
+  await editor.goTo(...(await place("layernorm.py", "tl.float64")));
+  await editor.page.waitForSelector(SQUIGGLE, { timeout: 30_000 });
+  await editor.lightBulb();
+  const chosen = await editor.choose(/not measured/);
+  await editor.page.waitForSelector(".monaco-diff-editor .line-insert");
+  await editor.page.locator(".monaco-diff-editor .editor.original .view-line").first().click();
+  await editor.page.keyboard.type("#");
+  const told = await editor.waitText(TOAST, /layernorm\.py has changed/);
+  await editor.page.waitForSelector(".monaco-diff-editor", { state: "detached" });
+  await editor.screenshot("2-outdated");
+  await dismissNotifications(editor);
+  return { chosen, told };
+}
+
 /** The light bulb offers each vendor; Intel's is run with progress, previewed whole, and applied. */
 async function optimize(editor) {
   await editor.open("matmul.py");
@@ -194,9 +211,8 @@ async function wrongSetting(editor) {
   const error = await editor.waitText(TOAST, /tilewright\.interpreter/, 60_000);
   await editor.screenshot("7-wrong-setting");
   await button(editor, "Show Log").click();
-  await editor.page.waitForSelector(".panel .output-view-container, .panel .output");
-  const status = await editor.waitText(".statusbar-item", /Tilewright/);
-  return { error, status };
+  const logged = await editor.waitText(".panel .view-line", /tilewright\.interpreter names/);
+  return { error, logged };
 }
 
 /** In a folder that is not trusted the source is read and nothing of it is run. */
@@ -214,6 +230,7 @@ async function untrusted(editor) {
 const all = {
   diagnostics,
   quickFix,
+  outdated,
   optimize,
   cancel,
   profile,

@@ -10,6 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
+VENDORS = ("Intel XPU", "NVIDIA", "AMD")
 Reports = dict[str, dict[str, Any]]
 
 
@@ -43,9 +44,13 @@ def test_a_quick_fix_says_what_is_known_and_touches_one_line(reports: Reports) -
     assert "acc = tl.dot(" in added
 
 
+def test_a_shown_edit_is_dropped_when_the_file_changes(reports: Reports) -> None:
+    assert "Run it again" in seen(reports, "outdated")["told"]
+
+
 def test_the_light_bulb_offers_each_vendor(reports: Reports) -> None:
     offered = seen(reports, "optimize")["offered"]
-    for vendor in ("Intel XPU", "NVIDIA", "AMD"):
+    for vendor in VENDORS:
         assert any(vendor in title for title in offered), offered
     assert any("not measured" in title for title in offered), "a quick fix says what is not known"
 
@@ -66,7 +71,7 @@ def test_the_confirmed_edit_is_in_the_file(reports: Reports) -> None:
 
 def test_a_cancelled_optimization_stops_and_changes_nothing(reports: Reports) -> None:
     facts = seen(reports, "cancel")
-    assert [target.split()[0] for target in facts["targets"]] == ["Intel", "NVIDIA", "AMD"]
+    assert all(vendor in target for vendor, target in zip(VENDORS, facts["targets"], strict=True))
     assert facts["secondsToStop"] < 10
     assert facts["unchanged"]
     assert "optimize" in facts["running"]
@@ -95,11 +100,12 @@ def test_an_untrusted_folder_is_read_and_not_run(run_scenarios: Any) -> None:
 def test_a_setting_that_names_no_server_is_an_error(run_scenarios: Any) -> None:
     facts = seen(run_scenarios("wrongSetting", interpreter="/nowhere/python"), "wrongSetting")
     assert "/nowhere/python" in facts["error"]
-    assert "Show Log" in facts["error"]
+    assert "/nowhere/python" in facts["logged"]
 
 
 @pytest.mark.slow
 def test_the_extension_makes_the_servers_environment(run_scenarios: Any, wheel: Path) -> None:
     facts = seen(run_scenarios("install", server__package=str(wheel)), "install")
-    assert f"pip install {wheel}" in facts["question"], "what would run is shown before it runs"
+    assert wheel.name in facts["question"]
+    assert "pip install" in facts["question"], "what would run is shown before it runs"
     assert any(int(word) > 0 for word in " ".join(facts["problems"]).split() if word.isdigit())

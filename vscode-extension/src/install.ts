@@ -9,12 +9,13 @@ const INSTALL = "Install";
 const CHOOSE = "Choose Interpreter…";
 const SHOW_LOG = "Show Log";
 
-/** Offers to make the environment; shows the commands that would run. */
+/** Offers to make the environment; says what would run, in full in the log. */
 export async function offerInstall(server: Server, log: vscode.LogOutputChannel): Promise<void> {
-  const commands = installCommands(server.ownEnvironment, serverSettings().requirement).join(" && ");
+  const { requirement } = serverSettings();
+  log.info(`installing the server would run\n  ${installCommands(server.ownEnvironment, requirement).join("\n  ")}`);
   const question =
-    "Tilewright found no server (the Python package tilewright). Install it into an environment of its own? " +
-    `This runs: ${commands}`;
+    "Tilewright found no server (the Python package tilewright). Make an environment for it in the editor's storage? " +
+    `This runs python3 -m venv, then pip install ${requirement}`;
   const answer = await vscode.window.showInformationMessage(question, INSTALL, CHOOSE);
   if (answer === INSTALL) {
     await install(server, log);
