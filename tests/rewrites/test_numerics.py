@@ -23,6 +23,7 @@ GOLDEN: dict[str, list[list[int]]] = {
     "stable_tanh_named": [[300]],
     "stable_tanh_negative": [[300]],
     "hoist_load_with_operands": [[5, 100]],
+    "hoist_load_beside_store": [[5, 100]],
     "reuse_load_name": [[300]],
     "single_pass_row_two_pass_variance": [[3, 640]],
     "group_programs_lambda": [[70, 40], [40, 100]],

@@ -3,11 +3,14 @@
 import ast
 import re
 
+from tilewright.analysis.detectors.common import are_distinct
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.rewrites.numbering import ValueNumbers
+from tilewright.rewrites.pointers import base_pointer
 from tilewright.rewrites.scope import (
+    argument,
     argument_facts,
     assignments,
     at_issue,
@@ -39,7 +42,9 @@ def _hoist_load(module: Module, issue: Issue, context: AnalysisContext) -> str |
     group = _with_operands(module, kernel, loop, statement)
     if isinstance(group, Refusal):
         return group
-    if _has_effects(module, loop):
+    pointer = argument(load, 0, "pointer")
+    base = base_pointer(kernel, pointer) if pointer is not None else None
+    if _may_change(module, kernel, loop, base):
         return Refusal("the loop stores, and the store may change what is loaded")
     masked = len(load.args) > 1 or keyword(load, "mask") is not None
     if not masked and not _runs_at_least_once(module, kernel, loop, context):
@@ -96,8 +101,12 @@ def _calls_unknown(module: Module, statement: ast.stmt) -> bool:
     )
 
 
-def _has_effects(module: Module, loop: ast.For) -> bool:
-    """Whether anything in the loop may write memory: stores, atomics, calls of other functions."""
+def _may_change(module: Module, kernel: Kernel, loop: ast.For, base: str | None) -> bool:
+    """Whether anything in the loop may write what a pointer parameter reaches.
+
+    Atomics and calls of other functions may; a store may unless the host has just allocated
+    what it writes.
+    """
     for node in ast.walk(loop):
         if not isinstance(node, ast.Call) or node is loop.iter:
             continue
@@ -106,8 +115,12 @@ def _has_effects(module: Module, loop: ast.For) -> bool:
         plain = isinstance(node.func, ast.Name) and node.func.id in ("range", "float", "min", "max")
         if name is None and not method and not plain:
             return True
-        if name is not None and (name == "store" or name.startswith("atomic_")):
+        if name is not None and name.startswith("atomic_"):
             return True
+        if name == "store":
+            written = base_pointer(kernel, node.args[0]) if node.args else None
+            if not are_distinct(module, kernel, base, written):
+                return True
     return False
 
 

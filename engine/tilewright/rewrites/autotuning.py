@@ -10,6 +10,7 @@ from tilewright.rewrites.configs import Value, config_source
 from tilewright.rewrites.edit import Patch, first_line
 from tilewright.rewrites.grid import Grid, division, factors, grid_of, meta_key
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.pointers import base_pointer
 from tilewright.rewrites.scope import (
     argument_facts,
     facts_of,
@@ -19,7 +20,7 @@ from tilewright.rewrites.scope import (
     same,
     uses,
 )
-from tilewright.rewrites.tiles import TileKind, Tunable, base_pointer, current_value, tunable
+from tilewright.rewrites.tiles import TileKind, Tunable, current_value, tunable
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.targets.model import Target
 

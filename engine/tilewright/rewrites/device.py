@@ -7,6 +7,7 @@ from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.calls import add_after
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.pointers import pointer_of
 from tilewright.rewrites.scope import (
     argument,
     argument_facts,
@@ -20,7 +21,6 @@ from tilewright.rewrites.scope import (
     tl_name,
     value_in,
 )
-from tilewright.rewrites.tiles import pointer_of
 from tilewright.source.model import Kernel, Module
 
 _NARROW_ACCUMULATION = ("*fp8", "*i8", "*u8", "*fp64")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.pointers import base_pointer
 from tilewright.rewrites.scope import (
     argument_facts,
     assignments,
@@ -20,7 +21,7 @@ from tilewright.rewrites.scope import (
     uses,
     value_in,
 )
-from tilewright.rewrites.tiles import base_pointer, dots
+from tilewright.rewrites.tiles import dots
 from tilewright.source.model import Kernel, Module
 
 _HALVES = ("*fp16", "*bf16")

@@ -79,7 +79,7 @@ def row_loop(module: Module, kernel: Kernel, node: ast.AST) -> RowLoop | None:
             extent, block = d.extent.id, d.block.id
         case _:
             return None
-    if block not in kernel.constexprs or extent in kernel.constexprs:
+    if block not in kernel.constexprs or kernel.parameter(extent) is None:
         return None
     return RowLoop(node, node.target.id, extent, block)
 
