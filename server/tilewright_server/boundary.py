@@ -19,7 +19,13 @@ AsyncHandler = Callable[..., Awaitable[Any]]
 SyncHandler = Callable[..., Any]
 
 
-def guard_async(method: str, handler: AsyncHandler, empty: Any, timings: Timings) -> AsyncHandler:
+def nothing(*arguments: Any) -> None:
+    """The answer of most requests when there is none."""
+
+
+def guard_async(
+    method: str, handler: AsyncHandler, timings: Timings, empty: SyncHandler = nothing
+) -> AsyncHandler:
     """An async handler that is timed and fails only by a JSON-RPC error meant for the client."""
 
     async def run(*arguments: Any) -> Any:
@@ -36,7 +42,7 @@ def guard_async(method: str, handler: AsyncHandler, empty: Any, timings: Timings
             raise
         except Exception:
             logger.exception("%s failed", method)
-            return empty
+            return empty(*arguments)
         finally:
             timings.add(method, time.perf_counter() - start, outcome)
 

@@ -18,6 +18,7 @@ class ClientFeatures:
     document_changes: bool = False
     change_annotations: bool = False
     resolves_edits: bool = False
+    shows_disabled: bool = False
     work_done_progress: bool = False
     message_request: bool = False
     configuration: bool = False
@@ -46,6 +47,7 @@ def read_features(capabilities: types.ClientCapabilities) -> ClientFeatures:
         document_changes=bool(at("workspace.workspace_edit.document_changes")),
         change_annotations=at("workspace.workspace_edit.change_annotation_support") is not None,
         resolves_edits="edit" in (resolved or ()),
+        shows_disabled=bool(at("text_document.code_action.disabled_support")),
         work_done_progress=bool(at("window.work_done_progress")),
         message_request=at("window.show_message") is not None,
         configuration=bool(at("workspace.configuration")),

@@ -130,12 +130,21 @@ def _spec_stamp(path: str | None) -> str:
     return ""
 
 
+@dataclass(frozen=True)
+class Verified:
+    """The evidence an applied edit came with, for the whole text it left behind."""
+
+    evidence: str
+    taken: float = field(default_factory=now)
+
+
 class FactStore:
     """Facts by key and target; the newest of each. ``revision`` counts what was added."""
 
     def __init__(self) -> None:
         self._facts: OrderedDict[str, dict[str, KernelFacts]] = OrderedDict()
         self._failures: dict[str, tuple[str, str]] = {}
+        self._verified: OrderedDict[str, Verified] = OrderedDict()
         self.revision = 0
 
     def add(self, key: str, facts: KernelFacts) -> None:
@@ -155,6 +164,16 @@ class FactStore:
         """The captured launches of a module's kernels, one of each that has been profiled."""
         newest = (self.of(parsed, snapshot, kernel.name)[:1] for kernel in parsed.module.kernels)
         return tuple(facts.launch for each in newest for facts in each if facts.launch)
+
+    def verify(self, text_hash: str, evidence: str) -> None:
+        """Remember how far a text that was applied as an edit had been verified."""
+        self._verified[text_hash] = Verified(evidence)
+        while len(self._verified) > _REMEMBERED:
+            self._verified.popitem(last=False)
+
+    def verified(self, text_hash: str) -> "Verified | None":
+        """How far this very text was verified, if it came from here."""
+        return self._verified.get(text_hash)
 
     def fail(self, uri: str, text_hash: str, message: str) -> None:
         """Remember why a text could not be profiled."""

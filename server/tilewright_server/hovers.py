@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tilewright.analysis.model import Issue
 from tilewright.source.model import Config, Kernel
 from tilewright_server import wording
-from tilewright_server.facts import KernelFacts
+from tilewright_server.facts import KernelFacts, Verified
 
 if TYPE_CHECKING:
     from tilewright.knowledge import IssueType
@@ -36,7 +36,9 @@ def _links(kind: "IssueType") -> list[str]:
     return ["**References** " + ", ".join(references)] if references else []
 
 
-def kernel_card(kernel: Kernel, facts: tuple[KernelFacts, ...], failure: str | None) -> str:
+def kernel_card(
+    kernel: Kernel, facts: tuple[KernelFacts, ...], failure: str | None, verified: Verified | None
+) -> str:
     """Parameters, autotune configurations and what compilers and devices last said."""
     parameters = ", ".join(
         f"{p.name}: constexpr" if p.is_constexpr else p.name for p in kernel.parameters
@@ -49,6 +51,8 @@ def kernel_card(kernel: Kernel, facts: tuple[KernelFacts, ...], failure: str | N
         parts.append(
             f"Last profile failed: {failure}" if failure else "Not compiled, checked or timed yet."
         )
+    if verified is not None:
+        parts.append(f"This text was verified {wording.age(verified.taken)}: {verified.evidence}")
     return "\n\n".join(parts)
 
 
@@ -69,6 +73,9 @@ def _config(config: Config) -> str:
 
 def _facts_card(facts: KernelFacts) -> str:
     lines = [f"**{facts.target}**, {wording.age(facts.taken)}: {wording.short_facts(facts)}"]
+    if facts.shared_bytes is not None and facts.shared_limit:
+        taken, limit = wording.size(facts.shared_bytes), wording.size(facts.shared_limit)
+        lines.append(f"- shared memory: {taken} of the {limit} a program may take")
     lines += [f"- {message.text}" for message in facts.messages]
     lines += [f"- {note}" for note in facts.notes]
     return "\n".join(lines)

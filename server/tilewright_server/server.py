@@ -18,6 +18,7 @@ from tilewright_server.boundary import guard_async
 from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.engine import Engine
 from tilewright_server.facts import FactStore
+from tilewright_server.fixes import FixService
 from tilewright_server.jobs.finish import announce
 from tilewright_server.jobs.local import local_target
 from tilewright_server.jobs.manager import Job, JobManager
@@ -61,6 +62,7 @@ class TilewrightServer(LanguageServer):
         self.timings = Timings()
         self.pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="tilewright")
         self.publisher = Publisher(self)
+        self.fixes = FixService(self.pool)
         self._analysis = AnalysisService(engine, self.pool)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._local: asyncio.Task[str | None] | None = None
@@ -133,7 +135,7 @@ class TilewrightServer(LanguageServer):
         self, name: str, handler: Callable[..., Awaitable[Any]], *arguments: Any
     ) -> Any:
         """Run work that answers no request inside the request boundary."""
-        return await guard_async(name, handler, None, self.timings)(*arguments)
+        return await guard_async(name, handler, self.timings)(*arguments)
 
     def background(self, name: str, handler: Callable[..., Awaitable[Any]], *args: Any) -> None:
         """Start guarded work and keep hold of it until it is done."""

@@ -157,14 +157,18 @@ class Conversation:
         return found.contents.value
 
     async def actions(
-        self, line: int, character: int = 16, only: list[Any] | None = None
+        self,
+        line: int,
+        character: int = 16,
+        only: list[Any] | None = None,
+        trigger: types.CodeActionTriggerKind | None = None,
     ) -> list[types.CodeAction]:
         place = types.Range(types.Position(line, character), types.Position(line, character))
         found = await self.client.text_document_code_action_async(
             types.CodeActionParams(
                 types.TextDocumentIdentifier(self.uri),
                 place,
-                types.CodeActionContext(diagnostics=[], only=only),
+                types.CodeActionContext(diagnostics=[], only=only, trigger_kind=trigger),
             )
         )
         return [_as_action(each) for each in found or ()]

@@ -4,6 +4,7 @@ Run as a process by the tests: what the engine finds in a kernel is not their su
 """
 
 import ast
+import os
 import sys
 from pathlib import Path
 
@@ -22,6 +23,8 @@ def analyze(module: Module, context: AnalysisContext) -> tuple[Issue, ...]:
     """``acc += tl.dot(...)`` and ``tl.exp``, as places to hang fixes on."""
     issues = []
     for kernel in module.kernels:
+        if kernel.name == "faulty":
+            raise RuntimeError("a fault in a detector")
         for node in ast.walk(kernel.node):
             if isinstance(node, ast.AugAssign) and module.names.is_call(
                 node.value, "triton.language.dot"
@@ -58,6 +61,10 @@ def refuse(module: Module, issue: Issue, context: AnalysisContext) -> str | Refu
     return Refusal("The argument is not known to be bounded.")
 
 
+def fail(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    raise RuntimeError("a fault in a rewrite")
+
+
 def to_exp2(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     return module.text.replace("tl.exp(x)", "tl.exp2(x * 1.4426950408889634)")
 
@@ -71,8 +78,12 @@ REWRITES = (
 )
 
 
+BROKEN = Rewrite("broken", "odd_exp", "Break", Numerics.EXACT, fail)
+
+
 def rewrites_for(issue_id: str) -> tuple[Rewrite, ...]:
-    return tuple(rewrite for rewrite in REWRITES if rewrite.issue == issue_id)
+    known = (*REWRITES, BROKEN) if "TEST_FAULTS" in os.environ else REWRITES
+    return tuple(rewrite for rewrite in known if rewrite.issue == issue_id)
 
 
 if __name__ == "__main__":

@@ -72,6 +72,17 @@ async def test_precondition_that_fails_is_said(talk: Conversation) -> None:
     assert refused.edit is None
 
 
+async def test_person_who_asks_sees_at_once_what_cannot_be_fixed(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open(text=EXP)
+    asked = types.CodeActionTriggerKind.Invoked
+    actions = {a.title: a for a in await talk.actions(7, 22, ["quickfix"], asked)}
+    refused = actions["Bound the argument (exact, not measured)"].disabled
+    assert refused is not None
+    assert refused.reason == "The argument is not known to be bounded."
+    assert actions["Use exp2 (sums in another order, not measured)"].disabled is None
+
+
 async def test_fix_that_may_change_results_asks_first(talk: Conversation) -> None:
     await talk.begin()
     talk.open(text=EXP)

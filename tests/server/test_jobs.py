@@ -44,6 +44,10 @@ async def test_optimize_offers_one_versioned_labelled_edit(talk: Conversation) -
     assert annotation.description == "accumulate in place"
     await until(lambda: talk.client.messages)
     assert label in talk.client.messages[-1].message
+    talk.replace(new)
+    assert f"This text was verified just now: {label}" in (await talk.hover(NAME_LINE, 6) or "")
+    talk.replace(new + "# mine\n")
+    assert "This text was verified" not in (await talk.hover(NAME_LINE, 6) or "")
 
 
 async def test_progress_begins_once_reports_seldom_ends_once(talk: Conversation) -> None:

@@ -85,7 +85,7 @@ async def test_save_profiles_the_example(real: Conversation) -> None:
 
 @pytest.mark.triton
 async def test_optimize_hands_back_a_verified_edit(real: Conversation) -> None:
-    await real.begin(budget=2, profileOnSave=False)
+    await real.begin(budget=1, profileOnSave=False)
     _open_matmul(real)
     await real.execute(
         "tilewright.optimize", {"uri": real.uri, "version": real.version, "target": "cuda:90"}

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from tilewright_server.boundary import guard_async, guard_sync
+from tilewright_server.boundary import guard_async, guard_sync, nothing
 from tilewright_server.commands import COMMANDS
 from tilewright_server.features.code_action import OPTIONS as CODE_ACTION_OPTIONS
 from tilewright_server.features.code_action import code_action
 from tilewright_server.features.code_action_resolve import code_action_resolve
 from tilewright_server.features.code_lens import code_lens
 from tilewright_server.features.diagnostic import OPTIONS as DIAGNOSTIC_OPTIONS
-from tilewright_server.features.diagnostic import diagnostic
+from tilewright_server.features.diagnostic import diagnostic, no_diagnostics
 from tilewright_server.features.did_change import did_change
 from tilewright_server.features.did_change_configuration import did_change_configuration
 from tilewright_server.features.did_close import did_close
@@ -39,17 +39,22 @@ SYNC: tuple[tuple[str, Handler, Any], ...] = (
     (types.TEXT_DOCUMENT_DID_SAVE, did_save, None),
 )
 
+
+def _as_asked(action: types.CodeAction) -> types.CodeAction:
+    return action
+
+
 # Everything that may take longer, with what it answers if it fails.
-ASYNC: tuple[tuple[str, Handler, Any, Any], ...] = (
-    (types.INITIALIZED, initialized, None, None),
-    (types.WORKSPACE_DID_CHANGE_CONFIGURATION, did_change_configuration, None, None),
-    (types.TEXT_DOCUMENT_DIAGNOSTIC, diagnostic, DIAGNOSTIC_OPTIONS, None),
-    (types.TEXT_DOCUMENT_HOVER, hover, None, None),
-    (types.TEXT_DOCUMENT_CODE_ACTION, code_action, CODE_ACTION_OPTIONS, None),
-    (types.CODE_ACTION_RESOLVE, code_action_resolve, None, None),
-    (types.TEXT_DOCUMENT_CODE_LENS, code_lens, None, None),
-    (types.SHUTDOWN, shutdown, None, None),
-    (STATUS, status, None, None),
+ASYNC: tuple[tuple[str, Handler, Any, Handler], ...] = (
+    (types.INITIALIZED, initialized, None, nothing),
+    (types.WORKSPACE_DID_CHANGE_CONFIGURATION, did_change_configuration, None, nothing),
+    (types.TEXT_DOCUMENT_DIAGNOSTIC, diagnostic, DIAGNOSTIC_OPTIONS, no_diagnostics),
+    (types.TEXT_DOCUMENT_HOVER, hover, None, nothing),
+    (types.TEXT_DOCUMENT_CODE_ACTION, code_action, CODE_ACTION_OPTIONS, nothing),
+    (types.CODE_ACTION_RESOLVE, code_action_resolve, None, _as_asked),
+    (types.TEXT_DOCUMENT_CODE_LENS, code_lens, None, nothing),
+    (types.SHUTDOWN, shutdown, None, nothing),
+    (STATUS, status, None, nothing),
 )
 
 
@@ -59,8 +64,8 @@ def register_features(server: "TilewrightServer") -> None:
         guarded = guard_sync(method, partial(handler, server), server.timings)
         server.feature(method, options)(guarded)
     for method, handler, options, empty in ASYNC:
-        bound = guard_async(method, partial(handler, server), empty, server.timings)
+        bound = guard_async(method, partial(handler, server), server.timings, empty)
         server.feature(method, options)(bound)
     for name, command in COMMANDS:
-        bound = guard_async(name, partial(command, server), None, server.timings)
+        bound = guard_async(name, partial(command, server), server.timings)
         server.command(name)(bound)

@@ -3,23 +3,25 @@
 Listing computes no edit; ``codeAction/resolve`` does, from ``data`` alone.
 """
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
 from tilewright.analysis.model import Issue
-from tilewright.rewrites.model import Numerics, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.source.text import Range
 from tilewright_server import wording
 from tilewright_server.analysis import Analysis
 from tilewright_server.commands.names import OPTIMIZE
 from tilewright_server.diagnostics import SOURCE
-from tilewright_server.features.code_action_resolve import FixData, resolve_fix
+from tilewright_server.features.code_action_resolve import FixData, disabled, resolve_fix
 from tilewright_server.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer
 
+_MENU_S = 0.05
 OPTIMIZE_KIND = "refactor.rewrite.tilewright"
 
 OPTIONS = types.CodeActionOptions(
@@ -62,16 +64,50 @@ async def _fixes(
     params: types.CodeActionParams,
 ) -> list[types.CodeAction]:
     place = snapshot.from_lsp(params.range)
+    candidates = [
+        (issue, rewrite)
+        for issue in analysis.issues
+        if issue.range.overlaps(place)
+        for rewrite in server.engine.rewrites_for(issue.id)
+    ]
+    refusals: dict[int, str] = {}
+    if params.context.trigger_kind is types.CodeActionTriggerKind.Invoked:
+        refusals = await _refusals(server, analysis, candidates)
     actions = []
-    for issue in analysis.issues:
-        if not issue.range.overlaps(place):
-            continue
-        for rewrite in server.engine.rewrites_for(issue.id):
-            action = _fix(snapshot, issue, rewrite, params.context.diagnostics)
-            if not server.client.resolves_edits:
-                action = await resolve_fix(server, action)
+    for number, (issue, rewrite) in enumerate(candidates):
+        action = _fix(snapshot, issue, rewrite, params.context.diagnostics)
+        if number in refusals:
+            action = disabled(action, refusals[number])
+        elif not server.client.resolves_edits:
+            action = await resolve_fix(server, action)
+        if action.disabled is None or server.client.shows_disabled:
             actions.append(action)
     return actions
+
+
+async def _refusals(
+    server: "TilewrightServer", analysis: Analysis, candidates: list[tuple[Issue, Rewrite]]
+) -> dict[int, str]:
+    """Why some fixes cannot be made, as far as that is known in the time a menu may take.
+
+    Only when a person asked: moving the cursor must not start rewrites.
+    """
+    tasks = [
+        asyncio.create_task(server.fixes.apply(analysis, issue, rewrite))
+        for issue, rewrite in candidates
+    ]
+    if not tasks:
+        return {}
+    done, late = await asyncio.wait(tasks, timeout=_MENU_S)
+    for task in late:
+        task.cancel()
+    # A rewrite that raises is reported when its edit is asked for, not while a menu opens.
+    results = {
+        n: task.result()
+        for n, task in enumerate(tasks)
+        if task in done and task.exception() is None
+    }
+    return {n: new.reason for n, new in results.items() if isinstance(new, Refusal)}
 
 
 def _fix(snapshot: Snapshot, issue: Issue, rewrite: Rewrite, shown: Any) -> types.CodeAction:

@@ -1,7 +1,5 @@
 """``codeAction/resolve``: a quick fix's edit, from its data and the document as it is now."""
 
-import ast
-import asyncio
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -58,18 +56,17 @@ async def resolve_fix(server: "TilewrightServer", action: types.CodeAction) -> t
         return action
     snapshot = server.snapshot(data.uri)
     if snapshot is None or snapshot.hash != data.text:
-        return _disabled(action, _MOVED_ON)
+        return disabled(action, _MOVED_ON)
     analysis = await server.analyze(snapshot)
     found = _find(server, analysis, data)
     if found is None:
-        return _disabled(action, _MOVED_ON)
+        return disabled(action, _MOVED_ON)
     issue, rewrite = found
-    loop = asyncio.get_running_loop()
-    new = await loop.run_in_executor(server.pool, _rewrite, analysis, issue, rewrite)
+    new = await server.fixes.apply(analysis, issue, rewrite)
     if isinstance(new, Refusal):
-        return _disabled(action, new.reason)
+        return disabled(action, new.reason)
     if server.snapshot(data.uri) is not snapshot:
-        return _disabled(action, _MOVED_ON)
+        return disabled(action, _MOVED_ON)
     return _with_edit(server, action, snapshot, rewrite, new)
 
 
@@ -83,19 +80,6 @@ def _find(
                 if rewrite.name == data.rewrite:
                     return issue, rewrite
     return None
-
-
-def _rewrite(analysis: Analysis, issue: Issue, rewrite: Rewrite) -> str | Refusal:
-    new = rewrite.apply(analysis.module, issue, analysis.context)
-    if isinstance(new, Refusal):
-        return new
-    if new == analysis.module.text:
-        return Refusal("This fix would change nothing here.")
-    try:
-        ast.parse(new)
-    except (SyntaxError, ValueError):
-        return Refusal("The rest of the file does not parse; mend that first.")
-    return new
 
 
 def _with_edit(
@@ -114,7 +98,8 @@ def _with_edit(
     return action
 
 
-def _disabled(action: types.CodeAction, reason: str) -> types.CodeAction:
+def disabled(action: types.CodeAction, reason: str) -> types.CodeAction:
+    """The action as one that cannot be taken, with the reason."""
     action.disabled = types.CodeActionDisabled(reason=reason)
     action.is_preferred = None
     return action

@@ -23,7 +23,7 @@ async def diagnostic(
     """Both tiers of one document."""
     snapshot = server.snapshot(params.text_document.uri)
     if snapshot is None or not snapshot.is_python:
-        return types.RelatedFullDocumentDiagnosticReport(items=[])
+        return no_diagnostics()
     known = result_id(server, snapshot)
     if params.previous_result_id == known:
         return types.RelatedUnchangedDocumentDiagnosticReport(result_id=known)
@@ -32,6 +32,11 @@ async def diagnostic(
         raise _overtaken()
     found = all_diagnostics(snapshot, analysis, server.facts, server.settings, server.client)
     return types.RelatedFullDocumentDiagnosticReport(items=found, result_id=known)
+
+
+def no_diagnostics(*_: object) -> types.DocumentDiagnosticReport:
+    """The answer when the analysis failed: a report, since the protocol knows no other."""
+    return types.RelatedFullDocumentDiagnosticReport(items=[])
 
 
 def result_id(server: "TilewrightServer", snapshot: Snapshot) -> str:

@@ -30,7 +30,8 @@ async def hover(server: "TilewrightServer", params: types.HoverParams) -> types.
         kernel, place = named
         facts = server.facts.of(analysis, snapshot, kernel.name)
         failure = server.facts.failure(snapshot.uri, snapshot.hash)
-        cards.append(hovers.kernel_card(kernel, facts, failure))
+        verified = server.facts.verified(snapshot.hash)
+        cards.append(hovers.kernel_card(kernel, facts, failure, verified))
         shown.append(place)
     for issue in analysis.issues:
         if issue.range.contains(line, column):

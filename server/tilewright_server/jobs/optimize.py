@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
+from tilewright.evaluation.model import text_hash
 from tilewright_server import wording
-from tilewright_server.edits import Evidence, workspace_edit
+from tilewright_server.edits import Evidence, match_line_ends, workspace_edit
 from tilewright_server.jobs.manager import Job, JobState
 from tilewright_server.jobs.session import run_engine
 from tilewright_server.snapshot import Snapshot
@@ -62,6 +63,8 @@ async def _offer(server: "TilewrightServer", sent: Snapshot, result: Mapping[str
         types.ApplyWorkspaceEditParams(edit=edit, label=label)
     )
     if answer.applied:
+        applied = match_line_ends(now.text, str(result["final"]))
+        server.facts.verify(text_hash(applied), evidence)
         return f"applied: {evidence}"
     if _unchanged(server, sent) is None:
         return _MOVED_ON

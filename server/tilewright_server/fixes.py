@@ -1,0 +1,50 @@
+"""Rewrites applied to a text, off the event loop, each once: what a quick fix would do."""
+
+import ast
+import asyncio
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+
+from tilewright.analysis.model import Issue
+from tilewright.rewrites.model import Refusal, Rewrite
+from tilewright.source.text import Range
+from tilewright_server.analysis import Analysis
+
+_REMEMBERED = 64
+
+_Key = tuple[str, str, str, Range]
+
+
+class FixService:
+    """Results of rewrites by text, context, rewrite and place."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._pool = pool
+        self._done: OrderedDict[_Key, asyncio.Future[str | Refusal]] = OrderedDict()
+
+    async def apply(self, analysis: Analysis, issue: Issue, rewrite: Rewrite) -> str | Refusal:
+        """The whole new text, or why there is none."""
+        module = analysis.module
+        key = (module.content_hash, repr(analysis.context), rewrite.name, issue.range)
+        found = self._done.get(key)
+        if found is None or found.cancelled():
+            loop = asyncio.get_running_loop()
+            found = loop.run_in_executor(self._pool, rewrite_text, analysis, issue, rewrite)
+            self._done[key] = found
+            while len(self._done) > _REMEMBERED:
+                self._done.popitem(last=False)
+        return await asyncio.shield(found)
+
+
+def rewrite_text(analysis: Analysis, issue: Issue, rewrite: Rewrite) -> str | Refusal:
+    """Apply a rewrite; a result that does not parse or changes nothing is refused."""
+    new = rewrite.apply(analysis.module, issue, analysis.context)
+    if isinstance(new, Refusal):
+        return new
+    if new == analysis.module.text:
+        return Refusal("This fix would change nothing here.")
+    try:
+        ast.parse(new)
+    except (SyntaxError, ValueError):
+        return Refusal("The rest of the file does not parse; mend that first.")
+    return new
