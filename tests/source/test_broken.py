@@ -86,6 +86,26 @@ def test_anything_gives_a_module(text: str) -> None:
     assert analyze(module) == ()
 
 
+@pytest.mark.parametrize("depth", [50, 90, 200, 400])
+@pytest.mark.parametrize("expression", ["{minus}x", "x{plus}", "f({open}x{close})", "x{items}"])
+def test_deep_expressions_are_too_deep_for_nothing(depth: int, expression: str) -> None:
+    deep = expression.format(
+        minus="-" * depth,
+        plus=" + x" * depth,
+        open="(" * min(depth, 90),
+        close=")" * min(depth, 90),
+        items="[0]" * depth,
+    )
+    module = parse_module(
+        "import triton\n@triton.jit\ndef k(x, B=1):\n"
+        f"    for i in range({deep}):\n        y = tl.load(x + {deep}, mask={deep})\n"
+        f"    tl.store(x + {deep}, y)\n"
+        f"def run(x):\n    x = {deep}\n    k[(1,)]({deep}, {deep})\n"
+    )
+    assert [kernel.name for kernel in module.kernels] == ["k"]
+    analyze(module)
+
+
 def test_problems_lie_inside_the_text() -> None:
     for text in ("def f(:\n    é = 'x\n", "x = (\n", "if\n", "é = = 3"):
         module = parse_module(text)

@@ -21,7 +21,7 @@ _IMPURE = frozenset(
 )
 PURE_BUILTINS = frozenset({"min", "max", "abs", "len", "float", "int", "range", "print", "bool"})
 _CASTS = frozenset({TL + "cast"})
-_MAX_DEPTH = 150
+_MAX_DEPTH = 80
 
 
 def writes_nothing(dotted: str) -> bool:

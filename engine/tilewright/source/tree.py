@@ -11,6 +11,7 @@ import warnings
 from functools import cache
 from itertools import pairwise
 
+import tree_sitter_python
 from tree_sitter import Language as Grammar
 from tree_sitter import Parser
 
@@ -91,7 +92,7 @@ def _problem(error: BaseException, index: LineIndex, first: int, last: int) -> S
 def _segments(text: str, index: LineIndex) -> list[tuple[int, int]]:
     """Line spans of the top-level pieces as tree-sitter sees them; broken neighbours joined."""
     spans: list[tuple[int, int, bool]] = []
-    for node in _parser().parse(text.encode()).root_node.children:
+    for node in Parser(_grammar()).parse(text.encode()).root_node.children:
         first, last = node.start_point[0] + 1, node.end_point[0] + 1
         if node.end_point[1] == 0 and last > first:
             last -= 1
@@ -127,7 +128,5 @@ def _first_column_pieces(index: LineIndex, first: int, last: int) -> list[tuple[
 
 
 @cache
-def _parser() -> Parser:
-    import tree_sitter_python
-
-    return Parser(Grammar(tree_sitter_python.language()))
+def _grammar() -> Grammar:
+    return Grammar(tree_sitter_python.language())

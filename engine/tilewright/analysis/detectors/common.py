@@ -59,7 +59,7 @@ def are_distinct(module: Module, kernel: Kernel, read: str | None, written: str 
 
 def _fresh_and_other(module: Module, launch: Launch, read: str, written: str) -> bool:
     one, two = launch.arguments.get(read), launch.arguments.get(written)
-    if one is None or two is None or ast.dump(one) == ast.dump(two):
+    if one is None or two is None or source_of(module, one) == source_of(module, two):
         return False
     return isinstance(two, ast.Name) and is_fresh(module, launch, two)
 
