@@ -4,10 +4,18 @@ import ast
 from pathlib import Path
 
 import pytest
-from rewrite_cases import EXAMPLES, HERE, example_context, issue_at, read_case
+from rewrite_cases import EXAMPLES, HERE, example, example_context, issue_at, read_case
 
 from tilewright.analysis import analyze
-from tilewright.rewrites import Refusal, all_rewrites, rewrites_for
+from tilewright.analysis.model import Issue
+from tilewright.knowledge.stages import Stage
+from tilewright.rewrites import (
+    Refusal,
+    all_rewrites,
+    rewrites_for,
+    set_launch_config,
+    tunable,
+)
 from tilewright.source import parse_module
 
 BEFORE = sorted((HERE / "golden").glob("*.before.py"))
@@ -76,3 +84,30 @@ def test_text_outside_ascii_does_not_move_the_edit() -> None:
         results.append(result.replace("é", "e"))
     assert results[0] == results[1]
     assert "'e'; acc = tl.dot(a.to(tl.float32), b.to(tl.float32), acc)" in results[0]
+
+
+@pytest.mark.parametrize("path", [*BEFORE, *sorted(EXAMPLES.glob("*.py"))], ids=lambda p: p.name)
+def test_no_rewrite_breaks_a_file_it_is_pointed_at(path: Path) -> None:
+    """Wherever an issue lies, the answer is text that parses or a refusal."""
+    case = read_case(path)
+    for kernel in case.module.kernels:
+        for rewrite in all_rewrites():
+            issue = Issue(rewrite.issue, Stage.ALGORITHMIC, 3, "", kernel.name, kernel.range)
+            result = rewrite.apply(case.module, issue, case.context)
+            if isinstance(result, Refusal):
+                assert result.reason
+            else:
+                ast.parse(result)
+                assert result != case.module.text
+
+
+@pytest.mark.parametrize("cut", range(0, 2400, 60))
+def test_half_typed_files_are_refused_or_rewritten_but_never_raise(cut: int) -> None:
+    text = example("linear_gelu").text[:cut]
+    module = parse_module(text)
+    for kernel in module.kernels:
+        tunable(module, kernel)
+        set_launch_config(module, kernel, {"BLOCK_M": 16}, {"num_warps": 8})
+        for rewrite in all_rewrites():
+            issue = Issue(rewrite.issue, Stage.ALGORITHMIC, 3, "", kernel.name, kernel.range)
+            rewrite.apply(module, issue, example_context("linear_gelu"))

@@ -67,7 +67,7 @@ def _add_autotune(module: Module, issue: Issue, context: AnalysisContext) -> str
     remove_keywords(patch, launch.node, tuned | set(_OPTIONS))
     start = patch.line_start(first_line(kernel.node))
     key = [found.extents[role] for role in found.roles if role in found.extents]
-    patch.splice(start, start, _decorator(module, kernel, patch, choices, key))
+    patch.splice(start, start, _decorator(module, kernel, patch, choices, key, context))
     return patch.apply()
 
 
@@ -258,11 +258,18 @@ def _follow(
 
 
 def _decorator(
-    module: Module, kernel: Kernel, patch: Patch, choices: list[_Choice], key: list[str]
+    module: Module,
+    kernel: Kernel,
+    patch: Patch,
+    choices: list[_Choice],
+    key: list[str],
+    context: AnalysisContext,
 ) -> str:
     indent = patch.indent(kernel.node)
     names = ", ".join(f'"{name}"' for name in key)
+    chosen = [f"# No target was chosen: these configurations suit {DEFAULT_TARGET}."]
     lines = [
+        *([] if context.target else chosen),
         f"@{local_name(module, 'triton.autotune')}(",
         "    configs=[",
         *(f"        {config_source(module, c.values, c.options)}," for c in choices),

@@ -8,6 +8,7 @@ from tilewright.rewrites.edit import Patch, call_parts
 from tilewright.source.model import Module
 
 _CLOSING = re.compile(r"(?:\s*\))*")
+_REST_OF_LINE = re.compile(r"[ \t]*,?[ \t]*(?:#[^\r\n]*)?(?:\r\n|\n|\r)")
 _COMMA_LINE = re.compile(r"[ \t]*,[ \t]*(?:#[^\r\n]*)?(?:\r\n|\n|\r)")
 
 
@@ -90,13 +91,25 @@ def _remove_runs(patch: Patch, spans: list[tuple[int, int]], gone: list[bool]) -
         end = place
         while end + 1 < len(spans) and gone[end + 1]:
             end += 1
-        if end + 1 < len(spans):
+        lines = _own_lines(patch, spans[place][0], spans[end][1])
+        if lines is not None and len(spans) > end + 1 - place:
+            patch.splice(*lines, "")
+        elif end + 1 < len(spans):
             patch.splice(spans[place][0], spans[end + 1][0], "")
         elif place > 0:
             patch.splice(spans[place - 1][1], spans[end][1], "")
         else:
             patch.splice(spans[0][0], spans[end][1], "")
         place = end + 1
+
+
+def _own_lines(patch: Patch, start: int, end: int) -> tuple[int, int] | None:
+    """The whole lines that a stretch fills, but for commas and a comment behind it."""
+    first = max(patch.text.rfind("\n", 0, start), patch.text.rfind("\r", 0, start)) + 1
+    tail = _REST_OF_LINE.match(patch.text, end)
+    if patch.text[first:start].strip() or tail is None or first == 0:
+        return None
+    return first, tail.end()
 
 
 def literal(value: int | float | bool | str) -> str:
