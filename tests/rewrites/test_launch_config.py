@@ -1,6 +1,7 @@
 """Pinning tile sizes and options at a launch, with the grid kept in step."""
 
 import time
+from dataclasses import replace
 
 import pytest
 from rewrite_cases import HERE, example, example_context, issue_at
@@ -183,6 +184,17 @@ def test_an_autotuned_kernel_gets_the_one_configuration() -> None:
     assert not isinstance(found, Refusal)
     assert found.values == TILES
     assert found.options["num_stages"] == 4
+
+
+def test_a_menu_taken_without_a_target_says_whose_it_is() -> None:
+    (rewrite,) = rewrites_for("missing_autotune")
+    module = example("matmul")
+    issue = issue_at(module, "missing_autotune", "matmul_kernel(")
+    context = replace(example_context("matmul"), target=None)
+    text = rewrite.apply(module, issue, context)
+    assert isinstance(text, str)
+    comment = "# No target was chosen: these configurations suit cuda:90.\n@triton.autotune("
+    assert comment in text
 
 
 def test_configurations_that_disagree_need_a_value() -> None:

@@ -66,8 +66,9 @@ def _add_autotune(module: Module, issue: Issue, context: AnalysisContext) -> str
         return Refusal(f"{min(by_place)} is passed by place; pass it by keyword first")
     remove_keywords(patch, launch.node, tuned | set(_OPTIONS))
     start = patch.line_start(first_line(kernel.node))
+    guessed = context.target is None and found.kind is not TileKind.ELEMENTWISE
     key = [found.extents[role] for role in found.roles if role in found.extents]
-    patch.splice(start, start, _decorator(module, kernel, patch, choices, key, context))
+    patch.splice(start, start, _decorator(module, kernel, patch, choices, key, guessed))
     return patch.apply()
 
 
@@ -263,13 +264,13 @@ def _decorator(
     patch: Patch,
     choices: list[_Choice],
     key: list[str],
-    context: AnalysisContext,
+    guessed: bool,
 ) -> str:
     indent = patch.indent(kernel.node)
     names = ", ".join(f'"{name}"' for name in key)
     chosen = [f"# No target was chosen: these configurations suit {DEFAULT_TARGET}."]
     lines = [
-        *([] if context.target else chosen),
+        *(chosen if guessed else []),
         f"@{local_name(module, 'triton.autotune')}(",
         "    configs=[",
         *(f"        {config_source(module, c.values, c.options)}," for c in choices),
