@@ -87,8 +87,9 @@ def path_without_tilewright() -> str:
 @pytest.fixture(scope="session")
 def reports(run_scenarios: RunScenarios) -> Reports:
     """The reports of the scenarios that need nothing but the server of this environment."""
-    editing = ("diagnostics", "quickFix", "outdated", "optimize", "cancel", "profile", "commands")
-    return run_scenarios(*editing, interpreter=sys.executable)
+    editing = ("diagnostics", "quickFix", "outdated", "optimize")
+    names = (*editing, "cancel", "killedServer", "profile", "commands")
+    return run_scenarios(*names, interpreter=sys.executable)
 
 
 @pytest.fixture(scope="session")

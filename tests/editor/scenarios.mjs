@@ -21,11 +21,14 @@ async function place(name, text) {
   return [before.length, before.at(-1).length + 1];
 }
 
-/** The hover at a place, once it says what is waited for: its parts arrive one by one. */
+/** The hover at a place, once it says what is waited for: parts come one by one, and a server may still be starting. */
 async function hoverAt(editor, [line, column], pattern) {
-  await editor.goTo(line, column);
-  await editor.press("Control+K", "Control+I");
-  return editor.waitText(HOVER, pattern);
+  const asked = async () => {
+    await editor.goTo(line, column);
+    await editor.press("Control+K", "Control+I");
+    return editor.waitText(HOVER, pattern, 3_000).catch(() => undefined);
+  };
+  return until(asked, `${pattern} in the hover`, 30_000);
 }
 
 function button(editor, label) {
@@ -37,17 +40,35 @@ async function dismissNotifications(editor) {
   await until(async () => (await editor.texts(TOAST)).length === 0, "notifications to go");
 }
 
-/** Command lines of running optimizations that came from this editor: they inherit its environment. */
-async function engines() {
+/** Processes that came from this editor (they inherit its environment) and whose command line matches. */
+async function processes(pattern) {
   const found = [];
   for (const pid of (await readdir("/proc")).filter((entry) => /^\d+$/.test(entry))) {
     const read = (file) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "");
     const command = (await read("cmdline")).replaceAll("\0", " ");
-    if (/tilewright optimize/.test(command) && (await read("environ")).includes(config.state)) {
-      found.push(command);
+    if (pattern.test(command) && (await read("environ")).includes(config.state)) {
+      found.push({ pid: Number(pid), command });
     }
   }
   return found;
+}
+
+const engines = () => processes(/tilewright optimize/);
+const servers = () => processes(/-m tilewright_server/);
+
+/** Starts an optimization from the code lens and waits until it works on it. */
+async function startFromLens(editor, name) {
+  await editor.open(name);
+  await editor.goTo(1);
+  await editor.waitText(LENS, /Optimize…/, 60_000);
+  await editor.page.locator(`${LENS} a`, { hasText: "Optimize…" }).first().click();
+  await editor.page.waitForSelector(".quick-input-list .monaco-list-row");
+  const targets = await editor.texts(".quick-input-list .monaco-list-row");
+  await editor.screenshot("3-targets");
+  await editor.page.keyboard.type("NVIDIA");
+  await editor.press("Enter");
+  await editor.waitText(TOAST, /Optimizing for NVIDIA .*(stage|trial)/i, 60_000);
+  return targets;
 }
 
 /** A pattern is underlined; hovering says why it matters, what to do and what it is worth. */
@@ -87,19 +108,22 @@ async function quickFix(editor) {
 
 /** An edit that was shown is dropped when the file changes under it. */
 async function outdated(editor) {
-  await editor.open("layernorm.py");
-  await editor.goTo(...(await place("layernorm.py", "tl.float64")));
+  await editor.open("matmul.py");
+  await editor.goTo(...(await place("matmul.py", "tl.dot(")));
   await editor.page.waitForSelector(SQUIGGLE, { timeout: 30_000 });
   await editor.lightBulb();
-  const chosen = await editor.choose(/not measured/);
+  await editor.choose(/Accumulate inside tl\.dot/);
   await editor.page.waitForSelector(".monaco-diff-editor .line-insert");
-  await editor.page.locator(".monaco-diff-editor .editor.original .view-line").first().click();
+  await editor.page.locator(".editor.original .view-line", { hasText: "offs_n =" }).click();
   await editor.page.keyboard.type("#");
-  const told = await editor.waitText(TOAST, /layernorm\.py has changed/);
+  const told = await editor.waitText(TOAST, /matmul\.py has changed/);
   await editor.page.waitForSelector(".monaco-diff-editor", { state: "detached" });
   await editor.screenshot("2-outdated");
+  await editor.focusEditor();
+  await editor.press("Control+Z");
+  await editor.page.waitForSelector('.tab.active:not(.dirty)[data-resource-name="matmul.py"]');
   await dismissNotifications(editor);
-  return { chosen, told };
+  return { told };
 }
 
 /** The light bulb offers each vendor; Intel's is run with progress, previewed whole, and applied. */
@@ -132,17 +156,8 @@ async function optimize(editor) {
 
 /** A running optimization, started from the code lens, is cancelled; the file stays as it was. */
 async function cancel(editor) {
-  await editor.open("linear_gelu.py");
-  await editor.goTo(1);
   const before = await source("linear_gelu.py");
-  await editor.waitText(LENS, /Optimize…/);
-  await editor.page.locator(`${LENS} a`, { hasText: "Optimize…" }).first().click();
-  await editor.page.waitForSelector(".quick-input-list .monaco-list-row");
-  const targets = await editor.texts(".quick-input-list .monaco-list-row");
-  await editor.screenshot("3-targets");
-  await editor.page.keyboard.type("NVIDIA");
-  await editor.press("Enter");
-  await editor.waitText(TOAST, /Optimizing for NVIDIA .*(stage|trial)/i, 60_000);
+  const targets = await startFromLens(editor, "linear_gelu.py");
   const running = await until(async () => (await engines())[0], "the engine to run");
   const began = Date.now();
   await button(editor, "Cancel").click();
@@ -156,6 +171,19 @@ async function cancel(editor) {
   await dismissNotifications(editor);
   const unchanged = (await source("linear_gelu.py")) === before;
   return { targets, running, secondsToStop, left: await engines(), told, unchanged };
+}
+
+/** A server that is killed takes its engine with it, and is started again. */
+async function killedServer(editor) {
+  await startFromLens(editor, "linear_gelu.py");
+  const [server] = await servers();
+  process.kill(server.pid, "SIGKILL");
+  await until(async () => (await editor.texts(TOAST)).every((text) => !/Optimizing/.test(text)), "progress to end");
+  await until(async () => (await engines()).length === 0, "the engine to end");
+  const next = await until(async () => (await servers()).find(({ pid }) => pid !== server.pid), "a new server");
+  const hover = await hoverAt(editor, await place("linear_gelu.py", "linear_gelu_kernel"), /triton kernel/);
+  await dismissNotifications(editor);
+  return { pids: [server.pid, next.pid], hover };
 }
 
 /** Saving profiles the kernel in the background; the lens above it and its hover show the result. */
@@ -233,6 +261,7 @@ const all = {
   outdated,
   optimize,
   cancel,
+  killedServer,
   profile,
   commands,
   install,

@@ -74,8 +74,14 @@ def test_a_cancelled_optimization_stops_and_changes_nothing(reports: Reports) ->
     assert all(vendor in target for vendor, target in zip(VENDORS, facts["targets"], strict=True))
     assert facts["secondsToStop"] < 10
     assert facts["unchanged"]
-    assert "optimize" in facts["running"]
+    assert "linear_gelu.py" in facts["running"]["command"]
     assert facts["left"] == []
+
+
+def test_a_killed_server_leaves_no_engine_and_comes_back(reports: Reports) -> None:
+    facts = seen(reports, "killedServer")
+    assert len(set(facts["pids"])) == 2
+    assert "linear_gelu_kernel" in facts["hover"]
 
 
 def test_saving_profiles_the_kernel(reports: Reports) -> None:
