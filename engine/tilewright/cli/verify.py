@@ -16,7 +16,6 @@ from tilewright.evaluation.model import Evaluation, Level, StepName, StepStatus
 from tilewright.evaluation.workbench import Workbench
 from tilewright.serialize import dump
 
-
 _PROOF = {
     Level.COMPILED: StepName.COMPILE,
     Level.CORRECT: StepName.CORRECTNESS,

@@ -26,7 +26,7 @@ class Setting:
     """Constexpr values and compiler options to launch a kernel with."""
 
     values: Mapping[str, int]
-    options: Mapping[str, int]
+    options: Mapping[str, int | str]
 
     def __str__(self) -> str:
         return " ".join(
@@ -54,7 +54,13 @@ def _dot_menu(found: Tunable, launch: LaunchFacts, on: Chip) -> Iterator[Setting
             "group": config.group_m,
         }
         values = {found.roles[r]: v for r, v in by_role.items() if found.roles.get(r) in found.free}
-        yield Setting(values, {"num_warps": config.num_warps, "num_stages": config.num_stages})
+        options: dict[str, int | str] = {
+            "num_warps": config.num_warps,
+            "num_stages": config.num_stages,
+        }
+        if config.register_mode is not None:
+            options["grf_mode"] = config.register_mode
+        yield Setting(values, options)
 
 
 def _row_menu(found: Tunable, launch: LaunchFacts, on: Chip) -> Iterator[Setting]:
@@ -82,8 +88,9 @@ def neighbours(setting: Setting, found: Tunable, launch: LaunchFacts, on: Chip) 
             continue
         for value in _in_range((full[name] // 2, full[name] * 2), TILE_RANGE[role]):
             steps.append(Setting({**full, name: value}, setting.options))
-    options = {**DEFAULT_OPTIONS, **_integers(found.options), **setting.options}
-    warps, stages = options["num_warps"], options["num_stages"]
+    options: dict[str, int | str] = {**DEFAULT_OPTIONS, **_integers(found.options)}
+    options |= setting.options
+    warps, stages = (int(options[name]) for name in ("num_warps", "num_stages"))
     for value in _in_range((warps // 2, warps * 2), (1, min(32, on.max_warps))):
         steps.append(Setting(full, {**options, "num_warps": value}))
     if found.kind is TileKind.DOT:
