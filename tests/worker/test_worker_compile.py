@@ -1,5 +1,7 @@
 """Capturing launches without a device, and compiling them for chips that are not here."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -170,3 +172,23 @@ def test_a_target_without_a_toolchain_is_a_job_error(bench: Bench) -> None:
     )  # fmt: skip
     assert outcome.status is JobStatus.ERROR
     assert outcome.message.startswith("no toolchain for xpu")
+
+
+@pytest.mark.parametrize("name", ["matmul.py", "rows.py"])
+def test_measuring_compiles_ahead_without_a_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Every configuration ends up in Triton's cache, as one cubin each."""
+    script = f"""
+import sys, torch
+from tilewright.worker.jobs import measuring
+case = {LARGE if name == "matmul.py" else case_of(tensor("x", 64, 1000))!r}
+entry = {{"kind": "function", "name": {"matmul" if name == "matmul.py" else "softmax"!r}}}
+notes = []
+job = {{"module": {str(KERNELS / name)!r}, "entry": entry, "case": case}}
+measuring.compile_ahead(job, "cuda", "90", notes)
+assert not notes, notes
+"""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+    assert len(list((tmp_path / "cache").rglob("*.cubin"))) == (1 if name == "matmul.py" else 4)

@@ -23,7 +23,7 @@ _DEVICE_NODES = (
 )  # fmt: skip
 _THREAD_NAMES = "/proc/self/task"  # CUDA's driver names its threads there and fails if it cannot
 _DEFAULT_FILE_BYTES = 8 << 30
-_MAX_PROCESSES = 4096
+_MAX_PROCESSES = 8192
 
 
 def die_with_parent(parent: int) -> None:

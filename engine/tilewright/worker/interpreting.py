@@ -9,6 +9,7 @@ from unittest import mock
 
 import numpy as np
 import triton.language as tl
+from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpretedFunction, InterpreterBuilder, TensorHandle
 from triton.runtime.jit import JITFunction
 
@@ -31,8 +32,18 @@ def interpreted() -> Iterator[None]:
         mock.patch.dict("os.environ", {"TRITON_INTERPRET": "1"}),
         mock.patch.object(JITFunction, "__call__", call),
         mock.patch.object(InterpreterBuilder, "create_splat", _splat),
+        mock.patch.object(interpreter, "_patch_lang_tensor", _patch_tensor),
     ):
         yield
+
+
+_patch_lang_tensor = interpreter._patch_lang_tensor
+
+
+def _patch_tensor(tensor: Any, *scope: Any) -> None:
+    """A loop bound is an array of one element, which numpy 2.4 no longer takes for a number."""
+    _patch_lang_tensor(tensor, *scope)
+    tensor.__index__ = lambda value: int(value.handle.data.reshape(-1)[0])
 
 
 _create_splat = InterpreterBuilder.create_splat

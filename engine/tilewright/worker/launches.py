@@ -13,7 +13,7 @@ from unittest import mock
 import torch
 import triton
 from triton.runtime.autotuner import Autotuner
-from triton.runtime.interpreter import InterpretedFunction
+from triton.runtime.interpreter import GridExecutor
 from triton.runtime.jit import JITFunction
 
 from . import tensors
@@ -226,7 +226,7 @@ def counted() -> Iterator[Counter[str]]:
 
     with (
         mock.patch.object(JITFunction, "run", counting(JITFunction.run)),
-        mock.patch.object(InterpretedFunction, "run", counting(InterpretedFunction.run)),
+        mock.patch.object(GridExecutor, "__call__", counting(GridExecutor.__call__)),
     ):
         yield counts
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+import warnings
 
 from . import zygote
 from .protocol import VERSION, write_message
@@ -13,6 +14,8 @@ from .protocol import VERSION, write_message
 def main() -> int:
     """Serve until the engine closes stdin; 1 if torch or triton cannot be imported."""
     requests, answers = zygote.private_channels()
+    # Triton's advice to whoever runs it would stand in every job's output.
+    warnings.filterwarnings("ignore", module=r"triton\.")
     start = time.perf_counter()
     hello: dict[str, object] = {
         "protocol": VERSION,

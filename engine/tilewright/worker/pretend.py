@@ -107,6 +107,12 @@ def fake_tensors() -> Iterator[None]:
         yield
 
 
+def warm_up() -> None:
+    """Pay for what the first fake tensor of a process imports; touches no device."""
+    with fake_tensors():
+        torch.empty((2, 2)).float().sum()
+
+
 def _pretend_triton_driver(backend: str, arch: str, asked: Asked) -> None:
     from triton.backends.compiler import GPUTarget
     from triton.runtime.driver import driver

@@ -11,6 +11,8 @@ from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER = 36
 _SWEEP_SECONDS = 3.0
+_ENDED = (b"Z", b"X")
+_KERNEL_LISTS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
 
 
 def become_subreaper() -> None:
@@ -18,39 +20,55 @@ def become_subreaper() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def parents() -> dict[int, int]:
-    """Every process's parent; zombies are left out."""
-    table = {}
+def children(process: int) -> set[int]:
+    """The processes that ``process`` started, or adopted, and that still run."""
+    tasks = Path(f"/proc/{process}/task")
+    found: set[int] = set()
+    try:
+        for task in tasks.iterdir():
+            found.update(int(child) for child in (task / "children").read_text().split())
+    except OSError:
+        return found if _KERNEL_LISTS_CHILDREN else _scanned_children(process)
+    return {child for child in found if _runs(child)}
+
+
+def _scanned_children(process: int) -> set[int]:
+    """The same by reading every process there is, for kernels that keep no list."""
+    found = set()
     for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
-        except OSError:
-            continue
-        if fields[0] not in (b"Z", b"X"):
-            table[int(folder.name)] = int(fields[1])
-    return table
+        fields = _stat(folder.name) if folder.name.isdigit() else []
+        if fields and int(fields[1]) == process and fields[0] not in _ENDED:
+            found.add(int(folder.name))
+    return found
 
 
-def descendants(root: int, table: dict[int, int]) -> set[int]:
+def _runs(process: int) -> bool:
+    fields = _stat(str(process))
+    return bool(fields) and fields[0] not in _ENDED
+
+
+def _stat(process: str) -> list[bytes]:
+    """State, parent and what follows, of /proc/…/stat; empty if the process is gone."""
+    try:
+        return Path("/proc", process, "stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return []
+
+
+def descendants(root: int) -> set[int]:
     """All processes below ``root``, itself not included."""
-    children: dict[int, list[int]] = {}
-    for child, parent in table.items():
-        children.setdefault(parent, []).append(child)
     found: set[int] = set()
     waiting = [root]
     while waiting:
-        for child in children.get(waiting.pop(), ()):
-            if child not in found:
-                found.add(child)
-                waiting.append(child)
+        new = children(waiting.pop()) - found
+        found |= new
+        waiting += new
     return found
 
 
 def kill_tree(root: int) -> None:
     """Kill a job's process, its group, and whatever descends from it."""
-    below = descendants(root, parents())
+    below = descendants(root)
     with contextlib.suppress(OSError):
         os.killpg(root, signal.SIGKILL)
     for process in (root, *below):
@@ -58,15 +76,13 @@ def kill_tree(root: int) -> None:
 
 
 def kill_strays(keep: set[int]) -> bool:
-    """Kill every descendant of this process that is not ``keep`` or below it; True if any lived."""
-    table = parents()
-    kept = set(keep)
-    for job in keep:
-        kept |= descendants(job, table)
-    strays = descendants(os.getpid(), table) - kept
-    for process in strays:
+    """Kill what this process adopted, and all below it; True if there was anything."""
+    adopted = children(os.getpid()) - keep
+    for process in adopted:
+        for below in descendants(process):
+            _kill(below)
         _kill(process)
-    return bool(strays)
+    return bool(adopted)
 
 
 def kill_all() -> None:

@@ -53,7 +53,8 @@ message, max_abs_error, max_rel_error.
 flush_bytes?, gpu_lock? -> pairs ``[[original_us, candidate_us]]``, null_pairs (the original against
 itself), candidate_outputs, output_tree, device_name, clock_note, repeats, input_sets, waited_s.
 
-``measure``: module, entry, case, inputs, device, out, budget_s, state?, gpu_lock? -> us (samples),
+``measure``: module, entry, case, inputs, device, out, budget_s, state?, gpu_lock?, target? ->
+us (samples),
 outputs, output_tree, launches, compile_seconds, waited_s, device_name.
 """
 

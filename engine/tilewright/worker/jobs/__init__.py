@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
+from .. import pretend
 from ..protocol import JobError
 
 _MODULES = {
@@ -31,6 +32,7 @@ def preload() -> None:
     """Import every job's module, so that no child pays for it."""
     for name in _MODULES.values():
         importlib.import_module(f".{name}", __name__)
+    pretend.warm_up()
 
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:

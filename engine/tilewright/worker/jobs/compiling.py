@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -23,8 +24,13 @@ from .. import figures, modules, pretend
 from ..protocol import JobError
 
 _BACKENDS = {"cuda": "nvidia", "hip": "amd", "xpu": "intel"}
+_ROCM_LINKERS = ("/opt/rocm/llvm/bin/ld.lld", "/usr/bin/ld.lld")
 _WIDE_WAVES = "gfx9"
 _HIP_POINTER_RANGE = 2**31
+_REFUSALS = (
+    triton.TritonError, RuntimeError, ValueError, AssertionError, TypeError, AttributeError,
+    NameError, NotImplementedError,
+)  # fmt: skip
 _DIAGNOSTIC = re.compile(r'(?:loc\(")?([^\s":]+\.py)"?:(\d+):(\d+)\)?: error: (.*)')
 _ITEM_BYTES = {"64": 8, "32": 4, "16": 2}
 
@@ -59,10 +65,26 @@ def _gpu_target(backend: str, arch: str) -> GPUTarget:
             f"compiles for {', '.join(sorted(backends))}"
         )
     if backend == "hip":
+        _require_rocm_linker()
         return GPUTarget("hip", arch, 64 if arch.startswith(_WIDE_WAVES) else 32)
     if not arch.isdigit():
         raise JobError(f"cuda:{arch} is no compute capability; write cuda:90")
     return GPUTarget("cuda", int(arch), 32)
+
+
+def _require_rocm_linker() -> None:
+    """Triton before 3.5 links AMD code with ROCm's own linker, later ones with their own."""
+    from triton.backends.amd import compiler
+
+    if not hasattr(compiler.HIPBackend, "path_to_rocm_lld"):
+        return
+    named = os.environ.get("TRITON_HIP_LLD_PATH")
+    shipped = str(Path(compiler.__file__).parent / "llvm" / "bin" / "ld.lld")
+    if not any(path and Path(path).is_file() for path in (named, shipped, *_ROCM_LINKERS)):
+        raise JobError(
+            f"no toolchain for hip: Triton {triton.__version__} needs ROCm's linker, "
+            f"{_ROCM_LINKERS[0]}; install it, set TRITON_HIP_LLD_PATH, or use Triton 3.5 or newer"
+        )
 
 
 def specialize(
@@ -130,7 +152,7 @@ def _compile(
         return triton.compile(source, target=target, options=options), []
     except CompilationError as error:
         return None, [_located(error, module)]
-    except (triton.TritonError, RuntimeError, ValueError, AssertionError, TypeError) as error:
+    except _REFUSALS as error:
         return None, _native(said(), job["module"]) or [_message(_first_lines(str(error)))]
 
 

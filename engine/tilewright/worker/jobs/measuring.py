@@ -38,7 +38,15 @@ def _compiled_module(job: dict[str, Any], notes: list[str]) -> Any:
 
     if job["device"] == running.INTERPRETER:
         return modules.load_module(job["module"])
-    backend, arch = _target_of(job["device"])
+    target = job.get("target")
+    backend, arch = (target["backend"], target["arch"]) if target else _target_of(job["device"])
+    module = compile_ahead(job, backend, arch, notes)
+    driver.reset_active()
+    return module
+
+
+def compile_ahead(job: dict[str, Any], backend: str, arch: str, notes: list[str]) -> Any:
+    """Import the module and compile what its host code launches, without touching a device."""
     with pretend.no_driver(backend, arch):
         module = modules.load_module(job["module"])
         try:
@@ -48,7 +56,6 @@ def _compiled_module(job: dict[str, Any], notes: list[str]) -> Any:
         except _HOST_CODE_FAILURES as error:
             reason = " ".join(str(error).split())[:200]
             notes.append(f"compiled while holding the device ({type(error).__name__}: {reason})")
-    driver.reset_active()
     return module
 
 
