@@ -2,10 +2,13 @@
 
 import time
 from collections.abc import Mapping
+from textwrap import shorten
 from typing import Any
 
 from tilewright.rewrites.model import Numerics, Rewrite
 from tilewright_server.facts import KernelFacts, Timing
+
+_LONGEST_REASON = 100
 
 VENDORS: Mapping[str, str] = {
     "cuda": "NVIDIA",
@@ -113,11 +116,16 @@ def evidence(result: Mapping[str, Any]) -> str:
     if _passed(steps, "compile") or (level == "compiled" and not steps):
         parts.append(f"compiled for {target}" if target else "compiled")
     elif "compile" in steps:
-        parts.append("not compiled")
+        parts.append(_not_compiled(steps["compile"]))
     if not parts:
         parts.append("parsed only")
     parts.append(speed(certificate.get("speedup") or result.get("speedup")))
     return "; ".join(parts)
+
+
+def _not_compiled(step: Mapping[str, Any]) -> str:
+    why = shorten(str(step.get("message") or ""), _LONGEST_REASON, placeholder="…")
+    return f"not compiled ({why})" if why else "not compiled"
 
 
 def _passed(steps: Mapping[str, Any], name: str) -> bool:

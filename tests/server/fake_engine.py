@@ -124,7 +124,8 @@ def main() -> None:
     if options.command == "devices":
         sys.stdout.write(json.dumps({"devices": []}))
         return
-    text = sys.stdin.buffer.read().decode()
+    # Reads every line end as a newline, as the engine does where the system does.
+    text = sys.stdin.read().replace("\r\n", "\n")
     found = re.search(r"# engine: (\w+) ?(\S*)", text)
     scenario, argument = (found[1], found[2]) if found else ("nothing", "")
     if options.command == "profile":

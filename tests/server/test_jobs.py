@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from conversation import (
     DOT_LINE,
+    KERNEL,
     NAME_LINE,
     Conversation,
     alive,
@@ -316,6 +317,21 @@ async def test_facts_do_not_outlive_a_change_of_the_spec(talk: Conversation) -> 
     assert (await talk.lenses())[0].startswith("cuda:90")
     spec.write_text("name: another\n")
     assert await talk.lenses() == ["Profile", "Optimize…"]
+
+
+async def test_windows_line_ends_survive(talk: Conversation) -> None:
+    """Whether or not the engine reads them as plain newlines."""
+    await talk.begin(profileOnSave=False)
+    talk.open(text=KERNEL.format(engine="improve").replace("\n", "\r\n"))
+    await talk.execute("tilewright.profile", {"uri": talk.uri})
+    await talk.end_of_job()
+    assert (await talk.lenses())[0].startswith("cuda:90: 48 registers")
+    await talk.optimize()
+    await talk.end_of_job(2)
+    (edit,) = _only_edit(talk).edits
+    assert isinstance(edit, types.AnnotatedTextEdit)
+    assert edit.new_text == '        "🎉"; acc = tl.dot(a, b, acc)\r\n'
+    assert edit.range.end == types.Position(DOT_LINE + 1, 0)
 
 
 async def test_queued_job_can_be_cancelled(talk: Conversation) -> None:

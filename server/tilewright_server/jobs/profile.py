@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tilewright_server.analysis import Analysis
+from tilewright_server.engine import parse
 from tilewright_server.facts import facts_key, read_facts
 from tilewright_server.jobs.manager import Job, JobKind, JobState
 from tilewright_server.jobs.session import run_engine
@@ -39,6 +40,15 @@ async def profile(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> N
     server.refresh(snapshot.uri)
 
 
+def _hashes(analysis: Analysis, snapshot: Snapshot) -> set[tuple[str, str]]:
+    """Kernels with their content hashes, also as an engine sees them that reads plain newlines."""
+    modules = [analysis.module]
+    if "\r" in snapshot.text:
+        plain = snapshot.text.replace("\r\n", "\n").replace("\r", "\n")
+        modules.append(parse(plain, analysis.module.path))
+    return {(kernel.name, kernel.content_hash) for m in modules for kernel in m.kernels}
+
+
 def remember(
     server: "TilewrightServer",
     job: Job,
@@ -49,11 +59,10 @@ def remember(
     """Store the facts of kernels that are the ones that were sent; their number."""
     stored = 0
     target = job.target or server.settings.default_target
+    hashes = _hashes(analysis, snapshot)
     for entry in result.get("kernels") or ():
-        kernel = analysis.module.kernel(str(entry.get("name")))
-        if kernel is None or entry.get("content_hash") not in (None, kernel.content_hash):
-            continue
-        facts = read_facts(entry, target, result)
-        server.facts.add(facts_key(analysis, snapshot, kernel.name), facts)
-        stored += 1
+        if (entry["name"], entry["content_hash"]) in hashes:
+            facts = read_facts(entry, target, result)
+            server.facts.add(facts_key(analysis, snapshot, entry["name"]), facts)
+            stored += 1
     return stored

@@ -1,0 +1,65 @@
+"""Sentences say what was measured, where, and what was not."""
+
+from typing import Any
+
+import pytest
+
+from tilewright_server import wording
+from tilewright_server.facts import read_facts
+
+COMPILED = {"step": "compile", "status": "passed"}
+SKIPPED = {"step": "compile", "status": "skipped", "message": "no toolchain for xpu"}
+SPEEDUP = {"value": 4.2, "low": 4.1, "high": 4.33, "device": "cuda:0", "case": "bench-gpu[0]"}
+
+
+@pytest.mark.parametrize(
+    ("certificate", "said"),
+    [
+        (
+            {"level": "correct", "device": "interpreter", "target": "cuda:90", "steps": [COMPILED]},
+            "correct on interpreter; compiled for cuda:90; speed not measured",
+        ),
+        (
+            {"level": "correct", "device": "interpreter", "target": "xpu:pvc", "steps": [SKIPPED]},
+            "correct on interpreter; not compiled (no toolchain for xpu); speed not measured",
+        ),
+        (
+            {
+                "level": "faster",
+                "device": "cuda:0",
+                "target": "cuda:90",
+                "steps": [COMPILED],
+                "speedup": SPEEDUP,
+            },
+            "correct on cuda:0; compiled for cuda:90; "
+            "4.20x the original's speed (4.10 to 4.33) on cuda:0, bench-gpu[0]",
+        ),
+        (None, "parsed only; speed not measured"),
+    ],
+)
+def test_evidence(certificate: dict[str, Any] | None, said: str) -> None:
+    assert wording.evidence({"certificate": certificate}) == said
+
+
+def _facts(**entry: Any) -> str:
+    whole = {"device": "interpreter", "notes": entry.pop("whole", [])}
+    return wording.short_facts(read_facts({"name": "k", "line": 1, **entry}, "cuda:90", whole))
+
+
+def test_facts_that_are_missing_are_said_to_be() -> None:
+    report = {"ok": True, "registers": 48, "spill_bytes": 0, "shared_bytes": 24576, "messages": []}
+    assert _facts(report=report, correct=True) == (
+        "cuda:90: 48 registers, no spills, 24 KiB shared · correct (interpreter) · "
+        "time not measured"
+    )
+    assert _facts(report={"ok": False}, correct=None, notes=["time not measured: no GPU"]) == (
+        "cuda:90: does not compile · not checked · time not measured: no GPU"
+    )
+    assert _facts(whole=["no problem spec beside the file"]) == (
+        "cuda:90: no problem spec beside the file"
+    )
+
+
+def test_a_time_comes_with_interval_device_and_case() -> None:
+    time = {"median_us": 195.2, "low_us": 194.0, "high_us": 197.5, "device": "H200", "case": "b[0]"}
+    assert _facts(time=time).endswith("195.2 µs (194 to 197.5) on H200, b[0]")
