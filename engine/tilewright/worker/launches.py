@@ -45,7 +45,8 @@ class Recorder:
         recorder = self
 
         def run(kernel: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> None:
-            recorder._record(kernel, grid, args, kwargs)
+            if not warmup:
+                recorder._record(kernel, grid, args, kwargs)
 
         def tuned(tuner: Any, *args: Any, **kwargs: Any) -> None:
             recorder._each_config(tuner, args, kwargs)

@@ -12,6 +12,12 @@ and all that it started.
 Worker to engine, once a request: ``{"id", "status", "value", "message", "output", "seconds"}``;
 status is ok, error, timeout, crashed or out_of_memory; ``output`` is the tail of what was printed.
 
+A job runs in a child of its own: its own session and scratch folder, no secrets in its environment,
+limits on memory, CPU time and file size, no core dumps; Landlock lets it write below its scratch,
+``out`` and Triton's cache alone, reach no TCP port, and signal nothing outside (as far as the
+kernel's ABI goes); off the GPU also an empty network namespace where the system permits one.
+``probe`` says which of these hold. TILEWRIGHT_LANDLOCK=0 turns Landlock off.
+
 Every job is an object with ``kind``. Shared parts:
 
 - *entry*: ``{"kind": "function"|"model", "name", "path": file or null}``; null: the job's module.
