@@ -88,7 +88,7 @@ def path_without_tilewright() -> str:
 def reports(run_scenarios: RunScenarios) -> Reports:
     """The reports of the scenarios that need nothing but the server of this environment."""
     editing = ("diagnostics", "quickFix", "outdated", "optimize")
-    names = (*editing, "cancel", "killedServer", "profile", "commands")
+    names = (*editing, "cancel", "settings", "killedServer", "profile", "commands")
     return run_scenarios(*names, interpreter=sys.executable)
 
 

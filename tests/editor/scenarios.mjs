@@ -2,7 +2,7 @@
 // {"name", "ok", "seconds", "seen", "error"}; what was shown goes into "seen", and screenshots lie beside.
 //
 // node scenarios.mjs '{"install", "vsix", "folder", "state", "screenshots", "settings", "trusted", "scenarios"}'
-import { readdir, readFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Editor, until } from "./driver.mjs";
 
@@ -173,6 +173,24 @@ async function cancel(editor) {
   return { targets, running, secondsToStop, left: await engines(), told, unchanged };
 }
 
+/** A changed setting is in force without a restart: fewer chips are offered. */
+async function settings(editor) {
+  const file = path.join(config.folder, ".vscode/settings.json");
+  await editor.open("softmax.py");
+  const offered = async () => {
+    await editor.goTo(...(await place("softmax.py", "tl.program_id")));
+    const titles = await editor.lightBulb();
+    await editor.press("Escape");
+    return titles.filter((title) => /Optimize for/.test(title));
+  };
+  const many = await until(async () => (await offered()).length > 1 && offered(), "every chip to be offered");
+  await mkdir(path.dirname(file));
+  await writeFile(file, JSON.stringify({ "tilewright.targets": ["hip:gfx950"] }));
+  const few = await until(async () => (await offered()).length === 1 && offered(), "one chip to be offered");
+  await rm(path.dirname(file), { recursive: true });
+  return { many, few };
+}
+
 /** A server that is killed takes its engine with it, and is started again. */
 async function killedServer(editor) {
   await startFromLens(editor, "linear_gelu.py");
@@ -261,6 +279,7 @@ const all = {
   outdated,
   optimize,
   cancel,
+  settings,
   killedServer,
   profile,
   commands,

@@ -78,6 +78,12 @@ def test_a_cancelled_optimization_stops_and_changes_nothing(reports: Reports) ->
     assert facts["left"] == []
 
 
+def test_a_changed_setting_is_in_force_at_once(reports: Reports) -> None:
+    facts = seen(reports, "settings")
+    assert len(facts["many"]) == 3
+    assert facts["few"] == ["Optimize for AMD (hip:gfx950)"]
+
+
 def test_a_killed_server_leaves_no_engine_and_comes_back(reports: Reports) -> None:
     facts = seen(reports, "killedServer")
     assert len(set(facts["pids"])) == 2

@@ -43,7 +43,6 @@ export function connect(
     outputChannel: log,
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     initializationOptions: () => settingsForServer(vscode.workspace.getConfiguration(SECTION)),
-    synchronize: { configurationSection: SECTION },
     middleware: { ...middleware(progress, previews), resolveCodeAction: (item, token) => resolveFix(client, item, token) },
   };
   const client: LanguageClient = new LanguageClient(SECTION, "Tilewright", serverOptions, options);
@@ -54,6 +53,8 @@ function middleware(progress: JobProgress, previews: Previews): Middleware {
   return {
     handleWorkDoneProgress: (token, params, next) => progress.handle(token, params, () => next(token, params)),
     workspace: {
+      // Only that something changed: the server asks for the values, and the answer below says whom to trust.
+      didChangeConfiguration: (_sections, next) => next(undefined),
       handleApplyEdit: (params, next) =>
         previews.handle(params, async (edit) => {
           const answer = await next(edit, new vscode.CancellationTokenSource().token);

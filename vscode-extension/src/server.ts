@@ -12,6 +12,7 @@ import { Serial } from "./serial";
 import { serverSettings, workspacePythons } from "./settings";
 
 const ASK_LIMIT_MS = 30_000;
+const START_LIMIT_MS = 60_000;
 
 /** What the status bar shows. */
 export type ServerState =
@@ -110,7 +111,7 @@ export class Server implements vscode.Disposable {
       }
     });
     try {
-      await connection.client.start();
+      await within(START_LIMIT_MS, connection.client.start());
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.enter({ kind: "failed", message: `The server (${server.command}) did not start: ${reason}` });
@@ -124,4 +125,13 @@ export class Server implements vscode.Disposable {
     }
     this.states.fire(state);
   }
+}
+
+/** A promise's outcome, or an error where it takes longer than that: a server that hangs must not hold up restarts. */
+async function within(limitMs: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${limitMs / 1000} s`)), limitMs);
+  });
+  await Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
