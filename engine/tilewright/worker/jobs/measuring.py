@@ -17,7 +17,14 @@ _BATCH = 10
 _MIN_SAMPLES = 10
 _MAX_SAMPLES = 400
 _DEFAULT_BUDGET_S = 0.3
-_HOST_CODE_FAILURES = (RuntimeError, TypeError, ValueError, AssertionError, AttributeError)
+_HOST_CODE_FAILURES = (
+    RuntimeError,
+    TypeError,
+    ValueError,
+    AssertionError,
+    AttributeError,
+    KeyError,
+)
 
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
@@ -36,27 +43,27 @@ def _compiled_module(job: dict[str, Any], notes: list[str]) -> Any:
     """The module under test, every kernel that the case launches already compiled."""
     from triton.runtime.driver import driver
 
-    if job["device"] == running.INTERPRETER:
-        return modules.load_module(job["module"])
-    target = job.get("target")
-    backend, arch = (target["backend"], target["arch"]) if target else _target_of(job["device"])
-    module = compile_ahead(job, backend, arch, notes)
-    driver.reset_active()
+    # Imported before any pretence: what it asks of the device at import is answered truly.
+    module = modules.load_module(job["module"])
+    if str(job["device"]).startswith("cuda"):
+        target = job.get("target")
+        backend, arch = (target["backend"], target["arch"]) if target else _target_of(job["device"])
+        compile_ahead(job, module, (backend, arch), notes)
+        driver.reset_active()
     return module
 
 
-def compile_ahead(job: dict[str, Any], backend: str, arch: str, notes: list[str]) -> Any:
-    """Import the module and compile what its host code launches, without touching a device."""
-    with pretend.no_driver(backend, arch):
-        module = modules.load_module(job["module"])
-        try:
-            with pretend.fake_tensors(), launches.compiled_only():
-                call, _ = modules.build_call(job, module, "cuda")
-                call(*generate.fake_inputs(job["case"], module, "cuda"))
-        except _HOST_CODE_FAILURES as error:
-            reason = " ".join(str(error).split())[:200]
-            notes.append(f"compiled while holding the device ({type(error).__name__}: {reason})")
-    return module
+def compile_ahead(
+    job: dict[str, Any], module: Any, target: tuple[str, str], notes: list[str]
+) -> None:
+    """Compile what the module's host code launches for the case, without touching a device."""
+    try:
+        with pretend.no_driver(*target), pretend.fake_tensors(), launches.compiled_only():
+            call, _ = modules.build_call(job, module, "cuda")
+            call(*generate.fake_inputs(job["case"], module, "cuda"))
+    except _HOST_CODE_FAILURES as error:
+        reason = " ".join(str(error).split())[:200]
+        notes.append(f"compiled while holding the device ({type(error).__name__}: {reason})")
 
 
 def _target_of(device: str) -> tuple[str, str]:
