@@ -1,9 +1,12 @@
-// Bundles the extension and its one dependency into dist/extension.js; `vscode` itself is the editor's.
+// Bundles the extension and what it depends on into dist/extension.js; `vscode` itself is the editor's. The licences of
+// what was bundled go beside it.
 import { build } from "esbuild";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
 
 const production = process.argv.includes("--production");
 
-await build({
+const { metafile } = await build({
   entryPoints: ["src/extension.ts"],
   outfile: "dist/extension.js",
   bundle: true,
@@ -13,5 +16,22 @@ await build({
   external: ["vscode"],
   minify: production,
   sourcemap: !production,
+  metafile: true,
   logLevel: "warning",
 });
+
+const packages = new Set(
+  Object.keys(metafile.inputs).flatMap((file) => file.match(/^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/)?.[0] ?? []),
+);
+const notices = await Promise.all([...packages].sort().map(notice));
+await writeFile("dist/THIRD-PARTY.txt", notices.join(`\n${"-".repeat(80)}\n\n`));
+
+/** A bundled package's name, version and licence; a package without a licence must not be bundled. */
+async function notice(folder) {
+  const { name, version } = JSON.parse(await readFile(path.join(folder, "package.json"), "utf8"));
+  const file = (await readdir(folder)).find((entry) => /^licen[cs]e/i.test(entry));
+  if (!file) {
+    throw new Error(`${name} ${version} has no licence file in ${folder}`);
+  }
+  return `${name} ${version}\n\n${await readFile(path.join(folder, file), "utf8")}`;
+}
