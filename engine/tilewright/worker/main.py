@@ -5,17 +5,22 @@ from __future__ import annotations
 import os
 import platform
 import signal
+import sys
 import time
 import warnings
 
 from . import zygote
-from .protocol import VERSION, write_message
+from .protocol import COMPILE_ONLY, VERSION, write_message
 
 _WATCH_S = 0.2
 
 
 def main() -> int:
-    """Serve until the engine closes stdin; 1 if torch or triton cannot be imported."""
+    """Serve until the engine closes stdin; 1 if torch or triton cannot be imported.
+
+    With ``COMPILE_ONLY`` on the command line torch is not asked for, and only compilers are served.
+    """
+    compile_only = COMPILE_ONLY in sys.argv[1:]
     requests, answers = zygote.private_channels()
     _watch_for_the_engine()
     # Triton's advice to whoever runs it would stand in every job's output.
@@ -27,22 +32,31 @@ def main() -> int:
         "pid": os.getpid(),
     }
     try:
-        import numpy  # noqa: F401
-        import torch
-        import triton
-
-        from . import jobs
-
-        jobs.preload()
+        hello.update(_import_what_is_slow(compile_only))
     except ImportError as error:
         write_message(answers, {"hello": {**hello, "error": str(error)}})
         return 1
-    hello.update(torch=torch.__version__, triton=triton.__version__)
     hello["seconds"] = time.perf_counter() - start
     write_message(answers, {"hello": hello})
     signal.setitimer(signal.ITIMER_REAL, 0)
     zygote.Zygote(requests, answers).serve()
     return 0
+
+
+def _import_what_is_slow(compile_only: bool) -> dict[str, object]:
+    """Versions of what was imported; torch is None where it is not needed."""
+    import triton
+
+    from . import jobs
+
+    if compile_only:
+        jobs.preload(compile_only=True)
+        return {"torch": None, "triton": triton.__version__}
+    import numpy  # noqa: F401
+    import torch
+
+    jobs.preload()
+    return {"torch": torch.__version__, "triton": triton.__version__}
 
 
 def _watch_for_the_engine() -> None:

@@ -10,12 +10,12 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from . import tensors
 from .protocol import JobError
+
+if TYPE_CHECKING:  # compilers' own environments have no torch
+    import torch
 
 _STATE_SEED = 20_011
 
@@ -51,6 +51,10 @@ def build_call(
     job: Mapping[str, Any], module: ModuleType, device: str, state: dict[str, Any] | None = None
 ) -> tuple[Callable[..., Any], torch.nn.Module | None]:
     """(what to call with the inputs, the model if the entry is one)."""
+    import torch
+
+    from . import tensors
+
     entry, case = job["entry"], job["case"]
     target = find_entry(job, module)
     if entry["kind"] == "function":

@@ -6,7 +6,8 @@ The engine marks a worker, and with it all that descends from it, with the envir
 Framing: each message is a 4-byte big-endian length and that many bytes of UTF-8 JSON. The engine
 writes requests to the worker's stdin; the worker answers on a private copy of its first stdout.
 
-Worker to engine, once: ``{"hello": {"protocol", "python", "torch", "triton", "pid", "seconds"}}``.
+Worker to engine, once: ``{"hello": {"protocol", "python", "torch", "triton", "pid", "seconds"}}``;
+torch is null in a worker started with ``COMPILE_ONLY``, which serves compilers alone.
 Engine to worker: ``{"id", "job", "timeout_s"}``, or ``{"cancel": id}``. End of file ends the worker
 and all that it started.
 Worker to engine, once a request: ``{"id", "status", "value", "message", "output", "seconds"}``;
@@ -43,6 +44,11 @@ launch recorded and none executed.
 spill_bytes, shared_bytes, shared_limit, code_bytes, toolchain, seconds, details, and artifacts
 ``{kind: text}`` for what ``emit`` names. A backend this Triton lacks is a job error.
 
+``compile_xpu``: module, launch, emit=[], torch? (the version host code is told), target ``{backend,
+arch, ocloc: path or null, ocloc_version, device (ocloc's name for the chip), properties (what
+Triton's Intel backend asks a driver for), register_bytes, shared_limit}`` -> as ``compile``. Needs
+Triton for Intel and no torch.
+
 ``inputs``: case, seed, out, module?, entry?, values="normal"|"large"|"tiny" -> inputs (manifest).
 
 ``run``: module, entry, case, inputs, device, out, state?, keep_state=false, poison=true,
@@ -72,6 +78,7 @@ import struct
 from typing import Any
 
 VERSION = 1
+COMPILE_ONLY = "--compile-only"
 MARKER = "TILEWRIGHT_WORKER_ID"
 FOLDER_PREFIX = "tilewright-worker-"
 HEADER = struct.Struct(">I")

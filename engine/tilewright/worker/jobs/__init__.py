@@ -6,13 +6,14 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from .. import pretend
 from ..protocol import JobError
 
+COMPILERS = ("compile_xpu",)
 _MODULES = {
     "probe": "probing",
     "capture": "capturing",
     "compile": "compiling",
+    "compile_xpu": "intel",
     "inputs": "generating",
     "run": "running",
     "compare": "comparing",
@@ -28,8 +29,14 @@ def uses_gpu(job: Mapping[str, Any]) -> bool:
     )
 
 
-def preload() -> None:
-    """Import every job's module, so that no child pays for it."""
+def preload(compile_only: bool = False) -> None:
+    """Import every job's module, so that no child pays for it; compilers alone need no torch."""
+    if compile_only:
+        for kind in COMPILERS:
+            importlib.import_module(f".{_MODULES[kind]}", __name__)
+        return
+    from .. import pretend
+
     for name in _MODULES.values():
         importlib.import_module(f".{name}", __name__)
     pretend.warm_up()

@@ -20,7 +20,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.compiler.errors import CompilationError
 
-from .. import figures, modules, pretend
+from .. import figures, modules
 from ..protocol import JobError
 
 _BACKENDS = {"cuda": "nvidia", "hip": "amd", "xpu": "intel"}
@@ -37,6 +37,8 @@ _ITEM_BYTES = {"64": 8, "32": 4, "16": 2}
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
     """Compile and read the figures; a kernel the compiler refuses is a report with messages."""
+    from .. import pretend  # needs torch, which a compiler's own environment has not
+
     backend, arch = job["target"]["backend"], str(job["target"]["arch"])
     target = _gpu_target(backend, arch)
     start = time.perf_counter()
@@ -45,13 +47,13 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
         kernel = modules.find_kernel(module, job["launch"]["kernel"])
         signature, constants, attributes = specialize(kernel, job["launch"], backend, module)
         source = ASTSource(kernel, signature, constants, attributes)
-        with _native_messages() as said, _ptxas_log() as log:
-            compiled, messages = _compile(source, target, job, module, said)
+        with _fresh(), native_messages() as said, _ptxas_log() as log:
+            compiled, messages = compile_source(source, target, job, module, said)
     report: dict[str, Any] = {"ok": False, "messages": messages, "artifacts": {}}
     if compiled is not None:
         report.update(_figures(compiled, backend, arch, log, job))
-        report["artifacts"] = _artifacts(compiled, job.get("emit") or ())
-    report["toolchain"] = figures.toolchain(backend)
+        report["artifacts"] = artifacts(compiled, job.get("emit") or ())
+    report["toolchain"] = figures.toolchain(backend, arch)
     report["seconds"] = time.perf_counter() - start
     return report
 
@@ -144,16 +146,17 @@ def decode(value: Any, module: Any) -> Any:
     raise JobError(f"a constexpr of type {rest} cannot be compiled from here")
 
 
-def _compile(
+def compile_source(
     source: ASTSource, target: GPUTarget, job: Mapping[str, Any], module: Any, said: Any
 ) -> tuple[Any, list[dict[str, Any]]]:
+    """(the compiled kernel or None, why not); ``said`` reads what native code has printed."""
     options = dict(job["launch"].get("options") or {})
     try:
         return triton.compile(source, target=target, options=options), []
     except CompilationError as error:
         return None, [_located(error, module)]
     except _REFUSALS as error:
-        return None, _native(said(), job["module"]) or [_message(_first_lines(str(error)))]
+        return None, _native(said(), job["module"]) or [message(_first_lines(str(error)))]
 
 
 def _located(error: CompilationError, module: Any) -> dict[str, Any]:
@@ -167,8 +170,8 @@ def _located(error: CompilationError, module: Any) -> dict[str, Any]:
     for link in reversed(told):
         place = _place(link, module)
         if place is not None:
-            return _message(text, *place)
-    return _message(text)
+            return message(text, *place)
+    return message(text)
 
 
 def _place(error: CompilationError, module: Any) -> tuple[int, int] | None:
@@ -203,14 +206,15 @@ def _first_lines(text: str) -> str:
 def _native(text: str, path: str) -> list[dict[str, Any]]:
     """What the compiler's C++ side printed about lines of the user's file."""
     found = [
-        _message(match[4], int(match[2]), max(0, int(match[3]) - 1))
+        message(match[4], int(match[2]), max(0, int(match[3]) - 1))
         for match in _DIAGNOSTIC.finditer(text)
         if os.path.basename(match[1]) == os.path.basename(path)  # noqa: PTH119
     ]
     return list({(m["text"], m["line"]): m for m in found}.values())
 
 
-def _message(text: str, line: int | None = None, column: int | None = None) -> dict[str, Any]:
+def message(text: str, line: int | None = None, column: int | None = None) -> dict[str, Any]:
+    """A ``CompileMessage`` as JSON."""
     return {"text": text, "line": line, "column": column}
 
 
@@ -218,26 +222,32 @@ def _figures(
     compiled: Any, backend: str, arch: str, log: list[str], job: Mapping[str, Any]
 ) -> dict[str, Any]:
     asm, metadata = compiled.asm, compiled.metadata
-    found = figures.amd(asm) if backend == "hip" else figures.nvidia(asm, "".join(log), arch)
+    found = figures.amd(asm) if backend == "hip" else figures.nvidia(asm, "".join(log))
     shared = max(int(metadata.shared), found.get("shared_bytes") or 0)
     limit = job["target"].get("shared_limit") or figures.shared_limit(backend, arch)
     messages = []
     name = f"{backend}:{arch}"
     if limit is not None and shared > limit:
         text = f"needs {shared} bytes of shared memory, {name} allows {limit}"
-        messages.append(_message(f"{text}: use smaller tiles or fewer num_stages"))
+        messages.append(message(f"{text}: use smaller tiles or fewer num_stages"))
     if columns := figures.too_much_tensor_memory(metadata):
-        messages.append(_message(f"needs {columns} columns of tensor memory, {name} has 512"))
+        messages.append(message(f"needs {columns} columns of tensor memory, {name} has 512"))
     found.update(shared_bytes=shared, shared_limit=limit, ok=not messages, messages=messages)
     return found
 
 
-def _artifacts(compiled: Any, kinds: Any) -> dict[str, str]:
+def artifacts(compiled: Any, kinds: Any) -> dict[str, str]:
+    """The stages' texts that ``kinds`` names and the compiler keeps."""
     return {
         kind: compiled.asm[kind]
         for kind in kinds
         if kind in compiled.asm and isinstance(compiled.asm[kind], str)
     }
+
+
+def _fresh() -> contextlib.AbstractContextManager[Any]:
+    """Compile although Triton has it in its cache: only then ptxas tells what it spilled."""
+    return mock.patch.dict("os.environ", {"TRITON_ALWAYS_COMPILE": "1"})
 
 
 @contextlib.contextmanager
@@ -260,7 +270,7 @@ def _ptxas_log() -> Iterator[list[str]]:
 
 
 @contextlib.contextmanager
-def _native_messages() -> Iterator[Any]:
+def native_messages() -> Iterator[Any]:
     """Collect what native code prints to the error channel; yields a function that reads it."""
     with tempfile.TemporaryFile() as file:
         saved = os.dup(2)

@@ -1,0 +1,134 @@
+"""Intel's offline compiler: native code from SPIR-V, and what it says about registers and spills.
+
+Figures come from the kernel's entry in the binary's ``.ze_info`` section: ``grf_count`` registers a
+hardware thread, ``spill_size`` bytes of scratch that one hardware thread (a sub-group) spills into.
+Instructions are counted in the assembly that IGC dumps; a build of it that dumps none counts none.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import figures
+
+SPILL_UNIT = "bytes of scratch a hardware thread, which runs one sub-group"
+_UNKNOWN_DEVICE = re.compile(r"Could not determine device target|Cannot get HW Info")
+_REGISTERS = re.compile(rb"\bgrf_count:\s+(\d+)")
+_SPILLED_BYTES = re.compile(rb"\bspill_size:\s+(\d+)")
+_SPILLED = re.compile(r"allocated (\d+) regs and spilled around (\d+)")
+_INSTRUCTION = re.compile(r"^ *(?:\([^)]*\) *)*([a-z]\w*(?:\.\w+)*)(.*)$", re.MULTILINE)
+_SCRATCH = "ss["
+_COUNTS = {
+    "dpas": "dpas",
+    "block2d_loads": "load_block2d.",
+    "block2d_stores": "store_block2d.",
+    "global_loads": "load.ugm.",
+    "global_stores": "store.ugm.",
+    "slm_loads": "load.slm.",
+    "slm_stores": "store.slm.",
+    "atomics": "atomic",
+    "barriers": "sync.bar",
+}
+
+
+class UnknownDeviceError(Exception):
+    """This offline compiler is too old, or too new, for the chip."""
+
+
+@dataclass(frozen=True)
+class Native:
+    """What became of one kernel.
+
+    Attributes:
+        error: what the compiler said when it gave no code; empty otherwise.
+        registers: registers a hardware thread, 128 or 256; None if not told.
+        spill_bytes: see ``SPILL_UNIT``; None if not told.
+        counts: instructions by kind, and ``instructions`` in all; empty if none were dumped.
+    """
+
+    error: str = ""
+    registers: int | None = None
+    spill_bytes: int | None = None
+    code_bytes: int | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+def compile_native(
+    ocloc: str, spirv: bytes, device: str, flags: str, register_bytes: int, folder: Path
+) -> Native:
+    """Build native code in ``folder``; raises UnknownDeviceError."""
+    folder.mkdir(parents=True)
+    source, dump = folder / "kernel.spv", folder / "dump"
+    source.write_bytes(spirv)
+    dump.mkdir()
+    command = [
+        ocloc, "compile", "-spirv_input", "-file", str(source), "-device", device,
+        "-options", flags, "-output_no_suffix", "-output", "kernel", "-out_dir", str(folder),
+    ]  # fmt: skip
+    dumping = {"IGC_ShaderDumpEnable": "1", "IGC_DumpToCustomDir": f"{dump}/"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, errors="replace", check=False, cwd=folder,
+        env={**os.environ, **dumping},
+    )  # fmt: skip
+    said = done.stdout + done.stderr
+    if _UNKNOWN_DEVICE.search(said):
+        raise UnknownDeviceError(device)
+    binary = next(iter(folder.glob("*.bin")), None)
+    if done.returncode != 0 or binary is None:
+        return Native(error=_error(said) or f"ocloc ended with {done.returncode}")
+    return _read(binary.read_bytes(), said, register_bytes, dump)
+
+
+def _read(binary: bytes, said: str, register_bytes: int, dump: Path) -> Native:
+    registers, spilled = _REGISTERS.search(binary), _SPILLED_BYTES.search(binary)
+    warned = _SPILLED.findall(said)
+    code = figures.code_bytes(binary)
+    spill_bytes = int(spilled[1]) if spilled else 0
+    if spilled is None and warned:
+        spill_bytes = int(warned[-1][1]) * register_bytes
+    return Native(
+        registers=int(registers[1]) if registers else None,
+        spill_bytes=spill_bytes,
+        code_bytes=code,
+        counts=_counts(_final_assembly(dump, code)),
+    )
+
+
+def _final_assembly(dump: Path, code_bytes: int | None) -> str:
+    """The assembly of the code that was kept: IGC may compile a kernel twice and dumps both."""
+    kept = [path for path in dump.glob("*.asm") if path.with_suffix(".dat").exists()]
+    if not kept or code_bytes is None:
+        return ""
+
+    def difference(path: Path) -> int:
+        return abs(path.with_suffix(".dat").stat().st_size - code_bytes)
+
+    return min(kept, key=difference).read_text(encoding="utf-8", errors="replace")
+
+
+def _counts(assembly: str) -> dict[str, int]:
+    if not assembly:
+        return {}
+    kinds = Counter(_kind(opcode, rest) for opcode, rest in _INSTRUCTION.findall(assembly))
+    counted = {name: count for name, count in kinds.items() if name}
+    total = re.search(r"^//\.instCount (\d+)", assembly, re.MULTILINE)
+    return {**counted, **({"instructions": int(total[1])} if total else {})}
+
+
+def _kind(opcode: str, rest: str) -> str:
+    if _SCRATCH in rest:
+        return "spill_stores" if opcode.startswith("store") else "spill_loads"
+    return next((name for name, start in _COUNTS.items() if opcode.startswith(start)), "")
+
+
+def _error(said: str) -> str:
+    """The compiler's own sentence, without what it prints of itself."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    told = [line for line in lines if "error" in line.lower()]
+    return "\n".join((told or lines[-3:])[:4])
