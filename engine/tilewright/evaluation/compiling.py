@@ -73,3 +73,12 @@ def spill_bytes(reports: Sequence[CompileReport]) -> int:
             spilled = report.spill_bytes or 0
             best[report.kernel] = min(spilled, best.get(report.kernel, spilled))
     return sum(best.values())
+
+
+def unfit(reports: Sequence[CompileReport]) -> str | None:
+    """Why a configuration is not worth a device's time: it does not compile, or it spills."""
+    for report in reports:
+        if not report.ok:
+            return report.messages[0].text if report.messages else "it does not compile"
+    spilled = spill_bytes(reports)
+    return f"spills {spilled} bytes a thread" if spilled else None

@@ -6,13 +6,13 @@ A screening orders candidates; it verifies nothing. Whatever is to be kept goes 
 from dataclasses import dataclass
 
 from tilewright.devices.model import JobStatus
-from tilewright.evaluation.compiling import spill_bytes
+from tilewright.evaluation.compiling import unfit
 from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.workbench import TIMEOUT_S, Workbench, explain
 from tilewright.problems.model import Case
 from tilewright.serialize import dump
 from tilewright.targets import NoToolchainError
-from tilewright.targets.model import CompileReport, Target
+from tilewright.targets.model import Target
 
 BUDGET_S = 0.1
 
@@ -35,15 +35,7 @@ def prune(bench: Workbench, text: str, case: Case, target: Target) -> str | None
         reports = [bench.compile(text, launch, target) for launch in capture.launches]
     except NoToolchainError:
         return None
-    return _fault(reports)
-
-
-def _fault(reports: list[CompileReport]) -> str | None:
-    for report in reports:
-        if not report.ok:
-            return report.messages[0].text if report.messages else "does not compile"
-    spilled = spill_bytes(reports)
-    return f"spills {spilled} bytes a thread" if spilled else None
+    return unfit(reports)
 
 
 def screen(bench: Workbench, text: str, case: Case) -> Screened:

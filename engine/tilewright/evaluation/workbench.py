@@ -19,6 +19,8 @@ from tilewright.targets import compile_launch
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
 
 TIMEOUT_S = 120.0
+# Triton's interpreter multiplies the bit patterns of bfloat16, not the numbers.
+SHADOWS = {"bfloat16": "float32"}
 Manifest = list[dict[str, Any]]
 
 
@@ -188,6 +190,7 @@ class Workbench:
             "device": self.device.info.id,
             "out": str(self._folder("outputs", *key)),
             "poison": True,
+            "shadow_dtype": SHADOWS if self.device.info.target is None else None,
             "keep_state": state is None,
         }
         outcome = self.run(job, timeout_s)

@@ -64,8 +64,10 @@ def _dot_menu(found: Tunable, launch: LaunchFacts, on: Chip) -> Iterator[Setting
 
 
 def _row_menu(found: Tunable, launch: LaunchFacts, on: Chip) -> Iterator[Setting]:
-    row = launch.argument(found.roles["row"])
-    width = row.value if row is not None and isinstance(row.value, int) else 1024
+    block = launch.argument(found.roles["row"])
+    width = _extent(found, launch, "row")
+    if width is None:
+        width = block.value if block is not None and isinstance(block.value, int) else 1024
     for config in row_configs(on, width, _element_bytes(found, launch)):
         values = {found.roles["row"]: config.block} if found.roles["row"] in found.free else {}
         yield Setting(values, {"num_warps": config.num_warps})

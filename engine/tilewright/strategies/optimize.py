@@ -30,6 +30,7 @@ from tilewright.store import Ledger, Run, Store
 from tilewright.strategies.model import OptimizeResult, Proposer
 from tilewright.strategies.observer import Observer, Stopped
 from tilewright.strategies.present import dump_result
+from tilewright.strategies.pruning import PrunedProposer
 from tilewright.strategies.rewriting import RewriteProposer
 from tilewright.strategies.staged import StagedSearch
 from tilewright.strategies.tuning import LaunchTuner
@@ -160,8 +161,11 @@ def _proposers(
     def refused(name: str, why: str) -> None:
         notes.append(f"{name} does not apply: {why}")
 
-    if bench is None or not bench.device.info.can_time:
-        return (RewriteProposer(frozenset(), refused),)
+    rewrites = RewriteProposer(frozenset(), refused)
+    if bench is None or request.target is None:
+        return (rewrites,)
+    if not bench.device.info.can_time:
+        return (PrunedProposer(rewrites, bench, request.target, notes.append),)
     return (
         RewriteProposer(frozenset({"missing_autotune", "suboptimal_warps"}), refused),
         LaunchTuner(bench, ledger, request.target, request.budget, observer, notes.append),

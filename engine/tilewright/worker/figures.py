@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import struct
@@ -60,17 +59,14 @@ def shared_limit(backend: str, arch: str) -> int | None:
     return _HIP_SHARED.get(arch, _HIP_SHARED_DEFAULT) if backend == "hip" else None
 
 
-def nvidia(asm: Mapping[str, Any], ptxas_log: str, arch: str) -> dict[str, Any]:
-    """Figures of a cubin; ``ptxas_log`` is empty when the cubin came from Triton's cache."""
+def nvidia(asm: Mapping[str, Any], ptxas_log: str) -> dict[str, Any]:
+    """Figures of a cubin, and what ptxas said with -v while it made it."""
     usage = _resource_usage(asm["cubin"])
     spill = _SPILL.search(ptxas_log)
-    if spill is None and usage is not None and (usage["stack"] or usage["local"]):
-        ptxas_log = _assemble_again(asm["ptx"], arch)
-        spill = _SPILL.search(ptxas_log)
     used = _USED.search(ptxas_log)
     found: dict[str, Any] = {
         "registers": usage["registers"] if usage else int(used[1]) if used else None,
-        "spill_bytes": int(spill[1]) + int(spill[2]) if spill else 0 if usage else None,
+        "spill_bytes": _spilled(spill, usage),
         "code_bytes": code_bytes(asm["cubin"]),
     }
     details = _counts(asm["ptx"], _PTX_COUNTS)
@@ -113,14 +109,21 @@ def too_much_tensor_memory(metadata: Any) -> int | None:
     return columns if columns and columns > _TENSOR_MEMORY_COLUMNS else None
 
 
-def toolchain(backend: str) -> str:
+def toolchain(backend: str, arch: str) -> str:
     """The compilers at work, with versions."""
     said = f"triton {triton.__version__}"
     if backend != "cuda":
         return said
-    output = _tool("ptxas", "--version")
-    version = re.search(r"release [\d.]+, V([\d.]+)", output)
+    version = re.search(r"release [\d.]+, V([\d.]+)", _run(_ptxas(arch), "--version"))
     return f"{said}, ptxas {version[1]}" if version else said
+
+
+def _ptxas(arch: str) -> str | None:
+    """The assembler that Triton itself uses for an architecture: it ships two."""
+    from triton.backends.nvidia.compiler import get_ptxas
+
+    path = get_ptxas(int(re.sub(r"\D", "", arch))).path
+    return str(path) if path else None
 
 
 def code_bytes(binary: bytes) -> int | None:
@@ -148,19 +151,20 @@ def _resource_usage(cubin: bytes) -> dict[str, int] | None:
     return dict(zip(names, map(int, match.groups()), strict=True))
 
 
-def _assemble_again(ptx: str, arch: str) -> str:
-    target = re.search(r"^\.target (\w+)", ptx, re.MULTILINE)
-    with tempfile.NamedTemporaryFile(mode="w", suffix=".ptx") as file:
-        file.write(ptx)
-        file.flush()
-        name = target[1] if target else f"sm_{arch}"
-        return _tool("ptxas", "-v", f"--gpu-name={name}", file.name, "-o", os.devnull)
+def _spilled(spill: re.Match[str] | None, usage: Mapping[str, int] | None) -> int | None:
+    """Spilled bytes; without ptxas's word, none only where no local memory is used at all."""
+    if spill is not None:
+        return int(spill[1]) + int(spill[2])
+    return 0 if usage and not usage["stack"] and not usage["local"] else None
 
 
 def _tool(name: str, *arguments: str) -> str:
-    """What a CUDA tool printed; empty if it is not there."""
+    """What a CUDA tool that Triton ships, or the machine has, printed; empty if it is not there."""
     shipped = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / name
-    path = str(shipped) if shipped.exists() else shutil.which(name)
+    return _run(str(shipped) if shipped.exists() else shutil.which(name), *arguments)
+
+
+def _run(path: str | None, *arguments: str) -> str:
     if path is None:
         return ""
     done = subprocess.run(

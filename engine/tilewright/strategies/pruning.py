@@ -1,0 +1,73 @@
+"""Autotune lists without what the compiler already rules out."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from tilewright.evaluation.compiling import unfit
+from tilewright.evaluation.model import Candidate
+from tilewright.evaluation.workbench import Workbench
+from tilewright.rewrites.config_list import drop_configs
+from tilewright.rewrites.model import Refusal
+from tilewright.source import parse_module
+from tilewright.source.model import Kernel
+from tilewright.strategies.model import ProposalRequest, Proposer
+from tilewright.targets import NoToolchainError
+from tilewright.targets.model import Target
+
+
+class PrunedProposer:
+    """Hands on another proposer's candidates, their autotune lists pruned by compile reports.
+
+    A configuration goes that does not compile for the target, does not fit its shared memory, or
+    spills, as long as another one is left.
+    """
+
+    def __init__(
+        self, inner: Proposer, bench: Workbench, target: Target, note: Callable[[str], None]
+    ) -> None:
+        self.name = inner.name
+        self._inner = inner
+        self._bench = bench
+        self._target = target
+        self._note = note
+
+    def propose(self, request: ProposalRequest) -> Iterator[Candidate]:
+        present = {kernel.name: kernel.autotune for kernel in request.module.kernels}
+        for candidate in self._inner.propose(request):
+            module = parse_module(candidate.text, request.module.path)
+            for kernel in module.kernels:
+                if kernel.autotune and kernel.autotune != present.get(kernel.name):
+                    candidate = self._pruned(candidate, kernel)
+            yield candidate
+
+    def _pruned(self, candidate: Candidate, kernel: Kernel) -> Candidate:
+        faults = self._faults(candidate.text, kernel)
+        if not faults:
+            return candidate
+        module = parse_module(candidate.text)
+        text = drop_configs(module, module.kernel(kernel.name) or kernel, faults)
+        if isinstance(text, Refusal):
+            self._note(f"{kernel.name}: {text.reason}; all {len(faults)} fall short: {faults}")
+            return candidate
+        reasons = "; ".join(dict.fromkeys(faults.values()))
+        why = f"{len(faults)} configurations left out for {self._target}: {reasons}"
+        self._note(f"{kernel.name}: {why}")
+        return replace(candidate, text=text, rationale=f"{candidate.rationale}; {why}")
+
+    def _faults(self, text: str, kernel: Kernel) -> dict[int, str]:
+        """Position of a configuration to why it is unfit; empty where nothing can be compiled."""
+        problem = self._bench.problem
+        cases = problem.measured_cases() or problem.check_cases()
+        configs = kernel.autotune.configs if kernel.autotune else None
+        if not cases or not configs:
+            return {}
+        launches = self._bench.capture(text, cases[0]).launches
+        mine = [launch for launch in launches if launch.kernel == kernel.name]
+        if len(mine) != len(configs):
+            return {}
+        try:
+            reports = [self._bench.compile(text, launch, self._target) for launch in mine]
+        except NoToolchainError:
+            return {}
+        found = {position: unfit([report]) for position, report in enumerate(reports)}
+        return {position: why for position, why in found.items() if why}

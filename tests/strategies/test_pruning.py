@@ -1,0 +1,82 @@
+"""Autotune lists lose what the real compiler rules out for the target."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tilewright.analysis.model import AnalysisContext
+from tilewright.devices import open_device
+from tilewright.evaluation.model import Candidate
+from tilewright.evaluation.workbench import Workbench
+from tilewright.knowledge.stages import Stage
+from tilewright.problems import find_problem
+from tilewright.source import parse_module
+from tilewright.strategies.model import ProposalRequest
+from tilewright.strategies.pruning import PrunedProposer
+from tilewright.targets import parse_target
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SPILLS = 'triton.Config({"BLOCK": 16384}, num_warps=1)'
+FITS = 'triton.Config({"BLOCK": 1024}, num_warps=4)'
+
+
+class Autotuned:
+    """Proposes the softmax kernel with a given list of configurations."""
+
+    name = "autotuned"
+
+    def __init__(self, *configs: str) -> None:
+        self._configs = ", ".join(configs)
+
+    def propose(self, request: ProposalRequest) -> Iterator[Candidate]:
+        text = request.module.text.replace(
+            "@triton.jit", f'@triton.autotune([{self._configs}], key=["n_cols"])\n@triton.jit', 1
+        )
+        yield Candidate(text.replace(", BLOCK=1024", ""), None, self.name, "try a list")
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Workbench]:
+    for name in ("softmax.py", "softmax.yaml", "references.py"):
+        shutil.copy(EXAMPLES / name, tmp_path / name)
+    source = tmp_path / "softmax.py"
+    problem = find_problem(source)
+    assert problem is not None
+    device = open_device("interpreter")
+    yield Workbench(device, problem, source, tmp_path / "scratch", 1)
+    device.close()
+
+
+def proposed(bench: Workbench, notes: list[str], *configs: str) -> Candidate:
+    target = parse_target("cuda:90")
+    module = parse_module(bench.source_path.read_text(), str(bench.source_path))
+    request = ProposalRequest(module, (), Stage.AUTOTUNING, AnalysisContext(target))
+    pruned = PrunedProposer(Autotuned(*configs), bench, target, notes.append)
+    (candidate,) = pruned.propose(request)
+    return candidate
+
+
+@pytest.mark.triton
+def test_a_configuration_that_spills_is_left_out_and_said(bench: Workbench) -> None:
+    notes: list[str] = []
+    candidate = proposed(bench, notes, SPILLS, FITS)
+    assert SPILLS not in candidate.text
+    assert FITS in candidate.text
+    assert "1 configurations left out for cuda:90: spills" in candidate.rationale
+    assert len(notes) == 1
+
+
+@pytest.mark.triton
+def test_a_list_in_which_all_fit_is_left_as_it_is(bench: Workbench) -> None:
+    notes: list[str] = []
+    assert f"[{FITS}]" in proposed(bench, notes, FITS).text
+    assert notes == []
+
+
+@pytest.mark.triton
+def test_the_last_configuration_is_never_dropped(bench: Workbench) -> None:
+    notes: list[str] = []
+    assert SPILLS in proposed(bench, notes, SPILLS).text
+    assert "no configuration would be left" in notes[0]
