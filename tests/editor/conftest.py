@@ -50,6 +50,8 @@ def run_scenarios(
     installed_editor: Path, vsix: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> RunScenarios:
     """Each call has a copy of the examples, settings and extensions of its own."""
+    for old in SCREENSHOTS.glob("*.png"):
+        old.unlink()
 
     def run(*names: str, trusted: bool = True, **settings: str) -> Reports:
         folder = tmp_path_factory.mktemp("kernels") / "examples"

@@ -135,7 +135,7 @@ async function optimize(editor) {
   const offered = await editor.lightBulb();
   await editor.screenshot("2-light-bulb");
   const chosen = await editor.choose(/Optimize for Intel XPU/);
-  const progress = await editor.waitText(TOAST, /Optimizing for Intel XPU/);
+  const progress = await editor.waitText(TOAST, /Optimizing for Intel XPU .*(stage|trial)/i, 60_000);
   await button(editor, "Cancel").waitFor();
   await editor.screenshot("2-progress");
   await button(editor, "Apply").waitFor({ timeout: OPTIMIZE_MS });
