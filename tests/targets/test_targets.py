@@ -130,7 +130,10 @@ def test_a_module_that_cannot_be_imported_is_a_report(
 
 
 @pytest.mark.triton
-def test_no_toolchain_is_not_a_verdict(device: WorkerDevice, module: Path, tmp_path: Path) -> None:
+def test_no_toolchain_is_not_a_verdict(
+    device: WorkerDevice, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TILEWRIGHT_XPU_PYTHON", raising=False)
     launch = launch_of(device, module)
     with pytest.raises(NoToolchainError, match="no toolchain for xpu"):
         compile_launch(

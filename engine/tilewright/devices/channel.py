@@ -37,8 +37,9 @@ class Pending:
 class Channel:
     """Starts ``python worker.zip`` and carries messages; raises DeviceError if it cannot start."""
 
-    def __init__(self, python: str) -> None:
+    def __init__(self, python: str, arguments: tuple[str, ...] = ()) -> None:
         self._python = python
+        self._arguments = arguments
         self._marker = uuid.uuid4().hex
         self._lock = threading.Lock()
         self._pending: dict[int, Pending] = {}
@@ -95,7 +96,7 @@ class Channel:
         Path(triton_cache).mkdir(parents=True, exist_ok=True)
         try:
             return subprocess.Popen(
-                [self._python, str(worker_zip())],
+                [self._python, str(worker_zip()), *self._arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

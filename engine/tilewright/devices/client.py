@@ -11,6 +11,7 @@ from typing import Any
 
 from tilewright.devices.channel import Channel, Pending
 from tilewright.devices.model import JobOutcome, JobStatus
+from tilewright.worker.protocol import COMPILE_ONLY
 
 _GRACE_SECONDS = 20.0
 
@@ -20,10 +21,12 @@ class WorkerClient:
 
     Args:
         python: the interpreter, which needs torch and triton.
+        compile_only: serve compile jobs alone, for which triton is enough.
     """
 
-    def __init__(self, python: str) -> None:
+    def __init__(self, python: str, *, compile_only: bool = False) -> None:
         self.python = python
+        self._arguments = (COMPILE_ONLY,) if compile_only else ()
         self._lock = threading.Lock()
         self._channel: Channel | None = None
         self._closed = False
@@ -84,7 +87,7 @@ class WorkerClient:
         with self._lock:
             if self._channel is None or not self._channel.alive:
                 self._closed = False
-                self._channel = Channel(self.python)
+                self._channel = Channel(self.python, self._arguments)
             return self._channel
 
     def _unanswered(self, job: Mapping[str, Any], seconds: float) -> JobOutcome:

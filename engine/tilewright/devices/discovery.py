@@ -56,6 +56,14 @@ def client(python: str) -> WorkerClient:
     return _clients[python]
 
 
+def compiler(python: str) -> WorkerClient:
+    """The one worker of this process for an interpreter that compiles and runs nothing."""
+    key = f"{python} (compiler)"
+    if key not in _clients:
+        _clients[key] = WorkerClient(python, compile_only=True)
+    return _clients[key]
+
+
 def probe(python: str) -> tuple[DeviceInfo, ...]:
     """Ask an interpreter's worker what it has, once a process. Raises DeviceError."""
     if python not in _infos:

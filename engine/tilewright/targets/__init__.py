@@ -1,7 +1,7 @@
 """Chips that need not be here: naming them, and compiling for them."""
 
 from tilewright.targets.cache import ReportCache
-from tilewright.targets.compiling import NoToolchainError, compile_launch
+from tilewright.targets.compiling import compile_launch
 from tilewright.targets.model import (
     ArgumentFacts,
     CompileMessage,
@@ -11,6 +11,7 @@ from tilewright.targets.model import (
     TargetError,
 )
 from tilewright.targets.registry import all_targets, parse_target
+from tilewright.targets.toolchains import NoToolchainError
 
 __all__ = [
     "ArgumentFacts",

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.devices.package import worker_hash
-from tilewright.errors import TilewrightError
 from tilewright.serialize import dump, load
 from tilewright.targets.cache import ReportCache
 from tilewright.targets.model import (
@@ -21,17 +20,17 @@ from tilewright.targets.model import (
     LaunchFacts,
     Target,
 )
+from tilewright.targets.toolchains import NoToolchainError, XpuToolchain, xpu_toolchain
+from tilewright.targets.xpu import describe
 
 if TYPE_CHECKING:  # devices build on targets: no import back at run time
+    from tilewright.devices.client import WorkerClient
     from tilewright.devices.model import Device, JobOutcome
 
 COMPILE_SECONDS = 120.0
-_NO_TOOLCHAIN = "no toolchain for"
+# How a worker's message begins when the kernel was not judged.
+_NO_VERDICT = ("no toolchain for", "not compiled for")
 _ENVIRONMENT = ("TRITON_PTXAS_PATH", "TRITON_DEFAULT_FP_FUSION", "DISABLE_PTXAS_OPT")
-
-
-class NoToolchainError(TilewrightError):
-    """Nothing here compiles for the target: the kernel was not compiled, which is no verdict."""
 
 
 def compile_launch(
@@ -52,28 +51,51 @@ def compile_launch(
 
     Raises:
         NoToolchainError: this Triton has no backend for the target.
+        DeviceError: the toolchain's worker cannot start.
     """
     start = time.monotonic()
     cache = cache or ReportCache()
-    key = cache_key(device, module_path, launch, target, shared_limit)
+    toolchain = xpu_toolchain() if target.backend == "xpu" else None
+    compilers = toolchain.identity if toolchain else device.info.triton
+    key = cache_key(compilers, module_path, launch, target, shared_limit)
     found = cache.get(key)
     if found is not None:
         return _report(found, launch, target, time.monotonic() - start, cached=True)
-    job = {
-        "kind": "compile",
-        "module": module_path,
-        "launch": dump(launch),
-        "target": {**dump(target), "shared_limit": shared_limit},
-    }
-    outcome = device.run(job, timeout_s)
+    if toolchain is not None:
+        where = {**describe(target), **_native(toolchain)}
+        if shared_limit is not None:
+            where["shared_limit"] = shared_limit
+        # Host code is told which torch it would meet; the compiler's interpreter has none.
+        job = {**_job("compile_xpu", module_path, launch, where), "torch": device.info.torch}
+        outcome = _compiler(toolchain).run(job, timeout_s)
+    else:
+        where = {**dump(target), "shared_limit": shared_limit}
+        outcome = device.run(_job("compile", module_path, launch, where), timeout_s)
     if outcome.status == "ok":
         cache.put(key, dict(outcome.value))
         return _report(outcome.value, launch, target, outcome.seconds, cached=False)
     return _failed(outcome, launch, target)
 
 
+def _job(
+    kind: str, module_path: str, launch: LaunchFacts, target: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {"kind": kind, "module": module_path, "launch": dump(launch), "target": target}
+
+
+def _compiler(toolchain: XpuToolchain) -> WorkerClient:
+    from tilewright.devices.discovery import compiler
+
+    return compiler(toolchain.python)
+
+
+def _native(toolchain: XpuToolchain) -> dict[str, Any]:
+    found = toolchain.ocloc
+    return {"ocloc": found.path if found else None, "ocloc_version": found.version if found else ""}
+
+
 def cache_key(
-    device: Device, module_path: str, launch: LaunchFacts, target: Target, shared_limit: int | None
+    compilers: str, module_path: str, launch: LaunchFacts, target: Target, shared_limit: int | None
 ) -> str:
     """Everything a report depends on: sources, launch, target, compilers, the worker itself."""
     parts = [
@@ -81,7 +103,7 @@ def cache_key(
         json.dumps(dump(launch), sort_keys=True),
         str(target),
         str(shared_limit),
-        device.info.triton,
+        compilers,
         worker_hash(),
         *(f"{name}={os.environ.get(name)}" for name in _ENVIRONMENT),
     ]
@@ -140,7 +162,7 @@ def _report(
 
 
 def _failed(outcome: JobOutcome, launch: LaunchFacts, target: Target) -> CompileReport:
-    if outcome.message.startswith(_NO_TOOLCHAIN):
+    if outcome.message.startswith(_NO_VERDICT):
         raise NoToolchainError(outcome.message)
     printed = outcome.output.strip().splitlines()
     text = outcome.message

@@ -153,8 +153,8 @@ def _calculated(name: str) -> Callable[..., Absent]:
 def _needed(value: Absent, *others: Any) -> Any:
     root = value._path.partition(".")[0]
     raise JobError(
-        f"the value of {value._path} is needed while the file is imported, and the compiler's own "
-        f"environment has no {root}: move it into a function"
+        f"not compiled for this chip: the value of {value._path} is needed while the file is "
+        f"imported, and the compiler's own environment has no {root}; move it into a function"
     )
 
 

@@ -28,6 +28,10 @@ _AUTO = "-cl-intel-enable-auto-large-GRF-mode"
 _RECOMPILED_ABOVE_BYTES = 1000
 _OLD_WORDS = {"128": "small", "256": "large"}
 _RENAMED_OPTIONS = {"warp_size": "threads_per_warp"}
+_IMPORT_FAILURES = (
+    ImportError, AttributeError, TypeError, ValueError, KeyError, NameError, RuntimeError,
+    AssertionError, OSError,
+)  # fmt: skip
 _LACKING = re.compile(
     r"module 'triton[\w.]*' has no attribute '\w+'|unexpected keyword argument '\w+'"
     r"|cannot import name '\w+' from 'triton[\w.]*'|No module named 'triton[\w.]*'"
@@ -129,9 +133,12 @@ def _load(job: Mapping[str, Any]) -> tuple[Any, list[str]]:
     }
     try:
         return stand_in.load_module(job["module"], answers)
-    except (ImportError, AttributeError, TypeError) as error:
+    except _IMPORT_FAILURES as error:
         _require_known(str(error))
-        raise
+        raise JobError(
+            f"not compiled for {job['target']['backend']}: the file cannot be imported in the "
+            f"compiler's own environment ({type(error).__name__}: {error})"
+        ) from error
 
 
 def _require_known(text: str) -> None:
