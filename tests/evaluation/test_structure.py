@@ -80,6 +80,11 @@ def test_constraints_of_the_knowledge_base_are_checked(
     assert verdict(edited("BLOCK_K=32", "BLOCK_K=32, num_warps=8"), target) == ""
 
 
+def test_operands_of_a_dot_must_be_large_enough_for_the_target() -> None:
+    assert "tl.dot with N of 8" in verdict(edited("BLOCK_N=32", "BLOCK_N=8"), XPU)
+    assert verdict(edited("BLOCK_N=32", "BLOCK_N=16"), XPU) == ""
+
+
 def test_tiles_must_be_powers_of_two() -> None:
     assert "tile_extents_power_of_two" in verdict(edited("BLOCK_M=32", "BLOCK_M=48"))
 

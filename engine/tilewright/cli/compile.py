@@ -9,9 +9,10 @@ from rich.table import Table
 
 from tilewright.cli.inputs import problem_of, read_source, target_of
 from tilewright.cli.output import OUT, Exit, Format, emit_json
-from tilewright.cli.session import device_for, need_problem, scratch_folder
+from tilewright.cli.session import device_for, need_problem
 from tilewright.errors import InputError
 from tilewright.evaluation.workbench import Workbench
+from tilewright.scratch import scratch_folder
 from tilewright.serialize import dump
 from tilewright.source import parse_module
 from tilewright.targets.model import CompileReport

@@ -8,9 +8,10 @@ import typer
 
 from tilewright.cli.inputs import problem_of, read_source, target_of
 from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event
-from tilewright.cli.session import device_for, scratch_folder, stop_on_signal
+from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.evaluation.profiling import profile_source
 from tilewright.evaluation.workbench import Workbench
+from tilewright.scratch import scratch_folder
 
 
 def profile(

@@ -1,8 +1,6 @@
 """Opening what long commands need: a device that fits the target, a problem, a scratch folder."""
 
-import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,18 +45,6 @@ def _fitting(target: Target | None) -> str:
     gpus = [info for info in list_devices() if info.can_time]
     fitting = [info for info in gpus if target is None or info.target == target]
     return fitting[0].id if fitting else INTERPRETER
-
-
-@contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """A folder that is gone afterwards, in memory where the system has such a place."""
-    memory = Path("/dev/shm")
-    parent = memory if memory.is_dir() else None
-    path = Path(tempfile.mkdtemp(prefix="tilewright-", dir=parent))
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def need_problem(problem: Problem | None, path: Path) -> Problem:

@@ -9,11 +9,12 @@ import typer
 
 from tilewright.cli.inputs import problem_of, read_source, target_of
 from tilewright.cli.output import OUT, Exit, Format, emit_json
-from tilewright.cli.session import device_for, scratch_folder
+from tilewright.cli.session import device_for
 from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.certificate import certify
 from tilewright.evaluation.model import Evaluation, Level, StepName, StepStatus
 from tilewright.evaluation.workbench import Workbench
+from tilewright.scratch import scratch_folder
 from tilewright.serialize import dump
 
 _PROOF = {

@@ -27,7 +27,7 @@ def profile_source(
     kernels = tuple(module.entry_kernels())
     if bench is None:
         note = "no problem spec beside the file: not compiled, not checked, not timed"
-        return _value(path, [_entry(kernel) for kernel in kernels], [note])
+        return _value(path, None, [_entry(kernel) for kernel in kernels], [note])
     tell(10, "compiling")
     compiled = _compile(bench, text, target)
     tell(40, "checking")
@@ -48,11 +48,13 @@ def profile_source(
     remarks = [compiled.message] if compiled and compiled.message else []
     if time is not None and len(kernels) > 1:
         remarks.append("the time is of the whole entry point, all kernels together")
-    return _value(path, entries, remarks)
+    return _value(path, bench.device.info.id, entries, remarks)
 
 
-def _value(path: str, kernels: list[dict[str, Any]], notes: list[str]) -> dict[str, Any]:
-    return {"path": path, "kernels": kernels, "notes": notes}
+def _value(
+    path: str, device: str | None, kernels: list[dict[str, Any]], notes: list[str]
+) -> dict[str, Any]:
+    return {"path": path, "device": device, "kernels": kernels, "notes": notes}
 
 
 def _entry(kernel: Kernel) -> dict[str, Any]:

@@ -2,11 +2,8 @@
 
 import hashlib
 import json
-import shutil
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,6 +22,7 @@ from tilewright.evaluation.model import (
 )
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.model import Problem
+from tilewright.scratch import scratch_folder
 from tilewright.serialize import dump
 from tilewright.store import Ledger, Run, Store
 from tilewright.strategies.model import OptimizeResult, Proposer
@@ -82,24 +80,10 @@ def optimize(
         )
         stack.callback(ledger.close)
         observer.started(run.id, resumed=run.resumed)
-        scratch = stack.enter_context(_scratch(run))
+        scratch = stack.enter_context(scratch_folder())
         result = _optimize(request, device, run, ledger, scratch, observer, started)
         store.finish(run.id, dump_result(result))
     return result
-
-
-@contextmanager
-def _scratch(run: Run) -> Iterator[Path]:
-    """A folder for one run's files, gone afterwards. What a killed run left is cleared first."""
-    memory = Path("/dev/shm")
-    parent = memory if memory.is_dir() else Path(tempfile.gettempdir())
-    path = parent / f"tilewright-{run.id}"
-    shutil.rmtree(path, ignore_errors=True)
-    path.mkdir(parents=True)
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def _optimize(

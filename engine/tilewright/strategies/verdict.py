@@ -39,7 +39,7 @@ def decide(stage: Stage, before: Evaluation, after: Evaluation, *, can_time: boo
         return Verdict(True, f"fixes a fault; {_speed_words(after)}")
     if can_time:
         return _by_time(after)
-    return _by_compiler(before, after)
+    return _by_compiler(stage, before, after)
 
 
 def _by_time(after: Evaluation) -> Verdict:
@@ -49,8 +49,14 @@ def _by_time(after: Evaluation) -> Verdict:
     return Verdict(False, failed.message if failed else "it was not measured")
 
 
-def _by_compiler(before: Evaluation, after: Evaluation) -> Verdict:
+def _by_compiler(stage: Stage, before: Evaluation, after: Evaluation) -> Verdict:
     old, new = reports_of(before), reports_of(after)
+    if not new and stage is Stage.AUTOTUNING:
+        step = after.step(StepName.COMPILE)
+        why = step.message if step else "it was not compiled"
+        return Verdict(
+            False, f"launch configurations that no compiler and no device has seen: {why}"
+        )
     if not new:
         return Verdict(True, "correct; neither compiled for the target nor timed")
     spilled = spill_bytes(old), spill_bytes(new)
