@@ -5,7 +5,7 @@ import traceback
 
 import typer
 
-from tilewright.cli import check, compile, facts, optimize, profile, verify
+from tilewright.cli import check, compile, facts, optimize, profile, toolchain, verify
 from tilewright.cli.output import ERR, Exit, emit_event
 from tilewright.errors import InputError, TilewrightError
 
@@ -25,6 +25,7 @@ app.command()(facts.devices)
 app.command()(facts.targets)
 app.command()(facts.explain)
 app.command()(facts.lsp)
+app.add_typer(toolchain.app, name="toolchain")
 
 
 def main() -> None:
