@@ -110,7 +110,11 @@ def _no_driver(target: Mapping[str, Any]) -> Iterator[None]:
         SimpleNamespace(
             get_current_target=lambda: GPUTarget("xpu", properties, _WARP_SIZE),
             get_current_device=lambda: 0,
+            set_current_device=lambda device: None,
+            get_current_stream=lambda device=0: 0,
             get_active_torch_device=lambda: stand_in.Absent("torch.device", {}),
+            get_device_interface=lambda: stand_in.Absent("torch.xpu", {}),
+            get_benchmarker=lambda: None,
             utils=SimpleNamespace(get_device_properties=lambda device=0: answers),
         )
     )
