@@ -6,8 +6,8 @@ import sys
 import pytest
 from house_modules import Import, SourceModule, all_modules
 
-# Anything may import these: names, errors, where files live, dataclasses to JSON.
-BASE = {"tilewright", "errors", "serialize", "home", "__version__"}
+# Anything may import these: names, errors, where files live for long and for a while, JSON.
+BASE = {"tilewright", "errors", "serialize", "home", "scratch", "__version__"}
 
 # What each package may import beside BASE and itself. A package is missing on the
 # right of those that stand before it: that is the direction of the arrows.
@@ -16,6 +16,7 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "serialize": set(),
     "home": set(),
+    "scratch": set(),
     "__main__": {"cli"},
     "knowledge": set(),
     "worker": set(),

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.devices.model import DeviceError
-from tilewright.devices.package import home, worker_zip
+from tilewright.devices.package import worker_zip
+from tilewright.home import home
 from tilewright.worker.protocol import FOLDER_PREFIX, MARKER
 
 _HEADER = struct.Struct(">I")

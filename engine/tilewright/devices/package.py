@@ -11,16 +11,11 @@ from functools import cache
 from pathlib import Path
 
 from tilewright import worker
+from tilewright.home import home
 
 PACKAGE = "tilewright_worker"
 _MAIN = f"import sys\n\nfrom {PACKAGE}.main import main\n\nsys.exit(main())\n"
 _EPOCH = (2020, 1, 1, 0, 0, 0)
-
-
-def home() -> Path:
-    """Where caches live: ``$TILEWRIGHT_HOME``, else ``~/.cache/tilewright``."""
-    named = os.environ.get("TILEWRIGHT_HOME")
-    return Path(named) if named else Path.home() / ".cache" / "tilewright"
 
 
 def worker_zip() -> Path:

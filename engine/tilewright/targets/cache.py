@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tilewright.devices.package import home, write_atomically
+from tilewright.devices.package import write_atomically
+from tilewright.home import home
 
 MAX_REPORTS = 8192
 _PRUNE_EVERY = 64
