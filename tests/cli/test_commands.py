@@ -205,3 +205,15 @@ def test_profile_says_what_is_known_and_what_is_not() -> None:
     assert kernel["correct"] is True
     assert kernel["time"] is None
     assert any("time not measured" in note for note in kernel["notes"])
+
+
+@pytest.mark.triton
+def test_a_file_that_does_not_parse_or_launches_nothing_is_said_to(tmp_path: Path) -> None:
+    broken, idle = tmp_path / "broken.py", tmp_path / "idle.py"
+    broken.write_text(HALF_TYPED)
+    ended = run("optimize", str(broken), "--target", "cuda:90")
+    assert ended.returncode == 2
+    assert "broken.py: it cannot be parsed: line 5" in ended.stderr
+    idle.write_text("import triton\n\n\n@triton.jit\ndef k(x_ptr):\n    pass\n")
+    value = run_json("optimize", str(idle), "--target", "cuda:90")
+    assert any("launches no Triton kernel" in note for note in value["notes"])

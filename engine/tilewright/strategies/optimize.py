@@ -24,6 +24,7 @@ from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.model import Problem
 from tilewright.scratch import scratch_folder
 from tilewright.serialize import dump
+from tilewright.source import parse_module
 from tilewright.store import Ledger, Run, Store
 from tilewright.strategies.model import OptimizeResult, Proposer
 from tilewright.strategies.observer import Observer, Stopped
@@ -109,6 +110,8 @@ def _optimize(
         observer,
         request.budget,
     )
+    if not any(parse_module(request.text, str(request.path)).entry_kernels()):
+        notes.append("the file launches no Triton kernel, so there is nothing to optimize")
     issues = search.issues(request.text)
     certificate: Certificate | None = None
     try:
@@ -161,6 +164,10 @@ def _check_original(search: StagedSearch, request: OptimizeRequest, notes: list[
     failed = evaluation.failed
     if failed is None:
         return
+    if failed.step is StepName.SYNTAX:
+        raise OriginalFailsError(
+            f"it cannot be parsed: {failed.message}; mend it first", str(request.path)
+        )
     if failed.step is StepName.COMPILE:
         notes.append(f"the original does not compile: {failed.message}")
         return

@@ -44,12 +44,12 @@ class PrunedProposer:
         faults = self._faults(candidate.text, kernel)
         if not faults:
             return candidate
+        reasons = "; ".join(dict.fromkeys(faults.values()))
         module = parse_module(candidate.text)
         text = drop_configs(module, module.kernel(kernel.name) or kernel, faults)
         if isinstance(text, Refusal):
-            self._note(f"{kernel.name}: {text.reason}; all {len(faults)} fall short: {faults}")
+            self._note(f"{kernel.name}: {text.reason}; all {len(faults)} fall short: {reasons}")
             return candidate
-        reasons = "; ".join(dict.fromkeys(faults.values()))
         why = f"{len(faults)} configurations left out for {self._target}: {reasons}"
         self._note(f"{kernel.name}: {why}")
         return replace(candidate, text=text, rationale=f"{candidate.rationale}; {why}")
