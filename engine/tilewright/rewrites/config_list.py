@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Collection
 
-from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.configs import autotune_call, configs_node
+from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.model import Refusal
 from tilewright.source.model import Kernel, Module
 
