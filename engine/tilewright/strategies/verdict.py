@@ -1,5 +1,6 @@
 """Whether a candidate stays: it must have beaten what went in, by evidence this run could get."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.evaluation.compiling import spill_bytes
@@ -64,9 +65,32 @@ def _by_compiler(stage: Stage, before: Evaluation, after: Evaluation) -> Verdict
         return Verdict(
             False, f"spills {spilled[1]} bytes a thread where its input spills {spilled[0]}"
         )
-    return Verdict(
-        True, f"correct; compiles with {spilled[1]} bytes spilled a thread; speed not measured"
-    )
+    return Verdict(True, f"correct; compiled: {_compared(old, new)}; speed not measured")
+
+
+def _compared(old: tuple[CompileReport, ...], new: tuple[CompileReport, ...]) -> str:
+    """Figures of the compilers before and after, as ranges over configurations."""
+    told = []
+    for name, unit, of in (
+        ("registers", "", lambda report: report.registers),
+        ("spilled", " B", lambda report: report.spill_bytes),
+        ("shared", " B", lambda report: report.shared_bytes),
+    ):
+        before, after = _range(old, of), _range(new, of)
+        if after is not None:
+            change = after if before in (None, after) else f"{before} -> {after}"
+            told.append(f"{name} {change}{unit}")
+    return ", ".join(told) or "no figures told"
+
+
+def _range(
+    reports: tuple[CompileReport, ...], of: Callable[[CompileReport], int | None]
+) -> str | None:
+    values = [value for report in reports if report.ok and (value := of(report)) is not None]
+    if not values:
+        return None
+    low, high = min(values), max(values)
+    return str(low) if low == high else f"{low}..{high}"
 
 
 def _speed_words(after: Evaluation) -> str:
