@@ -1,0 +1,41 @@
+"""Asked to stop, a run ends soon with the best so far; asked again later, it goes on from there."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.triton
+def test_sigterm_ends_a_run_with_what_was_kept(tmp_path: Path) -> None:
+    for name in ("layernorm.py", "layernorm.yaml", "references.py"):
+        shutil.copy(EXAMPLES / name, tmp_path / name)
+    command = [sys.executable, "-m", "tilewright", "optimize", str(tmp_path / "layernorm.py")]
+    command += ["--target", "cuda:90", "--device", "interpreter", "--format", "events"]
+    environment = {**os.environ, "TILEWRIGHT_HOME": str(tmp_path / "home")}
+    engine = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    assert engine.stdout is not None
+    events: list[dict[str, Any]] = []
+    for line in engine.stdout:
+        events.append(json.loads(line))
+        if events[-1]["event"] == "trial":
+            engine.send_signal(signal.SIGTERM)
+            break
+    events += [json.loads(line) for line in engine.stdout]
+    assert engine.wait(timeout=20) == 0
+    result = events[-1]["result"]
+    assert any("stopped before the end" in note for note in result["notes"])
+    kept = [t for t in result["trials"] if t["kept"]]
+    assert kept
+    assert result["changed"]
+    assert result["certificate"]["speedup"] is None
+    speed = next(s for s in result["certificate"]["steps"] if s["step"] == "speed")
+    assert (speed["status"], result["level"]) == ("skipped", "correct")
