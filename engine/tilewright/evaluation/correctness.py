@@ -5,12 +5,17 @@ from typing import Any
 
 from tilewright.devices.model import JobStatus
 from tilewright.evaluation.model import StepName, StepResult, StepStatus
-from tilewright.evaluation.workbench import Manifest, Outputs, Workbench, explain
+from tilewright.evaluation.workbench import Manifest, Order, Outputs, Workbench, explain
 from tilewright.problems.model import Case
 
 SEEDS = (0, 1)
 PATIENCE_S = 15.0
 PATIENCE_RATIO = 10.0
+ORDER_MATTERS = (
+    "the result changes with the order of programs: two programs write the same place, or one "
+    "reads what another writes"
+)
+CHECK_THE_STORE = "check the mask of the store, and its offsets"
 
 
 def cases_for(bench: Workbench) -> tuple[Case, ...]:
@@ -75,24 +80,66 @@ def _check(
     base = bench.outputs(original, case, seed)
     if base.failure is not None:
         return f"the original itself fails: {base.failure}", check
-    patience = PATIENCE_S + PATIENCE_RATIO * base.seconds
-    actual = bench.outputs(candidate, case, seed, base.state, patience, config)
+    notes = [f"the original itself {fault}; {CHECK_THE_STORE}" for fault in base.out_of_bounds]
+    expected, check["oracle"], note = _oracle(bench, base, case, seed)
+    order, order_note = _order(bench, original, base, case, seed)
+    if order is not Order.FORWARD:
+        check["order"] = order
+    fault = _verdict(bench, candidate, base, expected, (case, seed, config, order), check)
+    if fault is not None and order is Order.REVERSED:
+        forward = _verdict(bench, candidate, base, expected, (case, seed, config, Order.FORWARD))
+        fault = forward or f"{ORDER_MATTERS} (run from the last program to the first: {fault})"
+    if any((note, order_note, *notes)):
+        check["note"] = "; ".join(filter(None, (note, order_note, *notes)))
+    return fault, check
+
+
+def _verdict(
+    bench: Workbench,
+    candidate: str,
+    base: Outputs,
+    expected: Manifest,
+    which: tuple[Case, int, int, Order],
+    check: dict[str, Any] | None = None,
+) -> str | None:
+    """What is wrong with one run of the candidate; how far it is off goes into ``check``."""
+    case, seed, config, order = which
+    check = {} if check is None else check
+    actual = bench.outputs(candidate, case, seed, base.state, _patience(base), config, order)
     fault = next(_run_faults(base, actual), None)
     if fault is not None:
-        return fault, check
-    expected, check["oracle"], note = _oracle(bench, base, case, seed)
-    if note:
-        check["note"] = note
+        return fault
     if actual.caveats:
         check["caveats"] = list(actual.caveats)
-    outcome = bench.compare(expected, actual.manifest, case)
+    outcome = bench.compare(expected, actual.manifest, case, (base.tree, actual.tree))
     if outcome.status is not JobStatus.OK:
-        return f"the outputs could not be compared: {explain(outcome)}", check
+        return f"the outputs could not be compared: {explain(outcome)}"
     check |= {name: outcome.value.get(name) for name in ("max_abs_error", "max_rel_error")} | {
         "rtol": case.rtol,
         "atol": case.atol,
     }
-    return (None if outcome.value["equal"] else str(outcome.value["message"])), check
+    return None if outcome.value["equal"] else str(outcome.value["message"])
+
+
+def _patience(base: Outputs) -> float:
+    return PATIENCE_S + PATIENCE_RATIO * base.seconds
+
+
+def _order(
+    bench: Workbench, original: str, base: Outputs, case: Case, seed: int
+) -> tuple[Order, str | None]:
+    """In which order the candidate's programs run; reversed where the original stands it."""
+    if seed != SEEDS[-1] or bench.device.info.target is not None:
+        return Order.FORWARD, None
+    turned = bench.outputs(original, case, seed, base.state, _patience(base), order=Order.REVERSED)
+    if turned.failure is not None:
+        told = turned.failure
+    else:
+        outcome = bench.compare(base.manifest, turned.manifest, case)
+        if outcome.status is JobStatus.OK and outcome.value["equal"]:
+            return Order.REVERSED, None
+        told = outcome.value.get("message") or explain(outcome)
+    return Order.FORWARD, f"the original's own result changes with the order of programs: {told}"
 
 
 def _run_faults(base: Outputs, actual: Outputs) -> Iterator[str]:
@@ -105,6 +152,9 @@ def _run_faults(base: Outputs, actual: Outputs) -> Iterator[str]:
     changed = [name for name in actual.changed_inputs if name not in base.changed_inputs]
     if changed:
         yield f"it overwrites its inputs {', '.join(changed)}, which the original leaves alone"
+    for place in actual.out_of_bounds:
+        if place not in base.out_of_bounds:
+            yield f"it {place}: {CHECK_THE_STORE}"
 
 
 def _oracle(

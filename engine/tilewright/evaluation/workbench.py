@@ -6,6 +6,7 @@ its hash, so that the original is not run again for each candidate.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -45,6 +46,15 @@ class Outputs:
     failure: str | None = None
     seconds: float = 0.0
     configs: int = 1
+    tree: Mapping[str, Any] | None = None
+    out_of_bounds: tuple[str, ...] = ()
+
+
+class Order(StrEnum):
+    """In which order the interpreter runs a grid's programs."""
+
+    FORWARD = "forward"
+    REVERSED = "reversed"
 
 
 class DeviceLostError(TilewrightError):
@@ -147,17 +157,17 @@ class Workbench:
         state: Manifest | None = None,
         timeout_s: float = TIMEOUT_S,
         config: int = 0,
+        order: Order = Order.FORWARD,
     ) -> Outputs:
         """What ``text`` gives for a case; kept, so ask for the original as often as you like.
 
         ``config`` picks one of an autotuned kernel's configurations in the interpreter, which
-        cannot time them; a GPU's autotuner chooses by itself.
+        cannot time them; a GPU's autotuner chooses by itself. ``order`` is the interpreter's.
         """
-        key = ("outputs", text_hash(text), case.name, str(seed), str(config))
+        key = ("outputs", text_hash(text), case.name, str(seed), str(config), order)
         if key not in self._kept:
-            self._kept[key] = self._outputs(
-                self.job("run", text, config_index=config), key[1:], case, seed, state, timeout_s
-            )
+            job = self.job("run", text, config_index=config, order=order)
+            self._kept[key] = self._outputs(job, key[1:], case, seed, state, timeout_s)
         kept: Outputs = self._kept[key]
         return kept
 
@@ -205,11 +215,23 @@ class Workbench:
             tuple(value.get("inputs_changed", ())),
             seconds=outcome.seconds,
             configs=max(value.get("configs", {}).values(), default=1),
+            tree=value.get("output_tree"),
+            out_of_bounds=tuple(value.get("out_of_bounds", ())),
         )
 
-    def compare(self, expected: Manifest, actual: Manifest, case: Case) -> JobOutcome:
-        """Compare two sets of outputs in a process of their own, at the case's tolerances."""
+    def compare(
+        self,
+        expected: Manifest,
+        actual: Manifest,
+        case: Case,
+        trees: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None] = (None, None),
+    ) -> JobOutcome:
+        """Compare two sets of outputs in a process of their own, at the case's tolerances.
+
+        ``trees``: what was returned, expected and actual, where the containers must agree too.
+        """
         job = self.job("compare", expected=expected, actual=actual, rtol=case.rtol, atol=case.atol)
+        job |= {"expected_tree": trees[0], "actual_tree": trees[1]}
         return self.run(job, TIMEOUT_S)
 
     def _folder(self, *parts: str) -> Path:

@@ -37,6 +37,19 @@ def interpreted() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def programs_reversed() -> Iterator[None]:
+    """Run a grid from its last program to its first, with the program ids that each has."""
+    set_index = InterpreterBuilder.set_grid_idx
+
+    def from_the_end(builder: Any, *index: int) -> None:
+        turned = (size - 1 - at for size, at in zip(builder.grid_dim, index, strict=True))
+        set_index(builder, *turned)
+
+    with mock.patch.object(InterpreterBuilder, "set_grid_idx", from_the_end):
+        yield
+
+
 _patch_lang_tensor = interpreter._patch_lang_tensor
 
 

@@ -52,10 +52,12 @@ Triton for Intel and no torch.
 ``inputs``: case, seed, out, module?, entry?, values="normal"|"large"|"tiny" -> inputs (manifest).
 
 ``run``: module, entry, case, inputs, device, out, state?, keep_state=false, poison=true,
-config_index?, shadow_dtype? -> outputs (manifest), output_tree, inputs_changed (names),
-changed_inputs (manifest of their new values), launches ``{kernel: count}``, configs
-``{kernel: number of autotune configurations}``, state (manifest, with keep_state), caveats,
-seconds.
+guard=true, order="forward"|"reversed", config_index?, shadow_dtype? -> outputs (manifest),
+output_tree, inputs_changed (names), changed_inputs (manifest of their new values), launches
+``{kernel: count}``, configs ``{kernel: number of autotune configurations}``, state (manifest, with
+keep_state), caveats, seconds, out_of_bounds (what was written outside of a tensor, a sentence
+each). With ``guard`` inputs, weights and what the host code allocates lie between bands of poison,
+so that their ``storage_offset`` is not what it would be. ``order`` is the interpreter's alone.
 ``shadow_dtype`` as ``{"bfloat16": "float32"}`` runs such inputs and state in another dtype.
 
 ``compare``: expected, actual (manifests), rtol, atol, expected_tree?, actual_tree? -> equal,

@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from .. import interpreting, launches, modules, poison, pretend, tensors
+from .. import bands, interpreting, launches, modules, poison, pretend, tensors
+from ..protocol import JobError
 
 INTERPRETER = "interpreter"
 
@@ -19,17 +20,24 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     """Run once; a result says which inputs changed and which kernels were launched."""
     device = "cpu" if job["device"] == INTERPRETER else job["device"]
     configs: dict[str, int] = {}
+    around = bands.Bands() if job.get("guard", True) else None
     with surroundings(job, configs), torch.no_grad():
         module = modules.load_module(job["module"])
         inputs = shadowed(tensors.load(job["inputs"], device), job)
         state = shadowed(tensors.load(job["state"], device), job) if job.get("state") else None
         call, model = modules.build_call(shadowed_case(job), module, device, state)
-        with launches.counted() as counts, _poisoned(job):
+        if around is not None:
+            inputs = around.place_all(inputs, "input")
+            if model is not None:
+                around.place_weights(model)
+        with launches.counted() as counts, _poisoned(job, around), _order(job):
             start = time.perf_counter()
             returned = call(*inputs.values())
             synchronize(device)
             seconds = time.perf_counter() - start
     value = collect(job, returned, inputs, counts)
+    leaves, _ = tensors.flatten(returned)
+    value["out_of_bounds"] = around.out_of_bounds(leaves) if around is not None else []
     if job.get("keep_state") and model is not None:
         value["state"] = tensors.save(model.state_dict(), job["out"], "state")
     return {**value, "configs": configs, "caveats": _caveats(job), "seconds": seconds}
@@ -51,8 +59,26 @@ def surroundings(job: dict[str, Any], configs: dict[str, int]) -> Iterator[None]
         yield
 
 
-def _poisoned(job: dict[str, Any]) -> contextlib.AbstractContextManager[Any]:
-    return poison.Poison() if job.get("poison", True) else contextlib.nullcontext()
+@contextlib.contextmanager
+def _poisoned(job: dict[str, Any], around: bands.Bands | None) -> Iterator[None]:
+    """Unwritten memory full of poison, then moved between bands."""
+    with contextlib.ExitStack() as stack:
+        if around is not None:
+            stack.enter_context(bands.Guard(around))
+        if job.get("poison", True):
+            stack.enter_context(poison.Poison())
+        yield
+
+
+def _order(job: dict[str, Any]) -> contextlib.AbstractContextManager[None]:
+    order = job.get("order", "forward")
+    if order == "forward":
+        return contextlib.nullcontext()
+    if order != "reversed":
+        raise JobError(f"no order of programs is called {order!r}; there are forward and reversed")
+    if job["device"] != INTERPRETER:
+        raise JobError("only the interpreter runs programs in an order of one's choice")
+    return interpreting.programs_reversed()
 
 
 def synchronize(device: str) -> None:
