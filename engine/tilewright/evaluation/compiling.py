@@ -75,10 +75,11 @@ def spill_bytes(reports: Sequence[CompileReport]) -> int:
     return sum(best.values())
 
 
-def unfit(reports: Sequence[CompileReport]) -> str | None:
-    """Why a configuration is not worth a device's time: it does not compile, or it spills."""
+def unfit(reports: Sequence[CompileReport], tolerated_spill: int = 0) -> str | None:
+    """Why a configuration is not worth a device's time: it does not compile, or it spills more
+    bytes a thread than are tolerated."""
     for report in reports:
         if not report.ok:
             return report.messages[0].text if report.messages else "it does not compile"
     spilled = spill_bytes(reports)
-    return f"spills {spilled} bytes a thread" if spilled else None
+    return f"spills {spilled} bytes a thread" if spilled > tolerated_spill else None
