@@ -60,7 +60,7 @@ def compiler(python: str) -> WorkerClient:
     """The one worker of this process for an interpreter that compiles and runs nothing."""
     key = f"{python} (compiler)"
     if key not in _clients:
-        _clients[key] = WorkerClient(python, compile_only=True)
+        _clients.setdefault(key, WorkerClient(python, compile_only=True))
     return _clients[key]
 
 

@@ -23,7 +23,8 @@ _REGISTERS = re.compile(rb"\bgrf_count:\s+(\d+)")
 _SPILLED_BYTES = re.compile(rb"\bspill_size:\s+(\d+)")
 _SPILLED = re.compile(r"allocated (\d+) regs and spilled around (\d+)")
 _INSTRUCTION = re.compile(r"^ *(?:\([^)]*\) *)*([a-z]\w*(?:\.\w+)*)(.*)$", re.MULTILINE)
-_SCRATCH = "ss["
+_SPILLING = re.compile(r"// .*\b(spill|fill):? +(?:to|from) ")
+_MESSAGE = re.compile(r"\b(?:load|store|atomic)\w*\.(?:ugm|slm)\.[\w.]+")
 _COUNTS = {
     "dpas": "dpas",
     "block2d_loads": "load_block2d.",
@@ -47,7 +48,7 @@ class Native:
 
     Attributes:
         error: what the compiler said when it gave no code; empty otherwise.
-        registers: registers a hardware thread, 128 or 256; None if not told.
+        registers: registers a hardware thread; 128 or 256 before Xe3. None if not told.
         spill_bytes: see ``SPILL_UNIT``; None if not told.
         counts: instructions by kind, and ``instructions`` in all; empty if none were dumped.
     """
@@ -122,8 +123,11 @@ def _counts(assembly: str) -> dict[str, int]:
 
 
 def _kind(opcode: str, rest: str) -> str:
-    if _SCRATCH in rest:
-        return "spill_stores" if opcode.startswith("store") else "spill_loads"
+    """What to count an instruction as; a bare ``send`` tells its message in its comment."""
+    if moved := _SPILLING.search(rest):
+        return "spill_stores" if moved[1] == "spill" else "spill_loads"
+    if opcode.startswith("send") and (message := _MESSAGE.search(rest)):
+        opcode = message[0]
     return next((name for name, start in _COUNTS.items() if opcode.startswith(start)), "")
 
 

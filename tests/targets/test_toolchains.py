@@ -1,0 +1,143 @@
+"""Finding compilers, saying what is missing, installing Triton for Intel whole or not at all."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tilewright.cli.main import app
+from tilewright.targets import NoToolchainError, all_targets
+from tilewright.targets.installing import InstallError, install_xpu
+from tilewright.targets.toolchains import all_toolchains, xpu_python, xpu_toolchain
+from tilewright.targets.xpu import TRAITS, describe
+
+OCLOC = """#!/bin/sh
+case "$1" in
+  --version) echo 25.13.33276 ;;
+  compile) echo "<device_type> can be: tgllp, dg2, pvc, lnl-m, bmg-g21, xe-hpg" ;;
+esac
+"""
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with no toolchain, and none on the path."""
+    monkeypatch.setenv("TILEWRIGHT_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", "/nowhere")
+    for name in ("TILEWRIGHT_XPU_PYTHON", "TILEWRIGHT_OCLOC", "TILEWRIGHT_PYTHON"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def fake_ocloc(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(OCLOC)
+    path.chmod(0o755)
+    return path
+
+
+def test_no_toolchain_names_the_command(bare: Path) -> None:
+    with pytest.raises(NoToolchainError, match="run `tilewright toolchain install xpu`"):
+        xpu_toolchain()
+    assert xpu_python() == str(bare / "toolchains" / "xpu" / "bin" / "python")
+
+
+def test_an_interpreter_that_was_named_wrongly_is_named_again(
+    bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_XPU_PYTHON", "/nowhere/python")
+    with pytest.raises(NoToolchainError, match=r"TILEWRIGHT_XPU_PYTHON names /nowhere/python: No"):
+        xpu_toolchain()
+    monkeypatch.setenv("TILEWRIGHT_XPU_PYTHON", "/bin/true")
+    with pytest.raises(NoToolchainError, match="it gave no answer"):
+        xpu_toolchain()
+    monkeypatch.setenv("TILEWRIGHT_XPU_PYTHON", sys.executable)
+    with pytest.raises(NoToolchainError, match="no Triton for Intel"):
+        xpu_toolchain()
+
+
+def test_what_is_missing_is_listed_with_its_command(bare: Path) -> None:
+    found = {(status.backend, status.part): status for status in all_toolchains(sys.executable)}
+    assert list(found) == [
+        ("cuda", "triton"), ("hip", "triton"), ("xpu", "triton"), ("xpu", "ocloc"),
+    ]  # fmt: skip
+    assert not found["xpu", "triton"].found
+    assert found["xpu", "triton"].command == "tilewright toolchain install xpu"
+    assert "SPIR-V" in found["xpu", "ocloc"].missing
+    assert "intel-opencl-icd" in found["xpu", "ocloc"].command
+
+
+def test_an_ocloc_too_old_for_a_chip_says_which(bare: Path) -> None:
+    path = fake_ocloc(bare / "toolchains" / "xpu" / "ocloc")
+    status = all_toolchains(sys.executable)[-1]
+    assert (status.found, status.version, status.where) == (True, "25.13.33276", str(path))
+    assert status.missing == "it does not know bmg-g31, ptl: a newer ocloc does"
+
+
+def test_the_list_as_json(bare: Path) -> None:
+    run = CliRunner().invoke(app, ["toolchain", "list", "--format", "json"])
+    assert run.exit_code == 0
+    statuses = json.loads(run.stdout)["toolchains"]
+    assert [status["backend"] for status in statuses] == ["cuda", "hip", "xpu", "xpu"]
+    text = CliRunner().invoke(app, ["toolchain", "list"]).stdout
+    assert "get it: tilewright toolchain install xpu" in text
+
+
+@pytest.mark.parametrize("target", [t for t in all_targets() if t.backend == "xpu"], ids=str)
+def test_every_intel_target_can_be_described(target: object) -> None:
+    assert {t.arch for t in all_targets() if t.backend == "xpu"} == set(TRAITS)
+    about = describe(target)  # type: ignore[arg-type]
+    smallest = min(about["properties"]["sub_group_sizes"])
+    assert about["properties"]["gpu_eu_count"] % about["properties"]["gpu_subslice_count"] == 0
+    assert smallest == (8 if about["arch"] == "dg2" else 16)
+
+
+def test_no_python_for_the_package_is_an_error_that_says_which(
+    bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tilewright.targets.installing.PYTHON", (3, 1))
+    with pytest.raises(InstallError, match=r"CPython 3\.1 alone.*no python3\.1 on PATH"):
+        install_xpu(lambda line: None)
+
+
+def test_no_room_is_an_error_before_anything_is_made(
+    bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tilewright.targets.installing.PYTHON", sys.version_info[:2])
+    monkeypatch.setattr("tilewright.targets.installing.NEEDED_MB", 10**9)
+    with pytest.raises(InstallError, match="TILEWRIGHT_HOME"):
+        install_xpu(lambda line: None)
+    assert not list((bare / "toolchains").iterdir())
+
+
+@pytest.mark.slow
+def test_a_failed_installation_leaves_nothing(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tilewright.targets.installing.PYTHON", sys.version_info[:2])
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(bare / "nothing"))
+    said: list[str] = []
+    with pytest.raises(InstallError, match="pip install"):
+        install_xpu(said.append)
+    assert "making an environment" in said[0]
+    assert not list((bare / "toolchains").iterdir())
+
+
+@pytest.mark.triton
+def test_an_installation_that_works_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    try:
+        python = Path(xpu_toolchain().python)
+    except NoToolchainError as error:
+        pytest.skip(str(error))
+    monkeypatch.setenv("TILEWRIGHT_HOME", str(tmp_path))
+    monkeypatch.delenv("TILEWRIGHT_XPU_PYTHON", raising=False)
+    (tmp_path / "toolchains").mkdir()
+    (tmp_path / "toolchains" / "xpu").symlink_to(python.parent.parent)
+    said: list[str] = []
+    found = install_xpu(said.append)
+    assert found.python == str(tmp_path / "toolchains" / "xpu" / "bin" / "python")
+    assert len(said) == 1
+    assert "already there: triton-xpu" in said[0]
