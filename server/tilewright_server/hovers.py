@@ -72,12 +72,13 @@ def _config(config: Config) -> str:
 
 
 def _facts_card(facts: KernelFacts) -> str:
-    lines = [f"**{facts.target}**, {wording.age(facts.taken)}: {wording.short_facts(facts)}"]
+    said = wording.facts_phrase(facts)
+    lines = [f"**{facts.target}**, {wording.age(facts.taken)}: {said}"]
     if facts.shared_bytes is not None and facts.shared_limit:
         taken, limit = wording.size(facts.shared_bytes), wording.size(facts.shared_limit)
         lines.append(f"- shared memory: {taken} of the {limit} a program may take")
     lines += [f"- {message.text}" for message in facts.messages]
-    lines += [f"- {note}" for note in facts.notes]
+    lines += [f"- {note}" for note in dict.fromkeys(facts.notes) if note not in said]
     return "\n".join(lines)
 
 

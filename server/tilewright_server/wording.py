@@ -45,10 +45,15 @@ def fix_evidence(rewrite: Rewrite) -> str:
 
 def short_facts(facts: KernelFacts) -> str:
     """One line for a code lens."""
+    return f"{facts.target}: {facts_phrase(facts)}"
+
+
+def facts_phrase(facts: KernelFacts) -> str:
+    """The same where the target is named already."""
     if facts.compiled is None and facts.correct is None and facts.time is None and facts.notes:
-        return f"{facts.target}: {facts.notes[-1]}"
+        return facts.notes[-1]
     parts = [_compile_phrase(facts), _correct_phrase(facts), _time_phrase(facts)]
-    return f"{facts.target}: " + " · ".join(parts)
+    return " · ".join(parts)
 
 
 def _compile_phrase(facts: KernelFacts) -> str:
@@ -74,7 +79,7 @@ def size(n_bytes: int) -> str:
 def _correct_phrase(facts: KernelFacts) -> str:
     if facts.correct is None:
         return "not checked"
-    where = f" ({facts.device})" if facts.device else ""
+    where = f" on {facts.device}" if facts.device else " on a device the engine did not name"
     return f"correct{where}" if facts.correct else f"WRONG RESULT{where}"
 
 

@@ -255,7 +255,7 @@ async def test_save_profiles_and_shows_what_came_out(talk: Conversation) -> None
     talk.save()
     await talk.end_of_job()
     facts = (
-        "cuda:90: 48 registers, 64 B spilled, 24 KiB shared · correct (interpreter) · "
+        "cuda:90: 48 registers, 64 B spilled, 24 KiB shared · correct on interpreter · "
         "time not measured"
     )
     assert await talk.lenses() == [facts, "Optimize…"]
@@ -263,7 +263,8 @@ async def test_save_profiles_and_shows_what_came_out(talk: Conversation) -> None
     await until(lambda: len(talk.client.diagnostics.get(uri, ())) == 2)
     spilled = next(d for d in talk.client.diagnostics[uri] if d.source == "tilewright-compiled")
     assert (spilled.code, spilled.range.start.line) == ("register_spills", NAME_LINE)
-    assert facts in (await talk.hover(NAME_LINE, 6) or "")
+    card = await talk.hover(NAME_LINE, 6) or ""
+    assert facts.replace("cuda:90:", "**cuda:90**, just now:") in card
 
     talk.replace(talk.text.replace("K, BLOCK):", "K, 2 * BLOCK):"))
     assert await talk.lenses() == ["Profile", "Optimize…"], "no number for other code"
@@ -349,6 +350,61 @@ async def test_queued_job_can_be_cancelled(talk: Conversation) -> None:
     await talk.execute("tilewright.cancelJob", first)
     await talk.end_of_job(2)
     assert talk.ends() == 2
+
+
+@pytest.mark.parametrize("by", ["progress", "command"])
+async def test_cancelling_what_waits_is_said(talk: Conversation, by: str) -> None:
+    await talk.begin()
+    talk.open("slow")
+    first = await talk.optimize()
+    await until(lambda: talk.client.progress_reports)
+    talk.open("improve", name="other.py")
+    second = await talk.optimize()
+    reports = talk.client.progress_reports
+    await until(lambda: len(reports) == 2 and len(list(reports.values())[1]) == 2)
+    token, said = list(reports.items())[1]
+    assert said[1].message == "waiting for another job"
+    if by == "progress":
+        talk.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(token))
+    else:
+        await talk.execute("tilewright.cancelJob", second)
+    job = await talk.end_of_job()
+    assert (job.job, job.state) == (second["job"], "cancelled")
+    assert said[-1].kind == "end"
+    await until(lambda: talk.client.messages)
+    message = talk.client.messages[-1].message
+    assert message.endswith("(cuda:90): cancelled before it began; nothing was changed")
+    await talk.execute("tilewright.cancelJob", first)
+    await talk.end_of_job(2)
+
+
+async def test_job_that_is_cancelled_at_once_is_announced(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("slow")
+    answer = await talk.optimize(target=None)
+    await talk.execute("tilewright.cancelJob", answer)
+    job = await talk.end_of_job()
+    assert (job.state, talk.edits) == ("cancelled", [])
+
+
+async def test_request_of_a_person_goes_before_a_profile_on_save(talk: Conversation) -> None:
+    await talk.begin(target="cuda:90")
+    talk.open("improve linger")
+    lingering = talk.uri
+    talk.save()
+    await until(lambda: talk.client.progress_reports)
+    talk.open("improve", name="other.py")
+    start = time.monotonic()
+    answer = await talk.optimize()
+    job = await talk.end_of_job()
+    assert (job.job, job.state) == (answer["job"], "done")
+    assert time.monotonic() - start < 5, "the profile would have taken minutes"
+    await asyncio.sleep(0.1)
+    (again,) = [job for job in await talk.jobs() if job["kind"] == "profile"]
+    assert (again["uri"], again["state"]) == (lingering, "running"), "it has its turn again"
+    await talk.execute("tilewright.cancelJob", {"job": again["job"]})
+    await talk.end_of_job(2)
+    assert talk.ends() == len(talk.client.progress_reports) == 2
 
 
 async def test_newer_save_replaces_a_running_profile(talk: Conversation) -> None:

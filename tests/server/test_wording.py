@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
-from tilewright_server import wording
+from tilewright.source import parse_module
+from tilewright_server import hovers, wording
 from tilewright_server.facts import read_facts
 
+KERNEL = "import triton\n\n\n@triton.jit\ndef k(x_ptr):\n    pass\n"
 COMPILED = {"step": "compile", "status": "passed"}
 SKIPPED = {"step": "compile", "status": "skipped", "message": "no toolchain for xpu"}
 SPEEDUP = {"value": 4.2, "low": 4.1, "high": 4.33, "device": "cuda:0", "case": "bench-gpu[0]"}
@@ -49,7 +51,7 @@ def _facts(**entry: Any) -> str:
 def test_facts_that_are_missing_are_said_to_be() -> None:
     report = {"ok": True, "registers": 48, "spill_bytes": 0, "shared_bytes": 24576, "messages": []}
     assert _facts(report=report, correct=True) == (
-        "cuda:90: 48 registers, no spills, 24 KiB shared · correct (interpreter) · "
+        "cuda:90: 48 registers, no spills, 24 KiB shared · correct on interpreter · "
         "time not measured"
     )
     assert _facts(report={"ok": False}, correct=None, notes=["time not measured: no GPU"]) == (
@@ -63,3 +65,14 @@ def test_facts_that_are_missing_are_said_to_be() -> None:
 def test_a_time_comes_with_interval_device_and_case() -> None:
     time = {"median_us": 195.2, "low_us": 194.0, "high_us": 197.5, "device": "H200", "case": "b[0]"}
     assert _facts(time=time).endswith("195.2 µs (194 to 197.5) on H200, b[0]")
+
+
+def test_a_hover_says_each_fact_once() -> None:
+    report = {"ok": True, "registers": 48, "messages": []}
+    note = "time not measured: the interpreter cannot time a kernel"
+    entry = {"name": "k", "line": 1, "report": report, "correct": True, "notes": [note, "a note"]}
+    facts = read_facts(entry, "cuda:90", {"device": "interpreter", "notes": ["a note"]})
+    (kernel,) = parse_module(KERNEL).kernels
+    card = hovers.kernel_card(kernel, (facts,), None, None)
+    assert card.count("cuda:90") == card.count("time not measured") == card.count("a note") == 1
+    assert "48 registers · correct on interpreter · time not measured" in card

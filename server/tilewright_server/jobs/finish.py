@@ -20,7 +20,9 @@ def announce(server: "TilewrightServer", job: Job) -> None:
         cancelled = _is_being_cancelled()
         job.state = JobState.CANCELLED if cancelled else JobState.FAILED
         job.message = (
-            "stopped before it began" if cancelled else "failed; the server's log says why"
+            "cancelled before it began; nothing was changed"
+            if cancelled
+            else "failed; the server's log says why"
         )
     if server.protocol.is_shut_down:
         return

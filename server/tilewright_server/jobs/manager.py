@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from tilewright_server.jobs.lane import Lane
 from tilewright_server.jobs.process import EngineRun
 
 logger = logging.getLogger(__name__)
 
 _REMEMBERED = 20
 CANCEL_GRACE_S = 3.0
+# A profile that gives way runs again later: nothing of it is worth waiting for.
+_GIVE_WAY_S = 0.2
 
 
 class JobKind(StrEnum):
@@ -39,8 +42,9 @@ class JobState(StrEnum):
 class Job:
     """One piece of long work. Changed only on the event loop.
 
-    ``quiet`` jobs end without a message; ``text_hash`` says on which text it works; ``result``
-    is the engine's, for the client.
+    ``quiet`` jobs started by themselves: they end without a message, and give way to a job a
+    person asked for (``gave_way``). ``text_hash`` says on which text it works; ``result`` is the
+    engine's, for the client.
     """
 
     kind: JobKind
@@ -51,6 +55,7 @@ class Job:
     percent: int | None = None
     message: str = ""
     quiet: bool = False
+    gave_way: bool = False
     text_hash: str = ""
     result: Mapping[str, Any] | None = None
     started: float = field(default_factory=time.time)
@@ -73,12 +78,11 @@ class Job:
 
 
 class JobManager:
-    """Starts, lists and stops jobs. ``lane`` lets one engine run at a time: two would disturb
-    each other's measurements."""
+    """Starts, lists and stops jobs; ``lane`` lets one engine run at a time."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
-        self.lane = asyncio.Lock()
+        self.lane = Lane()
 
     def start(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> Job:
         """Run ``work`` for a job in a task of its own; returns at once."""
@@ -126,6 +130,13 @@ class JobManager:
             job.state = JobState.STOPPING
             job.run.stop(grace_s)
         return True
+
+    def make_way(self) -> None:
+        """Interrupt the background job that holds the lane; it waits for its turn again."""
+        for job in self._jobs.values():
+            if job.quiet and job.state is JobState.RUNNING and job.run is not None:
+                job.gave_way = True
+                job.run.stop(_GIVE_WAY_S)
 
     async def stop_all(self, grace_s: float) -> None:
         """Stop every job and wait until none is left."""

@@ -20,15 +20,18 @@ if TYPE_CHECKING:
 async def run_engine(
     server: "TilewrightServer", job: Job, snapshot: Snapshot, title: str
 ) -> Outcome:
-    """Run the engine's command for a job on a snapshot's text. Progress ends on every path."""
+    """Run the engine's command for a job on a snapshot's text. Progress ends on every path.
+
+    A job that gave way to another starts again from the beginning when its turn comes.
+    """
     progress = JobProgress(server.work_done_progress, title, on_cancel=lambda: _cancel(server, job))
-    closing = "stopped"
+    closing = "cancelled before it began"
     try:
         await progress.begin(server.client.work_done_progress)
-        if server.jobs.lane.locked():
-            progress.report(None, "waiting for another job")
-        async with server.jobs.lane:
-            outcome = await _run(server, job, snapshot, progress)
+        outcome = await _in_turn(server, job, snapshot, progress)
+        while job.gave_way and job.state is JobState.RUNNING:
+            job.gave_way, job.run, job.state, job.percent = False, None, JobState.QUEUED, None
+            outcome = await _in_turn(server, job, snapshot, progress)
         closing = outcome.error or "finished"
         return outcome
     finally:
@@ -37,6 +40,23 @@ async def run_engine(
 
 def _cancel(server: "TilewrightServer", job: Job) -> None:
     server.jobs.cancel(job.id)
+
+
+async def _in_turn(
+    server: "TilewrightServer", job: Job, snapshot: Snapshot, progress: JobProgress
+) -> Outcome:
+    lane = server.jobs.lane
+    waits = lane.busy
+    if waits:
+        job.message = "waiting for another job"
+        progress.report(None, job.message)
+        server.refresh(job.uri)
+    if not job.quiet:
+        server.jobs.make_way()
+    async with lane.turn(urgent=not job.quiet):
+        if waits:
+            server.refresh(job.uri)
+        return await _run(server, job, snapshot, progress)
 
 
 async def _run(
