@@ -36,10 +36,23 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
 def _structure(job: dict[str, Any], expected: Any, actual: Any) -> str | None:
     trees = job.get("expected_tree"), job.get("actual_tree")
     if None not in trees and trees[0] != trees[1]:
-        return f"expected {_outline(trees[0])} to be returned, got {_outline(trees[1])}"
+        return _tree_difference(*trees)
     if len(expected) != len(actual):
         return f"expected {len(expected)} outputs, got {len(actual)}"
     return None
+
+
+def _tree_difference(expected: Any, actual: Any, place: str | None = None) -> str | None:
+    """Where two trees of containers first differ."""
+    wanted, got = _outline(expected), _outline(actual)
+    if wanted == got and expected.get("keys") != actual.get("keys"):
+        wanted = "the keys " + ", ".join(expected["keys"])
+        got = ", ".join(actual["keys"])
+    if wanted != got:
+        return f"expected {wanted} {f'as {place}' if place else 'to be returned'}, got {got}"
+    items = enumerate(zip(expected.get("items", ()), actual.get("items", ()), strict=True))
+    inner = (_tree_difference(*pair, f"{place or 'output'}[{at}]") for at, pair in items)
+    return next((told for told in inner if told), None)
 
 
 def _outline(tree: Any) -> str:
