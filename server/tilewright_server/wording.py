@@ -43,6 +43,23 @@ def fix_evidence(rewrite: Rewrite) -> str:
     )
 
 
+def lacking_launch(
+    *, launched: bool, trusted: bool, running: bool, on_save: bool, tried: bool, failure: str
+) -> str:
+    """Why a fix that needs a captured launch cannot be made, and what would make it possible."""
+    needs = "the fix needs the types and shapes the kernel is launched with"
+    if not launched:
+        return f"{needs}, and no launch of it is found in this file"
+    if not trusted:
+        return f"{needs}, and nothing of a workspace that is not trusted is run"
+    if running:
+        return f"{needs}; they come with the profile that is being made"
+    if tried:
+        return f"{needs}; the last profile did not give them" + (f": {failure}" if failure else "")
+    do = "save the file once" if on_save else "profile the kernel once"
+    return f"{do}: {needs}"
+
+
 def short_facts(facts: KernelFacts) -> str:
     """One line for a code lens."""
     return f"{facts.target}: {facts_phrase(facts)}"

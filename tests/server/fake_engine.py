@@ -55,6 +55,7 @@ def profile(text: str, path: str, target: str) -> None:
     for kernel in parse_module(text, path).entry_kernels():
         spills = 64 if "spill" in text else 0
         message = {"text": "something odd", "line": kernel.range.line + 2, "column": 4}
+        launch = {"kernel": kernel.name, "grid": [1], "arguments": [], "options": {}}
         report = {
             "target": {"backend": backend, "arch": arch},
             "ok": "refuse" not in text,
@@ -62,6 +63,7 @@ def profile(text: str, path: str, target: str) -> None:
             "spill_bytes": spills,
             "shared_bytes": 24576,
             "messages": [message] if "refuse" in text else [],
+            "launch": launch if "launched" in text else None,
         }
         entry = {"name": kernel.name, "line": kernel.range.line, "report": report, "correct": True}
         kernels.append({**entry, "content_hash": kernel.content_hash, "time": None, "notes": []})

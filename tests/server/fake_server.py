@@ -75,6 +75,7 @@ REWRITES = (
     ),
     Rewrite("bound_exp", "odd_exp", "Bound the argument", Numerics.EXACT, refuse),
     Rewrite("exp2", "odd_exp", "Use exp2", Numerics.REASSOCIATING, to_exp2),
+    Rewrite("narrow", "odd_exp", "Use fewer bits", Numerics.EXACT, to_exp2, needs_launch=True),
 )
 
 

@@ -83,6 +83,48 @@ async def test_person_who_asks_sees_at_once_what_cannot_be_fixed(talk: Conversat
     assert actions["Use exp2 (sums in another order, not measured)"].disabled is None
 
 
+LAUNCH = "\n\ndef f(x):\n    k[(1,)](x)\n"
+
+
+async def _narrowing(talk: Conversation) -> types.CodeAction:
+    actions = await talk.actions(7, 22, ["quickfix"])
+    return next(a for a in actions if a.title.startswith("Use fewer bits"))
+
+
+async def test_fix_that_needs_a_captured_launch_says_so(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open(text=EXP + LAUNCH)
+    refused = (await _narrowing(talk)).disabled
+    assert refused is not None
+    assert refused.reason.startswith("save the file once: the fix needs the types")
+    talk.save()
+    await talk.end_of_job()
+    refused = (await _narrowing(talk)).disabled
+    assert refused is not None
+    assert "the last profile did not give them" in refused.reason
+
+
+async def test_fix_whose_launch_was_captured_is_offered(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open(text="# launched\n" + EXP.replace("\n\n\n", "\n\n", 1) + LAUNCH)
+    talk.save()
+    await talk.end_of_job()
+    action = await _narrowing(talk)
+    assert action.disabled is None
+    assert (await _resolve(talk, action)).edit is not None
+
+
+async def test_editor_that_cannot_grey_out_is_not_offered_what_fails(talk: Conversation) -> None:
+    wanted = capabilities()
+    assert wanted.text_document is not None
+    assert wanted.text_document.code_action is not None
+    wanted.text_document.code_action.disabled_support = None
+    await talk.begin(wanted)
+    talk.open(text=EXP)
+    titles = [a.title for a in await talk.actions(7, 22, ["quickfix"])]
+    assert not any(title.startswith("Use fewer bits") for title in titles)
+
+
 async def test_fix_that_may_change_results_asks_first(talk: Conversation) -> None:
     await talk.begin()
     talk.open(text=EXP)

@@ -76,3 +76,20 @@ def test_a_hover_says_each_fact_once() -> None:
     card = hovers.kernel_card(kernel, (facts,), None, None)
     assert card.count("cuda:90") == card.count("time not measured") == card.count("a note") == 1
     assert "48 registers · correct on interpreter · time not measured" in card
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, "save the file once: the fix needs"),
+        ({"on_save": False}, "profile the kernel once: the fix needs"),
+        ({"running": True}, "they come with the profile"),
+        ({"tried": True, "failure": "no spec"}, "did not give them: no spec"),
+        ({"trusted": False}, "not trusted"),
+        ({"launched": False}, "no launch of it"),
+    ],
+)
+def test_what_a_fix_without_types_needs(changed: dict[str, Any], said: str) -> None:
+    known = {"launched": True, "trusted": True, "running": False, "on_save": True}
+    untried = {"tried": False, "failure": ""}
+    assert said in wording.lacking_launch(**{**known, **untried, **changed})

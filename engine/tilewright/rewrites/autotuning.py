@@ -288,5 +288,6 @@ REWRITES = (
         title="Autotune over configurations that suit the chip",
         numerics=Numerics.REASSOCIATING,
         apply=_add_autotune,
+        needs_launch=True,
     ),
 )

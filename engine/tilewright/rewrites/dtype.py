@@ -253,6 +253,7 @@ REWRITES = (
         title="Multiply in the operands' own 16-bit type",
         numerics=Numerics.REASSOCIATING,
         apply=_drop_upcasts,
+        needs_launch=True,
     ),
     Rewrite(
         name="narrow_float64",
@@ -260,5 +261,6 @@ REWRITES = (
         title="Compute in fp32 instead of fp64",
         numerics=Numerics.PRECISION_REDUCING,
         apply=_narrow_float64,
+        needs_launch=True,
     ),
 )

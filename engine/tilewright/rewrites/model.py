@@ -32,6 +32,7 @@ class Rewrite:
         issue: the taxonomy id it fixes.
         title: imperative, for a light bulb: "Accumulate inside tl.dot".
         apply: gives the whole new text, or the precondition that does not hold.
+        needs_launch: refuses wherever no launch of the issue's kernel was captured.
     """
 
     name: str
@@ -39,3 +40,4 @@ class Rewrite:
     title: str
     numerics: Numerics
     apply: Callable[[Module, Issue, AnalysisContext], str | Refusal]
+    needs_launch: bool = False

@@ -225,5 +225,6 @@ REWRITES = (
         title="Read the row once and keep it in registers",
         numerics=Numerics.REASSOCIATING,
         apply=_single_pass,
+        needs_launch=True,
     ),
 )
