@@ -239,7 +239,7 @@ def _(x: torch.Tensor | None):
 def test_host_code_is_imported_without_its_libraries(compiled: Compile) -> None:
     report = compiled((EXAMPLES / "matmul.py").read_text() + HOST_CODE)
     assert report.ok, report.messages
-    assert report.details["host_code_without"] == "torch, einops"
+    assert report.details["host_code_without"] == "einops"
 
 
 @pytest.mark.parametrize(
@@ -255,6 +255,15 @@ def test_a_file_that_cannot_be_imported_there_is_not_judged(
 ) -> None:
     with pytest.raises(NoToolchainError, match=message):
         compiled((EXAMPLES / "matmul.py").read_text() + f"\n{line}\n")
+
+
+def test_a_kernel_that_calls_into_an_absent_library_is_not_judged(compiled: Compile) -> None:
+    text = (EXAMPLES / "matmul.py").read_text()
+    calling = text.replace("acc.to(c_ptr", "helpers.scaled(acc).to(c_ptr")
+    with pytest.raises(NoToolchainError, match="no kernel_helpers, and without it"):
+        compiled(
+            calling.replace("import torch\n", "import torch\nimport kernel_helpers as helpers\n")
+        )
 
 
 def test_what_this_triton_is_too_old_for_is_not_judged(compiled: Compile) -> None:

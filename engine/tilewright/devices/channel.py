@@ -19,7 +19,7 @@ from typing import Any
 from tilewright.devices.model import DeviceError
 from tilewright.devices.package import worker_zip
 from tilewright.home import home
-from tilewright.worker.protocol import FOLDER_PREFIX, MARKER
+from tilewright.worker.protocol import COMPILE_ONLY, FOLDER_PREFIX, MARKER
 
 _HEADER = struct.Struct(">I")
 _START_SECONDS = 180.0
@@ -106,8 +106,7 @@ class Channel:
             )
         except OSError as error:
             raise DeviceError(
-                f"cannot start {self._python}: {error.strerror}; name an interpreter that has "
-                "torch and triton with --python PATH or TILEWRIGHT_PYTHON"
+                f"cannot start {self._python}: {error.strerror}; {self._way_out()}"
             ) from error
 
     def _greet(self) -> dict[str, Any]:
@@ -122,8 +121,18 @@ class Channel:
         self._process.wait()
         reason = hello.get("error") or self._last_words() or "it ended without a word"
         raise DeviceError(
-            f"{self._python} cannot run kernels: {reason}; pip install 'tilewright[local]', or "
-            "name an interpreter that has torch and triton with --python PATH or TILEWRIGHT_PYTHON"
+            f"{self._python} cannot {self._purpose()} kernels: {reason}; {self._way_out()}"
+        )
+
+    def _purpose(self) -> str:
+        return "compile" if COMPILE_ONLY in self._arguments else "run"
+
+    def _way_out(self) -> str:
+        if COMPILE_ONLY in self._arguments:
+            return "`tilewright toolchain list` says what is there and how to get more"
+        return (
+            "pip install 'tilewright[local]', or name an interpreter that has torch and triton "
+            "with --python PATH or TILEWRIGHT_PYTHON"
         )
 
     def _last_words(self) -> str:
