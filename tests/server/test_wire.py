@@ -182,11 +182,14 @@ def test_request_after_shutdown_is_refused(wire: Wire, process: subprocess.Popen
     assert process.wait(timeout=5) == 0
 
 
-def test_tcp_serves_one_client_and_ends() -> None:
+@pytest.mark.parametrize(
+    "command", [SERVER, [sys.executable, "-m", "tilewright", "lsp", "--log-level", "error"]]
+)
+def test_tcp_serves_one_client_and_ends(command: list[str]) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    server = subprocess.Popen([*SERVER, "--tcp", str(port)])
+    server = subprocess.Popen([*command, "--tcp", str(port)])
     try:
         client = _connect(port)
         stream = client.makefile("rwb")
@@ -198,6 +201,13 @@ def test_tcp_serves_one_client_and_ends() -> None:
     finally:
         server.kill()
         server.wait()
+
+
+def test_command_line_refuses_a_log_level_there_is_not() -> None:
+    command = [sys.executable, "-m", "tilewright", "lsp", "--log-level", "loud"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "loud" in done.stderr
 
 
 def _connect(port: int) -> socket.socket:

@@ -60,8 +60,19 @@ def explain(
         OUT.print(Markdown(page))
 
 
-def lsp() -> None:
-    """Serve editors over standard input and output."""
+def lsp(
+    stdio: Annotated[bool, typer.Option("--stdio", help="Standard streams (default).")] = False,
+    tcp: Annotated[
+        int | None, typer.Option(metavar="PORT", help="Serve one client on a TCP port instead.")
+    ] = None,
+    log_level: Annotated[
+        str, typer.Option(help="debug, info, warning or error; logs go to stderr.")
+    ] = "warning",
+) -> None:
+    """Serve editors over standard input and output, or over TCP."""
     from tilewright_server.__main__ import main as serve
 
-    raise typer.Exit(serve([]) or Exit.DONE)
+    arguments = ["--log-level", log_level, *(["--stdio"] if stdio else [])]
+    if tcp is not None:
+        arguments += ["--tcp", str(tcp)]
+    raise typer.Exit(serve(arguments) or Exit.DONE)
