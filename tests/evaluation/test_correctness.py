@@ -1,0 +1,168 @@
+"""The correctness step on real kernels: what it lets through, and what it says of the rest."""
+
+import shutil
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tilewright.devices import open_device
+from tilewright.devices.model import Device
+from tilewright.evaluation.correctness import check_correctness
+from tilewright.evaluation.model import StepResult, StepStatus
+from tilewright.evaluation.workbench import Workbench
+from tilewright.problems import load_problem
+
+pytestmark = pytest.mark.triton
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def device() -> Iterator[Device]:
+    opened = open_device("interpreter")
+    yield opened
+    opened.close()
+
+
+class Bench:
+    """Problems written down in a folder, judged on one device."""
+
+    def __init__(self, device: Device, folder: Path) -> None:
+        self.device = device
+        self.folder = folder
+
+    def of(self, stem: str, source: str, spec: str) -> Workbench:
+        """A bench for a kernel and its spec."""
+        path = self.folder / f"{stem}.py"
+        path.write_text(source)
+        path.with_suffix(".yaml").write_text(spec)
+        shutil.copy(EXAMPLES / "references.py", self.folder)
+        problem = load_problem(path.with_suffix(".yaml"))
+        return Workbench(self.device, problem, path, self.folder / "scratch", 1)
+
+    def example(self, stem: str) -> tuple[Workbench, str]:
+        """An example of the project as it is, and its text."""
+        text = (EXAMPLES / f"{stem}.py").read_text()
+        return self.of(stem, text, (EXAMPLES / f"{stem}.yaml").read_text()), text
+
+
+@pytest.fixture
+def bench(device: Device, tmp_path: Path) -> Bench:
+    return Bench(device, tmp_path)
+
+
+def variant(text: str, old: str, new: str) -> str:
+    assert text.count(old) == 1
+    return text.replace(old, new)
+
+
+def notes(step: StepResult) -> list[str]:
+    return [check["note"] for check in step.data["checks"] if check.get("note")]
+
+
+@pytest.mark.parametrize("stem", ["matmul", "softmax", "linear_gelu", "layernorm"])
+def test_an_example_agrees_with_itself_in_both_orders(bench: Bench, stem: str) -> None:
+    judge, text = bench.example(stem)
+    step = check_correctness(judge, text, text)
+    assert step.status is StepStatus.PASSED, step.message
+    assert notes(step) == []
+    orders = {(check["seed"], check.get("order")) for check in step.data["checks"]}
+    assert orders == {(0, None), (1, "reversed")}
+
+
+STORE = "tl.store(y_row + cols, y.to(y_ptr.dtype.element_ty), mask=cols < n_cols)"
+
+
+def test_a_store_without_its_mask_is_rejected(bench: Bench) -> None:
+    judge, text = bench.example("softmax")
+    step = check_correctness(judge, text, variant(text, STORE, STORE.split(", mask")[0] + ")"))
+    assert step.status is StepStatus.FAILED
+    assert "past the end of output (shape (" in step.message
+    assert "check the mask of the store" in step.message
+
+
+def test_a_store_into_the_next_row_is_rejected_by_the_order_of_programs(bench: Bench) -> None:
+    judge, text = bench.example("softmax")
+    inside = STORE.replace("cols < n_cols", "cols < n_cols + (row < 1) * 8")
+    step = check_correctness(judge, text, variant(text, STORE, inside))
+    assert step.status is StepStatus.FAILED
+    assert "the result changes with the order of programs" in step.message
+    assert "elements differ" in step.message
+
+
+def test_a_wrong_result_is_not_put_down_to_the_order(bench: Bench) -> None:
+    judge, text = bench.example("softmax")
+    step = check_correctness(judge, text, variant(text, "/ row_sum", "* row_sum"))
+    assert step.status is StepStatus.FAILED
+    assert "order of programs" not in step.message
+
+
+def test_a_load_outside_that_reaches_the_result_is_rejected(bench: Bench) -> None:
+    judge, text = bench.example("linear_gelu")
+    shifted = variant(text, "tl.load(b_ptr + offs_n", "tl.load(b_ptr - 1 + offs_n")
+    step = check_correctness(judge, text, shifted)
+    assert step.status is StepStatus.FAILED
+    assert "NaN where a number was expected" in step.message
+
+
+LAST_WINS = textwrap.dedent("""\
+    import torch
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def mark_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
+        offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + offs, mask=offs < N)
+        tl.store(y_ptr + tl.arange(0, BLOCK), x)
+
+
+    def mark(x):
+        y = torch.empty(16, device=x.device)
+        mark_kernel[(x.numel() // 16,)](x, y, x.numel(), BLOCK=16)
+        return y
+    """)
+MARK_SPEC = textwrap.dedent("""\
+    name: mark
+    entry: mark
+    inputs:
+      X: {shape: [N], dtype: float32}
+    ci:
+      - params: [X]
+        dims: {N: 64}
+        rtol: 1.0e-05
+        atol: 1.0e-05
+    """)
+
+
+def test_an_original_that_hangs_on_the_order_is_noted_and_not_held_against_anyone(
+    bench: Bench,
+) -> None:
+    judge = bench.of("mark", LAST_WINS, MARK_SPEC)
+    step = check_correctness(
+        judge, LAST_WINS, LAST_WINS.replace("BLOCK=16", "BLOCK=16, num_warps=1")
+    )
+    assert step.status is StepStatus.PASSED, step.message
+    assert any("the original's own result changes with the order" in note for note in notes(step))
+
+
+def test_an_original_that_writes_outside_is_noted_and_may_stay_so(bench: Bench) -> None:
+    faulty = LAST_WINS.replace("torch.empty(16", "torch.empty(12")
+    judge = bench.of("mark", faulty, MARK_SPEC)
+    step = check_correctness(judge, faulty, faulty + "# the same\n")
+    assert step.status is StepStatus.PASSED, step.message
+    assert any(
+        "the original itself writes 4 elements past the end of output" in note
+        for note in notes(step)
+    )
+
+
+def test_a_list_instead_of_a_tuple_is_rejected(bench: Bench) -> None:
+    text = LAST_WINS.replace("return y", "return y, y")
+    judge = bench.of("mark", text, MARK_SPEC)
+    step = check_correctness(judge, text, text.replace("return y, y", "return [y, y]"))
+    assert step.status is StepStatus.FAILED
+    assert "expected a tuple of 2 to be returned, got a list of 2" in step.message
