@@ -32,7 +32,8 @@ def vsix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The extension, packaged as it would be published."""
     if not (EXTENSION / "node_modules" / ".package-lock.json").exists():
         subprocess.run(["npm", "ci"], cwd=EXTENSION, check=True, timeout=600)
-    subprocess.run(["npm", "run", "package"], cwd=EXTENSION, check=True, timeout=300)
+    env = {**os.environ, "PYTHON": sys.executable}  # builds the server's wheel
+    subprocess.run(["npm", "run", "package"], cwd=EXTENSION, check=True, timeout=300, env=env)
     return EXTENSION / "tilewright.vsix"
 
 
@@ -92,12 +93,3 @@ def reports(run_scenarios: RunScenarios) -> Reports:
     editing = ("diagnostics", "quickFix", "outdated", "optimize")
     names = (*editing, "cancel", "settings", "killedServer", "profile", "commands")
     return run_scenarios(*names, interpreter=sys.executable)
-
-
-@pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package as it would be published."""
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(ROOT)]
-    subprocess.run(command, check=True, timeout=600)
-    return next(folder.glob("*.whl"))

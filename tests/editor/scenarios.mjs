@@ -251,6 +251,27 @@ async function install(editor) {
   return { question, progress, problems: await editor.texts("#status\\.problems") };
 }
 
+/** An update that fails leaves the server that runs; one that succeeds takes its place. */
+async function update(editor) {
+  const file = path.join(config.folder, ".vscode/settings.json");
+  const pids = async () => (await servers()).map(({ pid }) => pid);
+  await editor.open("softmax.py");
+  const before = await pids();
+  await mkdir(path.dirname(file));
+  await writeFile(file, JSON.stringify({ "tilewright.server.package": "/nowhere/tilewright-9.whl" }));
+  await editor.command("Tilewright: Install or Update Server");
+  const error = await editor.waitText(TOAST, /tilewright-9\.whl failed/, 120_000);
+  await editor.screenshot("6-update-failed");
+  const afterFailure = await pids();
+  await rm(path.dirname(file), { recursive: true });
+  await dismissNotifications(editor);
+  await editor.command("Tilewright: Install or Update Server");
+  const replaced = async () => (await pids()).some((pid) => !before.includes(pid));
+  await until(replaced, "the updated server", 300_000);
+  const hover = await hoverAt(editor, await place("softmax.py", "softmax_kernel"), /triton kernel/);
+  return { before, error, afterFailure, afterUpdate: await pids(), hover };
+}
+
 /** A setting that names no server is an error that says so, with a way to the log. */
 async function wrongSetting(editor) {
   await editor.open("matmul.py");
@@ -284,6 +305,7 @@ const all = {
   profile,
   commands,
   install,
+  update,
   wrongSetting,
   untrusted,
 };

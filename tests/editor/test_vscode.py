@@ -3,7 +3,6 @@
 import ast
 import difflib
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -116,8 +115,14 @@ def test_a_setting_that_names_no_server_is_an_error(run_scenarios: Any) -> None:
 
 
 @pytest.mark.slow
-def test_the_extension_makes_the_servers_environment(run_scenarios: Any, wheel: Path) -> None:
-    facts = seen(run_scenarios("install", server__package=str(wheel)), "install")
-    assert wheel.name in facts["question"]
-    assert "pip install" in facts["question"], "what would run is shown before it runs"
+def test_the_extension_makes_the_servers_environment(run_scenarios: Any) -> None:
+    reports = run_scenarios("install", "update")
+    facts = seen(reports, "install")
+    assert "pip install tilewright-" in facts["question"], "what would run is shown before it runs"
+    assert ".whl (part of this extension)" in facts["question"]
     assert any(int(word) > 0 for word in " ".join(facts["problems"]).split() if word.isdigit())
+    facts = seen(reports, "update")
+    assert "/nowhere/tilewright-9.whl failed" in facts["error"]
+    assert facts["afterFailure"] == facts["before"], "the old environment and its server stay"
+    assert set(facts["afterUpdate"]).isdisjoint(facts["before"]), "a new server was started"
+    assert "softmax_kernel" in facts["hover"]

@@ -110,7 +110,7 @@ export async function askPython(python: string, machine: Machine): Promise<Answe
   if (Number(version[1]) < 3 || Number(version[2]) < 11) {
     return { reason: `it is Python ${version[1]}.${version[2]}; the server needs 3.11 or newer.` };
   }
-  return { reason: "tilewright is not installed in it (pip install tilewright)." };
+  return { reason: "tilewright is not installed in it; install its wheel or checkout there with pip." };
 }
 
 async function askProgram(program: string, machine: Machine): Promise<Answer> {

@@ -1,5 +1,5 @@
 /** The environment that the extension makes for the server: a virtual environment in the editor's own storage. */
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import * as path from "node:path";
 import type { Outcome, RunOptions } from "./processes";
 
@@ -28,9 +28,14 @@ export function installCommands(environment: string, requirement: string): reado
   return [`python3 -m venv ${environment}`, `${python} -m pip install ${requirement}`];
 }
 
+/** Where an environment is made before it takes the place of the one in use. */
+export function stagingOf(environment: string): string {
+  return `${environment}.new`;
+}
+
 /**
- * Makes the environment anew and installs the server into it. What a failed or cancelled attempt left is removed, so
- * that the next discovery does not meet half of an environment.
+ * Makes an environment beside the one in use, installs the server into it and sees that it is there. What a failed or
+ * cancelled attempt left is removed; the one in use is not touched. Returns the folder, for `swapIn`.
  */
 export async function makeEnvironment(
   environment: string,
@@ -39,23 +44,50 @@ export async function makeEnvironment(
   report: (message: string) => void,
   signal: AbortSignal,
 ): Promise<string> {
-  const base = await findBasePython(tools, path.dirname(environment), signal);
   const cwd = path.dirname(environment);
-  await mkdir(cwd, { recursive: true });
-  await rm(environment, { recursive: true, force: true });
-  const python = pythonOf(environment);
+  const base = await findBasePython(tools, cwd, signal);
+  const staging = stagingOf(environment);
+  await rm(staging, { recursive: true, force: true });
+  const python = pythonOf(staging);
   try {
     report(`Making an environment with ${base}`);
-    await step("Making the virtual environment", tools, base, ["-m", "venv", environment], cwd, signal);
+    await step("Making the virtual environment", tools, base, ["-m", "venv", staging], cwd, signal);
     report(`Installing ${requirement}`);
     const pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", requirement];
     await step(`Installing ${requirement}`, tools, python, pip, cwd, signal, report);
-    await writeFile(path.join(environment, "tilewright.json"), JSON.stringify({ requirement, base }));
-    return python;
+    await step(`Starting the server of ${requirement}`, tools, python, ["-c", "import tilewright_server.server"], cwd, signal);
+    await writeFile(path.join(staging, "tilewright.json"), JSON.stringify({ requirement, base }));
+    return staging;
   } catch (error) {
-    await rm(environment, { recursive: true, force: true });
+    await rm(staging, { recursive: true, force: true });
     throw error;
   }
+}
+
+/**
+ * Puts a finished environment in the place of the one in use, whose server must have been stopped. If that fails, the
+ * old one is back in its place. Works because the server is started as `python -m`: the scripts in an environment name
+ * the folder they were made in, the interpreter does not.
+ */
+export async function swapIn(staging: string, environment: string): Promise<void> {
+  const old = `${environment}.old`;
+  await rm(old, { recursive: true, force: true });
+  const had = await rename(environment, old).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT") {
+        throw new EnvironmentError(`The environment in use cannot be replaced: ${error.message}`);
+      }
+      return false;
+    },
+  );
+  try {
+    await rename(staging, environment);
+  } catch (error) {
+    await (had ? rename(old, environment) : undefined);
+    throw new EnvironmentError(`The new environment cannot be put in its place: ${String(error)}`);
+  }
+  await rm(old, { recursive: true, force: true });
 }
 
 async function findBasePython(tools: Tools, cwd: string, signal: AbortSignal): Promise<string> {

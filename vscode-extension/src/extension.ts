@@ -12,7 +12,7 @@ let running: Server | undefined;
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const log = vscode.window.createOutputChannel("Tilewright", { log: true });
   const previews = new Previews();
-  const server = new Server(context.globalStorageUri.fsPath, log, previews);
+  const server = new Server(context.globalStorageUri.fsPath, context.asAbsolutePath("bundled"), log, previews);
   running = server;
   const status = createStatus();
   status.show(server.state);

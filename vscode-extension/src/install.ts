@@ -1,6 +1,7 @@
 /** Making the server's environment: asking first, showing progress, saying what went wrong. */
 import * as vscode from "vscode";
-import { EnvironmentError, installCommands, makeEnvironment } from "./environment";
+import { requirement } from "./bundled";
+import { EnvironmentError, installCommands, makeEnvironment, swapIn } from "./environment";
 import { findOnPath, run } from "./processes";
 import type { Server } from "./server";
 import { serverSettings } from "./settings";
@@ -11,11 +12,14 @@ const SHOW_LOG = "Show Log";
 
 /** Offers to make the environment; says what would run, in full in the log. */
 export async function offerInstall(server: Server, log: vscode.LogOutputChannel): Promise<void> {
-  const { requirement } = serverSettings();
-  log.info(`installing the server would run\n  ${installCommands(server.ownEnvironment, requirement).join("\n  ")}`);
+  const wanted = await reporting(log, () => requirement(serverSettings().package, server.bundled));
+  if (!wanted) {
+    return;
+  }
+  log.info(`installing the server would run\n  ${installCommands(server.ownEnvironment, wanted.argument).join("\n  ")}`);
   const question =
     "Tilewright found no server (the Python package tilewright). Make an environment for it in the editor's storage? " +
-    `This runs python3 -m venv, then pip install ${requirement}`;
+    `This runs python3 -m venv, then pip install ${wanted.label}; what it depends on comes from your package index.`;
   const answer = await vscode.window.showInformationMessage(question, INSTALL, CHOOSE);
   if (answer === INSTALL) {
     await install(server, log);
@@ -24,37 +28,55 @@ export async function offerInstall(server: Server, log: vscode.LogOutputChannel)
   }
 }
 
-/** Makes the environment and starts the server from it. */
+/** Makes the environment and starts the server from it. The old one serves until the new one is ready. */
 export async function install(server: Server, log: vscode.LogOutputChannel): Promise<void> {
   if (!vscode.workspace.isTrusted) {
     void vscode.window.showWarningMessage("Tilewright installs programs only in a trusted workspace.");
     return;
   }
-  const options = {
-    location: vscode.ProgressLocation.Notification,
-    title: "Tilewright: installing the server",
-    cancellable: true,
-  };
-  await server.stop(); // on some systems files in use cannot be replaced
-  try {
-    await vscode.window.withProgress(options, async (progress, cancellation) => {
-      const abort = new AbortController();
-      cancellation.onCancellationRequested(() => abort.abort());
-      const report = (message: string): void => {
-        log.info(message);
-        progress.report({ message });
-      };
+  const made = await reporting(log, async () => {
+    const wanted = await requirement(serverSettings().package, server.bundled);
+    return withProgress(log, (report, signal) => {
       const tools = { run, which: (name: string) => findOnPath(name, process.env["PATH"] ?? "") };
-      await makeEnvironment(server.ownEnvironment, serverSettings().requirement, tools, report, abort.signal);
+      return makeEnvironment(server.ownEnvironment, wanted.argument, tools, report, signal);
     });
+  });
+  if (made) {
+    await server.stop(); // on some systems files in use cannot be moved
+    await reporting(log, () => swapIn(made, server.ownEnvironment));
+    await server.restart();
+  }
+}
+
+function withProgress<T>(
+  log: vscode.LogOutputChannel,
+  work: (report: (message: string) => void, signal: AbortSignal) => Promise<T>,
+): Thenable<T> {
+  const location = vscode.ProgressLocation.Notification;
+  const options = { location, title: "Tilewright: installing the server", cancellable: true };
+  return vscode.window.withProgress(options, (progress, cancellation) => {
+    const abort = new AbortController();
+    cancellation.onCancellationRequested(() => abort.abort());
+    const report = (message: string): void => {
+      log.info(message);
+      progress.report({ message });
+    };
+    return work(report, abort.signal);
+  });
+}
+
+/** The outcome of work, or undefined after saying why there is none. */
+async function reporting<T>(log: vscode.LogOutputChannel, work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
   } catch (error) {
     if (!(error instanceof EnvironmentError)) {
       throw error;
     }
     log.error(error.message);
-    await showError(`Tilewright: ${error.message.split("\n", 1)[0]}`, log);
+    void showError(`Tilewright: ${error.message.split("\n", 1)[0]}`, log);
+    return undefined;
   }
-  await server.restart();
 }
 
 /** An error with a button that opens the log. */

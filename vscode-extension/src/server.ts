@@ -31,6 +31,8 @@ export class Server implements vscode.Disposable {
 
   constructor(
     private readonly storage: string,
+    /** The folder of the wheel that is part of the extension. */
+    readonly bundled: string,
     private readonly log: vscode.LogOutputChannel,
     private readonly previews: Previews,
   ) {}

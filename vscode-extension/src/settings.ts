@@ -12,7 +12,8 @@ export const SERVER_SETTINGS = ["server.path", "interpreter"].map((name) => `${S
 export interface ServerSettings {
   readonly path: string;
   readonly interpreter: string;
-  readonly requirement: string;
+  /** What to install instead of the wheel that is part of the extension; empty for that one. */
+  readonly package: string;
 }
 
 export function serverSettings(): ServerSettings {
@@ -20,7 +21,7 @@ export function serverSettings(): ServerSettings {
   return {
     path: asPath(settings.get("server.path", "")),
     interpreter: asPath(settings.get("interpreter", "")),
-    requirement: settings.get("server.package", "").trim() || "tilewright",
+    package: asPath(settings.get("server.package", "")),
   };
 }
 

@@ -45,6 +45,11 @@ describe("package.json", () => {
     programs.forEach((name) => expect(properties[name]?.scope).toBe("machine-overridable"));
   });
 
+  it("names no package that an index could answer with a stranger's", () => {
+    expect(properties["tilewright.server.package"]?.default).toBe("");
+    expect(read(".vscodeignore")).toContain("!bundled/*.whl");
+  });
+
   it("asks for the editor version that it is compiled against", () => {
     expect(manifest.engines.vscode).toBe(`^${manifest.devDependencies["@types/vscode"]}`);
   });
