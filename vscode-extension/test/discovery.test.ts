@@ -50,7 +50,7 @@ describe("discover", () => {
       const found = await discover({ ...NOWHERE, interpreter }, here);
       return found.kind === "wrong" ? found.message : found.kind;
     };
-    expect(await message("/bin/python")).toMatch(/not installed in it \(pip install tilewright\)/);
+    expect(await message("/bin/python")).toMatch(/not installed in it; install its wheel or checkout/);
     expect(await message("/old/python")).toMatch(/Python 3\.9; the server needs 3\.11/);
     expect(await message("/bin/sh")).toMatch(/did not answer as a Python does/);
   });
