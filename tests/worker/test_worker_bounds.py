@@ -36,7 +36,10 @@ def test_a_store_past_the_end_is_seen_even_of_what_was_read_past_the_end(
 ) -> None:
     path = changed(bench, NO_WRITE_MASK, NO_READ_MASK)
     found = out_of_bounds(bench, path, "copy", dtype=dtype)
-    assert found == [f"writes 84 elements past the end of output (shape (300,), {dtype})"]
+    assert found == [
+        f"writes 84 elements past the end of output (shape (300,), {dtype})",
+        f"reads 84 elements past the end of input x (shape (300,), {dtype})",
+    ]
     assert out_of_bounds(bench, "bounds.py", "copy", dtype=dtype) == []
 
 
@@ -82,13 +85,40 @@ def test_a_load_past_the_end_that_reaches_the_result_is_nan(bench: Bench) -> Non
     path = changed(bench, ("mask=cols < N, other=0.0", "mask=cols < N + 50, other=0.0"))
     expected = bench.ran("bounds.py", "row_sum", case, inputs=inputs)
     actual = bench.ran(path, "row_sum", case, inputs=inputs)
-    assert actual["out_of_bounds"] == []
+    assert actual["out_of_bounds"] == [
+        "reads 28 elements past the end of input x (shape (4, 100), float32)"
+    ]
+    lines = path.read_text().splitlines()
+    ((line,),) = actual["out_of_bounds_lines"]
+    assert "mask=cols < N + 50" in lines[int(line.removeprefix("bounds.py:")) - 1]
     last = Path(actual["outputs"][0]["file"]).read_bytes()[-4:]
     assert last[3] & 0x7F == 0x7F, "the last row's sum must be NaN"
     compared = bench.get(
         "compare", expected=expected["outputs"], actual=actual["outputs"], rtol=1e-5, atol=1e-5
     )
     assert "NaN where a number was expected, all in the last elements 3" in compared["message"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int32", "int8", "float64"])
+def test_the_bits_of_a_band_tell_without_anybody_watching(dtype: str) -> None:
+    import torch
+
+    from tilewright.worker.bands import Bands
+
+    bands = Bands()
+    zeros = torch.zeros(300, dtype=getattr(torch, dtype))
+    first, second = bands.place(zeros, "input x"), bands.place(zeros)
+    beyond, source = (
+        torch.as_strided(one, (320,), (1,), int(one.storage_offset()) - 10)
+        for one in (first, second)
+    )
+    beyond[:8] = source[:8]
+    beyond[310:] = source[310:]
+    first[:] = 1
+    assert [fault.text for fault in bands.out_of_bounds({"output": second})] == [
+        f"writes 8 elements before the start of input x (shape (300,), {dtype})",
+        f"writes 10 elements past the end of input x (shape (300,), {dtype})",
+    ]
 
 
 def test_host_code_sees_the_same_strides_and_values(bench: Bench) -> None:

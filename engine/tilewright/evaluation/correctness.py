@@ -15,7 +15,6 @@ ORDER_MATTERS = (
     "the result changes with the order of programs: two programs write the same place, or one "
     "reads what another writes"
 )
-CHECK_THE_STORE = "check the mask of the store, and its offsets"
 
 
 def cases_for(bench: Workbench) -> tuple[Case, ...]:
@@ -80,7 +79,7 @@ def _check(
     base = bench.outputs(original, case, seed)
     if base.failure is not None:
         return f"the original itself fails: {base.failure}", check
-    notes = [f"the original itself {fault}; {CHECK_THE_STORE}" for fault in base.out_of_bounds]
+    notes = [f"the original itself {fault}" for _, fault in _strayed(base)]
     expected, check["oracle"], note = _oracle(bench, base, case, seed)
     order, order_note = _order(bench, original, base, case, seed)
     if order is not Order.FORWARD:
@@ -152,9 +151,18 @@ def _run_faults(base: Outputs, actual: Outputs) -> Iterator[str]:
     changed = [name for name in actual.changed_inputs if name not in base.changed_inputs]
     if changed:
         yield f"it overwrites its inputs {', '.join(changed)}, which the original leaves alone"
-    for place in actual.out_of_bounds:
+    for place, fault in _strayed(actual):
         if place not in base.out_of_bounds:
-            yield f"it {place}: {CHECK_THE_STORE}"
+            yield f"it {fault}"
+
+
+def _strayed(outputs: Outputs) -> Iterator[tuple[str, str]]:
+    """What was reached outside of a tensor: (which place, the same with lines and the way out)."""
+    for at, place in enumerate(outputs.out_of_bounds):
+        lines = outputs.out_of_bounds_lines[at] if at < len(outputs.out_of_bounds_lines) else ()
+        where = f" at {', '.join(lines)}" if lines else ""
+        access = "load" if place.startswith("reads") else "store"
+        yield place, f"{place}{where}: check the mask of the {access}, and its offsets"
 
 
 def _oracle(

@@ -48,6 +48,7 @@ class Outputs:
     configs: int = 1
     tree: Mapping[str, Any] | None = None
     out_of_bounds: tuple[str, ...] = ()
+    out_of_bounds_lines: tuple[tuple[str, ...], ...] = ()
 
 
 class Order(StrEnum):
@@ -217,6 +218,7 @@ class Workbench:
             configs=max(value.get("configs", {}).values(), default=1),
             tree=value.get("output_tree"),
             out_of_bounds=tuple(value.get("out_of_bounds", ())),
+            out_of_bounds_lines=tuple(map(tuple, value.get("out_of_bounds_lines", ()))),
         )
 
     def compare(

@@ -8,11 +8,10 @@ from another one, never has the bits that belong there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
 
 from . import poison, tensors
 
@@ -33,22 +32,30 @@ _PAYLOADS = {
 }  # fmt: skip
 _SMALL = ("float8_e4m3", "float8_e5m2")  # these have a NaN or two, and no payload
 _KINDS = ("cpu", "cuda", "xpu")
-_AS_STRIDED = (torch.as_strided, torch.Tensor.as_strided)
-_FRESH = {
-    torch.empty, torch.empty_like, torch.empty_strided, torch.empty_permuted,
-    torch.zeros, torch.zeros_like, torch.ones, torch.ones_like, torch.full, torch.full_like,
-    torch.rand, torch.rand_like, torch.randn, torch.randn_like, torch.randint, torch.arange,
-    torch.tensor, torch.clone,
-    torch.Tensor.new_empty, torch.Tensor.new_empty_strided, torch.Tensor.new_zeros,
-    torch.Tensor.new_ones, torch.Tensor.new_full, torch.Tensor.new_tensor,
-    torch.Tensor.clone, torch.Tensor.contiguous, torch.Tensor.to, torch.Tensor.float,
-    torch.Tensor.half, torch.Tensor.bfloat16, torch.Tensor.double, torch.Tensor.int,
-    torch.Tensor.long,
-}  # fmt: skip
+
+
+READS, WRITES = "reads", "writes"
+BEFORE, AFTER = "before the start of", "past the end of"
 
 
 @dataclass
-class _Banded:
+class Touched:
+    """Places of one band that a kernel reached, as far as that is watched: addresses, lines."""
+
+    places: set[int] = field(default_factory=set)
+    lines: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An access outside of a tensor, in words, and the source lines that made it, if known."""
+
+    text: str
+    lines: tuple[str, ...] = ()
+
+
+@dataclass
+class Banded:
     """One tensor's buffer; ``first`` and ``end`` are the bytes between the bands."""
 
     name: str | None
@@ -58,6 +65,11 @@ class _Banded:
     first: int
     end: int
     pattern: torch.Tensor
+    touched: dict[tuple[str, str], Touched] = field(default_factory=dict)
+
+    def touch(self, verb: str, side: str) -> Touched:
+        """What was reached of one band, to be added to."""
+        return self.touched.setdefault((verb, side), Touched())
 
     def hits(self) -> tuple[int, int]:
         """How many elements were written before the start, and past the end."""
@@ -72,16 +84,16 @@ class Bands:
     """The banded tensors of one run."""
 
     def __init__(self) -> None:
-        self._kept: list[_Banded] = []
-        self._found: list[str] = []
-        self._made = 0
+        self.kept: list[Banded] = []
+        self.made = 0
+        self._found: list[Fault] = []
 
     def place(self, tensor: torch.Tensor, name: str | None = None) -> torch.Tensor:
         """The same values with the same strides between bands; what has no memory stays as is."""
-        pattern = _pattern(tensor.dtype, self._made) if _can_hold(tensor) else None
+        pattern = _pattern(tensor.dtype, self.made) if _can_hold(tensor) else None
         if pattern is None:
             return tensor
-        self._made += 1
+        self.made += 1
         self._sweep()
         size = tensor.element_size()
         begin = int(tensor.storage_offset()) * size
@@ -95,8 +107,8 @@ class Bands:
         data = torch.empty(0, dtype=torch.uint8, device=tensor.device)
         buffer[first:end].copy_(data.set_(tensor.untyped_storage(), begin, (length,), (1,)))
         storage = buffer.untyped_storage()
-        self._kept.append(
-            _Banded(name, tensor.dtype, tuple(tensor.shape), storage, first, end, pattern)
+        self.kept.append(
+            Banded(name, tensor.dtype, tuple(tensor.shape), storage, first, end, pattern)
         )
         return tensors.restride(
             storage, tensor.dtype, tensor.shape, tensor.stride(), first // size, str(tensor.device)
@@ -117,10 +129,10 @@ class Bands:
     def front(self, tensor: torch.Tensor) -> int:
         """Bytes before the memory that a tensor shows a part of; 0 if it lies in no band."""
         where = tensor.untyped_storage().data_ptr()
-        return next((one.first for one in self._kept if one.storage.data_ptr() == where), 0)
+        return next((one.first for one in self.kept if one.storage.data_ptr() == where), 0)
 
-    def out_of_bounds(self, leaves: Mapping[str, Any]) -> list[str]:
-        """What was written outside of a tensor, a sentence each; ``leaves`` names what came back.
+    def out_of_bounds(self, leaves: Mapping[str, Any]) -> list[Fault]:
+        """What was reached outside of a tensor; ``leaves`` names what came back.
 
         Ends the bookkeeping: call it once, when the device has finished.
         """
@@ -129,62 +141,35 @@ class Bands:
             for name, value in leaves.items()
             if isinstance(value, torch.Tensor)
         }
-        for one in self._kept:
+        for one in self.kept:
             one.name = one.name or returned.get(one.storage.data_ptr())
             self._check(one)
-        self._kept.clear()
-        return list(dict.fromkeys(self._found))
+        self.kept.clear()
+        return sorted(self._found, key=lambda fault: fault.text.startswith(READS))
 
     def _sweep(self) -> None:
         """Check and let go of what nobody else holds, so that a loop does not fill the memory."""
-        dead = [one for one in self._kept if one.name is None and _is_last(one.storage)]
+        dead = [one for one in self.kept if one.name is None and _is_last(one.storage)]
         for one in dead:
             self._check(one)
-        self._kept = [one for one in self._kept if all(one is not gone for gone in dead)]
+        self.kept = [one for one in self.kept if all(one is not gone for gone in dead)]
 
-    def _check(self, one: _Banded) -> None:
-        name = one.name or "a tensor that the host code allocates"
-        kind = f"(shape {one.shape}, {tensors.dtype_name(one.dtype)})"
-        places = "before the start of", "past the end of"
-        for count, place in zip(one.hits(), places, strict=True):
-            if count:
-                elements = "element" if count == 1 else "elements"
-                self._found.append(f"writes {count} {elements} {place} {name} {kind}")
+    def _check(self, one: Banded) -> None:
+        for count, side in zip(one.hits(), (BEFORE, AFTER), strict=True):
+            # The bits of a band show a write on any device; who watches knows its line as well.
+            seen = one.touched.get((WRITES, side), Touched())
+            self._tell(one, WRITES, side, max(count, len(seen.places)), seen.lines)
+            seen = one.touched.get((READS, side), Touched())
+            self._tell(one, READS, side, len(seen.places), seen.lines)
 
-
-class Guard(TorchFunctionMode):
-    """Put what host code allocates between bands."""
-
-    def __init__(self, bands: Bands) -> None:
-        super().__init__()
-        self._bands = bands
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        kwargs = dict(kwargs or {})
-        if func in _AS_STRIDED:
-            args, kwargs = self._shifted(args, kwargs)
-        made = func(*args, **kwargs)
-        if func not in _FRESH or type(made) is not torch.Tensor:
-            return made
-        if kwargs.get("out") is not None or kwargs.get("pin_memory") or _shares(made, args):
-            return made
-        return self._bands.place(made)
-
-    def _shifted(self, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """An absolute storage offset counts from the tensor's memory, not from the band's."""
-        tensor = args[0] if args else kwargs.get("input")
-        named = len(args) < 4
-        offset = kwargs.get("storage_offset") if named else args[3]
-        if offset is None or not isinstance(tensor, torch.Tensor):
-            return args, kwargs
-        front = self._bands.front(tensor) // tensor.element_size()
-        if offset >= front:
-            return args, kwargs
-        if named:
-            return args, {**kwargs, "storage_offset": offset + front}
-        return (*args[:3], offset + front), kwargs
+    def _tell(self, one: Banded, verb: str, side: str, count: int, lines: set[str]) -> None:
+        if count:
+            name = one.name or "a tensor that the host code allocates"
+            elements = "element" if count == 1 else "elements"
+            kind = f"(shape {one.shape}, {tensors.dtype_name(one.dtype)})"
+            fault = Fault(f"{verb} {count} {elements} {side} {name} {kind}", tuple(sorted(lines)))
+            if fault not in self._found:
+                self._found.append(fault)
 
 
 def _can_hold(tensor: torch.Tensor) -> bool:
@@ -221,13 +206,6 @@ def _band_bytes(tensor: torch.Tensor) -> int:
     row = strides[1] if len(strides) > 1 else 1
     wanted = max(_LEAST_BYTES, _LEAST_ELEMENTS * size, min(_ROWS * row * size, _MOST_BYTES))
     return -(-wanted // _ALIGNMENT) * _ALIGNMENT
-
-
-def _shares(made: torch.Tensor, args: Any) -> bool:
-    source = args[0] if args else None
-    if not isinstance(source, torch.Tensor):
-        return False
-    return made.untyped_storage().data_ptr() == source.untyped_storage().data_ptr()
 
 
 def _is_last(storage: Any) -> bool:

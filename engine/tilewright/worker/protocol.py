@@ -56,8 +56,10 @@ guard=true, order="forward"|"reversed", config_index?, shadow_dtype? -> outputs 
 output_tree, inputs_changed (names), changed_inputs (manifest of their new values), launches
 ``{kernel: count}``, configs ``{kernel: number of autotune configurations}``, state (manifest, with
 keep_state), caveats, seconds, out_of_bounds (what was written outside of a tensor, a sentence
-each). With ``guard`` inputs, weights and what the host code allocates lie between bands of poison,
-so that their ``storage_offset`` is not what it would be. ``order`` is the interpreter's alone.
+each; in the interpreter also what was read there), out_of_bounds_lines (parallel to it: the
+``file:line`` that did it, known in the interpreter alone). With ``guard`` inputs, weights and what
+the host code allocates lie between bands of poison, so that their ``storage_offset`` is not what
+it would be. ``order`` is the interpreter's alone.
 ``shadow_dtype`` as ``{"bfloat16": "float32"}`` runs such inputs and state in another dtype.
 
 ``compare``: expected, actual (manifests), rtol, atol, expected_tree?, actual_tree? -> equal,

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from .. import bands, interpreting, launches, modules, poison, pretend, tensors
+from .. import bands, guard, interpreting, launches, modules, poison, pretend, tensors, watching
 from ..protocol import JobError
 
 INTERPRETER = "interpreter"
@@ -37,7 +37,9 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
             seconds = time.perf_counter() - start
     value = collect(job, returned, inputs, counts)
     leaves, _ = tensors.flatten(returned)
-    value["out_of_bounds"] = around.out_of_bounds(leaves) if around is not None else []
+    faults = around.out_of_bounds(leaves) if around is not None else []
+    value["out_of_bounds"] = [fault.text for fault in faults]
+    value["out_of_bounds_lines"] = [fault.lines for fault in faults]
     if job.get("keep_state") and model is not None:
         value["state"] = tensors.save(model.state_dict(), job["out"], "state")
     return {**value, "configs": configs, "caveats": _caveats(job), "seconds": seconds}
@@ -61,10 +63,12 @@ def surroundings(job: dict[str, Any], configs: dict[str, int]) -> Iterator[None]
 
 @contextlib.contextmanager
 def _poisoned(job: dict[str, Any], around: bands.Bands | None) -> Iterator[None]:
-    """Unwritten memory full of poison, then moved between bands."""
+    """Unwritten memory full of poison, between bands, with an eye on who reaches them."""
     with contextlib.ExitStack() as stack:
         if around is not None:
-            stack.enter_context(bands.Guard(around))
+            stack.enter_context(guard.Guard(around))
+            if job["device"] == INTERPRETER:
+                stack.enter_context(watching.watched(around))
         if job.get("poison", True):
             stack.enter_context(poison.Poison())
         yield
