@@ -1,19 +1,50 @@
 """A running server process with a client that talks to it."""
 
-from collections.abc import AsyncIterator
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 from conversation import FAKE_SERVER, Conversation, make_client
 from pytest_lsp import ClientServerConfig
 
+NURSERY = str(Path(__file__).with_name("nursery.py"))
+
+
+@pytest.fixture(scope="session")
+def forked_server() -> Iterator[list[str]]:
+    """The command of a server that is forked from one with all imports done."""
+    with tempfile.TemporaryDirectory(prefix="tw-") as folder:  # a socket's path must be short
+        path = f"{folder}/socket"
+        nursery = subprocess.Popen([sys.executable, NURSERY, path], stdout=subprocess.PIPE)
+        assert nursery.stdout is not None
+        assert nursery.stdout.readline() == b"ready\n"
+        yield [sys.executable, "-IS", NURSERY, path, "connect"]
+        nursery.kill()
+        nursery.wait()
+
 
 @pytest_asyncio.fixture
-async def talk(tmp_path: Path) -> AsyncIterator[Conversation]:
-    """The real server with a scripted engine; not yet initialized."""
-    config = ClientServerConfig(server_command=FAKE_SERVER, client_factory=make_client)
+async def talk(tmp_path: Path, forked_server: list[str]) -> AsyncIterator[Conversation]:
+    """The real server, a process for each test, with a scripted engine; not yet initialized."""
+    async for conversation in _converse(tmp_path, forked_server):
+        yield conversation
+
+
+@pytest_asyncio.fixture
+async def fresh(tmp_path: Path) -> AsyncIterator[Conversation]:
+    """The same from a process started anew, whose process id is the server's own."""
+    async for conversation in _converse(tmp_path, FAKE_SERVER):
+        yield conversation
+
+
+async def _converse(folder: Path, command: list[str]) -> AsyncIterator[Conversation]:
+    config = ClientServerConfig(server_command=command, client_factory=make_client)
     client = await config.start()
-    conversation = Conversation(client, tmp_path)
+    conversation = Conversation(client, folder)
     client.talk = conversation
     yield conversation
     if client._server is not None and client._server.returncode is None:

@@ -87,6 +87,19 @@ def rewrites_for(issue_id: str) -> tuple[Rewrite, ...]:
     return tuple(rewrite for rewrite in known if rewrite.issue == issue_id)
 
 
-if __name__ == "__main__":
+def preload() -> None:
+    """Import and read what every server needs, so that forks have it."""
+    from tilewright.knowledge import taxonomy
+    from tilewright.source import parse_module
+
+    taxonomy()
+    parse_module("import triton\n", "preloaded.py")
+
+
+def main() -> int:
     engine = Engine(analyze=analyze, rewrites_for=rewrites_for)
-    raise SystemExit(serve(create_server(engine, ENGINE)))
+    return serve(create_server(engine, ENGINE))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

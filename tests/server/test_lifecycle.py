@@ -19,28 +19,28 @@ async def _deaf_engine(talk: Conversation, folder: Path) -> tuple[int, int]:
     return engine, child
 
 
-async def test_orderly_end_stops_jobs_and_exits_0(talk: Conversation, tmp_path: Path) -> None:
-    await talk.begin()
-    engine, child = await _deaf_engine(talk, tmp_path)
-    await asyncio.wait_for(talk.client.shutdown_session(), 4)
-    process = talk.client._server
+async def test_orderly_end_stops_jobs_and_exits_0(fresh: Conversation, tmp_path: Path) -> None:
+    await fresh.begin()
+    engine, child = await _deaf_engine(fresh, tmp_path)
+    await asyncio.wait_for(fresh.client.shutdown_session(), 4)
+    process = fresh.client._server
     assert process is not None
     assert process.returncode == 0
     await until(lambda: not alive(engine) and not alive(child))
 
 
-async def test_exit_without_shutdown_exits_1(talk: Conversation) -> None:
-    await talk.begin()
-    talk.client.exit(None)
-    process = talk.client._server
+async def test_exit_without_shutdown_exits_1(fresh: Conversation) -> None:
+    await fresh.begin()
+    fresh.client.exit(None)
+    process = fresh.client._server
     assert process is not None
     assert await asyncio.wait_for(process.wait(), 5) == 1
 
 
-async def test_killed_server_takes_the_engine_with_it(talk: Conversation, tmp_path: Path) -> None:
-    await talk.begin()
-    engine, child = await _deaf_engine(talk, tmp_path)
-    process = talk.client._server
+async def test_killed_server_takes_the_engine_with_it(fresh: Conversation, tmp_path: Path) -> None:
+    await fresh.begin()
+    engine, child = await _deaf_engine(fresh, tmp_path)
+    process = fresh.client._server
     assert process is not None
     os.kill(process.pid, signal.SIGKILL)
     await process.wait()
@@ -49,10 +49,10 @@ async def test_killed_server_takes_the_engine_with_it(talk: Conversation, tmp_pa
     os.kill(child, signal.SIGKILL)
 
 
-async def test_closed_pipe_ends_server_and_engine(talk: Conversation, tmp_path: Path) -> None:
-    await talk.begin()
-    engine, child = await _deaf_engine(talk, tmp_path)
-    process = talk.client._server
+async def test_closed_pipe_ends_server_and_engine(fresh: Conversation, tmp_path: Path) -> None:
+    await fresh.begin()
+    engine, child = await _deaf_engine(fresh, tmp_path)
+    process = fresh.client._server
     assert process is not None
     assert process.stdin is not None
     process.stdin.close()

@@ -70,7 +70,15 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.fixture
-def wire(process: subprocess.Popen[bytes]) -> Wire:
+def wire(forked_server: list[str]) -> Iterator[Wire]:
+    """An initialized server of the test's own."""
+    started = subprocess.Popen(forked_server, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    yield _greeted(started)
+    started.kill()
+    started.wait()
+
+
+def _greeted(process: subprocess.Popen[bytes]) -> Wire:
     assert process.stdin is not None
     assert process.stdout is not None
     made = Wire(process.stdin, process.stdout)
@@ -174,7 +182,8 @@ def test_what_is_not_known_or_not_open_does_no_harm(wire: Wire) -> None:
     assert answer["error"]["code"] == -32602
 
 
-def test_request_after_shutdown_is_refused(wire: Wire, process: subprocess.Popen[bytes]) -> None:
+def test_request_after_shutdown_is_refused(process: subprocess.Popen[bytes]) -> None:
+    wire = _greeted(process)
     assert wire.answer(wire.ask("shutdown"))["result"] is None
     place = {"textDocument": {"uri": URI}, "position": {"line": 0, "character": 0}}
     assert wire.answer(wire.ask("textDocument/hover", place))["error"]["code"] == -32600
