@@ -10,13 +10,13 @@ from typer.testing import CliRunner
 from tilewright.cli.main import app
 from tilewright.targets import NoToolchainError, all_targets
 from tilewright.targets.installing import InstallError, install_xpu
-from tilewright.targets.toolchains import all_toolchains, xpu_python, xpu_toolchain
+from tilewright.targets.toolchains import all_toolchains, ocloc, xpu_python, xpu_toolchain
 from tilewright.targets.xpu import TRAITS, describe
 
 OCLOC = """#!/bin/sh
 case "$1" in
   --version) echo 25.13.33276 ;;
-  compile) echo "<device_type> can be: tgllp, dg2, pvc, lnl-m, bmg-g21, xe-hpg" ;;
+  compile) echo "<device_type> can be: tgllp, dg2-g10, pvc, lnl-m, bmg-g21, xe-hpg" ;;
 esac
 """
 
@@ -66,7 +66,7 @@ def test_what_is_missing_is_listed_with_its_command(bare: Path) -> None:
     assert not found["xpu", "triton"].found
     assert found["xpu", "triton"].command == "tilewright toolchain install xpu"
     assert "SPIR-V" in found["xpu", "ocloc"].missing
-    assert "intel-opencl-icd" in found["xpu", "ocloc"].command
+    assert found["xpu", "ocloc"].command == "apt-get install intel-ocloc"
 
 
 def test_an_ocloc_too_old_for_a_chip_says_which(bare: Path) -> None:
@@ -74,6 +74,19 @@ def test_an_ocloc_too_old_for_a_chip_says_which(bare: Path) -> None:
     status = all_toolchains(sys.executable)[-1]
     assert (status.found, status.version, status.where) == (True, "25.13.33276", str(path))
     assert status.missing == "it does not know bmg-g31, ptl: a newer ocloc does"
+
+
+def test_an_ocloc_that_tells_its_version_in_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = OCLOC.replace("--version) echo 25.13.33276", "query) echo 22.43.24595 > $2")
+    path = tmp_path / "ocloc"
+    path.write_text(old)
+    path.chmod(0o755)
+    monkeypatch.setenv("TILEWRIGHT_OCLOC", str(path))
+    found = ocloc()
+    assert found is not None
+    assert found.version == "22.43.24595"
 
 
 def test_the_list_as_json(bare: Path) -> None:

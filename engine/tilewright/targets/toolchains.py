@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -24,9 +25,10 @@ from tilewright.targets.xpu import TRAITS
 XPU_PYTHON = "TILEWRIGHT_XPU_PYTHON"
 OCLOC = "TILEWRIGHT_OCLOC"
 INSTALL_XPU = "tilewright toolchain install xpu"
-INSTALL_OCLOC = "apt-get install intel-opencl-icd"
+INSTALL_OCLOC = "apt-get install intel-ocloc"
 INSTALL_LOCAL = "pip install 'tilewright[local]'"
 _SECONDS = 60
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
 _BACKENDS = {"cuda": "nvidia", "hip": "amd", "xpu": "intel"}
 _DISTRIBUTIONS = ("triton-xpu", "pytorch-triton-xpu", "triton")
 # Nothing is imported: importing Triton takes most of a second.
@@ -166,18 +168,26 @@ def _ocloc_path() -> str | None:
 
 @cache
 def _ocloc(path: str) -> Ocloc:
-    version = re.search(r"\d+(?:\.\d+)+", _said([path, "--version"]))
+    version = _VERSION.search(_said([path, "--version"])) or _VERSION.search(_driver(path))
     known = set(re.findall(r"[\w-]+", _said([path, "compile", "--help"])))
     devices = frozenset(traits.device for traits in TRAITS.values()) & known
     return Ocloc(path, version[0] if version else "unknown", devices)
 
 
-def _said(command: Sequence[str]) -> str:
+def _driver(path: str) -> str:
+    """The version as compilers of 2022 tell it: in a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        _said([path, "query", "OCL_DRIVER_VERSION"], folder)
+        return "".join(found.read_text(errors="replace") for found in Path(folder).iterdir())
+
+
+def _said(command: Sequence[str], folder: str | None = None) -> str:
     """What a short command prints; raises OSError if it cannot be run or does not end."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False
-        )
+            command, capture_output=True, text=True, errors="replace", timeout=_SECONDS,
+            check=False, cwd=folder,
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise OSError(0, f"it did not end within {_SECONDS} s") from None
     return done.stdout + ("" if done.stdout.strip() else done.stderr)
@@ -216,7 +226,8 @@ def _offline() -> ToolStatus:
         reason = f"{OCLOC} names {named}, which does not run. " if named else ""
         missing = (
             f"{reason}Kernels are compiled for Intel as far as SPIR-V; native code, registers and "
-            f"spills need ocloc (package intel-opencl-icd; then set {OCLOC} if it is not on PATH)"
+            "spills need ocloc, Intel's offline compiler (package intel-ocloc; in Debian 12 "
+            f"intel-opencl-icd, which knows pvc and dg2 alone); {OCLOC} names one off the PATH"
         )
         return ToolStatus("xpu", "ocloc", False, missing=missing, command=INSTALL_OCLOC)
     unknown = [arch for arch, traits in TRAITS.items() if traits.device not in found.devices]

@@ -31,7 +31,7 @@ class XeTraits:
 
 TRAITS = {
     "pvc": XeTraits("pvc"),
-    "dg2": XeTraits("dg2", (8, 16, 32), 16, 32, fp64=False, tf32=False, block_2d=False),
+    "dg2": XeTraits("dg2-g10", (8, 16, 32), 16, 32, fp64=False, tf32=False, block_2d=False),
     "lnl": XeTraits("lnl-m"),
     "bmg-g21": XeTraits("bmg-g21"),
     "bmg-g31": XeTraits("bmg-g31"),

@@ -18,9 +18,12 @@ from pathlib import Path
 from . import figures
 
 SPILL_UNIT = "bytes of scratch a hardware thread, which runs one sub-group"
+# Compilers of 2022 write an older format without it, which tells less.
+_ELF = "-cl-intel-allow-zebin"
 _UNKNOWN_DEVICE = re.compile(r"Could not determine device target|Cannot get HW Info")
 _REGISTERS = re.compile(rb"\bgrf_count:\s+(\d+)")
 _SPILLED_BYTES = re.compile(rb"\bspill_size:\s+(\d+)")
+_SPILL_SIZE = re.compile(r"^//\.spill size (\d+)", re.MULTILINE)
 _SPILLED = re.compile(r"allocated (\d+) regs and spilled around (\d+)")
 _INSTRUCTION = re.compile(r"^ *(?:\([^)]*\) *)*([a-z]\w*(?:\.\w+)*)(.*)$", re.MULTILINE)
 _SPILLING = re.compile(r"// .*\b(spill|fill):? +(?:to|from) ")
@@ -35,6 +38,7 @@ _COUNTS = {
     "slm_stores": "store.slm.",
     "atomics": "atomic",
     "barriers": "sync.bar",
+    "calls": "call",
 }
 
 
@@ -70,7 +74,7 @@ def compile_native(
     dump.mkdir()
     command = [
         ocloc, "compile", "-spirv_input", "-file", str(source), "-device", device,
-        "-options", flags, "-output_no_suffix", "-output", "kernel", "-out_dir", str(folder),
+        "-options", flags, "-internal_options", _ELF, "-output", "kernel", "-out_dir", str(folder),
     ]  # fmt: skip
     dumping = {"IGC_ShaderDumpEnable": "1", "IGC_DumpToCustomDir": f"{dump}/"}
     done = subprocess.run(
@@ -87,18 +91,27 @@ def compile_native(
 
 
 def _read(binary: bytes, said: str, register_bytes: int, dump: Path) -> Native:
-    registers, spilled = _REGISTERS.search(binary), _SPILLED_BYTES.search(binary)
-    warned = _SPILLED.findall(said)
+    registers = _REGISTERS.search(binary)
     code = figures.code_bytes(binary)
-    spill_bytes = int(spilled[1]) if spilled else 0
-    if spilled is None and warned:
-        spill_bytes = int(warned[-1][1]) * register_bytes
+    assembly = _final_assembly(dump, code)
     return Native(
         registers=int(registers[1]) if registers else None,
-        spill_bytes=spill_bytes,
-        code_bytes=code,
-        counts=_counts(_final_assembly(dump, code)),
+        spill_bytes=_spill_bytes(binary, assembly, said, register_bytes),
+        code_bytes=code or None,
+        counts=_counts(assembly),
     )
+
+
+def _spill_bytes(binary: bytes, assembly: str, said: str, register_bytes: int) -> int | None:
+    """From the most telling source there is; compilers of 2022 state it in the assembly alone, and
+    warn only of many."""
+    if stated := _SPILLED_BYTES.search(binary):
+        return int(stated[1])
+    if assembly:
+        listed = _SPILL_SIZE.search(assembly)
+        return int(listed[1]) if listed else 0
+    warned = _SPILLED.findall(said)
+    return int(warned[-1][1]) * register_bytes if warned else None
 
 
 def _final_assembly(dump: Path, code_bytes: int | None) -> str:
