@@ -16,11 +16,17 @@ from pytest_lsp import ClientServerConfig
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One store for these tests: what one compiled, the next finds there, as a person does."""
+    return tmp_path_factory.mktemp("home")
+
+
 @pytest_asyncio.fixture
-async def real(tmp_path: Path) -> AsyncIterator[Conversation]:
-    """``python -m tilewright_server`` beside a copy of the examples, with a store of its own."""
+async def real(tmp_path: Path, home: Path) -> AsyncIterator[Conversation]:
+    """``python -m tilewright_server`` beside a copy of the examples."""
     shutil.copytree(EXAMPLES, tmp_path / "examples")
-    environment = {**os.environ, "TILEWRIGHT_HOME": str(tmp_path / "home")}
+    environment = {**os.environ, "TILEWRIGHT_HOME": str(home)}
     config = ClientServerConfig(
         server_command=[sys.executable, "-m", "tilewright_server"],
         client_factory=make_client,
