@@ -2,14 +2,15 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tilewright.devices import WorkerClient
 from tilewright.devices.local import WorkerDevice
-from tilewright.devices.model import DeviceInfo
+from tilewright.devices.model import DeviceError, DeviceInfo, JobOutcome, JobStatus
 from tilewright.serialize import load
 from tilewright.targets import (
     LaunchFacts,
@@ -139,6 +140,20 @@ def test_no_toolchain_is_not_a_verdict(
         compile_launch(
             device, str(module), launch, Target("xpu", "bmg-g31"), cache=ReportCache(tmp_path / "c")
         )
+
+
+@pytest.mark.triton
+def test_a_worker_that_went_away_is_not_a_verdict(
+    device: WorkerDevice, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch = launch_of(device, module)
+
+    def run(job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
+        return JobOutcome(JobStatus.LOST, {}, "the worker ended during the job")
+
+    monkeypatch.setattr(device, "run", run)
+    with pytest.raises(DeviceError, match="scale_kernel was not compiled for cuda:90"):
+        compile_launch(device, str(module), launch, H100, cache=ReportCache(tmp_path / "c"))
 
 
 def test_the_cache_drops_its_oldest_reports(tmp_path: Path) -> None:

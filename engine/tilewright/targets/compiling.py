@@ -51,7 +51,7 @@ def compile_launch(
 
     Raises:
         NoToolchainError: this Triton has no backend for the target.
-        DeviceError: the toolchain's worker cannot start.
+        DeviceError: the worker cannot start, or went away twice: nothing is known of the kernel.
     """
     start = time.monotonic()
     cache = cache or ReportCache()
@@ -164,6 +164,10 @@ def _report(
 def _failed(outcome: JobOutcome, launch: LaunchFacts, target: Target) -> CompileReport:
     if outcome.message.startswith(_NO_VERDICT):
         raise NoToolchainError(outcome.message)
+    if outcome.status == "lost":
+        from tilewright.devices.model import DeviceError
+
+        raise DeviceError(f"{launch.kernel} was not compiled for {target}: {outcome.message}")
     printed = outcome.output.strip().splitlines()
     text = outcome.message
     if outcome.status != "error":
