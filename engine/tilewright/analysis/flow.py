@@ -36,16 +36,20 @@ def flow_of(module: Module, kernel: Kernel) -> Flow:
     return _flow(_Subject(module, kernel.node))
 
 
+def pure_helpers(module: Module) -> frozenset[str]:
+    """The file's jit functions that write no memory and call nothing unknown."""
+    return _pure_helpers(_Subject(module, module.tree))
+
+
 @lru_cache(maxsize=256)
 def _flow(subject: _Subject) -> Flow:
     module, node = subject.module, subject.node
     assert isinstance(node, ast.FunctionDef)
-    return _Builder(module.names, _pure_helpers(_Subject(module, module.tree))).build(node)
+    return _Builder(module.names, pure_helpers(module)).build(node)
 
 
 @lru_cache(maxsize=64)
 def _pure_helpers(subject: _Subject) -> frozenset[str]:
-    """The file's jit functions that write no memory and call nothing unknown."""
     pure = set()
     module = subject.module
     for kernel in module.kernels:

@@ -106,7 +106,10 @@ class Launch:
 
 @dataclass(frozen=True)
 class Module:
-    """A parsed file. ``tree`` holds the statements that parse, at their true places."""
+    """A parsed file. ``tree`` holds the statements that parse, at their true places.
+
+    ``focus`` is the one kernel that detectors look at; None means all of them.
+    """
 
     path: str
     text: str
@@ -118,6 +121,7 @@ class Module:
     launches: tuple[Launch, ...]
     host_functions: Mapping[str, ast.FunctionDef] = field(compare=False, repr=False)
     problems: tuple[SyntaxProblem, ...]
+    focus: Kernel | None = field(default=None, compare=False, repr=False)
 
     def kernel(self, name: str) -> Kernel | None:
         return next((k for k in self.kernels if k.name == name), None)

@@ -15,7 +15,7 @@ from tilewright.analysis.detectors import (
     host_code,
     memory_access,
 )
-from tilewright.analysis.detectors.registry import Detector, table
+from tilewright.analysis.detectors.registry import Detector, needs_whole_file, table
 
 _FILES = (
     algorithmic,
@@ -27,6 +27,9 @@ _FILES = (
     memory_access,
 )
 """Importing a file registers its detectors."""
+
+
+__all__ = ["Detector", "needs_whole_file", "registered"]
 
 
 def registered() -> Mapping[str, Detector]:

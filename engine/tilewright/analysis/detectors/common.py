@@ -19,8 +19,8 @@ _MAX_ENVIRONMENTS = 256
 
 
 def triton_kernels(module: Module) -> Iterator[tuple[Kernel, Flow]]:
-    """The Triton kernels of a module, each with its dataflow."""
-    for kernel in module.kernels:
+    """The Triton kernels of a module that are to be looked at, each with its dataflow."""
+    for kernel in module.kernels if module.focus is None else (module.focus,):
         if kernel.language is Language.TRITON:
             yield kernel, flow_of(module, kernel)
 

@@ -3,11 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import nodes_of, triton_kernels
+from tilewright.analysis.detectors.common import nodes_of
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.source.host import is_fresh
-from tilewright.source.model import Launch, Module
+from tilewright.source.model import Language, Launch, Module
 
 _SYNCHRONIZE = frozenset(
     f"torch.{device}.synchronize" for device in ("cuda", "xpu", "accelerator", "mps", "hpu")
@@ -17,10 +17,10 @@ _CONVERSIONS = frozenset({"float", "int", "bool", "print"})
 _TIMING = frozenset({"elapsed_time", "perf_counter", "perf_counter_ns", "do_bench", "time"})
 
 
-@detector("device_host_sync")
+@detector("device_host_sync", whole_file=True)
 def device_host_sync(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """The host waits for the device in a function that launches kernels."""
-    triton = {kernel.name for kernel, _ in triton_kernels(module)}
+    triton = {kernel.name for kernel in module.kernels if kernel.language is Language.TRITON}
     by_host: dict[str, list[Launch]] = {}
     for launch in module.launches:
         if launch.kernel in triton and launch.host_function is not None:

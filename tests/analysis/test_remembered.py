@@ -1,0 +1,138 @@
+"""An edit re-analyses the kernel it touches alone, and never leaves a stale finding behind."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tilewright.analysis import analyze
+from tilewright.analysis.detectors import registered
+from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.remembered import Remembered
+from tilewright.source import parse_module
+from tilewright.source.model import Module
+from tilewright.targets.model import Target
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+TEXT = """\
+import torch
+import triton
+import triton.language as tl
+
+WIDTH = 48
+
+
+@triton.jit
+def helper(x):
+    return x + 1
+
+
+@triton.jit
+def first(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    for i in range(0, n):
+        w = helper(tl.load(y_ptr + offs))
+        x = tl.load(x_ptr + offs + i)
+        tl.store(x_ptr + offs + i, x * w)
+
+
+@triton.jit
+def second(x_ptr, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs)
+    tl.store(x_ptr + offs, 1 / (1 + tl.exp(-x)))
+
+
+def run(x, y):
+    first[(1,)](x, y, 64, BLOCK=WIDTH)
+    torch.cuda.synchronize()
+    second[(1,)](x, BLOCK=WIDTH)
+"""
+
+EDITS = {
+    "in the first kernel": ("x * w", "x * w * 2"),
+    "in the second kernel": ("1 / (1 + tl.exp(-x))", "tl.exp(x)"),
+    "a constant": ("WIDTH = 48", "WIDTH = 64"),
+    "a launch": ("BLOCK=WIDTH)\n    torch", "BLOCK=40)\n    torch"),
+    "an import": ("import triton.language as tl", "import triton.language as xl"),
+    "an import inside a kernel": ("    return x + 1", "    import numpy as tl\n    return x + 1"),
+    "a helper that now writes": ("    return x + 1", "    tl.debug_barrier()\n    return x + 1"),
+    "a signature": ("def second(x_ptr, BLOCK", "def second(BLOCK, x_ptr"),
+    "lines above": ("import torch\n", "import torch\n\n# more\n\n"),
+    "a line between": ("@triton.jit\ndef second", "# more\n@triton.jit\ndef second"),
+    "a decorator": ("@triton.jit\ndef first", "@other\n@triton.jit\ndef first"),
+    "a broken kernel": ("x = tl.load(x_ptr + offs)\n", "x = tl.load(x_ptr + (\n"),
+}
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> Remembered:
+    made = Remembered()
+    monkeypatch.setitem(analyze.__globals__, "_REMEMBERED", made)
+    return made
+
+
+def _seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The kernels that the per-kernel detectors are asked about from now on."""
+    seen: list[str] = []
+
+    def spy(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+        assert module.focus is not None
+        seen.append(module.focus.name)
+        return iter(())
+
+    monkeypatch.setitem(analyze.__globals__, "registered", lambda: {"dot_accumulator": spy})
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("edit", "kernels"),
+    [
+        ("in the first kernel", ["first"]),
+        ("in the second kernel", ["second"]),
+        ("a signature", ["second"]),
+        ("a broken kernel", []),
+        ("a launch", ["helper", "first", "second"]),
+        ("lines above", ["helper", "first", "second"]),
+    ],
+)
+def test_which_kernels_an_edit_touches(
+    memory: Remembered, monkeypatch: pytest.MonkeyPatch, edit: str, kernels: list[str]
+) -> None:
+    seen = _seen(monkeypatch)
+    analyze(parse_module(TEXT))
+    assert seen == ["helper", "first", "second"]
+    seen.clear()
+    analyze(parse_module(TEXT.replace(*EDITS[edit])))
+    assert seen == kernels
+
+
+def test_another_context_is_another_question(
+    memory: Remembered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = _seen(monkeypatch)
+    module = parse_module(TEXT)
+    analyze(module)
+    seen.clear()
+    analyze(module, AnalysisContext(target=Target("hip", "gfx942")))
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_nothing_stale_is_left(memory: Remembered, edit: str) -> None:
+    before = analyze(parse_module(TEXT))
+    assert len({issue.kernel for issue in before}) == 2
+    module = parse_module(TEXT.replace(*EDITS[edit]))
+    assert module.text != TEXT
+    warm = analyze(module)
+    memory.__init__()  # type: ignore[misc]
+    assert warm == analyze(module)
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_one_kernel_at_a_time_finds_what_all_at_once_do(memory: Remembered, path: Path) -> None:
+    module = parse_module(path.read_text(), str(path))
+    context = AnalysisContext()
+    whole = {(i, f.range) for i, find in registered().items() for f in find(module, context)}
+    assert {(issue.id, issue.range) for issue in analyze(module)} == whole
