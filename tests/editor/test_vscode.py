@@ -2,6 +2,8 @@
 
 import ast
 import difflib
+import json
+import subprocess
 import sys
 from typing import Any
 
@@ -60,6 +62,22 @@ def test_an_optimization_shows_progress_and_its_evidence(reports: Reports) -> No
     assert "correct on interpreter" in facts["evidence"]
     assert "speed not measured" in facts["evidence"], "there is no device here that could time it"
     assert "applied" in facts["told"]
+
+
+def test_an_edit_for_intel_says_whether_it_was_compiled(reports: Reports) -> None:
+    evidence = seen(reports, "optimize")["evidence"]
+    if intel_compiler():
+        assert "; compiled for xpu:bmg-g31;" in evidence
+    else:
+        assert "; not compiled (no toolchain for xpu" in evidence
+
+
+def intel_compiler() -> bool:
+    """Whether this machine has Triton for Intel, as the editor's server would find it."""
+    command = [sys.executable, "-m", "tilewright", "toolchain", "list", "--format", "json"]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=120)
+    found = json.loads(done.stdout)["toolchains"]
+    return any(s["found"] for s in found if (s["backend"], s["part"]) == ("xpu", "triton"))
 
 
 def test_the_confirmed_edit_is_in_the_file(reports: Reports) -> None:
