@@ -8,7 +8,10 @@ CPU tensors, for Triton's interpreter.
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -108,9 +111,29 @@ def fake_tensors() -> Iterator[None]:
 
 
 def warm_up() -> None:
-    """Pay for what the first fake tensor of a process imports; touches no device."""
-    with fake_tensors():
+    """Pay for what the first fake tensor of a process imports, where that is safe.
+
+    Fake tensors ask whether there is a GPU. Asking may open the driver, and a process that has
+    done so can no longer fork children that use it. NVML answers without opening it; where there
+    may be a GPU and no NVML, each capture pays for itself.
+    """
+    if _may_have_gpu() and not _has_nvml():
+        return
+    with mock.patch.dict(os.environ, {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}), fake_tensors():
         torch.empty((2, 2)).float().sum()
+
+
+def _may_have_gpu() -> bool:
+    nodes = ("nvidia*", "kfd", "dri/render*", "dxg")
+    return any(next(Path("/dev").glob(node), None) is not None for node in nodes)
+
+
+def _has_nvml() -> bool:
+    try:
+        ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return False
+    return True
 
 
 def _pretend_triton_driver(backend: str, arch: str, asked: Asked) -> None:
