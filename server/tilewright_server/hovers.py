@@ -14,15 +14,19 @@ if TYPE_CHECKING:
 _MAX_CONFIGS = 8
 
 
-def issue_card(issue: Issue, kind: "IssueType | None") -> str:
-    """Title, what is so here, why it costs, what to do, what it gains and who says so."""
+def issue_card(issue: Issue, kind: "IssueType | None", *, with_message: bool = True) -> str:
+    """Title, what is so here, why it costs, what to do, what it gains and who says so.
+
+    Without the message for editors that put the diagnostic's own above the card.
+    """
     if kind is None:
         return f"**{issue.id}** (severity {issue.severity})\n\n{issue.message}"
+    stage = str(issue.stage).replace("_", " ")
     gain = str(kind.gain or "unmeasured").strip()
     source = f" (source: {kind.gain_source})" if kind.gain_source and gain != "unmeasured" else ""
     parts = [
-        f"**{kind.title}** `{issue.id}` · {issue.stage} · severity {issue.severity}",
-        issue.message,
+        f"**{kind.title}** `{issue.id}` · {stage} · severity {issue.severity}",
+        *([issue.message] if with_message else []),
         f"**Why** {kind.why}".strip(),
         f"**Fix** {kind.fix}".strip(),
         f"**Expected gain** {gain}{source}",
@@ -72,11 +76,8 @@ def _config(config: Config) -> str:
 
 
 def _facts_card(facts: KernelFacts) -> str:
-    said = wording.facts_phrase(facts)
+    said = wording.facts_phrase(facts, limits=True)
     lines = [f"**{facts.target}**, {wording.age(facts.taken)}: {said}"]
-    if facts.shared_bytes is not None and facts.shared_limit:
-        taken, limit = wording.size(facts.shared_bytes), wording.size(facts.shared_limit)
-        lines.append(f"- shared memory: {taken} of the {limit} a program may take")
     lines += [f"- {message.text}" for message in facts.messages]
     lines += [f"- {note}" for note in dict.fromkeys(facts.notes) if note not in said]
     return "\n".join(lines)

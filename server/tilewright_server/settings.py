@@ -37,6 +37,7 @@ class Settings(BaseModel):
         python: the interpreter with torch and triton; the server's own if None.
         budget: trials of an optimization; the engine's default if None.
         trusted: False in a workspace whose code must not run: then only source is read.
+        diagnostics_in_hover: whether the editor itself shows diagnostics' messages when hovering.
         docs_url: where a rule's page is found, with the rule's id appended; None for no links.
     """
 
@@ -49,6 +50,7 @@ class Settings(BaseModel):
     python: str | None = None
     budget: int | None = Field(default=None, ge=1)
     trusted: bool = True
+    diagnostics_in_hover: bool = Field(default=False, alias="diagnosticsInHover")
     docs_url: str | None = Field(default=None, alias="docsUrl")
 
     @property

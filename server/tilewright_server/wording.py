@@ -8,7 +8,7 @@ from typing import Any
 from tilewright.rewrites.model import Numerics, Rewrite
 from tilewright_server.facts import KernelFacts, Timing
 
-_LONGEST_REASON = 100
+_LONGEST_REASON = 160
 
 VENDORS: Mapping[str, str] = {
     "cuda": "NVIDIA",
@@ -65,15 +65,15 @@ def short_facts(facts: KernelFacts) -> str:
     return f"{facts.target}: {facts_phrase(facts)}"
 
 
-def facts_phrase(facts: KernelFacts) -> str:
-    """The same where the target is named already."""
+def facts_phrase(facts: KernelFacts, *, limits: bool = False) -> str:
+    """The same where the target is named already; with the chip's ``limits`` where known."""
     if facts.compiled is None and facts.correct is None and facts.time is None and facts.notes:
         return facts.notes[-1]
-    parts = [_compile_phrase(facts), _correct_phrase(facts), _time_phrase(facts)]
+    parts = [_compile_phrase(facts, limits), _correct_phrase(facts), _time_phrase(facts)]
     return " · ".join(parts)
 
 
-def _compile_phrase(facts: KernelFacts) -> str:
+def _compile_phrase(facts: KernelFacts, limits: bool) -> str:
     if facts.compiled is None:
         return "not compiled"
     if not facts.compiled:
@@ -84,7 +84,8 @@ def _compile_phrase(facts: KernelFacts) -> str:
     if facts.spill_bytes is not None:
         parts.append(f"{facts.spill_bytes} B spilled" if facts.spill_bytes else "no spills")
     if facts.shared_bytes is not None:
-        parts.append(f"{size(facts.shared_bytes)} shared")
+        limit = f" of {size(facts.shared_limit)}" if limits and facts.shared_limit else ""
+        parts.append(f"{size(facts.shared_bytes)}{limit} shared")
     return ", ".join(parts) or "compiles"
 
 

@@ -96,6 +96,15 @@ async def test_hover_on_an_issue_gives_reason_and_gain(talk: Conversation) -> No
         assert part in card
 
 
+async def test_hover_leaves_the_message_to_an_editor_that_shows_it(talk: Conversation) -> None:
+    await talk.begin(diagnosticsInHover=True)
+    talk.open()
+    card = await talk.hover(DOT_LINE, 20)
+    assert card is not None
+    assert "second accumulator" not in card
+    assert "**Why**" in card
+
+
 async def test_hover_on_the_kernel_and_its_launch(talk: Conversation) -> None:
     await talk.begin()
     talk.open()

@@ -88,6 +88,7 @@ async def test_cancel_by_progress_stops_softly(talk: Conversation) -> None:
     talk.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(token))
     job = await talk.end_of_job()
     assert job.state == "done", "the engine gave its best so far"
+    assert job.message.startswith("stopped; no edit: 1 candidate tried")
     assert talk.ends() == 1
     assert not alive(job.pid)
 
@@ -427,7 +428,7 @@ async def test_untrusted_workspace_runs_nothing(talk: Conversation) -> None:
     assert "not trusted" in (await talk.optimize())["reason"]
     assert await talk.actions(NAME_LINE, 4, only=["refactor"]) == []
     assert await talk.actions(DOT_LINE, only=["quickfix"]), "source alone is read"
-    assert (await talk.lenses())[0] == "not profiled: this workspace is not trusted"
+    assert await talk.lenses() == ["not profiled: this workspace is not trusted"]
     assert await talk.jobs() == []
 
 

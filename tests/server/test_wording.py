@@ -68,14 +68,19 @@ def test_a_time_comes_with_interval_device_and_case() -> None:
 
 
 def test_a_hover_says_each_fact_once() -> None:
-    report = {"ok": True, "registers": 48, "messages": []}
+    shared = {"shared_bytes": 24576, "shared_limit": 232448}
+    report = {"ok": True, "registers": 48, **shared, "messages": []}
     note = "time not measured: the interpreter cannot time a kernel"
     entry = {"name": "k", "line": 1, "report": report, "correct": True, "notes": [note, "a note"]}
     facts = read_facts(entry, "cuda:90", {"device": "interpreter", "notes": ["a note"]})
     (kernel,) = parse_module(KERNEL).kernels
     card = hovers.kernel_card(kernel, (facts,), None, None)
     assert card.count("cuda:90") == card.count("time not measured") == card.count("a note") == 1
-    assert "48 registers · correct on interpreter · time not measured" in card
+    assert card.count("24 KiB") == 1
+    assert (
+        "48 registers, 24 KiB of 227 KiB shared · correct on interpreter · time not measured"
+        in card
+    )
 
 
 @pytest.mark.parametrize(

@@ -42,13 +42,13 @@ export function workspacePythons(): readonly string[] {
 }
 
 /**
- * What the server receives as its settings: the section without what is not set (empty texts and lists), and whether
- * it may run what it reads.
+ * What the server receives as its settings: the section without what is not set (empty texts and lists), whether it may
+ * run what it reads, and that this editor shows a diagnostic's message above a hover by itself.
  */
 export function settingsForServer(section: unknown): Record<string, unknown> {
   const values = typeof section === "object" && section !== null ? section : {};
   const set = Object.entries(values).filter(([, value]) => !isEmpty(value));
-  return { ...Object.fromEntries(set), trusted: vscode.workspace.isTrusted };
+  return { ...Object.fromEntries(set), trusted: vscode.workspace.isTrusted, diagnosticsInHover: true };
 }
 
 function isEmpty(value: unknown): boolean {

@@ -78,8 +78,9 @@ describe("progress", () => {
 describe("settings for the server", () => {
   it("leave out what is not set and say whether the workspace is trusted", () => {
     const section = { targets: [], target: "", budget: null, device: "auto", profileOnSave: false };
-    expect(settingsForServer(section)).toEqual({ device: "auto", profileOnSave: false, trusted: true });
-    expect(settingsForServer(undefined)).toEqual({ trusted: true });
+    const always = { trusted: true, diagnosticsInHover: true };
+    expect(settingsForServer(section)).toEqual({ device: "auto", profileOnSave: false, ...always });
+    expect(settingsForServer(undefined)).toEqual(always);
   });
 });
 

@@ -22,7 +22,7 @@ _LONGEST_REASON = 100
 async def code_lens(
     server: "TilewrightServer", params: types.CodeLensParams
 ) -> list[types.CodeLens] | None:
-    """Two lenses a kernel: facts (a click profiles again) and "Optimize…"."""
+    """Two lenses a kernel: facts (a click profiles again) and, if code may run, "Optimize…"."""
     read = await server.read(params.text_document.uri)
     if read is None:
         return None
@@ -47,7 +47,7 @@ def _commands(
     facts = server.facts.of(analysis, snapshot, kernel.name)
     titles = [wording.short_facts(known) for known in facts] or [_unknown(server, snapshot, kernel)]
     profile = [types.Command(title=title, command=PROFILE, arguments=[subject]) for title in titles]
-    return [*profile, optimize]
+    return [*profile, optimize] if server.settings.trusted else profile
 
 
 def _unknown(server: "TilewrightServer", snapshot: Snapshot, kernel: Kernel) -> str:

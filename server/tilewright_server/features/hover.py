@@ -35,7 +35,9 @@ async def hover(server: "TilewrightServer", params: types.HoverParams) -> types.
         shown.append(place)
     for issue in analysis.issues:
         if issue.range.contains(line, column):
-            cards.append(hovers.issue_card(issue, server.engine.issue_type(issue.id)))
+            kind = server.engine.issue_type(issue.id)
+            alone = not server.settings.diagnostics_in_hover
+            cards.append(hovers.issue_card(issue, kind, with_message=alone))
             shown.append(issue.range)
     return _answer(server, snapshot, cards, shown)
 

@@ -30,7 +30,7 @@ async def optimize(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> 
         said = "stopped; nothing was applied" if stopped else str(outcome.error)
     elif not outcome.result.get("changed"):
         job.state = JobState.DONE
-        said = _nothing_better(outcome.result)
+        said = ("stopped; " if stopped else "") + _nothing_better(outcome.result)
     else:
         said = await _offer(server, snapshot, outcome.result)
         job.state = JobState.DONE
@@ -39,9 +39,12 @@ async def optimize(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> 
 
 def _nothing_better(result: Mapping[str, Any]) -> str:
     n_trials = len(result.get("trials") or ())
-    tried = f"{n_trials} {'candidate' if n_trials == 1 else 'candidates'} tried"
+    candidates = "candidate" if n_trials == 1 else "candidates"
+    tried = (
+        f"{n_trials} {candidates} tried, none was kept" if n_trials else "no candidate was tried"
+    )
     notes = "; ".join(str(note) for note in result.get("notes") or ())
-    return f"no edit: {tried}, none was kept" + (f" ({notes})" if notes else "")
+    return f"no edit: {tried}" + (f" ({notes})" if notes else "")
 
 
 async def _offer(server: "TilewrightServer", sent: Snapshot, result: Mapping[str, Any]) -> str:
