@@ -168,3 +168,57 @@ def test_a_list_instead_of_a_tuple_is_rejected(bench: Bench) -> None:
     step = check_correctness(judge, text, text.replace("return y, y", "return [y, y]"))
     assert step.status is StepStatus.FAILED
     assert "expected a tuple of 2 to be returned, got a list of 2" in step.message
+
+
+MODEL = textwrap.dedent("""\
+    import torch
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def scale_kernel(x_ptr, w_ptr, y_ptr, N, BLOCK: tl.constexpr):
+        cols = tl.arange(0, BLOCK)
+        at = tl.program_id(0) * N + cols
+        w = tl.load(w_ptr + cols, mask=cols < N)
+        x = tl.load(x_ptr + at, mask=cols < N)
+        tl.store(y_ptr + at, x * w, mask=cols < N)
+
+
+    class Scale(torch.nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.randn(width))
+
+        def forward(self, x):
+            y = torch.empty_like(x)
+            scale_kernel[(len(x),)](x, self.weight, y, x.shape[1], BLOCK=128)
+            return y
+    """)
+MODEL_SPEC = textwrap.dedent("""\
+    name: scale
+    entry: Scale
+    inputs:
+      X: {shape: [M, N], dtype: float32}
+    inits: [{dim: N}]
+    ci:
+      - params: [X]
+        dtype: float32
+        dims: {M: 3, N: 100}
+        rtol: 1.0e-05
+        atol: 1.0e-05
+    """)
+
+
+def test_a_model_keeps_its_weights_and_a_fault_beside_them_is_seen(bench: Bench) -> None:
+    judge = bench.of("scale", MODEL, MODEL_SPEC)
+    step = check_correctness(judge, MODEL, MODEL + "# the same\n")
+    assert step.status is StepStatus.PASSED, step.message
+    assert notes(step) == []
+    load = "w = tl.load(w_ptr + cols, mask=cols < N)"
+    step = check_correctness(judge, MODEL, variant(MODEL, load, "w = tl.load(w_ptr + cols)"))
+    assert step.status is StepStatus.FAILED
+    assert (
+        "it reads 28 elements past the end of weight weight (shape (100,), float32) at scale.py:10"
+        in step.message
+    )

@@ -19,7 +19,7 @@ _ALIGNMENT = 512  # what CUDA's allocator gives; a multiple of every element's s
 _LEAST_BYTES = 4096
 _LEAST_ELEMENTS = 2048
 _ROWS = 128  # a tile that has lost its mask reaches as many rows further
-_MOST_BYTES = 8 << 20
+_MOST_BYTES = 2 << 20
 _RARE = 0x5EED
 _INFINITIES = {
     torch.float16: 0x7C00,
@@ -115,11 +115,16 @@ class Bands:
         )
 
     def place_all(self, values: dict[str, Any], kind: str) -> dict[str, Any]:
-        """Every tensor of ``values`` between bands, named by ``kind`` and its key."""
-        return {
-            name: self.place(value, f"{kind} {name}") if isinstance(value, torch.Tensor) else value
-            for name, value in values.items()
-        }
+        """Every tensor of ``values`` between bands, named by ``kind`` and its key.
+
+        Takes them out of ``values`` one by one, so that they are never all there twice.
+        """
+        placed = {}
+        for name in list(values):
+            value = values.pop(name)
+            is_tensor = isinstance(value, torch.Tensor)
+            placed[name] = self.place(value, f"{kind} {name}") if is_tensor else value
+        return placed
 
     def place_weights(self, model: torch.nn.Module) -> None:
         """Move a model's parameters and buffers between bands."""

@@ -150,7 +150,10 @@ def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
 def _caveats(job: dict[str, Any]) -> list[str]:
     if job["device"] != INTERPRETER:
         return []
-    said = ["the interpreter runs programs one after another: races do not show"]
+    said = [
+        "the interpreter runs programs one after another: a race shows only where their order "
+        "changes the result"
+    ]
     dtypes = {entry.get("dtype") for entry in job["inputs"]} | {job["case"].get("dtype")}
     mapping = job.get("shadow_dtype") or {}
     if "bfloat16" in dtypes and "bfloat16" not in mapping:
