@@ -131,6 +131,15 @@ class Bands:
         for name, value in (*model.named_parameters(), *model.named_buffers()):
             value.data = self.place(value.data, f"weight {name}")
 
+    def release(self, tensor: torch.Tensor) -> None:
+        """Watch a tensor's memory no longer: the host code is about to make it larger."""
+        where = tensor.untyped_storage().data_ptr()
+        for one in self.kept:
+            if one.storage.data_ptr() == where:
+                self._check(one)
+        self.kept = [one for one in self.kept if one.storage.data_ptr() != where]
+        self.made += 1
+
     def front(self, tensor: torch.Tensor) -> int:
         """Bytes before the memory that a tensor shows a part of; 0 if it lies in no band."""
         where = tensor.untyped_storage().data_ptr()

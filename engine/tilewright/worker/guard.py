@@ -9,6 +9,7 @@ from torch.overrides import TorchFunctionMode
 
 from .bands import Bands
 
+_RESIZE = (torch.Tensor.resize_, torch.Tensor.resize_as_)
 _AS_STRIDED = (torch.as_strided, torch.Tensor.as_strided)
 _FRESH = {
     torch.empty, torch.empty_like, torch.empty_strided, torch.empty_permuted,
@@ -36,6 +37,8 @@ class Guard(TorchFunctionMode):
         kwargs = dict(kwargs or {})
         if func in _AS_STRIDED:
             args, kwargs = self._shifted(args, kwargs)
+        elif func in _RESIZE and args:
+            self._bands.release(args[0])
         made = func(*args, **kwargs)
         if func not in _FRESH or type(made) is not torch.Tensor:
             return made

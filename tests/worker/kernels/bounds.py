@@ -76,7 +76,7 @@ def looks_at_memory(x):
     bits = y.view(torch.int16).sum()
     wide = torch.zeros(2, 3, 4, 5).to(memory_format=torch.channels_last)
     strides = torch.tensor([*wide.stride(), *torch.empty_strided((3, 2), (1, 5)).stride()])
-    grown = torch.ones(4).resize_(2, 2).numpy().sum()
+    grown = torch.ones(4).resize_(2, 60).fill_(1).numpy().sum()
     return z, window, later, bits, strides, float(grown), y.data_ptr() % 16
 
 
