@@ -11,7 +11,12 @@ export interface Requirement {
 
 const WHEEL = /^tilewright-.+\.whl$/;
 
-/** The setting's requirement, else the wheel in `folder`. A bare name is never guessed: an index may hold a stranger's. */
+/** The version of a requirement that is the bundled wheel; undefined for what a setting names. */
+export function bundledVersion(wanted: Requirement): string | undefined {
+  return /^tilewright-(.+?)-.*\(part of this extension\)$/.exec(wanted.label)?.[1];
+}
+
+/** The setting's requirement, else the wheel in `folder`. Never a bare name: an index may hold a stranger's package. */
 export async function requirement(setting: string, folder: string): Promise<Requirement> {
   if (setting) {
     return { argument: setting, label: setting };
@@ -20,8 +25,8 @@ export async function requirement(setting: string, folder: string): Promise<Requ
   const [wheel, ...more] = files.filter((file) => WHEEL.test(file));
   if (!wheel || more.length > 0) {
     throw new EnvironmentError(
-      `This build of the extension has ${wheel ? "several server wheels" : "no server wheel"} in ${folder}. Name one, ` +
-        "or a checkout, in the setting tilewright.server.package, or an interpreter that has the server in " +
+      `This build of the extension has ${wheel ? "several server wheels" : "no server wheel"} in ${folder}. ` +
+        "Name one, or a checkout, in the setting tilewright.server.package, or an interpreter that has the server in " +
         "tilewright.interpreter.",
     );
   }

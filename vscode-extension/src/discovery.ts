@@ -72,9 +72,12 @@ export async function discover(places: Places, machine: Machine): Promise<Discov
     const server = { command: program, args: ["lsp"], version: answer.version, origin: "search path" };
     return { kind: "found", server };
   }
-  const own = await fromPython(places.ownPython, "environment of the extension");
+  const own = await fromPython(places.ownPython, OWN_ORIGIN);
   return own ? { kind: "found", server: own } : { kind: "missing", looked };
 }
+
+/** How a server is described that runs in the environment the extension made. */
+export const OWN_ORIGIN = "environment of the extension";
 
 const PYTHON_ARGS: readonly string[] = ["-m", "tilewright_server"];
 

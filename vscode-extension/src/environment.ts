@@ -55,7 +55,8 @@ export async function makeEnvironment(
     report(`Installing ${requirement}`);
     const pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", requirement];
     await step(`Installing ${requirement}`, tools, python, pip, cwd, signal, report);
-    await step(`Starting the server of ${requirement}`, tools, python, ["-c", "import tilewright_server.server"], cwd, signal);
+    const load = ["-c", "import tilewright_server.server"];
+    await step(`Starting the server of ${requirement}`, tools, python, load, cwd, signal);
     await writeFile(path.join(staging, "tilewright.json"), JSON.stringify({ requirement, base }));
     return staging;
   } catch (error) {

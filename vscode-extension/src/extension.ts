@@ -1,7 +1,7 @@
 /** Entry points of the extension: wires settings, server, commands and status together. */
 import * as vscode from "vscode";
 import { commands } from "./commands";
-import { offerInstall, showError } from "./install";
+import { offerInstall, offerUpdate, showError } from "./install";
 import { Previews } from "./preview";
 import { Server, type ServerState } from "./server";
 import { SERVER_SETTINGS } from "./settings";
@@ -35,7 +35,7 @@ export async function deactivate(): Promise<void> {
   await running?.stop();
 }
 
-/** Speaks up about a server that is missing (once) or failed; everything else is the status bar's. */
+/** Speaks up about a server that is missing or outdated (once) or failed; everything else is the status bar's. */
 function announcer(server: Server, log: vscode.LogOutputChannel): (state: ServerState) => void {
   let offered = false;
   return (state) => {
@@ -44,6 +44,9 @@ function announcer(server: Server, log: vscode.LogOutputChannel): (state: Server
     } else if (state.kind === "missing" && !offered && vscode.workspace.isTrusted) {
       offered = true;
       void offerInstall(server, log);
+    } else if (state.kind === "running" && !offered && vscode.workspace.isTrusted) {
+      offered = true;
+      void offerUpdate(server, state.server, log);
     }
   };
 }

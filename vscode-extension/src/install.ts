@@ -1,12 +1,14 @@
 /** Making the server's environment: asking first, showing progress, saying what went wrong. */
 import * as vscode from "vscode";
-import { requirement } from "./bundled";
+import { bundledVersion, requirement } from "./bundled";
+import { type FoundServer, OWN_ORIGIN } from "./discovery";
 import { EnvironmentError, installCommands, makeEnvironment, swapIn } from "./environment";
 import { findOnPath, run } from "./processes";
 import type { Server } from "./server";
 import { serverSettings } from "./settings";
 
 const INSTALL = "Install";
+const UPDATE = "Update";
 const CHOOSE = "Choose Interpreter…";
 const SHOW_LOG = "Show Log";
 
@@ -16,7 +18,8 @@ export async function offerInstall(server: Server, log: vscode.LogOutputChannel)
   if (!wanted) {
     return;
   }
-  log.info(`installing the server would run\n  ${installCommands(server.ownEnvironment, wanted.argument).join("\n  ")}`);
+  const commands = installCommands(server.ownEnvironment, wanted.argument);
+  log.info(`installing the server would run\n  ${commands.join("\n  ")}`);
   const question =
     "Tilewright found no server (the Python package tilewright). Make an environment for it in the editor's storage? " +
     `This runs python3 -m venv, then pip install ${wanted.label}; what it depends on comes from your package index.`;
@@ -25,6 +28,19 @@ export async function offerInstall(server: Server, log: vscode.LogOutputChannel)
     await install(server, log);
   } else if (answer === CHOOSE) {
     await vscode.commands.executeCommand("workbench.action.openSettings", "tilewright.interpreter");
+  }
+}
+
+/** Offers an update where the extension made the environment, and now comes with another version of the server. */
+export async function offerUpdate(server: Server, found: FoundServer, log: vscode.LogOutputChannel): Promise<void> {
+  const wanted = await requirement(serverSettings().package, server.bundled).catch(() => undefined);
+  const version = wanted && bundledVersion(wanted);
+  if (found.origin !== OWN_ORIGIN || !version || version === found.version) {
+    return;
+  }
+  const question = `Tilewright's server is version ${found.version}; this extension comes with ${version}.`;
+  if ((await vscode.window.showInformationMessage(question, UPDATE)) === UPDATE) {
+    await install(server, log);
   }
 }
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { requirement } from "../src/bundled";
+import { bundledVersion, requirement } from "../src/bundled";
 import { EnvironmentError } from "../src/environment";
 
 const WHEEL = "tilewright-0.1.0-py3-none-any.whl";
@@ -33,4 +33,10 @@ it("never falls back to a bare name", async () => {
   await writeFile(path.join(folder, WHEEL), "");
   await writeFile(path.join(folder, "tilewright-0.2.0-py3-none-any.whl"), "");
   await expect(requirement("", folder)).rejects.toThrow(/several server wheels/);
+});
+
+it("knows which version it would install", async () => {
+  await writeFile(path.join(folder, WHEEL), "");
+  expect(bundledVersion(await requirement("", folder))).toBe("0.1.0");
+  expect(bundledVersion(await requirement(`/downloads/${WHEEL}`, folder))).toBeUndefined();
 });
