@@ -97,6 +97,8 @@ async def test_fix_that_needs_a_captured_launch_says_so(talk: Conversation) -> N
     refused = (await _narrowing(talk)).disabled
     assert refused is not None
     assert refused.reason.startswith("save the file once: the fix needs the types")
+    card = await talk.hover(7, 22) or ""
+    assert f"**Quick fix not ready** Use fewer bits: {refused.reason}" in card
     talk.save()
     await talk.end_of_job()
     refused = (await _narrowing(talk)).disabled
@@ -111,6 +113,7 @@ async def test_fix_whose_launch_was_captured_is_offered(talk: Conversation) -> N
     await talk.end_of_job()
     action = await _narrowing(talk)
     assert action.disabled is None
+    assert "not ready" not in (await talk.hover(7, 22) or "")
     assert (await _resolve(talk, action)).edit is not None
 
 

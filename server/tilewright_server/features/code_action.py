@@ -16,7 +16,7 @@ from tilewright_server.analysis import Analysis
 from tilewright_server.commands.names import OPTIMIZE
 from tilewright_server.diagnostics import SOURCE
 from tilewright_server.features.code_action_resolve import FixData, disabled, resolve_fix
-from tilewright_server.jobs.manager import JobKind
+from tilewright_server.readiness import lacking_launch
 from tilewright_server.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ async def _fixes(
     actions = []
     for number, (issue, rewrite) in enumerate(candidates):
         action = _fix(snapshot, issue, rewrite, params.context.diagnostics)
-        lacking = _lacking_launch(server, snapshot, analysis, issue, rewrite)
+        lacking = lacking_launch(server, snapshot, analysis, issue, rewrite)
         if lacking or number in refusals:
             action = disabled(action, lacking or refusals[number])
         elif not server.client.resolves_edits:
@@ -85,30 +85,6 @@ async def _fixes(
         if action.disabled is None or server.client.shows_disabled:
             actions.append(action)
     return actions
-
-
-def _lacking_launch(
-    server: "TilewrightServer",
-    snapshot: Snapshot,
-    analysis: Analysis,
-    issue: Issue,
-    rewrite: Rewrite,
-) -> str | None:
-    """Why a fix that depends on how the kernel is launched cannot be made yet."""
-    captured = {launch.kernel for launch in analysis.context.launches}
-    if not rewrite.needs_launch or issue.kernel is None or issue.kernel in captured:
-        return None
-    profiled = server.facts.of(analysis, snapshot, issue.kernel)
-    notes = profiled[0].notes if profiled else ()
-    failure = server.facts.failure(snapshot.uri, snapshot.hash) or "; ".join(notes)
-    return wording.lacking_launch(
-        launched=issue.kernel in {kernel.name for kernel in analysis.module.entry_kernels()},
-        trusted=server.settings.trusted,
-        running=bool(server.jobs.active(JobKind.PROFILE, snapshot.uri)),
-        on_save=server.settings.profile_on_save,
-        tried=bool(profiled or failure),
-        failure=failure,
-    )
 
 
 async def _refusals(

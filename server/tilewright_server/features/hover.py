@@ -4,10 +4,12 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from tilewright.analysis.model import Issue
 from tilewright.source.model import Kernel
 from tilewright.source.text import Range
 from tilewright_server import hovers
 from tilewright_server.analysis import Analysis
+from tilewright_server.readiness import lacking_launch
 from tilewright_server.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -37,9 +39,22 @@ async def hover(server: "TilewrightServer", params: types.HoverParams) -> types.
         if issue.range.contains(line, column):
             kind = server.engine.issue_type(issue.id)
             alone = not server.settings.diagnostics_in_hover
-            cards.append(hovers.issue_card(issue, kind, with_message=alone))
+            card = hovers.issue_card(issue, kind, with_message=alone)
+            cards.append("\n\n".join([card, *_fixes_not_ready(server, snapshot, analysis, issue)]))
             shown.append(issue.range)
     return _answer(server, snapshot, cards, shown)
+
+
+def _fixes_not_ready(
+    server: "TilewrightServer", snapshot: Snapshot, analysis: Analysis, issue: Issue
+) -> list[str]:
+    """Quick fixes that an editor may hide because they cannot be made yet, and why."""
+    found = []
+    for rewrite in server.engine.rewrites_for(issue.id):
+        lacking = lacking_launch(server, snapshot, analysis, issue, rewrite)
+        if lacking is not None:
+            found.append(f"**Quick fix not ready** {rewrite.title}: {lacking}")
+    return found
 
 
 def _answer(

@@ -1,0 +1,37 @@
+"""Whether a fix can be made with what is known, before anything is rewritten."""
+
+from typing import TYPE_CHECKING
+
+from tilewright.analysis.model import Issue
+from tilewright.rewrites.model import Rewrite
+from tilewright_server import wording
+from tilewright_server.analysis import Analysis
+from tilewright_server.jobs.manager import JobKind
+from tilewright_server.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from tilewright_server.server import TilewrightServer
+
+
+def lacking_launch(
+    server: "TilewrightServer",
+    snapshot: Snapshot,
+    analysis: Analysis,
+    issue: Issue,
+    rewrite: Rewrite,
+) -> str | None:
+    """Why a fix that depends on how the kernel is launched cannot be made yet; None if it can."""
+    captured = {launch.kernel for launch in analysis.context.launches}
+    if not rewrite.needs_launch or issue.kernel is None or issue.kernel in captured:
+        return None
+    profiled = server.facts.of(analysis, snapshot, issue.kernel)
+    notes = profiled[0].notes if profiled else ()
+    failure = server.facts.failure(snapshot.uri, snapshot.hash) or "; ".join(notes)
+    return wording.lacking_launch(
+        launched=issue.kernel in {kernel.name for kernel in analysis.module.entry_kernels()},
+        trusted=server.settings.trusted,
+        running=bool(server.jobs.active(JobKind.PROFILE, snapshot.uri)),
+        on_save=server.settings.profile_on_save,
+        tried=bool(profiled or failure),
+        failure=failure,
+    )
