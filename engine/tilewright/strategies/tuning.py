@@ -60,22 +60,31 @@ class LaunchTuner:
         self._budget = budget
         self._observer = observer
         self._note = note
-        self._tuned: set[str] = set()
+        self._finalists: dict[str, tuple[Candidate, ...]] = {}
 
     def propose(self, request: ProposalRequest) -> Iterator[Candidate]:
         if request.stage is not Stage.AUTOTUNING or self._target is None:
             return
         for kernel in request.module.entry_kernels():
-            if kernel.name in self._tuned:
+            if kernel.name in self._finalists:
+                yield from self._left(kernel.name, text_hash(request.module.text))
                 continue
-            self._tuned.add(kernel.name)
+            self._finalists[kernel.name] = ()
             found = tunable(request.module, kernel)
             if isinstance(found, Refusal):
                 self._note(f"{kernel.name} is not tuned: {found.reason}")
                 continue
             launch = next((x for x in request.context.launches if x.kernel == kernel.name), None)
             if launch is not None:
-                yield from self._tune(request.module, kernel, found, launch, chip(self._target))
+                best = tuple(self._tune(request.module, kernel, found, launch, chip(self._target)))
+                self._finalists[kernel.name] = best
+                yield from best
+
+    def _left(self, kernel: str, current: str) -> Iterator[Candidate]:
+        """The finalists again, once one of them was kept: the next may beat it by the cascade."""
+        finalists = self._finalists[kernel]
+        if current in {candidate.hash for candidate in finalists}:
+            yield from finalists
 
     def _tune(
         self, module: Module, kernel: Kernel, found: Tunable, launch: LaunchFacts, on: Chip

@@ -1,0 +1,123 @@
+"""The launch tuner over scripted screenings: what it proposes, and that it repeats nothing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tilewright.analysis.model import AnalysisContext
+from tilewright.evaluation.model import text_hash
+from tilewright.evaluation.screening import Screened
+from tilewright.knowledge.stages import Stage
+from tilewright.source import parse_module
+from tilewright.store import Ledger, Store
+from tilewright.strategies import tuning
+from tilewright.strategies.model import ProposalRequest
+from tilewright.strategies.observer import Silent
+from tilewright.targets import parse_target
+from tilewright.targets.model import ArgumentFacts, LaunchFacts
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "matmul.py"
+CUDA = parse_target("cuda:90")
+
+
+def launch() -> LaunchFacts:
+    tensors = [ArgumentFacts(n, "tensor", "*fp16") for n in ("a_ptr", "b_ptr", "c_ptr")]
+    sizes = [ArgumentFacts(n, "int", "i32", 4096) for n in ("M", "N", "K")]
+    blocks = [ArgumentFacts(f"BLOCK_{n}", "constexpr", "constexpr", 32) for n in "MNK"]
+    return LaunchFacts("matmul_kernel", (128, 128), (*tensors, *sizes, *blocks))
+
+
+def us_of(text: str) -> float:
+    """Tall tiles are fast here, and one stage more is a little better still."""
+    module = parse_module(text)
+    (call,) = module.launches_of("matmul_kernel")
+    named = {**call.arguments, **call.options}
+    value = {name: getattr(node, "value", 0) or 0 for name, node in named.items()}
+    return 1e6 / (value["BLOCK_M"] * 4 + value["BLOCK_N"]) - 10 * value.get("num_stages", 3)
+
+
+@pytest.fixture
+def screened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    texts: list[str] = []
+
+    def screen(bench: object, text: str, case: object) -> Screened:
+        texts.append(text)
+        return Screened(text_hash(text), us_of(text))
+
+    def prune(bench: object, text: str, case: object, target: object) -> str | None:
+        return "spills 4096 bytes a thread" if "BLOCK_N=256" in text else None
+
+    monkeypatch.setattr(tuning, "screen", screen)
+    monkeypatch.setattr(tuning, "prune", prune)
+    return texts
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with Store(tmp_path / "store.sqlite").run("key", "matmul.py", {}) as (_, found):
+        yield found
+
+
+def tuner(ledger: Ledger, notes: list[str], budget: int = 60) -> tuning.LaunchTuner:
+    bench: Any = SimpleNamespace(problem=SimpleNamespace(measured_cases=lambda: (None,)))
+    return tuning.LaunchTuner(bench, ledger, CUDA, budget, Silent(), notes.append)
+
+
+def request(text: str) -> ProposalRequest:
+    module = parse_module(text, "matmul.py")
+    return ProposalRequest(module, (), Stage.AUTOTUNING, AnalysisContext(CUDA, None, (launch(),)))
+
+
+def test_the_fastest_come_first_and_all_beat_the_present_one(
+    screened: list[str], ledger: Ledger
+) -> None:
+    text = EXAMPLE.read_text()
+    best = list(tuner(ledger, []).propose(request(text)))
+    times = [us_of(candidate.text) for candidate in best]
+    assert len(best) == tuning.FINALISTS
+    assert times == sorted(times)
+    assert times[-1] < us_of(text)
+    assert times[0] == min(map(us_of, screened))
+
+
+def test_what_the_compiler_rules_out_is_never_timed(screened: list[str], ledger: Ledger) -> None:
+    notes: list[str] = []
+    list(tuner(ledger, notes).propose(request(EXAMPLE.read_text())))
+    assert not any("BLOCK_N=256" in text for text in screened)
+    assert any("ruled out" in note for note in notes)
+
+
+def test_no_configuration_is_screened_twice_and_the_budget_holds(
+    screened: list[str], ledger: Ledger
+) -> None:
+    list(tuner(ledger, [], budget=20).propose(request(EXAMPLE.read_text())))
+    assert len(screened) == len(set(screened)) <= 20
+
+
+def test_a_resumed_run_answers_from_the_record(screened: list[str], ledger: Ledger) -> None:
+    text = EXAMPLE.read_text()
+    first = list(tuner(ledger, []).propose(request(text)))
+    count = len(screened)
+    assert list(tuner(ledger, []).propose(request(text))) == first
+    assert len(screened) == count
+
+
+def test_once_one_is_kept_the_other_finalists_are_offered_again(
+    screened: list[str], ledger: Ledger
+) -> None:
+    asked = tuner(ledger, [])
+    best = list(asked.propose(request(EXAMPLE.read_text())))
+    count = len(screened)
+    assert list(asked.propose(request(best[0].text))) == best
+    assert list(asked.propose(request(best[0].text + "\n# edited\n"))) == []
+    assert len(screened) == count
+
+
+def test_other_stages_are_none_of_its_business(screened: list[str], ledger: Ledger) -> None:
+    module = parse_module(EXAMPLE.read_text(), "matmul.py")
+    other = ProposalRequest(module, (), Stage.DTYPE_FIX, AnalysisContext(CUDA, None, (launch(),)))
+    assert list(tuner(ledger, []).propose(other)) == []
+    assert screened == []
