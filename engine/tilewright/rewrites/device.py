@@ -118,15 +118,15 @@ def _sigmoid(module: Module, issue: Issue, context: AnalysisContext) -> str | Re
     if not found:
         return Refusal("there is no 1 / (1 + tl.exp(-x)) here")
     node = found[0]
-    inner = _sigmoid_argument(module, node)
+    exponent = _sigmoid_argument(module, node)
     assert isinstance(node, ast.expr)
-    assert inner is not None
+    assert exponent is not None
     patch = Patch(module)
     prefix = tl_prefix(patch, node)
     if prefix is None:
         return Refusal("the file has no name for triton.language")
     start, end = _with_parentheses(patch.text, *patch.span(node))
-    patch.splice(start, end, f"{prefix}sigmoid({patch.source(inner)})")
+    patch.splice(start, end, f"{prefix}sigmoid({_negated(patch, exponent)})")
     return patch.apply()
 
 
@@ -147,30 +147,40 @@ def tl_prefix(patch: Patch, node: ast.AST) -> str | None:
 
 
 def _sigmoid_argument(module: Module, node: ast.AST) -> ast.expr | None:
-    """The ``x`` of ``1 / (1 + exp(-x))``, whichever way round the sum stands."""
+    """The exponent of ``1 / (1 + exp(-x))``, whichever way round the sum stands."""
     match node:
         case ast.BinOp(
             left=ast.Constant(value=1 | 1.0), op=ast.Div(), right=ast.BinOp(op=ast.Add()) as total
         ):
             for one, call in ((total.left, total.right), (total.right, total.left)):
                 if isinstance(one, ast.Constant) and one.value == 1:
-                    return _negated_exponent(module, call)
+                    return _exponent(module, call)
     return None
 
 
-def _negated_exponent(module: Module, call: ast.expr) -> ast.expr | None:
-    if not (isinstance(call, ast.Call) and is_tl_call(module, call, "exp") and len(call.args) == 1):
-        return None
-    match call.args[0]:
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return operand
+def _exponent(module: Module, call: ast.expr) -> ast.expr | None:
+    if isinstance(call, ast.Call) and is_tl_call(module, call, "exp") and len(call.args) == 1:
+        return call.args[0]
+    return None
+
+
+def _negated(patch: Patch, exponent: ast.expr) -> str:
+    """Source of minus the exponent: a minus in front of a product goes, else one is added."""
+    source = patch.source(exponent)
+    match exponent:
         case ast.BinOp(
             left=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1 | 1.0)),
             op=ast.Mult(),
             right=operand,
         ):
-            return operand
-    return None
+            return patch.source(operand)
+    first = exponent
+    while isinstance(first, ast.BinOp) and isinstance(first.op, ast.Mult | ast.Div):
+        first = first.left
+    bare = patch.span(first)[0] == patch.span(exponent)[0]
+    if isinstance(first, ast.UnaryOp) and isinstance(first.op, ast.USub) and bare:
+        return source[1:].lstrip()
+    return f"-({source})"
 
 
 REWRITES = (
