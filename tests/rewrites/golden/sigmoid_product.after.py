@@ -1,5 +1,5 @@
 # rewrite: sigmoid
-# at: 1.0 / (1.0 + tl.exp(-z))
+# at: 1 / (1 + tl.exp(-z * 1.702))
 # facts: x_ptr=*fp32 n=1000
 import torch
 import triton
