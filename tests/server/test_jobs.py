@@ -408,6 +408,20 @@ async def test_request_of_a_person_goes_before_a_profile_on_save(talk: Conversat
     assert talk.ends() == len(talk.client.progress_reports) == 2
 
 
+async def test_profile_that_waited_is_dropped_if_the_file_changed(talk: Conversation) -> None:
+    await talk.begin(target="cuda:90")
+    talk.open("improve linger")
+    talk.save()
+    await until(lambda: talk.client.progress_reports)
+    await talk.optimize()
+    talk.replace(talk.text + "# mine\n")
+    await talk.end_of_job(2)
+    states = {job["kind"]: job["state"] for job in await talk.jobs()}
+    assert states == {"optimize": "done", "profile": "cancelled"}
+    assert talk.ends() == 2
+    assert (await talk.lenses())[0] == "Profile"
+
+
 async def test_newer_save_replaces_a_running_profile(talk: Conversation) -> None:
     await talk.begin()
     talk.open("improve linger")

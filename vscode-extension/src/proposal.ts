@@ -30,7 +30,8 @@ export function proposalOf(params: ApplyWorkspaceEditParams): Proposal | undefin
 const LONGEST = 400;
 
 function evidenceOf({ label, description }: ChangeAnnotation): string {
-  const text = [label.replace(/^Tilewright:\s*/, ""), description].filter(Boolean).join(". ");
+  const done = (description ?? "").replace(/^./, (first) => first.toUpperCase());
+  const text = [label.replace(/^Tilewright:\s*/, ""), done].filter(Boolean).join(". ");
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
 }
 

@@ -34,7 +34,7 @@ describe("proposalOf", () => {
     const annotation = { label: "Use exp2", needsConfirmation: true, description: "parsed; not run" };
     const evidence = (description: string) =>
       proposalOf({ edit: { ...given, changeAnnotations: { evidence: { ...annotation, description } } } })?.evidence;
-    expect(evidence("parsed; not run")).toBe("Use exp2. parsed; not run");
+    expect(evidence("parsed; not run")).toBe("Use exp2. Parsed; not run");
     expect(evidence("x".repeat(1000))).toHaveLength(401);
   });
 

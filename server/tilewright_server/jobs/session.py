@@ -56,7 +56,15 @@ async def _in_turn(
     async with lane.turn(urgent=not job.quiet):
         if waits:
             server.refresh(job.uri)
+        if waits and job.quiet and not _is_current(server, snapshot):
+            job.state = JobState.STOPPING
+            return Outcome(None, "the file changed meanwhile")
         return await _run(server, job, snapshot, progress)
+
+
+def _is_current(server: "TilewrightServer", snapshot: Snapshot) -> bool:
+    now = server.snapshot(snapshot.uri)
+    return now is not None and now.hash == snapshot.hash
 
 
 async def _run(
