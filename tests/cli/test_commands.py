@@ -217,3 +217,19 @@ def test_a_file_that_does_not_parse_or_launches_nothing_is_said_to(tmp_path: Pat
     idle.write_text("import triton\n\n\n@triton.jit\ndef k(x_ptr):\n    pass\n")
     value = run_json("optimize", str(idle), "--target", "cuda:90")
     assert any("launches no Triton kernel" in note for note in value["notes"])
+
+
+@pytest.mark.triton
+def test_a_kernel_that_fails_is_tried_afresh_once_its_surroundings_are_mended(
+    tmp_path: Path,
+) -> None:
+    for name in ("softmax.py", "softmax.yaml", "references.py"):
+        shutil.copy(EXAMPLES / name, tmp_path / name)
+    file, helper = tmp_path / "softmax.py", tmp_path / "helper.py"
+    file.write_text(file.read_text().replace("import torch\n", "import helper\nimport torch\n", 1))
+    command = ("optimize", str(file), "--target", "cuda:90")
+    broken = run(*command)
+    assert broken.returncode == 2
+    assert "helper" in broken.stderr
+    helper.write_text("")
+    assert run_json(*command)["changed"]

@@ -82,7 +82,12 @@ def optimize(
         stack.callback(ledger.close)
         observer.started(run.id, resumed=run.resumed)
         scratch = stack.enter_context(scratch_folder())
-        result = _optimize(request, device, run, ledger, scratch, observer, started)
+        try:
+            result = _optimize(request, device, run, ledger, scratch, observer, started)
+        except OriginalFailsError as error:
+            # Mending what is beside the file would not change the request: never resume this.
+            store.finish(run.id, {"error": str(error)})
+            raise
         store.finish(run.id, dump_result(result))
     return result
 
@@ -168,7 +173,7 @@ def _check_original(search: StagedSearch, request: OptimizeRequest, notes: list[
         raise OriginalFailsError(
             f"it cannot be parsed: {failed.message}; mend it first", str(request.path)
         )
-    if failed.step is StepName.COMPILE:
+    if failed.step is StepName.COMPILE and failed.data.get("reports"):
         notes.append(f"the original does not compile: {failed.message}")
         return
     raise OriginalFailsError(

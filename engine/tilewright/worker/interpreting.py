@@ -13,6 +13,8 @@ from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpretedFunction, InterpreterBuilder, TensorHandle
 from triton.runtime.jit import JITFunction
 
+from . import libdevice
+
 
 @contextlib.contextmanager
 def interpreted() -> Iterator[None]:
@@ -33,6 +35,8 @@ def interpreted() -> Iterator[None]:
         mock.patch.object(JITFunction, "__call__", call),
         mock.patch.object(InterpreterBuilder, "create_splat", _splat),
         mock.patch.object(interpreter, "_patch_lang_tensor", _patch_tensor),
+        mock.patch.object(interpreter, "_implicit_cvt", _convert),
+        libdevice.computed(),
     ):
         yield
 
@@ -71,3 +75,15 @@ def _splat(builder: Any, block: Any, scalar: Any) -> Any:
     if scalar.data.dtype == np.bool_:
         return TensorHandle(np.full(block.shape, scalar.data.reshape(-1)[0]), tl.int1)
     return _create_splat(builder, block, scalar)
+
+
+_implicit_cvt = interpreter._implicit_cvt
+
+
+def _convert(argument: Any) -> Any:
+    """A float argument is an fp32 scalar to the compiler; the interpreter leaves it plain."""
+    if type(argument) is float:
+        return tl.tensor(
+            TensorHandle(np.array([argument], dtype=np.float32), tl.float32), tl.float32
+        )
+    return _implicit_cvt(argument)
