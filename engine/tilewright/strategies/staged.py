@@ -32,7 +32,6 @@ class StagedSearch:
         observer: Observer,
         budget: int,
     ) -> None:
-        self.current = cascade.original
         self.trials: list[Trial] = []
         self.plan: tuple[Stage, ...] = ()
         self._cascade = cascade
@@ -40,6 +39,12 @@ class StagedSearch:
         self._ledger = ledger
         self._observer = observer
         self._budget = budget
+
+    @property
+    def current(self) -> str:
+        """The text reached so far; it follows from the trials, so a stop finds both in step."""
+        kept = (trial.candidate.text for trial in reversed(self.trials) if trial.kept)
+        return next(kept, self._cascade.original)
 
     @property
     def can_time(self) -> bool:
@@ -121,8 +126,6 @@ class StagedSearch:
         )
         self.trials.append(trial)
         self._observer.trial(trial)
-        if verdict.kept:
-            self.current = candidate.text
         return verdict.kept
 
     def evaluate(self, text: str, baseline: str, proposer: str) -> Evaluation:
