@@ -75,7 +75,7 @@ wheel: setup ## dist/*.whl
 	$(BIN)/python -m build --wheel --outdir dist
 
 clean: ## remove what was built, keep the environment
-	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis vscode-extension/bundled
 	find engine server tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## remove the environment as well

@@ -23,7 +23,7 @@ def devices(form: AsFormat = Format.TEXT) -> None:
         return
     if not found:
         OUT.print(
-            "No interpreter with torch and triton was found; `pip install 'tilewright[local]'`, "
+            "No interpreter with torch and triton was found; `pip install torch triton`, "
             "or set TILEWRIGHT_PYTHON to one that has them.",
             markup=False,
         )

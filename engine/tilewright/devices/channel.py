@@ -131,7 +131,7 @@ class Channel:
         if COMPILE_ONLY in self._arguments:
             return "`tilewright toolchain list` says what is there and how to get more"
         return (
-            "pip install 'tilewright[local]', or name an interpreter that has torch and triton "
+            "pip install torch triton, or name an interpreter that has torch and triton "
             "with --python PATH or TILEWRIGHT_PYTHON"
         )
 

@@ -93,7 +93,7 @@ def _require_torch(python: str) -> None:
     missing = [name for name in ("torch", "triton") if importlib.util.find_spec(name) is None]
     if missing:
         raise DeviceError(
-            f"{python} has no {' and no '.join(missing)}; pip install 'tilewright[local]', or name "
+            f"{python} has no {' and no '.join(missing)}; pip install torch triton, or name "
             "an interpreter that has torch and triton with --python PATH or TILEWRIGHT_PYTHON"
         )
 
