@@ -28,11 +28,13 @@ RESAMPLES = 2000
 
 def main() -> int:
     options = _options()
-    rows = [_run(name, options) for name in options.examples]
+    rows: list[dict[str, Any]] = []
+    for name in options.examples:
+        rows.append(_run(name, options))
+        if options.json:
+            options.json.parent.mkdir(parents=True, exist_ok=True)
+            options.json.write_text(json.dumps(rows, indent=2), encoding="utf-8")
     print(_table(rows))
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(rows, indent=2), encoding="utf-8")
     return 0 if all("error" not in row for row in rows) else 1
 
 
