@@ -39,3 +39,24 @@ def test_sigterm_ends_a_run_with_what_was_kept(tmp_path: Path) -> None:
     assert result["certificate"]["speedup"] is None
     speed = next(s for s in result["certificate"]["steps"] if s["step"] == "speed")
     assert (speed["status"], result["level"]) == ("skipped", "correct")
+
+
+@pytest.mark.triton
+def test_a_profile_that_is_stopped_says_so_without_a_traceback(tmp_path: Path) -> None:
+    for name in ("matmul.py", "matmul.yaml", "references.py"):
+        shutil.copy(EXAMPLES / name, tmp_path / name)
+    command = [sys.executable, "-m", "tilewright", "profile", str(tmp_path / "matmul.py")]
+    profile = subprocess.Popen(
+        [*command, "--format", "events"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert profile.stdout is not None
+    assert json.loads(profile.stdout.readline())["event"] == "progress"
+    profile.send_signal(signal.SIGTERM)
+    output, errors = profile.communicate(timeout=20)
+    assert profile.returncode == 130
+    assert json.loads(output.splitlines()[-1])["event"] == "error"
+    assert "stopped by SIGTERM" in errors
+    assert "Traceback" not in errors

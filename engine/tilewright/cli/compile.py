@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from tilewright.cli.inputs import problem_of, read_source, target_of
-from tilewright.cli.output import OUT, Exit, Format, emit_json
+from tilewright.cli.output import OUT, Exit, Format, emit_json, working
 from tilewright.cli.session import device_for, need_problem
 from tilewright.errors import InputError
 from tilewright.evaluation.workbench import Workbench
@@ -29,7 +29,8 @@ def compile_kernels(
     """Compile FILE's kernels as its problem launches them. Exits with 1 if one does not compile."""
     name, _, kernel = file.partition("::")
     path = Path(name)
-    reports, notes = compile_file(path, kernel or None, target, problem)
+    with working(f"compiling {name} for {target}"):
+        reports, notes = compile_file(path, kernel or None, target, problem)
     if form is Format.JSON:
         emit_json({"path": name, "reports": [dump(r) for r in reports], "notes": list(notes)})
     else:

@@ -8,6 +8,7 @@ import typer
 from tilewright.cli import check, compile, facts, optimize, profile, toolchain, verify
 from tilewright.cli.output import ERR, Exit, emit_event
 from tilewright.errors import InputError, TilewrightError
+from tilewright.strategies.observer import Stopped
 
 app = typer.Typer(
     name="tilewright",
@@ -35,6 +36,9 @@ def main() -> None:
     except TilewrightError as error:
         _report(error)
         sys.exit(Exit.USAGE)
+    except Stopped as stop:
+        _report(TilewrightError(f"stopped by {stop} before there was a result"))
+        sys.exit(Exit.STOPPED)
     except Exception:  # noqa: BLE001  the command line is one of the three boundaries
         traceback.print_exc()
         ERR.print("tilewright: this is a fault in Tilewright; the lines above say where")

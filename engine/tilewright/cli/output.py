@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from enum import IntEnum, StrEnum
 from typing import Any
 
@@ -13,12 +14,16 @@ ERR = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 class Exit(IntEnum):
-    """0 done, 1 findings or rejected, 2 usage or input error, 70 a fault of Tilewright's own."""
+    """0 done, 1 findings or rejected, 2 usage or input error, 70 a fault of Tilewright's own.
+
+    130: asked to stop before there was anything to tell.
+    """
 
     DONE = 0
     FINDINGS = 1
     USAGE = 2
     INTERNAL = 70
+    STOPPED = 130
 
 
 class Format(StrEnum):
@@ -34,6 +39,11 @@ class StreamFormat(StrEnum):
     TEXT = "text"
     JSON = "json"
     EVENTS = "events"
+
+
+def working(on: str) -> AbstractContextManager[object]:
+    """A spinner on standard error while something takes its time; nothing where nobody looks."""
+    return ERR.status(on) if ERR.is_terminal else nullcontext()
 
 
 def emit_json(value: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tilewright.cli.inputs import problem_of, read_source, target_of
-from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event
+from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event, working
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.evaluation.profiling import profile_source
 from tilewright.evaluation.workbench import Workbench
@@ -34,7 +34,12 @@ def profile(
         if form is StreamFormat.EVENTS:
             emit_event("progress", percent=percent, message=message)
 
-    with stop_on_signal(), device_for(device, wanted) as opened, scratch_folder() as scratch:
+    with (
+        working(f"profiling {file.name}"),
+        stop_on_signal(),
+        device_for(device, wanted) as opened,
+        scratch_folder() as scratch,
+    ):
         bench = Workbench(opened, spec, file, scratch, secrets.randbits(48)) if spec else None
         value = profile_source(text, str(file), bench, wanted or opened.info.target, tell)
     answer(value, form, _print)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tilewright.cli.inputs import problem_of, read_source, target_of
-from tilewright.cli.output import OUT, Exit, Format, emit_json
+from tilewright.cli.output import OUT, Exit, Format, emit_json, working
 from tilewright.cli.session import device_for
 from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.certificate import certify
@@ -49,7 +49,11 @@ def verify(
     """Verify CANDIDATE against ORIGINAL. Exits with 1 if it is not accepted."""
     before, after = read_source(original), read_source(candidate)
     wanted, spec = target_of(target), problem_of(problem, original)
-    with device_for(device, wanted) as opened, scratch_folder() as scratch:
+    with (
+        working(f"verifying {candidate.name} against {original.name}"),
+        device_for(device, wanted) as opened,
+        scratch_folder() as scratch,
+    ):
         bench = Workbench(opened, spec, original, scratch, secrets.randbits(48)) if spec else None
         compile_for = wanted or opened.info.target
         evaluation = Cascade(before, str(original), bench, compile_for).judge(after, before)
