@@ -100,7 +100,7 @@ def test_an_interpreter_without_torch_is_no_device_and_says_what_to_install(
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
     python = str(bare / "bin" / "python")
     assert list_devices(python) == ()
-    with pytest.raises(DeviceError, match="pip install torch triton.*TILEWRIGHT_PYTHON"):
+    with pytest.raises(DeviceError, match=r"pip install torch triton.*TILEWRIGHT_PYTHON"):
         open_device(python=python)
 
 
