@@ -1,11 +1,11 @@
 """Rewrites applied to a text, off the event loop, each once: what a quick fix would do."""
 
-import ast
 import asyncio
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 
 from tilewright.analysis.model import Issue
+from tilewright.python_syntax import parse
 from tilewright.rewrites.model import Refusal, Rewrite
 from tilewright.source.text import Range
 from tilewright_server.analysis import Analysis
@@ -44,7 +44,7 @@ def rewrite_text(analysis: Analysis, issue: Issue, rewrite: Rewrite) -> str | Re
     if new == analysis.module.text:
         return Refusal("This fix would change nothing here.")
     try:
-        ast.parse(new)
+        parse(new)
     except (SyntaxError, ValueError):
         return Refusal("The rest of the file does not parse; mend that first.")
     return new

@@ -1,14 +1,13 @@
 """The first step of the cascade: is the candidate Python at all?"""
 
-import ast
-
 from tilewright.evaluation.model import StepName, StepResult, StepStatus
+from tilewright.python_syntax import parse
 
 
 def check_syntax(text: str) -> StepResult:
     """Parse the candidate; the message names the line and shows it."""
     try:
-        ast.parse(text)
+        parse(text)
     except (SyntaxError, ValueError, RecursionError) as error:
         return StepResult(StepName.SYNTAX, StepStatus.FAILED, _describe(error))
     return StepResult(StepName.SYNTAX, StepStatus.PASSED)

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from tilewright.errors import TilewrightError
 from tilewright.problems.model import Dim
+from tilewright.python_syntax import parse_expression
 
 Number = int | float
 _Value = Number | tuple["_Value", ...] | str
@@ -31,7 +32,7 @@ def evaluate(formula: str, dims: Mapping[str, Dim]) -> Number:
     if len(formula) > MAX_LENGTH:
         raise FormulaError(f"the formula is longer than {MAX_LENGTH} characters")
     try:
-        tree = ast.parse(formula.strip(), mode="eval")
+        tree = parse_expression(formula.strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise FormulaError(f"'{_short(formula)}' is not an arithmetic expression") from None
     return _number(_Evaluator(dims).value(tree.body, 0), tree.body)

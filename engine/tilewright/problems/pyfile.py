@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tilewright.problems.model import Entry, EntryKind
 from tilewright.problems.nodes import read_text
+from tilewright.python_syntax import parse
 
 KERNELBENCH_FUNCTIONS = frozenset({"get_inputs", "get_init_inputs"})
 
@@ -44,7 +45,7 @@ def read_python(path: Path) -> PythonFile:
     """What the file defines; a file that does not parse defines nothing. Raises ProblemError."""
     text = read_text(path)
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return PythonFile(str(path), text, (), (), (), parses=False)
     functions: list[str] = []

@@ -8,6 +8,7 @@ import ast
 import re
 from dataclasses import dataclass
 
+from tilewright.python_syntax import parse_expression
 from tilewright.source.model import Module
 
 _NEWLINE = re.compile(r"\r\n|\n|\r")
@@ -148,7 +149,7 @@ def _spliced(text: str, edits: list[_Edit], start: int, end: int) -> str:
 
 def _folded(text: str, indent: str, newline: str) -> str:
     """A call with its arguments on a line of their own, or one on each where that is too long."""
-    call = ast.parse(text, mode="eval").body
+    call = parse_expression(text).body
     assert isinstance(call, ast.Call)
     parts = call_parts(call)
     sources = [ast.get_source_segment(text, part) or "" for part in parts]

@@ -15,6 +15,7 @@ import tree_sitter_python
 from tree_sitter import Language as Grammar
 from tree_sitter import Parser
 
+from tilewright.python_syntax import parse
 from tilewright.source.model import SyntaxProblem
 from tilewright.source.text import LineIndex, Range
 
@@ -46,7 +47,7 @@ def parseable(text: str) -> str:
 def _parse(text: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ast.parse(text)
+        return parse(text)
 
 
 def _parse_pieces(text: str) -> tuple[ast.Module, tuple[SyntaxProblem, ...]]:

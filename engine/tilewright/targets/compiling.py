@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.devices.package import worker_hash
+from tilewright.python_syntax import parse
 from tilewright.serialize import dump, load
 from tilewright.targets.cache import ReportCache
 from tilewright.targets.model import (
@@ -128,7 +129,7 @@ def _sources_hash(path: Path) -> str:
 
 def _imported(text: str) -> set[str]:
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError):
         return set()
     names = set()
