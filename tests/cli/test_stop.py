@@ -1,4 +1,4 @@
-"""Asked to stop, a run ends soon with the best so far; asked again later, it goes on from there."""
+"""Asked to stop, a run ends soon with the best so far."""
 
 import json
 import os

@@ -54,11 +54,6 @@ def element_types(context: AnalysisContext, kernel: str) -> dict[str, str]:
     return {name: next(iter(types)) for name, types in seen.items() if len(types) == 1}
 
 
-def short_name(name: str) -> str | None:
-    """Triton's short name of a dtype: ``float32`` -> ``fp32``."""
-    return _SHORT.get(name)
-
-
 def dtype_of(value: Value, types: Mapping[str, str], depth: int = 0) -> str | None:
     """The element type of a value, ``WEAK`` for a Python number, None where it is not known."""
     if depth > 60:

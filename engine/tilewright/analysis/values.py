@@ -176,8 +176,3 @@ class Flow:
     def calls(self, *dotted: str) -> Iterator[tuple[ast.Call, Value, tuple[int, ...]]]:
         """Calls of a dotted name: the node, its value, the enclosing loops."""
         return (c for c in self.placed if c[1].op in ("call", "dot") and c[1].detail in dotted)
-
-    def only_definition(self, name: str) -> Definition | None:
-        """The one assignment of a name; None if there are more, or none."""
-        found = self.definitions.get(name, [])
-        return found[0] if len(found) == 1 else None

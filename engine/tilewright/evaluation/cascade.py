@@ -7,7 +7,6 @@ from dataclasses import replace
 from tilewright.evaluation.compiling import check_compile
 from tilewright.evaluation.correctness import check_correctness
 from tilewright.evaluation.model import (
-    Candidate,
     Evaluation,
     Level,
     Speedup,
@@ -48,12 +47,8 @@ class Cascade:
         self.bench = bench
         self.target = target
 
-    def evaluate(self, candidate: Candidate, baseline: str) -> Evaluation:
-        """Take a candidate through the steps; speed is measured against ``baseline``."""
-        return self.judge(candidate.text, baseline)
-
-    def judge(self, text: str, baseline: str, *, speed: bool = True) -> Evaluation:
-        """The same for a bare text; ``speed=False`` leaves the speed step out, and says so."""
+    def judge(self, text: str, baseline: str) -> Evaluation:
+        """Take a candidate's text through the steps; speed is measured against ``baseline``."""
         steps: list[StepResult] = []
         speedup: Speedup | None = None
         for name, step in (
@@ -67,7 +62,7 @@ class Cascade:
                 break
         else:
             started = time.perf_counter()
-            last, speedup = self._speed(text, baseline, wanted=speed, steps=steps)
+            last, speedup = self._speed(text, baseline, steps)
             steps.append(replace(last, seconds=time.perf_counter() - started))
         return Evaluation(
             text_hash(text), text_hash(baseline), level_of(steps), tuple(steps), speedup
@@ -110,12 +105,10 @@ class Cascade:
         return check_correctness(self.bench, self.original, text)
 
     def _speed(
-        self, text: str, baseline: str, *, wanted: bool, steps: list[StepResult]
+        self, text: str, baseline: str, steps: list[StepResult]
     ) -> tuple[StepResult, Speedup | None]:
         if self.bench is None:
             return _skipped(StepName.SPEED, self._no_problem()), None
-        if not wanted:
-            return _skipped(StepName.SPEED, "not asked for"), None
         if steps[-1].status is not StepStatus.PASSED:
             return _skipped(StepName.SPEED, "not measured: its results were not checked"), None
         if text == baseline:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import tilewright
 from tilewright.evaluation.correctness import SEEDS
-from tilewright.evaluation.model import Certificate, Evaluation, StepName, StepStatus
+from tilewright.evaluation.model import Certificate, Evaluation, StepName
 from tilewright.evaluation.workbench import Workbench
 from tilewright.targets.model import Target
 
@@ -38,24 +38,3 @@ def _toolchain(evaluation: Evaluation, bench: Workbench | None) -> Mapping[str, 
     if reports:
         versions["compiler"] = reports[0]["toolchain"]
     return versions
-
-
-def evidence(certificate: Certificate) -> str:
-    """One line for a person: how far it was verified, where, with what numbers, and what not."""
-    parts = [certificate.level.value]
-    speedup = certificate.speedup
-    if speedup is not None:
-        parts.append(
-            f"{speedup.value:.2f}x [{speedup.low:.2f}, {speedup.high:.2f}] on {speedup.device}, "
-            f"{speedup.case}: {speedup.original_us:.1f} us -> {speedup.candidate_us:.1f} us"
-        )
-    for step in certificate.steps:
-        if step.status is StepStatus.SKIPPED:
-            parts.append(f"{step.step.value} not verified ({step.message})")
-        elif step.step is StepName.COMPILE and step.status is StepStatus.PASSED:
-            parts.append(f"compiled for {certificate.target}")
-        elif step.step is StepName.CORRECTNESS and step.status is StepStatus.PASSED:
-            parts.append(
-                f"{len(step.data.get('checks', []))} comparisons on {step.data.get('device')}"
-            )
-    return "; ".join(parts)

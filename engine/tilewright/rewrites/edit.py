@@ -92,19 +92,6 @@ class Patch:
             "",
         )
 
-    def insert_before(self, statement: ast.stmt, lines: list[str]) -> None:
-        """Add lines, given without indentation, above a statement at its indentation."""
-        start = self.line_start(first_line(statement))
-        indent = self.indent(statement)
-        self.splice(start, start, "".join(f"{indent}{line}{self.newline}" for line in lines))
-
-    def insert_after(self, statement: ast.stmt, lines: list[str]) -> None:
-        """Add lines, given without indentation, below a statement at its indentation."""
-        end = self.line_start((statement.end_lineno or statement.lineno) + 1)
-        indent = self.indent(statement)
-        glue = "" if end == 0 or self.text[end - 1] in "\r\n" else self.newline
-        self.splice(end, end, glue + "".join(f"{indent}{line}{self.newline}" for line in lines))
-
     def rendered(self, start: int, end: int) -> str:
         """The text between two offsets with the edits inside it applied."""
         inside = [e for e in self._edits if start <= e.start and e.end <= end]

@@ -66,14 +66,6 @@ def last_assigned(module: Module, launch: Launch, name: str) -> Assigned | None:
     return None
 
 
-def is_parameter(module: Module, launch: Launch, name: str) -> bool:
-    """Whether ``name`` is a parameter of the host function that nothing rebinds before."""
-    host = host_of(module, launch)
-    if host is None or name not in {a.arg for a in (*host.args.args, *host.args.kwonlyargs)}:
-        return False
-    return not any(name in _bound(s) for s in before_launch(module, launch))
-
-
 def resolve(module: Module, launch: Launch, node: ast.expr) -> ast.expr:
     """``node``, or what it was last assigned if it is a name with a plain assignment."""
     for _ in range(8):

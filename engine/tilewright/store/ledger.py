@@ -40,7 +40,7 @@ class Ledger:
         with self._lock:
             self._connect().execute(
                 "UPDATE unit SET finished = ?, value = ? WHERE run = ? AND key = ?",
-                (_now(), json.dumps(value), self._run, key),
+                (now(), json.dumps(value), self._run, key),
             )
         return value
 
@@ -54,14 +54,14 @@ class Ledger:
                 connection.execute(
                     "INSERT INTO unit (run, key, kind, number, attempts, started, input) VALUES "
                     "(?, ?, ?, (SELECT count(*) + 1 FROM unit WHERE run = ?), 1, ?, ?)",
-                    (self._run, key, kind, self._run, _now(), json.dumps(describe)),
+                    (self._run, key, kind, self._run, now(), json.dumps(describe)),
                 )
                 return None
             if row[0] is None:
                 connection.execute(
                     "UPDATE unit SET attempts = attempts + 1, started = ? "
                     "WHERE run = ? AND key = ?",
-                    (_now(), self._run, key),
+                    (now(), self._run, key),
                 )
                 return None
             return str(row[0])
@@ -84,5 +84,6 @@ class Ledger:
             self._shared.close()
 
 
-def _now() -> str:
+def now() -> str:
+    """The time as ISO 8601 in UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -7,13 +7,12 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
 from tilewright.errors import TilewrightError
 from tilewright.home import home
-from tilewright.store.ledger import Ledger
+from tilewright.store.ledger import Ledger, now
 from tilewright.store.schema import MIGRATIONS
 
 
@@ -28,11 +27,6 @@ class Run:
     id: str
     seed: int
     resumed: bool
-
-
-def now() -> str:
-    """The time as ISO 8601 in UTC, to the millisecond."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def open_store(path: Path | None = None) -> "Store":

@@ -21,6 +21,7 @@ from tilewright.evaluation.model import (
     text_hash,
 )
 from tilewright.evaluation.workbench import Workbench
+from tilewright.knowledge.stages import Stage
 from tilewright.problems.model import Problem
 from tilewright.scratch import scratch_folder
 from tilewright.serialize import dump
@@ -194,7 +195,7 @@ def _final(
         return None
     observer.progress(92, "measuring the result against the original")
     evaluation = search.evaluate(search.current, request.text, "final")
-    fixed = any(t.kept and t.stage.value == "correctness" for t in search.trials)
+    fixed = any(t.kept and t.stage is Stage.CORRECTNESS for t in search.trials)
     speed = evaluation.step(StepName.SPEED)
     slow = speed is not None and speed.status is StepStatus.FAILED and not fixed
     if slow or not evaluation.level.reaches(Level.CORRECT):
