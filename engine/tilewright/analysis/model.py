@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from tilewright.knowledge.stages import Stage
 from tilewright.source.text import Range
-from tilewright.targets.model import LaunchFacts, Target
+from tilewright.targets.model import ArgumentFacts, LaunchFacts, Target
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,18 @@ class Issue:
 
 
 @dataclass(frozen=True)
+class EntryFacts:
+    """What the problem's spec says of the host function (or module class) it calls.
+
+    ``arguments`` are the call's tensors and numbers, in order, with shapes and types; for a
+    class, those of its ``forward``. A name is "" where the spec gives none.
+    """
+
+    function: str
+    arguments: tuple[ArgumentFacts, ...]
+
+
+@dataclass(frozen=True)
 class AnalysisContext:
     """What is known beside the text. Where it is missing, a detector stays silent or hedges.
 
@@ -52,8 +64,10 @@ class AnalysisContext:
         target: the chip the person chose.
         triton_version: (major, minor) of the user's Triton, from its metadata.
         launches: launches captured at the problem's shapes (shapes, strides, dtypes, scalars).
+        entry: the host function that the problem calls, with what it is given.
     """
 
     target: Target | None = None
     triton_version: tuple[int, int] | None = None
     launches: tuple[LaunchFacts, ...] = ()
+    entry: EntryFacts | None = None

@@ -17,7 +17,7 @@ _Text = Annotated[str, Field(min_length=1)]
 _Severity = Annotated[int, Field(ge=1, le=5)]
 _Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Language = Literal["triton", "nki"]
-Backend = Literal["cuda", "hip", "xpu"]
+Backend = Literal["cuda", "hip", "xpu", "neuron"]
 CheckName = Literal[
     "option_power_of_two",
     "option_maximum",
@@ -104,6 +104,7 @@ class IssueType:
         gain: what fixing it brought where it was measured; "unmeasured" where nobody did.
         gain_source: who measured, where; None with "unmeasured".
         numerics: what the fix may do to results; "corrects" where they were wrong before.
+        unless: when it does not apply although it looks alike; shown to the person.
         detector: whether the instant tier finds it.
     """
 
@@ -122,6 +123,7 @@ class IssueType:
     applies_to: AppliesTo = field(default_factory=AppliesTo)
     references: tuple[str, ...] = ()
     example: Example | None = None
+    unless: _Text | None = None
     detector: bool = False
 
 
