@@ -18,6 +18,7 @@ _JIT = {
     "nki.baremetal": Language.NKI,
     "nki.benchmark": Language.NKI,
     "nki.profile": Language.NKI,
+    "nki.trace": Language.NKI,
 }
 _CONSTEXPR = "triton.language.constexpr"
 

@@ -20,6 +20,13 @@ class Language(StrEnum):
     NKI = "nki"
 
 
+class NkiFlavour(StrEnum):
+    """Which of the two NKI packages a file is written for: they differ in names and in calls."""
+
+    NEURONXCC = "neuronxcc"
+    NKI = "nki"
+
+
 @dataclass(frozen=True)
 class SyntaxProblem:
     """A part of the file that is not Python; the other parts are analysed all the same."""
@@ -104,6 +111,9 @@ class Launch:
     node: ast.Call = field(compare=False, repr=False)
 
 
+_OLD_NKI = ("neuronxcc", "torch_neuronx.nki_jit", "torch_neuronx.xla_impl.ops.nki_jit")
+
+
 @dataclass(frozen=True)
 class Module:
     """A parsed file. ``tree`` holds the statements that parse, at their true places.
@@ -122,6 +132,17 @@ class Module:
     host_functions: Mapping[str, ast.FunctionDef] = field(compare=False, repr=False)
     problems: tuple[SyntaxProblem, ...]
     focus: Kernel | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def nki_flavour(self) -> NkiFlavour | None:
+        """The NKI package that the file imports; None where it imports none, or both."""
+        old = any(
+            name in _OLD_NKI or name.startswith("neuronxcc.nki") for name in self.names.imports
+        )
+        new = any(name == "nki" or name.startswith("nki.") for name in self.names.imports)
+        if old is new:
+            return None
+        return NkiFlavour.NEURONXCC if old else NkiFlavour.NKI
 
     def kernel(self, name: str) -> Kernel | None:
         return next((k for k in self.kernels if k.name == name), None)

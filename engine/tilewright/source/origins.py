@@ -2,50 +2,41 @@
 
 import ast
 
-from tilewright.source.names import Names
+from tilewright.source.names import Names, public
 
-_CUSTOMARY = {"tl": "triton.language", "nl": "nki.language", "nisa": "nki.isa"}
-"""Meant where nothing in the file binds the name, as in a snippet or below a broken import."""
-
-_MOVED = {
-    "triton.language.core": "triton.language",
-    "triton.language.standard": "triton.language",
-    "triton.runtime.autotuner": "triton",
-    "triton.runtime.jit": "triton",
-    "triton.runtime": "triton",
-    "neuronxcc.nki": "nki",
+_CUSTOMARY = {
+    "tl": "triton.language",
+    "nl": "nki.language",
+    "nisa": "nki.isa",
+    "ncc": "nki.compiler",
 }
-"""Modules whose names are public under another; the public spelling is the one to compare with."""
+"""Meant where nothing in the file binds the name, as in a snippet or below a broken import."""
 
 
 def names_of(tree: ast.Module) -> Names:
     """Origins of the names bound by imports anywhere, and by module-level ``a = b.c``."""
     origins: dict[str, str] = {}
+    imports: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 bound = alias.asname or alias.name.partition(".")[0]
-                origins[bound] = _public(alias.name if alias.asname else bound)
+                origins[bound] = public(alias.name if alias.asname else bound)
+                imports.add(alias.name)
         elif isinstance(node, ast.ImportFrom):
             base = "." * node.level + (node.module or "")
             for alias in node.names:
-                origins[alias.asname or alias.name] = _public(_join(base, alias.name))
+                origins[alias.asname or alias.name] = public(_join(base, alias.name))
+                imports.add(_join(base, alias.name))
     for statement in tree.body:
         _add_renaming(statement, origins)
     for name, origin in _CUSTOMARY.items():
         origins.setdefault(name, origin)
-    return Names(origins)
+    return Names(origins, frozenset(imports))
 
 
 def _join(base: str, name: str) -> str:
     return base + name if base.endswith(".") else f"{base}.{name}"
-
-
-def _public(dotted: str) -> str:
-    for module, public in _MOVED.items():
-        if dotted == module or dotted.startswith(module + "."):
-            return public + dotted[len(module) :]
-    return dotted
 
 
 def _add_renaming(statement: ast.stmt, origins: dict[str, str]) -> None:
