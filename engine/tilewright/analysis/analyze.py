@@ -7,6 +7,7 @@ from functools import partial
 from tilewright.analysis.detectors import needs_whole_file, registered
 from tilewright.analysis.model import AnalysisContext, Finding, Issue
 from tilewright.analysis.remembered import Remembered, surroundings
+from tilewright.analysis.suppression import unsuppressed
 from tilewright.knowledge import taxonomy
 from tilewright.knowledge.stages import Stage
 from tilewright.source.model import Module
@@ -16,14 +17,18 @@ _REMEMBERED = Remembered()
 
 
 def analyze(module: Module, context: AnalysisContext = _NOTHING_KNOWN) -> tuple[Issue, ...]:
-    """The issues of a module, by position. Text and context decide all of it."""
+    """The issues of a module, by position. Text and context decide all of it.
+
+    What the file's own comments suppress is left out.
+    """
     issues = list(_found(module, context, whole_file=True))
     around = surroundings(module, context)
     for kernel in module.kernels:
         alone = replace(module, focus=kernel)
         find = partial(_found, alone, context, whole_file=False)
         issues += _REMEMBERED.get(kernel, around, find)
-    return tuple(sorted(issues, key=lambda issue: (issue.range, issue.id, issue.message)))
+    ordered = sorted(issues, key=lambda issue: (issue.range, issue.id, issue.message))
+    return unsuppressed(module, ordered)
 
 
 def _found(module: Module, context: AnalysisContext, *, whole_file: bool) -> Iterator[Issue]:

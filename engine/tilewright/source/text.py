@@ -5,6 +5,7 @@ Nothing here knows about LSP: the server converts at its own edge.
 
 import ast
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -68,6 +69,10 @@ class LineIndex:
         """Code-point offset of a place, clipped to its line."""
         place = min(max(line, 1), len(self.lines)) - 1
         return self.starts[place] + min(max(column, 0), len(self.lines[place]))
+
+    def line_at(self, offset: int) -> int:
+        """The 1-based line that a code-point offset lies on."""
+        return bisect_right(self.starts, offset)
 
     def slice(self, where: Range) -> str:
         """The text of a range, line ends as they stand in the file."""
