@@ -7,12 +7,14 @@ import pytest
 
 from tilewright.hardware.schemas import json_schema as hardware_schema
 from tilewright.knowledge import json_schema, knowledge_root
+from tilewright.knowledge.nki import nki_schema
 from tilewright.knowledge.schemas import schema_text
 
 SCHEMAS = {
     "taxonomy": lambda: json_schema("taxonomy"),
     "constraints": lambda: json_schema("constraints"),
     "hardware": hardware_schema,
+    "nki": nki_schema,
 }
 
 
