@@ -13,11 +13,12 @@ DEMO_DIR := build/demo
 BIN    := $(VENV)/bin
 comma  := ,
 STAMP  := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
+CORPORA_STAMP := build/corpora/.installed
 SOURCES := engine server tests examples benchmarks
 FAST   := not gpu and not browser and not slow and not editor
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-all test-editor lint format types wheel clean distclean
+.PHONY: help setup demo test test-slow test-all test-editor corpora agreement lint format types wheel clean distclean
 
 help: ## say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -48,8 +49,19 @@ demo: setup ## optimize the example kernels for TARGET and write a report
 test: setup ## the fast tests, in parallel
 	$(BIN)/python -m pytest -n auto -m "$(FAST)"
 
-test-slow: setup ## wheel and environment tests, long runs
+test-slow: corpora ## wheel and environment tests, long runs
 	$(BIN)/python -m pytest -m "slow and not gpu and not browser"
+
+corpora: $(CORPORA_STAMP) ## kernels of published packages, in build/corpora, for the slow tests
+
+$(CORPORA_STAMP): tests/corpora/requirements.txt | setup
+	rm -rf build/corpora
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile \
+	  --target build/corpora -r tests/corpora/requirements.txt
+	@touch $@
+
+agreement: corpora ## compare tile inference with the compiler over the corpora; writes docs/agreement.md
+	PYTHONPATH=tests/corpora $(BIN)/python tests/agreement/table.py
 
 test-all: test test-slow test-editor ## everything that needs no GPU
 
