@@ -19,7 +19,8 @@ def test_a_parameter_says_how_it_is_passed() -> None:
         ("src", True, False),
         ("shape", True, True),
     ]
-    assert signature.is_open and not signature.is_variadic
+    assert signature.is_open
+    assert not signature.is_variadic
 
 
 def test_several_releases_have_several_forms() -> None:
