@@ -25,6 +25,13 @@ def triton_kernels(module: Module) -> Iterator[tuple[Kernel, Flow]]:
             yield kernel, flow_of(module, kernel)
 
 
+def nki_kernels(module: Module) -> Iterator[Kernel]:
+    """The NKI kernels of a module that are to be looked at."""
+    for kernel in module.kernels if module.focus is None else (module.focus,):
+        if kernel.language is Language.NKI:
+            yield kernel
+
+
 @lru_cache(maxsize=512)
 def nodes_of(node: ast.FunctionDef) -> tuple[ast.AST, ...]:
     """Every node of a function, as ``ast.walk`` gives them; walked once."""
