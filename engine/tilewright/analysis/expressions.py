@@ -7,7 +7,7 @@ counts as a write to unknown memory.
 import ast
 
 from tilewright.analysis.bases import pointer_base
-from tilewright.analysis.values import Access, Flow, Value, ValueTable
+from tilewright.analysis.values import Access, Called, Flow, Value
 from tilewright.source.names import Names
 
 TL = "triton.language."
@@ -20,6 +20,7 @@ _IMPURE = frozenset(
     TL + name for name in ("inline_asm_elementwise", "debug_barrier", "store_tensor_descriptor")
 )
 PURE_BUILTINS = frozenset({"min", "max", "abs", "len", "float", "int", "range", "print", "bool"})
+_PURE_TRITON = frozenset({"triton.cdiv", "triton.next_power_of_2", ""})
 _CASTS = frozenset({TL + "cast"})
 _MAX_DEPTH = 80
 
@@ -28,7 +29,12 @@ def writes_nothing(dotted: str) -> bool:
     """Whether a call of this name is known to leave memory alone."""
     if dotted in _STORES or dotted in _ATOMICS or dotted in _IMPURE:
         return False
-    return dotted.startswith((TL, "triton.jit")) or dotted in ("triton.cdiv", "")
+    return dotted.startswith((TL, "triton.jit")) or dotted in _PURE_TRITON
+
+
+def method_writes_nothing(name: str) -> bool:
+    """Whether a method of a tile, pointer or descriptor is known to leave memory alone."""
+    return name not in ("store", "scatter") and not name.startswith("atomic")
 
 
 class Expressions:
@@ -37,9 +43,9 @@ class Expressions:
     def __init__(self, names: Names, pure: frozenset[str]) -> None:
         self._names = names
         self._pure = pure
-        self._table = ValueTable()
         self._env: dict[str, Value] = {}
         self._flow = Flow()
+        self._table = self._flow.table
         self._loops: tuple[int, ...] = ()
         self._branches: tuple[int, ...] = ()
         self._next = 0
@@ -175,9 +181,9 @@ class Expressions:
         if name == "to" and positional:
             return self._table.make("cast", owner, positional[0])
         if name in ("load", "store", "gather", "scatter") or name.startswith("atomic"):
-            if name != "load" and name != "gather":
+            if not method_writes_nothing(name):
                 self._writes_unknown()
-            return self._opaque(owner, *positional, *keywords.values())
+            return self._unknown_call(name, [owner, *positional], keywords, is_method=True)
         return self._table.make(
             "method", owner, *positional, *keywords.values(), detail=name, keywords=tuple(keywords)
         )
@@ -197,10 +203,18 @@ class Expressions:
         if not (writes_nothing(dotted) or dotted in self._pure or dotted in PURE_BUILTINS):
             # Unknown code may give another result each time, and may write memory.
             self._writes_unknown()
-            return self._opaque(*positional, *keywords.values())
+            return self._unknown_call(dotted, positional, keywords)
         op = "dot" if dotted == TL + "dot" else "call"
         operands = (*positional, *keywords.values())
         return self._table.make(op, *operands, detail=dotted, keywords=tuple(keywords))
+
+    def _unknown_call(
+        self, name: str, given: list[Value], keywords: dict[str, Value], is_method: bool = False
+    ) -> Value:
+        """An opaque value that remembers what was called."""
+        value = self._opaque(*given, *keywords.values())
+        self._flow.sources[value] = Called(name, is_method, tuple(given), tuple(keywords.items()))
+        return value
 
     def _access(
         self, node: ast.Call, dotted: str, positional: list[Value], keywords: dict[str, Value]
@@ -210,7 +224,10 @@ class Expressions:
         given = {**dict(zip(order, positional, strict=False)), **keywords}
         pointer = given.get("pointer") or self._opaque()
         mask, other = _none_is_none(given.get("mask")), _none_is_none(given.get("other"))
-        result = self._loaded(pointer, mask, other) if kind == "load" else self._opaque(pointer)
+        if kind == "load":
+            result = self._loaded(pointer, mask, other)
+        else:
+            result = self._unknown_call(dotted, [pointer], {})
         self._flow.accesses.append(
             Access(
                 kind=kind,

@@ -8,9 +8,15 @@ model becomes an opaque value.
 import ast
 from functools import lru_cache
 
-from tilewright.analysis.expressions import PURE_BUILTINS, Expressions, writes_nothing
+from tilewright.analysis.expressions import (
+    PURE_BUILTINS,
+    Expressions,
+    method_writes_nothing,
+    writes_nothing,
+)
 from tilewright.analysis.values import Definition, Flow, Loop, Value
 from tilewright.source.model import Kernel, Module
+from tilewright.source.names import Names
 
 _RANGES = {"range": False, "triton.language.range": False, "triton.language.static_range": True}
 
@@ -50,26 +56,69 @@ def _flow(subject: _Subject) -> Flow:
 
 @lru_cache(maxsize=64)
 def _pure_helpers(subject: _Subject) -> frozenset[str]:
-    pure = set()
     module = subject.module
-    for kernel in module.kernels:
-        dotted = {
-            module.names.resolve(n.func) or ""
-            for n in ast.walk(kernel.node)
-            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name | ast.Attribute)
-        }
-        if all(writes_nothing(name) or name in PURE_BUILTINS for name in dotted):
-            pure.add(kernel.name)
-    return frozenset(pure)
+    called = {kernel.name: _unsafe_calls(module, kernel) for kernel in module.kernels}
+    pure: set[str] = set()
+    while True:
+        more = {name for name, calls in called.items() if calls <= pure} - pure
+        if not more:
+            return frozenset(pure)
+        pure |= more
+
+
+def _unsafe_calls(module: Module, kernel: Kernel) -> set[str]:
+    """Names of calls in a kernel that may write memory, as far as names tell."""
+    node = kernel.node
+    local = {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+    local.update(_assigned(node.body))
+    unsafe = set()
+    for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
+        func = call.func
+        root: ast.expr = func
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        is_method = isinstance(func, ast.Attribute) and (
+            not isinstance(root, ast.Name) or root.id in local
+        )
+        if is_method and isinstance(func, ast.Attribute):
+            if not method_writes_nothing(func.attr):
+                unsafe.add(f".{func.attr}")
+            continue
+        name = module.names.resolve(func) or "?"
+        if not (writes_nothing(name) or name in PURE_BUILTINS):
+            unsafe.add(name)
+    return unsafe
 
 
 class _Builder(Expressions):
+    """Statements: assignments, conditionals and loops."""
+
+    def __init__(self, names: Names, pure: frozenset[str]) -> None:
+        super().__init__(names, pure)
+        self._conditions: tuple[tuple[Value, bool], ...] = ()
+        self._returns: list[tuple[tuple[tuple[Value, bool], ...], Value]] = []
+
     def build(self, node: ast.FunctionDef) -> Flow:
         args = node.args
         for parameter in (*args.posonlyargs, *args.args, *args.kwonlyargs):
             self._env[parameter.arg] = self._table.make("param", detail=parameter.arg)
         self._body(node.body)
+        self._flow.result = self._result()
         return self._flow
+
+    def _result(self) -> Value | None:
+        """What the function returns: the returns before the last, each under its conditions."""
+        result: Value | None = None
+        for conditions, value in reversed(self._returns):
+            if result is None:
+                result = value
+                continue
+            chosen = value
+            for condition, is_true in reversed(conditions):
+                branches = (chosen, result) if is_true else (result, chosen)
+                chosen = self._table.make("select", condition, *branches)
+            result = chosen
+        return result
 
     def _body(self, body: list[ast.stmt]) -> None:
         for statement in body:
@@ -86,8 +135,10 @@ class _Builder(Expressions):
                 self._assign(statement.target, self.eval(given), statement)
             case ast.AugAssign():
                 self._augment(statement)
-            case ast.Expr(value=ast.expr() as used) | ast.Return(value=ast.expr() as used):
+            case ast.Expr(value=ast.expr() as used):
                 self.eval(used)
+            case ast.Return(value=ast.expr() as used):
+                self._returns.append((self._conditions, self.eval(used)))
             case ast.Assert():
                 self.eval(statement.test)
             case _:
@@ -202,19 +253,45 @@ class _Builder(Expressions):
         condition = self.eval(statement.test)
         before = dict(self._env)
         outer = self._branches
+        held = self._conditions
         self._branches = (*outer, self._count())
+        self._conditions = (*held, (condition, True))
         self._body(statement.body)
-        then, self._env = self._env, before
+        then = self._env
         self._branches = (*outer, self._count())
+        self._conditions = (*held, (condition, False))
         self._env = dict(before)
         self._body(statement.orelse)
-        self._branches = outer
+        self._branches, self._conditions = outer, held
+        if _leaves(statement.body):
+            return
+        if _leaves(statement.orelse):
+            self._env = then
+            return
         for name in then.keys() | self._env.keys():
-            one, two = then.get(name), self._env.get(name)
-            if one is not None and two is not None and one is not two:
-                self._env[name] = self._table.make("select", condition, one, two)
-            elif one is None or two is None:
-                self._env[name] = self._opaque()
+            self._env[name] = self._merged(condition, then.get(name), self._env.get(name))
+
+    def _merged(self, condition: Value, one: Value | None, two: Value | None) -> Value:
+        """A name behind a conditional; where one branch does not set it, it is opaque there."""
+        if one is two and one is not None:
+            return one
+        one, two = one or self._undefined(), two or self._undefined()
+        return self._table.make("select", condition, one, two)
+
+    def _undefined(self) -> Value:
+        value = self._opaque()
+        self._flow.undefined.add(value)
+        return value
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    """Whether a block always ends in a return."""
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, ast.If):
+        return _leaves(last.body) and _leaves(last.orelse)
+    return isinstance(last, ast.Return | ast.Raise)
 
 
 def _assigned(body: list[ast.stmt]) -> list[str]:

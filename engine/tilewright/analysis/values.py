@@ -152,9 +152,23 @@ class Definition:
     order: int
 
 
+@dataclass(frozen=True, eq=False)
+class Called:
+    """What an opaque value comes from: a call (or method of the first operand) by name."""
+
+    name: str
+    is_method: bool
+    positional: tuple[Value, ...]
+    keywords: tuple[tuple[str, Value], ...]
+
+
 @dataclass
 class Flow:
-    """What ``flow_of`` finds out about one kernel."""
+    """What ``flow_of`` finds out about one kernel.
+
+    ``sources`` says of opaque values what was called; ``undefined`` are opaque values that
+    stand for a name on a path that does not assign it. ``result`` is what a helper returns.
+    """
 
     values: dict[ast.expr, Value] = field(default_factory=dict)
     loops: dict[int, Loop] = field(default_factory=dict)
@@ -164,6 +178,10 @@ class Flow:
     placed: list[tuple[ast.Call, Value, tuple[int, ...]]] = field(default_factory=list)
     back_edges: dict[Value, Value] = field(default_factory=dict)
     may_write_unknown: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
+    sources: dict[Value, Called] = field(default_factory=dict)
+    undefined: set[Value] = field(default_factory=set)
+    result: Value | None = None
+    table: ValueTable = field(default_factory=ValueTable)
 
     @property
     def loads(self) -> list[Access]:
