@@ -37,8 +37,8 @@ def test_without_target_and_version_only_what_always_holds() -> None:
     assert "no_block_pointers" not in always
 
 
-@pytest.mark.parametrize(("minor", "gone"), [(6, False), (7, False), (8, True), (9, True)])
-def test_block_pointers_end_with_3_7(minor: int, gone: bool) -> None:
+@pytest.mark.parametrize(("minor", "gone"), [(6, False), (7, False), (8, False), (9, True)])
+def test_block_pointers_end_with_3_8(minor: int, gone: bool) -> None:
     assert ("no_block_pointers" in _ids(None, (3, minor))) is gone
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from tilewright.hardware.schemas import json_schema as hardware_schema
 from tilewright.knowledge import json_schema, knowledge_root
+from tilewright.knowledge.api import api_schema
 from tilewright.knowledge.nki import nki_schema
 from tilewright.knowledge.schemas import schema_text
 
@@ -15,6 +16,7 @@ SCHEMAS = {
     "constraints": lambda: json_schema("constraints"),
     "hardware": hardware_schema,
     "nki": nki_schema,
+    "api": api_schema,
 }
 
 

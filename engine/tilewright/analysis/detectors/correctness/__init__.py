@@ -1,0 +1,14 @@
+"""Detectors of faults: what gives wrong results, or does not compile or launch at all.
+
+One file a family of issues; importing this package registers them all.
+"""
+
+from tilewright.analysis.detectors.correctness import (
+    bounds,
+    extents,
+    lanes,
+    overflow,
+    versions,
+)
+
+__all__ = ["bounds", "extents", "lanes", "overflow", "versions"]

@@ -1,0 +1,107 @@
+"""Detectors of undefined lanes: what a mask leaves out and a reduction takes in."""
+
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import TL, source_of, triton_kernels
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.shapes import Shape, shape_of
+from tilewright.analysis.values import Value
+from tilewright.source.model import Module
+
+_REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "argmax", "argmin"))
+
+
+@detector("undefined_other")
+def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Masked lanes of a load without ``other`` that enter a reduction or a dot."""
+    for kernel, flow in triton_kernels(module):
+        used: dict[Value, str] = {}
+        for node, value, _ in flow.placed:
+            for load in _undefined_sources(value):
+                used.setdefault(load, f"{source_of(module, node.func)} on line {node.lineno}")
+        by_result = {a.result: a for a in flow.loads if a.result is not None}
+        for load, where in used.items():
+            access = by_result.get(load)
+            if access is not None and access.mask is not None and access.other is None:
+                yield Finding(
+                    module.index.range_of(access.node),
+                    "Lanes that the mask leaves out hold undefined values, and they enter "
+                    f"{where}; give other=.",
+                    kernel.name,
+                )
+
+
+def _undefined_sources(value: Value) -> Iterator[Value]:
+    """Loads whose masked lanes take part in this dot or reduction."""
+    if value.op == "dot":
+        for operand, axis in zip(value.positional[:2], (1, 0), strict=False):
+            yield from (x for x in _lanes_through(operand) if _masks_axis(x, axis, 2))
+    elif value.is_call(*_REDUCTIONS) and value.positional:
+        operand = value.positional[0]
+        shape = shape_of(operand)
+        reduced = _reduced_axis(value, shape)
+        if shape is not None and reduced is not None:
+            yield from (x for x in _lanes_through(operand) if _masks_axis(x, reduced, len(shape)))
+
+
+def _reduced_axis(value: Value, shape: Shape | None) -> int | None:
+    """The axis a reduction runs over; None if it is not known or not just one."""
+    given = value.keyword("axis") or (value.positional[1] if len(value.positional) > 1 else None)
+    if not shape:
+        return None
+    if given is None:
+        return 0 if len(shape) == 1 else None
+    axis = given.detail
+    if not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
+        return None
+    return axis % len(shape)
+
+
+def _lanes_through(operand: Value) -> Iterator[Value]:
+    """Loads whose lanes reach ``operand`` lane by lane, with no tl.where in between."""
+    pending, seen = [operand], set()
+    while pending:
+        value = pending.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if value.op == "load":
+            yield value
+        elif value.op in ("cast", "unary") or value.is_call(TL + "exp", TL + "abs", TL + "sqrt"):
+            pending.append(value.operands[0])
+        elif _is_arithmetic(value) and not any(_is_mask(v) for v in value.operands):
+            pending.extend(value.operands)
+
+
+def _is_arithmetic(value: Value) -> bool:
+    return value.is_binary("Add", "Sub", "Mult", "Div", "Pow")
+
+
+def _is_mask(value: Value) -> bool:
+    while value.op in ("cast", "expand"):
+        value = value.operands[0]
+    return value.op in ("compare", "bool", "select") or value.is_call(TL + "where")
+
+
+def _masks_axis(load: Value, axis: int, rank: int) -> bool:
+    """Whether some term of a load's mask differs along an axis of the tile."""
+    mask = load.keyword("mask")
+    shape = shape_of(load.operands[0])
+    if mask is None or shape is None or len(shape) != rank:
+        return False
+    for term in _terms(mask):
+        sides = shape_of(term) if term.op in ("compare", "expand") else None
+        if sides is not None and len(sides) == rank and sides[axis] != 1:
+            return True
+    return False
+
+
+def _terms(mask: Value) -> Iterator[Value]:
+    pending = [mask]
+    while pending:
+        value = pending.pop()
+        if value.is_binary("BitAnd"):
+            pending.extend(value.operands)
+        else:
+            yield value

@@ -1,0 +1,102 @@
+"""Detector of offsets that leave 32 bits at the captured shapes."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import nodes_of, source_of, triton_kernels
+from tilewright.analysis.detectors.correctness.reach import greatest_offset
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.dtypes import dtype_of, element_types
+from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.numbers import Numbers, interval_of
+from tilewright.analysis.values import Access, Flow, Value, walk
+from tilewright.source.model import Kernel, Module
+from tilewright.targets.model import ArgumentFacts, LaunchFacts
+
+_INT32_LIMIT = 2**31
+
+
+@detector("int32_offset_overflow")
+def int32_offset_overflow(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Offsets computed in 32 bits into a tensor with 2**31 elements of extent or more."""
+    for kernel, flow in triton_kernels(module):
+        reported: set[ast.expr] = set()
+        for launch in context.launches:
+            if launch.kernel != kernel.name:
+                continue
+            types = element_types(context, kernel.name)
+            numbers = Numbers.of_launch(launch)
+            for access in flow.accesses:
+                tensor = _large_tensor(launch, access)
+                if tensor is None:
+                    continue
+                for node, reach in _overflowing(kernel, flow, access, types, numbers):
+                    if node not in reported:
+                        reported.add(node)
+                        yield _overflow_finding(module, kernel, flow, node, reach, tensor)
+
+
+def _large_tensor(launch: LaunchFacts, access: Access) -> ArgumentFacts | None:
+    tensor = None if access.base is None else launch.argument(access.base)
+    if tensor is None or (greatest_offset(tensor) or 0) < _INT32_LIMIT:
+        return None
+    return tensor
+
+
+def _overflowing(
+    kernel: Kernel, flow: Flow, access: Access, types: dict[str, str], numbers: Numbers
+) -> Iterator[tuple[ast.expr, int]]:
+    """The innermost products and sums below an address that leave 32 bits."""
+    parts = {v for v in walk(access.pointer) if v.is_binary("Mult", "Add")}
+    for node in nodes_of(kernel.node):
+        value = flow.values.get(node) if isinstance(node, ast.BinOp) else None
+        if value not in parts or value is None or not isinstance(node, ast.BinOp):
+            continue
+        if not _leaves_int32(value, types, numbers):
+            continue
+        if any(_leaves_int32(operand, types, numbers) for operand in value.operands):
+            continue
+        reach = interval_of(value, numbers)
+        if reach is not None:
+            yield node, reach[1]
+
+
+def _leaves_int32(value: Value, types: dict[str, str], numbers: Numbers) -> bool:
+    if not value.is_binary("Mult", "Add") or dtype_of(value, types) != "i32":
+        return False
+    reach = interval_of(value, numbers)
+    return reach is not None and reach[1] >= _INT32_LIMIT
+
+
+def _overflow_finding(
+    module: Module,
+    kernel: Kernel,
+    flow: Flow,
+    node: ast.expr,
+    reach: int,
+    tensor: ArgumentFacts,
+) -> Finding:
+    operand = _operand_to_widen(flow, node)
+    return Finding(
+        module.index.range_of(node),
+        f"This offset into {tensor.name} reaches {reach:,} and is computed in 32 bits, which "
+        f"end at {_INT32_LIMIT - 1:,}: it wraps to a wrong address.",
+        kernel.name,
+        data={
+            "operand": "" if operand is None else source_of(module, operand),
+            "tensor": tensor.name,
+        },
+    )
+
+
+def _operand_to_widen(flow: Flow, node: ast.expr) -> ast.expr | None:
+    """The side of a product or sum that comes from the program id, a range or a loop."""
+    if not isinstance(node, ast.BinOp):
+        return None
+    for side in (node.left, node.right):
+        value = flow.values.get(side)
+        if value is not None and any(
+            v.op in ("program_id", "arange", "loop_index") for v in walk(value)
+        ):
+            return side
+    return None
