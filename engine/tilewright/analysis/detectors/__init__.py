@@ -9,22 +9,26 @@ from collections.abc import Mapping
 from tilewright.analysis.detectors import (
     algorithmic,
     autotuning,
+    block_pointers,
     correctness,
     device_specific,
     dtype_fix,
     host_code,
     memory_access,
+    persistent_kernel,
 )
 from tilewright.analysis.detectors.registry import Detector, needs_whole_file, table
 
 _FILES = (
     algorithmic,
     autotuning,
+    block_pointers,
     correctness,
     device_specific,
     dtype_fix,
     host_code,
     memory_access,
+    persistent_kernel,
 )
 """Importing a file registers its detectors."""
 

@@ -1,0 +1,14 @@
+"""The figures of the chosen chip, for detectors whose limits are the hardware's."""
+
+from tilewright.analysis.model import AnalysisContext
+from tilewright.hardware import Chip, HardwareError, chip
+
+
+def chip_of(context: AnalysisContext) -> Chip | None:
+    """The chip of the chosen target; None without one, or where its figures are not known."""
+    if context.target is None:
+        return None
+    try:
+        return chip(context.target)
+    except HardwareError:
+        return None

@@ -1,0 +1,145 @@
+"""Detectors of the persistent stage: how many programs share the tiles, and who decides it."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.chips import chip_of
+from tilewright.analysis.detectors.common import TL, triton_kernels
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.numbers import Numbers, number_of
+from tilewright.analysis.values import Flow, Loop, Value, walk
+from tilewright.source.constants import Evaluator, Undecidable
+from tilewright.source.host import resolve
+from tilewright.source.model import Launch, Module
+from tilewright.source.parse import module_constants
+
+_MOST_UNITS = 1024
+"""A literal above this is a limit of the grid, not a count of compute units."""
+
+_ROUNDS = 4
+_SHORT_LOOP = 32
+
+
+@detector("persistent_num_progs_hardcoded")
+def persistent_num_progs_hardcoded(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A literal count of programs for a kernel that walks over its tiles with that stride."""
+    for kernel, flow in triton_kernels(module):
+        loop = _grid_stride_loop(flow)
+        if loop is None:
+            continue
+        for launch in module.launches_of(kernel.name):
+            found = _literal_programs(module, launch)
+            if found is not None and 1 < found[0] <= _MOST_UNITS:
+                yield Finding(
+                    module.index.range_of(launch.grid),
+                    f"{found[0]} programs share all tiles of this kernel, whatever the chip: "
+                    "beyond that many compute units the rest stay idle, below it programs queue "
+                    "in uneven rounds.",
+                    kernel.name,
+                    related=(Related("the loop over tiles", module.index.range_of(loop.node)),),
+                    data={"programs": str(found[0]), "literal": found[1]},
+                )
+
+
+def _grid_stride_loop(flow: Flow) -> Loop | None:
+    """A loop that starts at the program id and steps by the number of programs."""
+    for loop in flow.loops.values():
+        if loop.bounds is None or loop.is_static:
+            continue
+        start, _, step = loop.bounds
+        begins = any(v.op == "program_id" and v.detail == 0 for v in walk(start))
+        if begins and (_counts_programs(step) or _is_other_constexpr(start, step)):
+            return loop
+    return None
+
+
+def _counts_programs(step: Value) -> bool:
+    return any(v.is_call(TL + "num_programs") for v in walk(step))
+
+
+def _is_other_constexpr(start: Value, step: Value) -> bool:
+    """Whether a plain program id strides by a parameter, as in ``range(pid, tiles, SMS)``."""
+    return start.op == "program_id" and step.op == "param"
+
+
+def _literal_programs(module: Module, launch: Launch) -> tuple[int, str] | None:
+    """The literal number of programs of a 1-D grid, alone or as the limit in ``min``."""
+    grid = resolve(module, launch, launch.grid)
+    if isinstance(grid, ast.Lambda):
+        grid = grid.body
+    if not isinstance(grid, ast.Tuple | ast.List) or len(grid.elts) != 1:
+        return None
+    count = resolve(module, launch, grid.elts[0])
+    if isinstance(count, ast.Call) and module.names.resolve(count.func) == "min":
+        known = [(n, _number(module, launch, n)) for n in count.args]
+        if sum(number is not None for _, number in known) != 1:
+            return None
+    else:
+        known = [(count, _number(module, launch, count))]
+    for node, number in known:
+        if number is not None:
+            return number, module.index.slice(module.index.range_of(node))
+    return None
+
+
+def _number(module: Module, launch: Launch, node: ast.expr) -> int | None:
+    evaluator = Evaluator(module_constants(module.tree), {}, module.names)
+    try:
+        value = evaluator.value(resolve(module, launch, node))
+    except Undecidable:
+        return None
+    return value if type(value) is int else None
+
+
+@detector("missing_persistent")
+def missing_persistent(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Many rounds of programs whose product loop is short beside prologue and epilogue."""
+    target = chip_of(context)
+    if target is None:
+        return
+    units = target.compute_units
+    for kernel, flow in triton_kernels(module):
+        loop = _product_loop(flow)
+        if loop is None or _grid_stride_loop(flow) is not None:
+            continue
+        for launch in context.launches:
+            if launch.kernel != kernel.name or len(launch.grid) == 0:
+                continue
+            programs = _product(launch.grid)
+            turns = _turns(loop, Numbers.of_launch(launch))
+            if programs < _ROUNDS * units or turns is None or not 0 < turns <= _SHORT_LOOP:
+                continue
+            yield Finding(
+                kernel.name_range,
+                f"{programs} programs come to {-(-programs // units)} rounds on {units} compute "
+                f"units, and each fills its pipeline anew for {turns} turns of its K loop.",
+                kernel.name,
+                related=(Related("the K loop", module.index.range_of(loop.node)),),
+                data={"programs": str(programs), "units": str(units)},
+            )
+            break
+
+
+def _product_loop(flow: Flow) -> Loop | None:
+    """The innermost loop around the only ``tl.dot``; None where there is another shape."""
+    dots = [loops for _, _, loops in flow.calls(TL + "dot")]
+    if len(dots) != 1 or len(dots[0]) != 1:
+        return None
+    return flow.loops.get(dots[0][0])
+
+
+def _turns(loop: Loop, numbers: Numbers) -> int | None:
+    if loop.bounds is None:
+        return None
+    start, stop, step = (number_of(bound, numbers) for bound in loop.bounds)
+    if start is None or stop is None or not step:
+        return None
+    return -(-(stop - start) // step)
+
+
+def _product(grid: tuple[int, ...]) -> int:
+    total = 1
+    for side in grid:
+        total *= side
+    return total
