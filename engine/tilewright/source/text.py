@@ -8,6 +8,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -40,11 +41,14 @@ class LineIndex:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.lines: tuple[str, ...] = tuple(_LINE_END.split(text))
+        plain = "\r" not in text
+        self.lines: tuple[str, ...] = tuple(text.split("\n") if plain else _LINE_END.split(text))
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
         """Code-point offset at which each line begins."""
+        if "\r" not in self.text:
+            return (0, *accumulate(len(line) + 1 for line in self.lines[:-1]))
         return (0, *(match.end() for match in _LINE_END.finditer(self.text)))
 
     def column(self, line: int, byte_column: int) -> int:

@@ -1,36 +1,58 @@
 """Text to ``ast``, never failing: what does not parse is set aside, the rest is kept.
 
-Whole files go to ``ast`` in one piece. A file that is broken somewhere is cut into its
-top-level statements, first along tree-sitter's reading of it, then, where that is broken
-as well, at the lines that start in the first column; each piece parses by itself.
+A text is parsed in pieces, each some whole top-level statements. A piece found again at its
+place in the next version of the text is not parsed again: its nodes are the same objects.
+Neighbouring new pieces are parsed in one go; only where that fails, one by one.
+
+That pieces parsed by themselves are what the whole text holds follows from how they begin: in
+the first column, behind a piece that is complete (no string, bracket or line continuation is
+open), with a word that cannot continue a statement.
 """
 
 import ast
 import re
 import warnings
-from functools import cache
-from itertools import pairwise
-
-import tree_sitter_python
-from tree_sitter import Language as Grammar
-from tree_sitter import Parser
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tilewright.python_syntax import parse
 from tilewright.source.model import SyntaxProblem
+from tilewright.source.repair import repaired
+from tilewright.source.segments import Segment, closing_segment, segments
 from tilewright.source.text import LineIndex, Range
 
-_CONTINUES = re.compile(r"(?:[)\]}#\s]|$|(?:else|elif|except|finally)\b)")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
+_TRIES = 6
 
 
-def parse_tree(text: str) -> tuple[ast.Module, tuple[SyntaxProblem, ...]]:
-    """The statements of ``text`` that parse, at their true places, and what does not."""
-    readable = parseable(text)
-    try:
-        return _parse(readable), ()
-    except _PARSE_ERRORS:
-        return _parse_pieces(readable)
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some whole top-level statements, or a stretch of text that does not parse.
+
+    ``texts`` are its segments'. ``memo`` keeps what others find out about its nodes.
+    """
+
+    first: int
+    last: int
+    texts: tuple[str, ...]
+    body: tuple[ast.stmt, ...]
+    problems: tuple[SyntaxProblem, ...] = ()
+    memo: dict[object, object] = field(default_factory=dict, repr=False)
+
+
+Known = Mapping[tuple[int, str], Piece]
+"""Pieces of an earlier version of a text, by first line and first segment."""
+
+
+def parse_pieces(index: LineIndex, known: Known) -> list[Piece]:
+    """The pieces of a text, in order; those in ``known`` as they are there."""
+    return _Pieces(index, known).parsed()
+
+
+def as_known(pieces: Sequence[Piece]) -> Known:
+    """What a later version of the text may find again. A broken piece may be whole by then."""
+    return {(piece.first, piece.texts[0]): piece for piece in pieces if not piece.problems}
 
 
 def parseable(text: str) -> str:
@@ -44,45 +66,128 @@ def parseable(text: str) -> str:
     return _SURROGATES.sub("?", text.replace("\0", "\x01"))
 
 
+class _Pieces:
+    def __init__(self, index: LineIndex, known: Known) -> None:
+        readable = parseable(index.text)
+        lines = index.lines if readable == index.text else LineIndex(readable).lines
+        self._index = index
+        self._known = known
+        self._segments = segments(lines)
+        self._pieces: list[Piece] = []
+
+    def parsed(self) -> list[Piece]:
+        place = 0
+        while place < len(self._segments):
+            found = self._found(place)
+            if found is not None:
+                self._pieces.append(found)
+                place += len(found.texts)
+                continue
+            end = place + 1
+            while end < len(self._segments) and self._found(end) is None:
+                end += 1
+            place = self._parse_run(place, end)
+        return self._pieces
+
+    def _found(self, place: int) -> Piece | None:
+        segment = self._segments[place]
+        piece = self._known.get((segment.first, segment.text))
+        if piece is None or len(piece.texts) == 1:
+            return piece
+        texts = tuple(s.text for s in self._segments[place : place + len(piece.texts)])
+        return piece if texts == piece.texts else None
+
+    def _parse_run(self, place: int, end: int) -> int:
+        """Parse segments from ``place`` to ``end`` or beyond; where it came to."""
+        failures = 0
+        while place < end:
+            if end - place > 1 and failures < _TRIES:
+                error = self._try(place, end)
+                if error is None:
+                    return end
+                failures += 1
+                bad = self._segment_of(error, place, end)
+                if bad > place and self._try(place, bad) is None:
+                    place = bad
+            place = self._parse_one(place)
+        return place
+
+    def _parse_one(self, place: int) -> int:
+        """Parse the statement that begins with a segment, or set the segment aside."""
+        error = self._try(place, place + 1)
+        if error is None:
+            return place + 1
+        closed = closing_segment(self._segments, place)
+        if closed is not None and self._try(place, closed) is None:
+            return closed
+        self._set_aside(self._segments[place], error)
+        return place + 1
+
+    def _try(self, place: int, end: int) -> BaseException | None:
+        run = self._segments[place:end]
+        text = "\n".join(segment.text for segment in run)
+        try:
+            tree = _parse("\n" * (run[0].first - 1) + text)
+        except _PARSE_ERRORS as error:
+            return error
+        self._pieces.extend(_distributed(run, tree.body))
+        return None
+
+    def _segment_of(self, error: BaseException, place: int, end: int) -> int:
+        line = error.lineno if isinstance(error, SyntaxError) else None
+        for number in range(place, end):
+            if line is not None and line <= self._segments[number].last:
+                return number
+        return place
+
+    def _set_aside(self, segment: Segment, error: BaseException) -> None:
+        problems = [_problem(error, self._index, segment)]
+        body: list[ast.stmt] = []
+        masked = repaired(segment.text, error, segment.first)
+        if masked is not None:
+            try:
+                body = _parse("\n" * (segment.first - 1) + masked).body
+            except _PARSE_ERRORS:
+                body = []
+        piece = Piece(segment.first, segment.last, (segment.text,), tuple(body), tuple(problems))
+        self._pieces.append(piece)
+
+
 def _parse(text: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return parse(text)
 
 
-def _parse_pieces(text: str) -> tuple[ast.Module, tuple[SyntaxProblem, ...]]:
-    index = LineIndex(text)
-    body: list[ast.stmt] = []
-    problems: list[SyntaxProblem] = []
-    for first, last in _whole_decorators(index, _segments(text, index)):
-        piece = _try_piece(index, first, last)
-        if isinstance(piece, ast.Module):
-            body.extend(piece.body)
-            continue
-        for start, end in _first_column_pieces(index, first, last):
-            part = _try_piece(index, start, end)
-            if isinstance(part, SyntaxProblem):
-                problems.append(part)
-            else:
-                body.extend(part.body)
-    return ast.Module(body=body, type_ignores=[]), tuple(problems)
+def _distributed(run: Sequence[Segment], body: Sequence[ast.stmt]) -> list[Piece]:
+    """The statements of segments parsed together, cut again where segments begin."""
+    pieces: list[Piece] = []
+    place = taken = 0
+    while place < len(run):
+        end, first = place + 1, taken
+        while taken < len(body) and (end == len(run) or _first_line(body[taken]) < run[end].first):
+            last = body[taken].end_lineno or 0
+            while end < len(run) and run[end].first <= last:
+                end += 1
+            taken += 1
+        texts = tuple(segment.text for segment in run[place:end])
+        statements = tuple(body[first:taken])
+        pieces.append(Piece(run[place].first, run[end - 1].last, texts, statements))
+        place = end
+    return pieces
 
 
-def _try_piece(index: LineIndex, first: int, last: int) -> ast.Module | SyntaxProblem:
-    """Parse lines ``first`` to ``last`` (1-based, inclusive) by themselves."""
-    try:
-        tree = _parse("\n".join(index.lines[first - 1 : last]))
-    except _PARSE_ERRORS as error:
-        return _problem(error, index, first, last)
-    ast.increment_lineno(tree, first - 1)
-    return tree
+def _first_line(statement: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
 
-def _problem(error: BaseException, index: LineIndex, first: int, last: int) -> SyntaxProblem:
+def _problem(error: BaseException, index: LineIndex, segment: Segment) -> SyntaxProblem:
+    first, last = segment.first, segment.last
     if not isinstance(error, SyntaxError) or error.lineno is None:
         where = Range(first, 0, last, len(index.lines[last - 1]))
         return SyntaxProblem(f"cannot be read as Python: {error}", where)
-    line = min(first + error.lineno - 1, last)
+    line = min(max(error.lineno, first), last)
     width = len(index.lines[line - 1])
     column = min(max((error.offset or 1) - 1, 0), width)
     same_line = error.end_lineno == error.lineno and (error.end_offset or 0) > (error.offset or 0)
@@ -90,44 +195,9 @@ def _problem(error: BaseException, index: LineIndex, first: int, last: int) -> S
     return SyntaxProblem(error.msg, Range(line, column, line, max(end, column)))
 
 
-def _segments(text: str, index: LineIndex) -> list[tuple[int, int]]:
-    """Line spans of the top-level pieces as tree-sitter sees them; broken neighbours joined."""
-    spans: list[tuple[int, int, bool]] = []
-    for node in Parser(_grammar()).parse(text.encode()).root_node.children:
-        first, last = node.start_point[0] + 1, node.end_point[0] + 1
-        if node.end_point[1] == 0 and last > first:
-            last -= 1
-        inside = node.start_point[1] > 0 or first <= (spans[-1][1] if spans else 0)
-        if spans and (inside or (node.has_error and spans[-1][2])):
-            before = spans.pop()
-            spans.append((before[0], max(last, before[1]), before[2] or node.has_error))
-        else:
-            spans.append((first, last, node.has_error))
-    return [(first, min(last, len(index.lines))) for first, last, _ in spans]
-
-
-def _whole_decorators(index: LineIndex, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans, joined where one ends with a decorator whose function begins the next."""
-    joined: list[tuple[int, int]] = []
-    for first, last in spans:
-        if joined and index.lines[joined[-1][1] - 1].startswith("@"):
-            first = joined.pop()[0]
-        joined.append((first, last))
-    return joined
-
-
-def _first_column_pieces(index: LineIndex, first: int, last: int) -> list[tuple[int, int]]:
-    starts = [first]
-    for line in range(first + 1, last + 1):
-        decorated = index.lines[starts[-1] - 1].startswith("@") and not any(
-            re.match(r"(async\s+)?(def|class)\b", index.lines[k - 1])
-            for k in range(starts[-1], line)
-        )
-        if not decorated and not _CONTINUES.match(index.lines[line - 1]):
-            starts.append(line)
-    return [(start, end - 1) for start, end in pairwise([*starts, last + 1])]
-
-
-@cache
-def _grammar() -> Grammar:
-    return Grammar(tree_sitter_python.language())
+def parse_tree(text: str) -> tuple[ast.Module, tuple[SyntaxProblem, ...]]:
+    """The statements of ``text`` that parse, at their true places, and what does not."""
+    pieces = parse_pieces(LineIndex(text), {})
+    body = [statement for piece in pieces for statement in piece.body]
+    problems = tuple(problem for piece in pieces for problem in piece.problems)
+    return ast.Module(body=body, type_ignores=[]), problems
