@@ -38,7 +38,7 @@ def test_check_lists_kernels_and_issues_with_their_places() -> None:
     issue = next(i for i in file["issues"] if i["id"] == "dot_accumulator")
     assert set(issue) == {
         "id", "stage", "severity", "message", "kernel",
-        "line", "column", "end_line", "end_column",
+        "line", "column", "end_line", "end_column", "gain", "gain_source", "unless", "related",
     }  # fmt: skip
     assert lines[issue["line"] - 1][issue["column"] :].startswith("acc += tl.dot")
 
@@ -46,7 +46,7 @@ def test_check_lists_kernels_and_issues_with_their_places() -> None:
 def test_check_of_a_folder_finds_every_file_and_text_names_places() -> None:
     ended = run("check", "examples")
     assert ended.returncode == 1
-    assert "examples/softmax.py:31:12: multi_pass_row" in ended.stdout
+    assert "examples/softmax.py:31:13: multi_pass_row" in ended.stdout
     assert "4 kernels" in ended.stdout
 
 

@@ -40,9 +40,18 @@ ALLOWED: dict[str, set[str]] = {
 }
 ALLOWED["store"] = ALLOWED["evaluation"] | {"evaluation"}
 ALLOWED["strategies"] = ALLOWED["store"] | {"store", "rewrites"}
+ALLOWED["checking"] = {
+    "rewrites",
+    "analysis",
+    "source",
+    "knowledge",
+    "targets",
+    "hardware",
+    "problems",
+}
 ALLOWED["report"] = ALLOWED["strategies"] | {"strategies"}
-ALLOWED["cli"] = ALLOWED["report"] | {"report", "server"}
-ALLOWED["server"] = ALLOWED["strategies"] | {"strategies"}
+ALLOWED["cli"] = ALLOWED["report"] | {"report", "server", "checking"}
+ALLOWED["server"] = ALLOWED["strategies"] | {"strategies", "checking"}
 
 HEAVY = {"torch", "triton", "numpy"}
 PROTOCOL = {"pygls", "lsprotocol"}

@@ -123,8 +123,9 @@ def _statement_lines(module: Module, line: int) -> tuple[int, int]:
 
 
 def _first(node: ast.AST) -> int:
-    decorators = [d.lineno for d in getattr(node, "decorator_list", [])]
-    return min([getattr(node, "lineno", 0), *decorators])
+    decorators: list[int] = [d.lineno for d in getattr(node, "decorator_list", [])]
+    own: int = getattr(node, "lineno", 0)
+    return min([own, *decorators])
 
 
 def _last(node: ast.AST) -> int:

@@ -1,59 +1,137 @@
 """``tilewright check``: issues found from source, nothing run."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from tilewright.analysis import analyze
-from tilewright.analysis.model import AnalysisContext, Issue
-from tilewright.cli.inputs import python_files, read_source, target_of
-from tilewright.cli.output import OUT, Exit, Format, emit_json
-from tilewright.source import parse_module
-from tilewright.source.model import Module
-from tilewright.strategies.present import dump_issue
+from tilewright.analysis.model import AnalysisContext
+from tilewright.checking import Checked, check_text, configuration_for
+from tilewright.checking.annotations import annotations
+from tilewright.checking.configuration import Rules, default_configuration
+from tilewright.checking.entry import entry_facts
+from tilewright.checking.fixing import fix_text
+from tilewright.checking.present import as_json, as_lines, diff_of, fix_line, summary
+from tilewright.checking.sarif import sarif
+from tilewright.checking.selectors import UnknownSelectorError, issues_meant
+from tilewright.cli.inputs import checked_files, read_source, target_of, write_source
+from tilewright.cli.output import ERR, OUT, Exit, emit_json
+from tilewright.errors import InputError
+from tilewright.problems import find_problem
+
+
+class CheckFormat(StrEnum):
+    """How findings are told: to a person, a program, GitHub, or a code scanning service."""
+
+    TEXT = "text"
+    JSON = "json"
+    GITHUB = "github"
+    SARIF = "sarif"
+
+
+_Paths = Annotated[list[Path], typer.Argument(help="Python files, notebooks, or folders of them.")]
+_Names = "An issue id, a stage, or a pattern such as nki_*; may be repeated."
 
 
 def check(
-    paths: Annotated[list[Path], typer.Argument(help="Python files, or folders of them.")],
+    paths: _Paths,
     target: Annotated[str | None, typer.Option(help="Chip, e.g. cuda:90.")] = None,
-    form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+    form: Annotated[
+        CheckFormat, typer.Option("--format", help="text, json, github or sarif.")
+    ] = CheckFormat.TEXT,
+    select: Annotated[list[str] | None, typer.Option(help=f"Report only these. {_Names}")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help=f"Leave these out. {_Names}")] = None,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Apply the rewrites that keep every bit of the result.")
+    ] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Print what --fix would change; write nothing.")
+    ] = False,
+    isolated: Annotated[
+        bool, typer.Option("--isolated", help="Do not look for [tool.tilewright].")
+    ] = False,
 ) -> None:
     """Find issues in kernels from their source. Exits with 1 if there are any."""
-    context = AnalysisContext(target=target_of(target))
-    checked: list[tuple[Module, tuple[Issue, ...]]] = []
-    for path in python_files(paths):
-        module = parse_module(read_source(path), str(path))
-        checked.append((module, analyze(module, context)))
-    if form is Format.JSON:
-        emit_json({"files": [_as_json(module, issues) for module, issues in checked]})
-    else:
-        _print(checked)
-    found = any(issues or module.problems for module, issues in checked)
+    chosen = _Chosen(target, _meant(select), _meant(ignore), isolated)
+    if diff or fix:
+        _fix(paths, chosen, form, write=fix and not diff)
+        return
+    files = [
+        check_text(read_source(path), str(path), *chosen.of(path))
+        for path in checked_files(paths, isolated=isolated)
+    ]
+    _tell(files, form)
+    found = any(f.issues or f.module.problems or f.notices for f in files)
     raise typer.Exit(Exit.FINDINGS if found else Exit.DONE)
 
 
-def _as_json(module: Module, issues: tuple[Issue, ...]) -> dict[str, Any]:
-    return {
-        "path": module.path,
-        "kernels": [kernel.name for kernel in module.kernels],
-        "issues": [dump_issue(issue) for issue in issues],
-        "problems": [
-            {"line": p.range.line, "column": p.range.column, "message": p.message}
-            for p in module.problems
-        ],
-    }
+class _Chosen:
+    """Options of the command line; they go before what the project sets."""
+
+    def __init__(
+        self,
+        target: str | None,
+        select: frozenset[str] | None,
+        ignore: frozenset[str] | None,
+        isolated: bool,
+    ) -> None:
+        self._context = AnalysisContext(target=target_of(target))
+        self._select = select
+        self._ignore = ignore or frozenset()
+        self._isolated = isolated
+
+    def of(self, path: Path) -> tuple[Rules, AnalysisContext]:
+        """Rules and context of one file; its problem's spec says what the host is called with."""
+        found = default_configuration() if self._isolated else configuration_for(path)
+        rules = found.rules_for(path)
+        issues = (self._select or rules.issues) - self._ignore
+        problem = find_problem(path)
+        entry = entry_facts(problem) if problem is not None else None
+        return replace(rules, issues=issues), replace(self._context, entry=entry)
 
 
-def _print(checked: list[tuple[Module, tuple[Issue, ...]]]) -> None:
-    total = kernels = 0
-    for module, issues in checked:
-        kernels += len(module.kernels)
-        total += len(issues)
-        for problem in module.problems:
-            place = f"{module.path}:{problem.range.line}:{problem.range.column}"
-            OUT.print(f"{place}: not Python, the rest was checked: {problem.message}", markup=False)
-        for issue in issues:
-            place = f"{module.path}:{issue.range.line}:{issue.range.column}"
-            OUT.print(f"{place}: {issue.id} [{issue.stage}]: {issue.message}", markup=False)
-    OUT.print(f"{total} issues in {kernels} kernels in {len(checked)} files", markup=False)
+def _meant(names: list[str] | None) -> frozenset[str] | None:
+    if not names:
+        return None
+    try:
+        return issues_meant(part.strip() for name in names for part in name.split(","))
+    except UnknownSelectorError as error:
+        raise InputError(str(error)) from None
+
+
+def _tell(files: Sequence[Checked], form: CheckFormat) -> None:
+    if form is CheckFormat.JSON:
+        emit_json({"files": [as_json(f) for f in files]})
+    elif form is CheckFormat.SARIF:
+        emit_json(sarif(files, Path.cwd()))
+    elif form is CheckFormat.GITHUB:
+        for line in (line for f in files for line in annotations(f)):
+            OUT.print(line, markup=False)
+    else:
+        for line in (line for f in files for line in as_lines(f)):
+            OUT.print(line, markup=False)
+        OUT.print(summary(files))
+
+
+def _fix(paths: list[Path], chosen: _Chosen, form: CheckFormat, *, write: bool) -> None:
+    """Fix what can be fixed exactly; told on standard error, so that a diff can be piped."""
+    left: list[Checked] = []
+    fixed = 0
+    for path in checked_files(paths, isolated=False):
+        text = read_source(path)
+        result = fix_text(text, str(path), *chosen.of(path))
+        left.append(result.checked)
+        fixed += len(result.fixes)
+        for done in result.fixes:
+            ERR.print(fix_line(str(path), done), markup=False)
+        if result.fixes and write:
+            write_source(path, result.text)
+        elif result.fixes:
+            OUT.print(diff_of(str(path), text, result.text), markup=False, end="")
+    if write:
+        _tell(left, form)
+        raise typer.Exit(Exit.FINDINGS if any(f.issues for f in left) else Exit.DONE)
+    raise typer.Exit(Exit.FINDINGS if fixed else Exit.DONE)

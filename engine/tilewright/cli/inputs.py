@@ -1,9 +1,12 @@
 """Reading what a person names on the command line: files, targets, problems."""
 
+import codecs
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tilewright.checking import configuration_for
 from tilewright.errors import InputError
 from tilewright.problems import find_problem, load_problem
 from tilewright.problems.model import Problem
@@ -46,6 +49,30 @@ def python_files(paths: Iterable[Path]) -> Iterator[Path]:
         for found in sorted(path.rglob("*.py")):
             if not SKIPPED_FOLDERS & set(found.relative_to(path).parts):
                 yield found
+
+
+def checked_files(paths: Iterable[Path], *, isolated: bool) -> Iterator[Path]:
+    """The files to check: those named, and those in folders that the project does not exclude."""
+    named = list(paths)
+    for path in python_files(named):
+        if path in named or isolated or not configuration_for(path).excludes(path):
+            yield path
+
+
+def write_source(path: Path, text: str) -> None:
+    """Replace a file's text at once or not at all, keeping a byte order mark it had.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    try:
+        mark = codecs.BOM_UTF8 if path.read_bytes().startswith(codecs.BOM_UTF8) else b""
+        beside = path.with_name(f".{path.name}.tilewright")
+        beside.write_bytes(mark + text.encode())
+        shutil.copymode(path, beside)
+        beside.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", str(path)) from None
 
 
 def target_of(text: str | None) -> Target | None:

@@ -1,0 +1,7 @@
+"""Checking files: what a project wants to hear, of which files, and how it is told."""
+
+from tilewright.checking.checked import Checked, check_text
+from tilewright.checking.configuration import Configuration, ConfigurationError
+from tilewright.checking.discovery import configuration_for
+
+__all__ = ["Checked", "Configuration", "ConfigurationError", "check_text", "configuration_for"]

@@ -1,0 +1,51 @@
+"""Checked files as workflow commands, which GitHub shows beside the changed lines."""
+
+from collections.abc import Iterator
+
+from tilewright.analysis.model import Issue
+from tilewright.checking.checked import Checked
+from tilewright.knowledge import taxonomy
+from tilewright.source.text import Range
+
+# https://docs.github.com/actions, "Workflow commands": data and properties escape differently.
+_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_PROPERTY = {**_DATA, ":": "%3A", ",": "%2C"}
+
+
+def annotations(checked: Checked) -> Iterator[str]:
+    """One ``::error`` or ``::warning`` or ``::notice`` line for each thing found."""
+    path = checked.module.path
+    for problem in checked.module.problems:
+        yield _command("warning", path, problem.range, "not Python", problem.message)
+    for notice in checked.notices:
+        yield _command("warning", path, notice.range, "tilewright", notice.message)
+    for issue in checked.issues:
+        title = f"{issue.id}: {taxonomy()[issue.id].title}"
+        yield _command(level_of(issue), path, issue.range, title, issue.message)
+
+
+def level_of(issue: Issue) -> str:
+    """Errors are what computes or launches wrongly; advice is a notice."""
+    if issue.severity >= 5:
+        return "error"
+    return "warning" if issue.severity >= 3 else "notice"
+
+
+def _command(level: str, path: str, where: Range, title: str, message: str) -> str:
+    fields = {
+        "file": path,
+        "line": str(where.line),
+        "endLine": str(where.end_line),
+        "col": str(where.column + 1),
+        "endColumn": str(where.end_column + 1),
+        "title": title,
+    }
+    if where.end_line != where.line:
+        # Columns of a stretch over several lines are refused.
+        del fields["col"], fields["endColumn"]
+    given = ",".join(f"{k}={_escaped(v, _PROPERTY)}" for k, v in fields.items())
+    return f"::{level} {given}::{_escaped(message, _DATA)}"
+
+
+def _escaped(text: str, table: dict[str, str]) -> str:
+    return "".join(table.get(c, c) for c in text)

@@ -1,0 +1,88 @@
+"""Checked files as JSON and as lines of text."""
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from tilewright.analysis.model import Issue
+from tilewright.checking.checked import Checked
+from tilewright.checking.fixing import Fix
+from tilewright.knowledge import taxonomy
+from tilewright.source.text import Range
+
+
+def as_json(checked: Checked) -> dict[str, Any]:
+    """A file's kernels, issues and what was odd; lines are 1-based, columns 0-based."""
+    module = checked.module
+    return {
+        "path": module.path,
+        "kernels": [kernel.name for kernel in module.kernels],
+        "issues": [_issue(issue) for issue in checked.issues],
+        "problems": [{**_place(p.range), "message": p.message} for p in module.problems],
+        "notices": [{**_place(n.range), "message": n.message} for n in checked.notices],
+    }
+
+
+def _issue(issue: Issue) -> dict[str, Any]:
+    kind = taxonomy()[issue.id]
+    return {
+        "id": issue.id,
+        "stage": issue.stage.value,
+        "severity": issue.severity,
+        "message": issue.message,
+        "kernel": issue.kernel,
+        **_place(issue.range),
+        "end_line": issue.range.end_line,
+        "end_column": issue.range.end_column,
+        "gain": kind.gain,
+        "gain_source": kind.gain_source,
+        "unless": kind.unless,
+        "related": [{**_place(r.range), "message": r.message} for r in issue.related],
+    }
+
+
+def _place(where: Range) -> dict[str, int]:
+    return {"line": where.line, "column": where.column}
+
+
+def as_lines(checked: Checked) -> Iterator[str]:
+    """``path:line:column: ...`` with 1-based lines and columns, as editors and grep read it."""
+    path = checked.module.path
+    for problem in checked.module.problems:
+        yield f"{path}:{_at(problem.range)}: not Python, the rest was checked: {problem.message}"
+    for notice in checked.notices:
+        yield f"{path}:{_at(notice.range)}: {notice.message}"
+    for issue in checked.issues:
+        yield f"{path}:{_at(issue.range)}: {issue.id} [{issue.stage}]: {issue.message}"
+
+
+def _at(where: Range) -> str:
+    return f"{where.line}:{where.column + 1}"
+
+
+def summary(files: Sequence[Checked]) -> str:
+    """The last line: how much was found in how much."""
+    issues = sum(len(c.issues) for c in files)
+    kernels = sum(len(c.module.kernels) for c in files)
+    return f"{_many(issues, 'issue')} in {_many(kernels, 'kernel')} in {_many(len(files), 'file')}"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def fix_line(path: str, fix: Fix) -> str:
+    """What was done, and how far it was verified."""
+    place = f"{path}:{_at(fix.issue.range)}"
+    return f"{place}: {fix.issue.id}: {fix.rewrite.title} (exact by its rule; parsed, not run)"
+
+
+def diff_of(path: str, before: str, after: str) -> str:
+    """A unified diff; empty where nothing changed."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    return "".join(_ended(difflib.unified_diff(old, new, f"a/{path}", f"b/{path}")))
+
+
+def _ended(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
