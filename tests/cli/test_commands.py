@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tilewright.knowledge import taxonomy
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 HALF_TYPED = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x_ptr, n\n"
@@ -233,3 +235,34 @@ def test_a_kernel_that_fails_is_tried_afresh_once_its_surroundings_are_mended(
     assert "helper" in broken.stderr
     helper.write_text("")
     assert run_json(*command)["changed"]
+
+
+def test_explain_without_an_id_lists_every_issue() -> None:
+    listed = run_json("explain")["issues"]
+    assert {i["id"] for i in listed} == set(taxonomy())
+    text = run("explain").stdout
+    assert all(i["id"] in text for i in listed)
+    assert text.index("correctness\n") < text.index("autotuning\n")
+
+
+def test_check_listens_to_the_project_and_to_the_command_line(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "matmul.py", tmp_path / "matmul.py")
+    (tmp_path / "pyproject.toml").write_text('[tool.tilewright]\nselect = ["no_swizzling"]\n')
+    file = str(tmp_path / "matmul.py")
+
+    def ids(*options: str) -> set[str]:
+        (found,) = run_json("check", file, *options, code=1)["files"]
+        return {i["id"] for i in found["issues"]}
+
+    assert ids() == {"no_swizzling"}
+    assert ids("--select", "dot_accumulator,dtype_fix") == {"dot_accumulator", "dtype_precision"}
+    assert "missing_autotune" in ids("--isolated") - ids(
+        "--isolated", "--ignore", "device_specific"
+    )
+    wrong = run("check", file, "--select", "no_swizling")
+    assert wrong.returncode == 2
+    assert "did you mean no_swizzling?" in wrong.stderr
+    (tmp_path / "pyproject.toml").write_text('[tool.tilewright]\nselct = ["no_swizzling"]\n')
+    wrong = run("check", file)
+    assert wrong.returncode == 2
+    assert "pyproject.toml:2: tool.tilewright.selct is no setting" in wrong.stderr

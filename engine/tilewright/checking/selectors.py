@@ -16,7 +16,7 @@ class UnknownSelectorError(ValueError):
     def __init__(self, selector: str) -> None:
         self.selector = selector
         near = get_close_matches(selector, [*taxonomy(), *Stage, ALL], n=1)
-        hint = f"; did you mean {near[0]}?" if near else "; see `tilewright explain --list`"
+        hint = f"; did you mean {near[0]}?" if near else "; `tilewright explain` lists them"
         super().__init__(f"no issue or stage is called {selector}{hint}")
 
 

@@ -10,6 +10,8 @@ from tilewright.cli.output import OUT, Exit, Format, emit_json
 from tilewright.devices import list_devices
 from tilewright.hardware import all_chips
 from tilewright.knowledge import explain as explain_issue
+from tilewright.knowledge import taxonomy
+from tilewright.knowledge.stages import DEFAULT_ORDER
 from tilewright.serialize import dump
 
 AsFormat = Annotated[Format, typer.Option("--format", help="text or json.")]
@@ -49,15 +51,35 @@ def targets(form: AsFormat = Format.TEXT) -> None:
 
 
 def explain(
-    issue: Annotated[str, typer.Argument(help="An issue id, as `check` prints it.")],
+    issue: Annotated[
+        str | None, typer.Argument(help="An issue id, as `check` prints it; none lists them.")
+    ] = None,
     form: AsFormat = Format.TEXT,
 ) -> None:
-    """Say what an issue means, why it costs, and what to do."""
+    """Say what an issue means, why it costs, and what to do; or list all issues."""
+    if issue is None:
+        _list_issues(form)
+        return
     page = explain_issue(issue)
     if form is Format.JSON:
         emit_json({"id": issue, "markdown": page})
     else:
         OUT.print(Markdown(page))
+
+
+def _list_issues(form: Format) -> None:
+    known = sorted(taxonomy().values(), key=lambda i: (DEFAULT_ORDER.index(i.stage), i.id))
+    if form is Format.JSON:
+        emit_json({"issues": [dump(issue) for issue in known]})
+        return
+    width = max(len(issue.id) for issue in known)
+    stage = None
+    for issue in known:
+        if issue.stage is not stage:
+            stage = issue.stage
+            OUT.print(f"[bold]{stage}[/bold]")
+        unfound = "" if issue.detector else " (not found by check)"
+        OUT.print(f"  {issue.id:{width}}  {issue.severity}  {issue.title}{unfound}", markup=False)
 
 
 def lsp(
