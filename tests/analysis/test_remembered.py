@@ -58,6 +58,7 @@ EDITS = {
     "an import": ("import triton.language as tl", "import triton.language as xl"),
     "an import inside a kernel": ("    return x + 1", "    import numpy as tl\n    return x + 1"),
     "a helper that now writes": ("    return x + 1", "    tl.debug_barrier()\n    return x + 1"),
+    "a helper's result": ("    return x + 1", "    return tl.sum(x, 0)"),
     "a signature": ("def second(x_ptr, BLOCK", "def second(BLOCK, x_ptr"),
     "lines above": ("import torch\n", "import torch\n\n# more\n\n"),
     "a line between": ("@triton.jit\ndef second", "# more\n@triton.jit\ndef second"),
@@ -94,7 +95,9 @@ def _seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("a signature", ["second"]),
         ("a broken kernel", []),
         ("a launch", ["helper", "first", "second"]),
-        ("lines above", ["helper", "first", "second"]),
+        ("lines above", []),
+        ("a line between", []),
+        ("a helper's result", ["helper", "first"]),
     ],
 )
 def test_which_kernels_an_edit_touches(
@@ -106,6 +109,17 @@ def test_which_kernels_an_edit_touches(
     seen.clear()
     analyze(parse_module(TEXT.replace(*EDITS[edit])))
     assert seen == kernels
+
+
+def test_equal_kernels_keep_their_own_places(memory: Remembered) -> None:
+    kernel = TEXT[TEXT.index("@triton.jit\ndef second") : TEXT.index("def run")].rstrip()
+    inner = "\n".join(f"    {line}" for line in kernel.splitlines())
+    head = "import triton\nimport triton.language as tl\n"
+    text = f"{head}{kernel}\nif 1:\n{inner}\nelse:\n{inner}\n{kernel}\n"
+    for _ in range(2):
+        lines = [i.range.line for i in analyze(parse_module(text)) if i.id == "sigmoid_slow_exp"]
+        assert lines == [n for n, line in enumerate(text.splitlines(), 1) if "tl.exp" in line]
+        text = "\n\n" + text
 
 
 def test_another_context_is_another_question(

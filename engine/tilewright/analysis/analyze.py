@@ -6,7 +6,7 @@ from functools import partial
 
 from tilewright.analysis.detectors import needs_whole_file, registered
 from tilewright.analysis.model import AnalysisContext, Finding, Issue
-from tilewright.analysis.remembered import Remembered, surroundings
+from tilewright.analysis.remembered import Remembered, Surroundings
 from tilewright.analysis.suppression import unsuppressed
 from tilewright.knowledge import taxonomy
 from tilewright.knowledge.stages import Stage
@@ -22,7 +22,7 @@ def analyze(module: Module, context: AnalysisContext = _NOTHING_KNOWN) -> tuple[
     What the file's own comments suppress is left out.
     """
     issues = list(_found(module, context, whole_file=True))
-    around = surroundings(module, context)
+    around = Surroundings(module, context)
     for kernel in module.kernels:
         alone = replace(module, focus=kernel)
         find = partial(_found, alone, context, whole_file=False)
