@@ -1,0 +1,358 @@
+"""Calls of an NKI kernel: what each creates, reads, writes and returns."""
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from tilewright.analysis.nki.affine import Affine, Symbol, SymbolKind, opaque, quotient
+from tilewright.analysis.nki.catalogue import (
+    CREATORS,
+    FUNCTIONS,
+    ISA,
+    KEYWORD_DST,
+    NL,
+    Function,
+    Result,
+)
+from tilewright.analysis.nki.expressions import as_integer, as_mask, buffer_of, dtype_name, run
+from tilewright.analysis.nki.indexing import Stretch
+from tilewright.analysis.nki.model import (
+    Mask,
+    Memory,
+    Operation,
+    Origin,
+    Shape,
+    View,
+)
+from tilewright.analysis.nki.shapes import result_shape, shape_of
+from tilewright.analysis.nki.state import (
+    UNKNOWN,
+    Items,
+    Literal,
+    Many,
+    Named,
+    Partition,
+    State,
+    Value,
+    whole,
+)
+from tilewright.source.model import NkiFlavour
+
+_PURE = frozenset(
+    (
+        *("print", "range", "enumerate", "zip", "len", "list", "tuple", "isinstance", "int"),
+        *("float", "str", "bool", "sorted", "dict", "set", "getattr", "hasattr", "abs", "sum"),
+        *("type", "round"),
+    )
+)
+_CEILING = frozenset({"math.ceil", "numpy.ceil"})
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call with its arguments evaluated."""
+
+    node: ast.Call
+    dotted: str
+    positional: tuple[Value, ...]
+    keywords: Mapping[str, Value]
+
+
+def apply(state: State, call: Call) -> Value:
+    """The value of a call; what it does is recorded in ``state``."""
+    if call.dotted in CREATORS:
+        return _created(state, call)
+    function = FUNCTIONS.get(call.dotted)
+    if function is not None:
+        return _instruction(state, call, function)
+    return _small(state, call)
+
+
+def method(state: State, call: Call, owner: View, name: str) -> Value:
+    """``tile.broadcast_to(shape)``, ``tensor.reshape(shape)`` and others."""
+    given = call.positional[0] if call.positional else call.keywords.get("shape", UNKNOWN)
+    if name == "broadcast_to":
+        shape = shape_of(Items(call.positional)) if len(call.positional) > 1 else shape_of(given)
+        return View(owner.storage, None, shape, owner.dtype, node=call.node, broadcast=True)
+    if name == "reshape":
+        shape = shape_of(Items(call.positional)) if len(call.positional) > 1 else shape_of(given)
+        return View(owner.storage, None, shape, owner.dtype, node=call.node)
+    if name == "astype":
+        return View(owner.storage, None, owner.shape, dtype_name(given), node=call.node)
+    if name in ("ap", "view", "permute", "expand_dims", "squeeze", "bitcast", "indirect"):
+        return View(owner.storage, None, None, owner.dtype, node=call.node)
+    return _unknown(state, call, (owner,))
+
+
+def _created(state: State, call: Call) -> Value:
+    short = call.dotted.rpartition(".")[2]
+    arguments = (
+        _bound(call, ("shape", "fill_value", "dtype", "buffer"))
+        if short == "full"
+        else (
+            _bound(
+                call, ("a", "dtype") if short.endswith("_like") else ("shape", "dtype", "buffer")
+            )
+        )
+    )
+    like = arguments.get("a", arguments.get("x"))
+    if isinstance(like, View):
+        arguments = {"shape": Items(like.shape) if like.shape else UNKNOWN, **arguments}
+    shape, partition = _declared(state, arguments.get("shape", UNKNOWN))
+    memory, shared = _buffer(arguments.get("buffer"))
+    dtype = dtype_name(arguments.get("dtype", UNKNOWN))
+    if dtype is None and isinstance(like, View) and "dtype" not in arguments:
+        dtype = like.dtype
+    made = state.storage(
+        _target_name(state),
+        shape,
+        memory,
+        dtype=dtype,
+        partition=0 if memory is Memory.HBM else partition,
+        origin=Origin.CREATED,
+        zeroed=short not in ("ndarray", "empty_like"),
+        shared=shared,
+        node=call.node,
+    )
+    return whole(made, call.node)
+
+
+def _buffer(value: Value | None) -> tuple[Memory | None, bool]:
+    if value is None or value == Literal(None):
+        return Memory.SBUF, False
+    found = buffer_of(value)
+    if found is None:
+        return None, False
+    memory, shared = found
+    assert isinstance(memory, Memory)
+    return memory, shared
+
+
+def _declared(state: State, value: Value) -> tuple[Shape | None, int]:
+    if not isinstance(value, Items):
+        return (shape_of(value), 0)
+    marked = [place for place, side in enumerate(value.values) if isinstance(side, Partition)]
+    sides = Items(
+        tuple(side.size if isinstance(side, Partition) else _integer(side) for side in value.values)
+    )
+    return shape_of(sides), marked[0] if marked else 0
+
+
+def _integer(value: Value) -> Value:
+    number = as_integer(value)
+    return UNKNOWN if number is None else number
+
+
+def _target_name(state: State) -> str:
+    statement = state.statement
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+        if isinstance(target, ast.Name):
+            return target.id
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+        return statement.target.id
+    return "tile"
+
+
+def _bound(call: Call, parameters: tuple[str, ...]) -> dict[str, Value]:
+    return {**dict(zip(parameters, call.positional, strict=False)), **call.keywords}
+
+
+def _expressions(call: Call, parameters: tuple[str, ...]) -> dict[str, ast.expr]:
+    given = dict(zip(parameters, call.node.args, strict=False))
+    given.update({k.arg: k.value for k in call.node.keywords if k.arg is not None})
+    return given
+
+
+def destination_first(state: State, dotted: str, keywords: Iterable[str]) -> bool:
+    """Whether a call is written for the newer package: ``dst`` before the other arguments."""
+    if not dotted.startswith(ISA) or dotted in KEYWORD_DST:
+        return dotted.startswith(ISA) and state.flavour is NkiFlavour.NKI
+    return "dst" in keywords or state.flavour is NkiFlavour.NKI
+
+
+def _instruction(state: State, call: Call, function: Function) -> Value:
+    to_dst = destination_first(state, call.dotted, call.keywords)
+    parameters = ("dst", *function.parameters) if to_dst else function.parameters
+    if to_dst and call.dotted == ISA + "memset":
+        parameters = ("dst", "value")
+    arguments = _bound(call, parameters)
+    given = _expressions(call, parameters)
+    tiles = {n: v for n in function.tiles if isinstance(v := arguments.get(n), View)}
+    lists = [v for n in function.tiles if isinstance(v := arguments.get(n), Items | Many)]
+    written = {n: v for n in ("dst", *function.writes) if isinstance(v := arguments.get(n), View)}
+    result = None if to_dst else _result(state, call, function, arguments, list(tiles.values()))
+    accumulates = call.dotted == ISA + "nc_matmul" and to_dst
+    mask = as_mask(arguments.get("mask", Literal(None)))
+    operation = Operation(
+        name=call.dotted,
+        node=call.node,
+        statement=state.statement or ast.Pass(),
+        operands={**tiles, **written},
+        values={n: v for n, v in arguments.items() if not isinstance(v, View)},
+        given=given,
+        result=result,
+        reads=(*tiles.values(), *_views(lists)),
+        writes=tuple(written.values()),
+        accumulates=accumulates or call.dotted == NL + "loop_reduce",
+        mask=mask,
+        loops=state.loops,
+        branches=state.branches,
+        order=state.tick(),
+    )
+    record(state, operation)
+    return UNKNOWN if result is None else result
+
+
+def record(state: State, operation: Operation) -> None:
+    """Keep an operation, and under the node it is the value of."""
+    state.operations.append(operation)
+    state.by_node[id(operation.node)] = operation
+    state.masks[id(operation.node)] = operation.mask
+
+
+def _views(values: Iterable[Value]) -> list[View]:
+    found: list[View] = []
+    for value in values:
+        if isinstance(value, View):
+            found.append(value)
+        elif isinstance(value, Items):
+            found += _views(value.values)
+        elif isinstance(value, Many) and value.sample is not None:
+            found.append(value.sample)
+    return found
+
+
+def _result(
+    state: State,
+    call: Call,
+    function: Function,
+    arguments: dict[str, Value],
+    tiles: list[View],
+) -> View | None:
+    if function.result is Result.NOTHING:
+        return None
+    if function.result is Result.FILL:
+        shape, _ = _declared(state, arguments.get("shape", UNKNOWN))
+    else:
+        shape = result_shape(state, function.result, tiles, arguments)
+    memory = function.memory
+    if call.dotted == ISA + "nc_transpose" and _engine(arguments) == "tensor":
+        memory = Memory.PSUM
+    made = state.storage(
+        _target_name(state),
+        shape,
+        memory,
+        dtype=_dtype(call, function, arguments, tiles),
+        origin=Origin.CONSTANT if memory is Memory.HBM else Origin.RESULT,
+        zeroed=True,
+        node=call.node,
+    )
+    view = whole(made, call.node)
+    return replace(view, broadcast=True) if function.result is Result.BROADCAST else view
+
+
+def _engine(arguments: Mapping[str, Value]) -> str | None:
+    value = arguments.get("engine")
+    if isinstance(value, Named):
+        return value.dotted.rpartition(".")[2].removesuffix("_engine")
+    return None
+
+
+def _dtype(
+    call: Call, function: Function, arguments: dict[str, Value], tiles: list[View]
+) -> str | None:
+    stated = arguments.get("dtype")
+    if stated is not None and stated != Literal(None):
+        return dtype_name(stated)
+    if function.result in (Result.MATMUL, Result.HIGH_MATMUL):
+        return "float32"
+    kinds = {tile.dtype for tile in tiles}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _small(state: State, call: Call) -> Value:
+    """Numbers, index arrays and shapes; anything else is a call of the unknown."""
+    name, values = call.dotted, call.positional
+    numbers = [as_integer(value) for value in values]
+    known = [number for number in numbers if number is not None]
+    all_known = len(known) == len(values)
+    match name.removeprefix(NL):
+        case "arange" if all_known and 1 <= len(known) <= 2:
+            return run(Affine.of(0), known[0]) if len(known) == 1 else run(known[0], known[1])
+        case "ds":
+            given = _bound(call, ("start", "size"))
+            start, size = (as_integer(given.get(n, UNKNOWN)) for n in ("start", "size"))
+            return Stretch(start, size)
+        case "par_dim" if len(known) == 1:
+            return Partition(known[0])
+        case "program_id" | "num_programs":
+            return _program(state, name.removeprefix(NL), values, call)
+        case "program_ndim":
+            return opaque(("program_ndim",), "nl.program_ndim()")
+        case "min" | "max" if all_known and len(known) >= 2 and not call.keywords:
+            return _extreme(state, name, known)
+        case "len" if len(values) == 1 and isinstance(values[0], Items):
+            return Affine.of(len(values[0].values))
+    if name in _CEILING and len(values) == 1:
+        return _ceiling(call, known)
+    if name.rpartition(".")[2] in ("cdiv", "div_ceil", "ceil_div") and len(known) == 2:
+        return quotient(known[0], known[1], up=True)
+    return _unknown(state, call, ())
+
+
+def _ceiling(call: Call, known: list[Affine]) -> Value:
+    if not known:
+        return UNKNOWN
+    symbol = known[0].symbol
+    key = symbol.key if symbol is not None else None
+    if isinstance(key, tuple) and len(key) == 3 and key[0] == "/":
+        return quotient(key[1], key[2], up=True)
+    return known[0]
+
+
+def _extreme(state: State, name: str, known: list[Affine]) -> Value:
+    numbers = [state.number(value) for value in known]
+    exact = [number for number in numbers if number is not None]
+    if len(exact) == len(numbers):
+        return Affine.of(min(exact) if name == "min" else max(exact))
+    return opaque((name, *known), f"{name}(...)", *known)
+
+
+def _program(state: State, name: str, values: tuple[Value, ...], call: Call) -> Value:
+    given = values[0] if values else call.keywords.get("axis", Affine.of(0))
+    axis = state.number(given) if isinstance(given, Affine) else None
+    if axis is None:
+        return opaque((name, id(call.node)), f"nl.{name}(...)")
+    key = (name, axis)
+    kind = SymbolKind.PROGRAM if name == "program_id" else SymbolKind.OTHER
+    symbol = Symbol(key, kind, f"nl.{name}({axis})")
+    if name == "program_id":
+        state.program[axis] = symbol
+    return Affine.of(symbol)
+
+
+def _unknown(state: State, call: Call, owners: tuple[View, ...]) -> Value:
+    touched = [*owners, *_views([*call.positional, *call.keywords.values()])]
+    if touched and call.dotted not in _PURE:
+        state.complete = False
+        record(
+            state,
+            Operation(
+                name="call",
+                node=call.node,
+                statement=state.statement or ast.Pass(),
+                operands={},
+                values={},
+                given={},
+                result=None,
+                reads=tuple(touched),
+                writes=tuple(touched),
+                accumulates=False,
+                mask=Mask(None),
+                loops=state.loops,
+                branches=state.branches,
+                order=state.tick(),
+            ),
+        )
+    return UNKNOWN

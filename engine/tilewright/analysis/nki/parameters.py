@@ -1,0 +1,79 @@
+"""Parameters of an NKI kernel: tensors in HBM, with what the text says of their shapes."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.nki import expressions as ex
+from tilewright.analysis.nki.evaluate import value_of
+from tilewright.analysis.nki.model import Memory, Origin, Shape
+from tilewright.analysis.nki.state import State, whole
+
+
+def bind_parameters(state: State, node: ast.FunctionDef) -> None:
+    """Put a kernel's parameters into the environment."""
+    parts = node.args
+    plain = [*parts.posonlyargs, *parts.args]
+    without = len(plain) - len(parts.defaults)
+    given = [(p, place >= without) for place, p in enumerate(plain)]
+    given += [(p, d is not None) for p, d in zip(parts.kwonlyargs, parts.kw_defaults, strict=True)]
+    ranks = _ranks(node, {p.arg for p, _ in given})
+    for parameter, has_default in given:
+        name = parameter.arg
+        if has_default:
+            state.env[name] = ex.size_symbol(name, None)
+            continue
+        shape = _annotated(state, parameter.annotation)
+        if shape is None and name in ranks:
+            shape = tuple(ex.size_symbol(name, axis) for axis in range(ranks[name]))
+        made = state.storage(
+            name, shape, Memory.HBM, origin=Origin.PARAMETER, zeroed=True, node=parameter
+        )
+        state.env[name] = whole(made)
+
+
+def _annotated(state: State, annotation: ast.expr | None) -> Shape | None:
+    """``x: nt.tensor[128, 512]``."""
+    if not isinstance(annotation, ast.Subscript):
+        return None
+    dotted = state.names.resolve(annotation.value) or ""
+    if not dotted.rpartition(".")[2].endswith("tensor"):
+        return None
+    inner = annotation.slice
+    parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+    sides = [ex.as_integer(value_of(state, part)) for part in parts]
+    known = [side for side in sides if side is not None]
+    return tuple(known) if known and len(known) == len(sides) else None
+
+
+def _ranks(node: ast.FunctionDef, parameters: set[str]) -> dict[str, int]:
+    """Ranks of arguments, where their shape is unpacked or asserted."""
+    ranks: dict[str, int] = {}
+    rebound: set[str] = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            rebound.add(part.id)
+        for name, other in _shape_pairs(part):
+            if isinstance(other, ast.Tuple | ast.List) and not any(
+                isinstance(e, ast.Starred) for e in other.elts
+            ):
+                ranks.setdefault(name, len(other.elts))
+    return {n: rank for n, rank in ranks.items() if n in parameters and n not in rebound}
+
+
+def _shape_pairs(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    pairs: list[tuple[ast.expr, ast.expr]] = []
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        pairs.append((node.value, node.targets[0]))
+    elif isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare):
+        sides = [node.test.left, *node.test.comparators]
+        if all(isinstance(op, ast.Eq) for op in node.test.ops):
+            pairs += [(one, two) for one in sides for two in sides if one is not two]
+    for one, two in pairs:
+        if isinstance(one, ast.Call) and len(one.args) == 1 and isinstance(one.func, ast.Name):
+            one = one.args[0]
+        if (
+            isinstance(one, ast.Attribute)
+            and one.attr == "shape"
+            and isinstance(one.value, ast.Name)
+        ):
+            yield one.value.id, two
