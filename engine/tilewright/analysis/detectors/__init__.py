@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from tilewright.analysis.detectors import (
     algorithmic,
     autotuning,
+    autotuning_configs,
     block_pointers,
     correctness,
     device_specific,
@@ -22,6 +23,7 @@ from tilewright.analysis.detectors.registry import Detector, needs_whole_file, t
 _FILES = (
     algorithmic,
     autotuning,
+    autotuning_configs,
     block_pointers,
     correctness,
     device_specific,

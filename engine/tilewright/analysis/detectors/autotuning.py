@@ -19,16 +19,18 @@ from tilewright.source.text import Range
 
 @detector("missing_autotune")
 def missing_autotune(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """Tile sizes fixed as literals at the only launch of a kernel that nothing tunes."""
+    """Tile sizes fixed as literals at the only launch of a kernel whose speed hangs on them."""
     for kernel, flow in triton_kernels(module):
         launches = module.launches_of(kernel.name)
         if kernel.autotune is not None or len(launches) != 1 or not launches[0].is_complete:
             continue
-        if kernel.heuristics or not decorators_known(module, kernel):
+        if kernel.heuristics or not decorators_known(module, kernel) or not _reuses_tiles(flow):
+            continue
+        tiles = _chosen_tiles(flow)
+        if not tiles or _is_single_program(module, launches[0]):
             continue
         stated = stated_arguments(module, kernel, launches[0])
-        tiles = [name for name in _tile_parameters(flow) if name in stated]
-        if tiles:
+        if all(name in stated for name in tiles):
             sizes = ", ".join(f"{name}={stated[name]}" for name in tiles)
             yield Finding(
                 kernel.name_range,
@@ -38,6 +40,41 @@ def missing_autotune(module: Module, context: AnalysisContext) -> Iterator[Findi
                 related=(Related("fixed at this launch", launches[0].range),),
                 data={"tiles": ",".join(tiles)},
             )
+
+
+def _reuses_tiles(flow: Flow) -> bool:
+    """Whether the kernel does more than stream 1-D blocks, which any block does equally well."""
+    if any(value.op == "expand" for value in flow.values.values()):
+        return True
+    return any(
+        set(access.loops) & access.pointer.varies
+        and any(part.op == "arange" for part in walk(access.pointer))
+        for access in flow.loads
+    )
+
+
+def _chosen_tiles(flow: Flow) -> list[str]:
+    """Constexprs that lay tiles out over programs or turns of a loop, in order of use.
+
+    Another length of an arange covers a whole row, or belongs to the data.
+    """
+    steps = {value for loop in flow.loops.values() if loop.bounds for value in loop.bounds}
+    factors = {
+        operand
+        for value in flow.values.values()
+        if value.is_binary("Mult")
+        and any(v.op in ("program_id", "loop_index") for o in value.operands for v in walk(o))
+        for operand in value.operands
+    }
+    chosen = {str(v.detail) for v in (*steps, *factors) if v.op == "param"}
+    return [name for name in _tile_parameters(flow) if name in chosen]
+
+
+def _is_single_program(module: Module, launch: Launch) -> bool:
+    grid = resolve(module, launch, launch.grid)
+    return isinstance(grid, ast.Tuple | ast.List) and all(
+        isinstance(side, ast.Constant) and side.value == 1 for side in grid.elts
+    )
 
 
 def _tile_parameters(flow: Flow) -> list[str]:
@@ -77,21 +114,86 @@ def _passed(launch: Launch) -> Iterator[tuple[str, ast.expr | ast.keyword]]:
 
 @detector("autotune_key_missing")
 def autotune_key_missing(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """Tuned once, for the first shapes seen, and never again."""
+    """Tuned for the first value of an extent, and never again for another."""
     for kernel, flow in triton_kernels(module):
-        if kernel.autotune is None or kernel.autotune.key != ():
+        if kernel.autotune is None or kernel.autotune.key is None:
             continue
         if kernel.autotune.configs is not None and len(kernel.autotune.configs) < 2:
             continue
-        extents = _extents(kernel, flow)
+        if kernel.autotune.key == ():
+            extents = _extents(kernel, flow)
+            what = "Without a key the first launch picks the configuration for all shapes; "
+            what += f"{', '.join(extents)} decide how much work there is."
+        else:
+            extents = _unkeyed_loops(module, kernel, flow)
+            what = f"The key lacks {', '.join(extents)}, which a loop runs up to: what was fastest "
+            what += "for the first value is used for all others."
         if extents:
             yield Finding(
                 _autotune_head(module, kernel),
-                "Without a key the first launch picks the configuration for all shapes; "
-                f"{', '.join(extents)} decide how much work there is.",
+                what,
                 kernel.name,
                 data={"keys": ",".join(extents)},
             )
+
+
+def _unkeyed_loops(module: Module, kernel: Kernel, flow: Flow) -> list[str]:
+    """Run-time integers outside the key up to which loops over tiles run, in signature order."""
+    found: set[str] = set()
+    tiled = {
+        part.detail
+        for value in flow.values.values()
+        if value.is_binary("Mult") and any(o.op == "param" for o in value.operands)
+        for part in value.operands
+        if part.op == "loop_index"
+    }
+    for loop in flow.loops.values():
+        if loop.bounds is None or any(v.op == "program_id" for v in walk(loop.bounds[0])):
+            continue
+        if loop.number in tiled or loop.bounds[2].op == "param":
+            found |= _run_up_to(loop.bounds[1])
+    pointers = {access.base for access in flow.accesses}
+    key = set(kernel.autotune.key or ()) if kernel.autotune else set()
+    return [
+        p.name
+        for p in kernel.parameters
+        if p.name in found - key - pointers
+        and not p.is_constexpr
+        and not _follows_key(module, kernel, p.name, key)
+    ]
+
+
+def _run_up_to(stop: Value, depth: int = 0) -> set[str]:
+    """Parameters in a loop's end that are no product of the grid's: ``N``, ``cdiv(N, B)``."""
+    if depth > 20 or stop.op in ("load", "program_id", "select", "phi", "after"):
+        return set()
+    if stop.op == "param":
+        return {str(stop.detail)}
+    if stop.is_binary("FloorDiv", "Add", "Sub") or stop.is_call(TL + "cdiv", "triton.cdiv"):
+        return {name for operand in stop.operands for name in _run_up_to(operand, depth + 1)}
+    return set()
+
+
+def _follows_key(module: Module, kernel: Kernel, name: str, key: set[str]) -> bool:
+    """Whether launches compute an argument from the key's arguments, or pass a literal."""
+    for launch in module.launches_of(kernel.name):
+        node = launch.arguments.get(name)
+        if node is None or not _is_arithmetic_on(module, launch, node, key):
+            return False
+    return bool(module.launches_of(kernel.name))
+
+
+def _is_arithmetic_on(module: Module, launch: Launch, node: ast.expr, key: set[str]) -> bool:
+    given = [launch.arguments[k] for k in key if k in launch.arguments]
+    known = {n.id for e in given for n in ast.walk(e) if isinstance(n, ast.Name)}
+    for form in (node, resolve(module, launch, node)):
+        parts = list(ast.walk(form))
+        if any(isinstance(n, ast.Subscript) for n in parts):
+            continue
+        names = {n.id for n in parts if isinstance(n, ast.Name)}
+        if names - {"triton", "math", "min", "max"} <= known:
+            return True
+    return False
 
 
 def _extents(kernel: Kernel, flow: Flow) -> list[str]:
