@@ -1,63 +1,67 @@
 """Tile inference over a kernel's flow: facts of each value, computed once."""
 
 import ast
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 
-from tilewright.analysis.bases import pointer_base
-from tilewright.analysis.dtypes import dtype_of, element_types
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
-from tilewright.analysis.shapes import shape_of
-from tilewright.analysis.tiles.model import Kind, TileFacts
-from tilewright.analysis.values import Flow, Value
+from tilewright.analysis.tiles.engine import UNKNOWN, Engine, Subject, constexpr
+from tilewright.analysis.tiles.inline import Inliner
+from tilewright.analysis.tiles.model import Constant, TileFacts
+from tilewright.analysis.tiles.operations import TRANSFERS
+from tilewright.analysis.tiles.parameters import parameter_facts
+from tilewright.analysis.tiles.programs import Programs
+from tilewright.analysis.values import Value
+from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.model import Kernel, Module
-
-_NOTHING = TileFacts(Kind.UNKNOWN)
+from tilewright.source.parse import module_constants
+from tilewright.targets.model import LaunchFacts
 
 
 class Tiles:
     """What inference says of one kernel's values."""
 
-    def __init__(self, module: Module, kernel: Kernel, context: AnalysisContext) -> None:
-        self._flow: Flow = flow_of(module, kernel)
-        self._types = element_types(context, kernel.name)
-        self._constexprs = frozenset(kernel.constexprs)
-        self._pointers = {a.base for a in self._flow.accesses if a.base is not None}
+    def __init__(self, module: Module, kernel: Kernel, launches: tuple[LaunchFacts, ...]) -> None:
+        self._flow = flow_of(module, kernel)
+        inliner = Inliner(module, self._flow)
+        subject = Subject(
+            flow=self._flow,
+            parameters=parameter_facts(module, kernel, launches),
+            globals=_globals_of(module),
+            inline=inliner.result,
+        )
+        inliner.attach(subject)
+        self._engine = Engine(subject, TRANSFERS)
+        self._programs = Programs(self._engine, subject)
         self._known: dict[Value, TileFacts] = {}
 
     def of(self, value: Value) -> TileFacts:
         """What is known of a value of this kernel's flow."""
-        if value not in self._known:
-            self._known[value] = self._infer(value)
-        return self._known[value]
+        known = self._known.get(value)
+        if known is None:
+            facts = self._engine.of(value)
+            axes = self._programs.of(value)
+            known = facts if axes is None else replace(facts, programs=axes)
+            self._known[value] = known
+        return known
 
     def at(self, node: ast.expr) -> TileFacts:
         """What is known of an expression of this kernel."""
         value = self._flow.values.get(node)
-        return _NOTHING if value is None else self.of(value)
-
-    def _infer(self, value: Value) -> TileFacts:
-        shape = shape_of(value)
-        base = pointer_base(value)
-        if value.op == "const" or (value.op == "param" and value.detail in self._constexprs):
-            return TileFacts(Kind.CONSTEXPR, (), dtype_of(value, self._types))
-        if base in self._pointers and value.op != "load":
-            return TileFacts(Kind.POINTER, shape, self._types.get(base or ""), base=base)
-        kind = Kind.UNKNOWN if shape is None else Kind.TILE if shape else Kind.SCALAR
-        if value.op in ("compare", "bool"):
-            return TileFacts(Kind.MASK, shape, "i1")
-        return TileFacts(kind, shape, dtype_of(value, self._types))
+        return UNKNOWN if value is None else self.of(value)
 
 
 class _Subject:
     """A kernel with what is known of its launches, equal by node and launches."""
 
-    __slots__ = ("context", "kernel", "key", "module")
+    __slots__ = ("kernel", "key", "launches", "module")
 
     def __init__(self, module: Module, kernel: Kernel, context: AnalysisContext) -> None:
-        self.module, self.kernel, self.context = module, kernel, context
-        launches = tuple(x for x in context.launches if x.kernel == kernel.name)
-        self.key = (id(kernel.node), tuple(map(id, launches)))
+        self.module, self.kernel = module, kernel
+        self.launches = tuple(x for x in context.launches if x.kernel == kernel.name)
+        self.key = (id(kernel.node), tuple(map(id, self.launches)))
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -73,4 +77,39 @@ def tiles_of(module: Module, kernel: Kernel, context: AnalysisContext | None = N
 
 @lru_cache(maxsize=512)
 def _tiles(subject: _Subject) -> Tiles:
-    return Tiles(subject.module, subject.kernel, subject.context)
+    return Tiles(subject.module, subject.kernel, subject.launches)
+
+
+def _globals_of(module: Module) -> Callable[[str], TileFacts]:
+    """Facts of module-level names: numbers, and types under another name."""
+    constants: Mapping[str, ast.expr] | None = None
+    known: dict[str, TileFacts] = {}
+
+    def find(name: str) -> TileFacts:
+        nonlocal constants
+        if name not in known:
+            if constants is None:
+                constants = module_constants(module.tree)
+            node = constants.get(name)
+            known[name] = UNKNOWN if node is None else _constant(module, constants, node)
+        return known[name]
+
+    return find
+
+
+def _constant(module: Module, constants: Mapping[str, ast.expr], node: ast.expr) -> TileFacts:
+    if isinstance(node, ast.Call) and node.args:
+        if module.names.is_call(node, "triton.language.constexpr"):
+            node = node.args[0]
+        elif not isinstance(node.func, ast.Name):
+            return UNKNOWN
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _constant(module, constants, node.operand)
+        number = None if inner.constant is None else inner.constant.value
+        return constexpr(Constant(-number)) if isinstance(number, int | float) else UNKNOWN
+    try:
+        value = Evaluator(constants, {}, module.names).value(node)
+    except Undecidable:
+        return UNKNOWN
+    is_plain = value is None or isinstance(value, int | float | str)
+    return constexpr(Constant(value)) if is_plain else UNKNOWN

@@ -35,12 +35,20 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
+class Constant:
+    """A Python value known when the kernel is compiled; ``None`` is one too."""
+
+    value: int | float | bool | str | None
+
+
+@dataclass(frozen=True)
 class Term:
     """``coefficient * index`` of an affine form.
 
     Attributes:
-        index: a "program_id", "arange" or "loop_index" value.
-        axis: the axis of the tile that an arange runs along; None for the others.
+        index: a "program_id", "arange" or "loop_index" value; or any other value that varies
+            along one axis only, such as ``rows % M`` or loaded indices.
+        axis: the axis of the tile that the index runs along; None for the same all over it.
         coefficient: what one step of the index adds, over parameters and literals.
     """
 
@@ -75,6 +83,8 @@ class TileFacts:
         programs: the grid axes it may differ over; None where that is not known. An empty set
             is a value that is the same in every program.
         base: the pointer parameter that an address goes through.
+        constant: the value itself, where it is known when the kernel is compiled.
+        items: of a tuple.
     """
 
     kind: Kind
@@ -85,6 +95,8 @@ class TileFacts:
     divisibility: int = 1
     programs: frozenset[int] | None = None
     base: str | None = None
+    constant: Constant | None = None
+    items: "tuple[TileFacts, ...] | None" = None
 
     @property
     def is_uniform(self) -> bool:
