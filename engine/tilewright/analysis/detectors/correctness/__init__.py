@@ -5,10 +5,13 @@ One file a family of issues; importing this package registers them all.
 
 from tilewright.analysis.detectors.correctness import (
     bounds,
+    conditions,
     extents,
     lanes,
+    names,
     overflow,
+    syntax,
     versions,
 )
 
-__all__ = ["bounds", "extents", "lanes", "overflow", "versions"]
+__all__ = ["bounds", "conditions", "extents", "lanes", "names", "overflow", "syntax", "versions"]

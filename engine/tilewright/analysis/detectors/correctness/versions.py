@@ -2,13 +2,22 @@
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
+from tilewright.analysis.detectors.correctness.language import (
+    is_for_a_fork,
+    language_name,
+    language_names,
+)
+from tilewright.analysis.detectors.kept import per_kernel
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.knowledge.api import LanguageApi, Presence, Version, language_api
-from tilewright.source.model import Module
+from tilewright.source.model import Kernel, Module
 from tilewright.source.names import Names
+
+_ALWAYS = Presence(is_known=True)
 
 
 @detector("removed_api")
@@ -16,7 +25,8 @@ def removed_api(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """Names and keywords that the user's Triton no longer has, or that no version had."""
     version, api = context.triton_version, language_api()
     for kernel, _ in triton_kernels(module):
-        for node, name, found in _used(module, nodes_of(kernel.node), api):
+        for use in _used(module, kernel):
+            node, name, found = use.node, use.name, use.presence
             if not found.is_known and (version is None or version <= api.last):
                 yield _never(module, kernel.name, node, name, api)
             elif version is not None and found.until is not None and version >= found.until:
@@ -36,7 +46,8 @@ def api_not_yet_there(module: Module, context: AnalysisContext) -> Iterator[Find
     if version is None or version < api.first:
         return
     for kernel, _ in triton_kernels(module):
-        for node, name, found in _used(module, nodes_of(kernel.node), api):
+        for use in _used(module, kernel):
+            node, name, found = use.node, use.name, use.presence
             if found.since is not None and version < found.since:
                 yield Finding(
                     module.index.range_of(node),
@@ -47,57 +58,49 @@ def api_not_yet_there(module: Module, context: AnalysisContext) -> Iterator[Find
                 )
 
 
-def _used(
-    module: Module, nodes: tuple[ast.AST, ...], api: LanguageApi
-) -> Iterator[tuple[ast.expr, str, Presence]]:
-    """What a kernel uses of the language that some version lacks: where, which, and since when."""
-    inner = {id(n.value) for n in nodes if isinstance(n, ast.Attribute)}
-    for node in nodes:
-        if isinstance(node, ast.Call):
-            yield from _keywords(module, node, api)
-        if not isinstance(node, ast.Attribute | ast.Name) or id(node) in inner:
-            continue
-        name = _language_name(node, module.names)
-        if name is not None:
-            found = api.name(name)
-            if found is not None and not _asks_first(module, name):
-                yield node, name, found
+@dataclass(frozen=True)
+class _Use:
+    """A name of the language, or ``function(keyword=)``, that some version lacks."""
+
+    node: ast.expr
+    name: str
+    presence: Presence
 
 
-def _keywords(
-    module: Module, call: ast.Call, api: LanguageApi
-) -> Iterator[tuple[ast.expr, str, Presence]]:
-    function = _language_name(call.func, module.names)
-    if function is None or _asks_first(module, function):
+def _used(module: Module, kernel: Kernel) -> tuple[_Use, ...]:
+    if is_for_a_fork(module):
+        return ()
+    return tuple(use for use in _uses(module, kernel) if not _asks_first(module.text, use.name))
+
+
+@per_kernel
+def _uses(module: Module, kernel: Kernel) -> tuple[_Use, ...]:
+    api, found = language_api(), []
+    for node, name in language_names(module, kernel):
+        presence = api.name(name)
+        if presence is not None and presence != _ALWAYS:
+            found.append(_Use(node, name, presence))
+    for call in nodes_of(kernel.node):
+        if isinstance(call, ast.Call) and call.keywords:
+            found += _keywords(call, module.names, api)
+    return tuple(found)
+
+
+def _keywords(call: ast.Call, names: Names, api: LanguageApi) -> Iterator[_Use]:
+    function = language_name(call.func, names)
+    own = None if function is None else api.name(function)
+    if function is None or own is None or not own.is_known:
         return
-    own = api.name(function)
     for keyword in call.keywords:
-        found = api.keyword(function, keyword.arg) if keyword.arg and own is not None else None
-        if found is not None and own is not None and own.is_known:
-            yield keyword.value, f"{function}({keyword.arg}=)", found
+        presence = api.keyword(function, keyword.arg) if keyword.arg else None
+        if presence is not None and presence != _ALWAYS:
+            yield _Use(keyword.value, f"{function}({keyword.arg}=)", presence)
 
 
-def _language_name(node: ast.expr, names: Names) -> str | None:
-    """``dot`` for ``tl.dot``: the dotted name below ``triton.language``."""
-    if not isinstance(node, ast.Attribute | ast.Name):
-        return None
-    dotted = names.resolve(node)
-    if dotted is None or not dotted.startswith(TL):
-        return None
-    name = dotted.removeprefix(TL)
-    # Of ``tl.float32.to(...)`` or ``tl.constexpr.value`` the first part is the name.
-    head, _, rest = name.partition(".")
-    return name if not rest or head == "math" else None
-
-
-def _asks_first(module: Module, name: str) -> bool:
+def _asks_first(text: str, name: str) -> bool:
     """Whether the file asks for the name, or the version, before it relies on it."""
-    last = name.rpartition(".")[2]
-    return (
-        f'"{last}"' in module.text
-        or f"'{last}'" in module.text
-        or "triton.__version__" in module.text
-    )
+    last = name.partition("(")[0].rpartition(".")[2]
+    return f'"{last}"' in text or f"'{last}'" in text or "triton.__version__" in text
 
 
 def _never(module: Module, kernel: str, node: ast.expr, name: str, api: LanguageApi) -> Finding:

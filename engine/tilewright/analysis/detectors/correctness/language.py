@@ -1,0 +1,64 @@
+"""Names of ``triton.language`` in a kernel, and whether the file is for upstream Triton at all."""
+
+import ast
+import re
+from functools import lru_cache
+
+from tilewright.analysis.detectors.common import TL, nodes_of
+from tilewright.analysis.detectors.kept import per_kernel
+from tilewright.source.model import Kernel, Module
+from tilewright.source.names import Names
+
+_FORKS = (
+    *("ascend", "npu", "cann", "cambricon", "mlu", "enflame", "gcu[0-9]*", "kunlunxin", "mthreads"),
+    *("musa", "metax", "iluvatar", "hygon", "sunrise", "spacemit", "tsingmicro", "thead", "aipu"),
+)
+"""Chips whose vendors ship a Triton of their own, with names and rules of its own."""
+_WORDS = "|".join(_FORKS)
+_IN_PATH = re.compile(rf"(?:^|[/\\_])(?:{_WORDS})(?=[/\\_.]|$)", re.IGNORECASE)
+_IN_IMPORT = re.compile(
+    rf"^\s*(?:import|from)\s+(?:torch_(?:{_WORDS})|triton\.language\.extra\.(?:{_WORDS}))\b",
+    re.MULTILINE,
+)
+
+
+def is_for_a_fork(module: Module) -> bool:
+    """Whether a file is written for a vendor's own Triton, which upstream's rules do not bind."""
+    return _is_fork(module.path, module.text)
+
+
+@lru_cache(maxsize=64)
+def _is_fork(path: str, text: str) -> bool:
+    return _IN_PATH.search(path) is not None or _IN_IMPORT.search(text) is not None
+
+
+def language_name(node: ast.expr, names: Names) -> str | None:
+    """``dot`` for ``tl.dot``, ``math.exp`` for ``tl.math.exp``: the name below the language."""
+    root, depth = node, 0
+    while isinstance(root, ast.Attribute):
+        root, depth = root.value, depth + 1
+    if not isinstance(root, ast.Name) or depth > 2 or root.id not in names.origins:
+        return None
+    dotted = names.resolve(node)
+    if dotted is None or not dotted.startswith(TL):
+        return None
+    name = dotted.removeprefix(TL)
+    # Below other names than a module there are methods: ``tl.float32.to_ir``.
+    head, _, rest = name.partition(".")
+    return name if not rest or head == "math" else None
+
+
+@per_kernel
+def language_names(
+    module: Module, kernel: Kernel
+) -> tuple[tuple[ast.Attribute | ast.Name, str], ...]:
+    """The names of the language that a kernel uses, with where; parts of longer ones left out."""
+    nodes = nodes_of(kernel.node)
+    inner = {id(n.value) for n in nodes if isinstance(n, ast.Attribute)}
+    found = []
+    for node in nodes:
+        if isinstance(node, ast.Attribute | ast.Name) and id(node) not in inner:
+            name = language_name(node, module.names)
+            if name is not None:
+                found.append((node, name))
+    return tuple(found)

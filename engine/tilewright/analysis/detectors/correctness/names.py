@@ -1,0 +1,168 @@
+"""Detectors of names that the compiler will not find in a kernel, or will not let it read."""
+
+import ast
+import builtins
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+
+from tilewright.analysis.detectors.common import nodes_of, triton_kernels
+from tilewright.analysis.detectors.correctness.language import is_for_a_fork
+from tilewright.analysis.detectors.correctness.scopes import (
+    bound_in_file,
+    bound_in_module,
+    looks_names_up_at_run_time,
+    module_level_bindings,
+    names_bound_in,
+)
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.source.model import Kernel, Module
+
+_IN_KERNELS = frozenset(
+    ("len", "list", "range", "float", "int", "isinstance", "getattr", "hasattr", "print")
+) | {"min", "max"}
+"""The builtins of Python that the compiler knows."""
+_INSTEAD = {"abs": "tl.abs", "sum": "tl.sum", "round": "libdevice.round", "pow": "libdevice.pow"}
+_PLAIN_CALLS = frozenset(("int", "float", "bool", "str", "len", "list", "tuple", "dict", "set"))
+_ANNOTATED_UNTIL = (3, 3)
+
+
+@detector("undefined_name")
+def undefined_name(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Names that neither the kernel nor the file defines, and builtins that kernels lack."""
+    if module.problems or looks_names_up_at_run_time(module):
+        return
+    for kernel, _ in triton_kernels(module):
+        own = names_bound_in(kernel.node)
+        for node in _read(kernel):
+            if node.id not in own and not _is_known(module, kernel, node.id):
+                yield Finding(
+                    module.index.range_of(node),
+                    _not_found(node.id),
+                    kernel.name,
+                    data={"name": node.id},
+                )
+
+
+def _not_found(name: str) -> str:
+    if hasattr(builtins, name):
+        use = f"; use {_INSTEAD[name]}" if name in _INSTEAD else ""
+        return f"Python's {name} is not there inside a kernel: this does not compile{use}."
+    return f"{name} is defined neither in this kernel nor in this file: this does not compile."
+
+
+def _is_known(module: Module, kernel: Kernel, name: str) -> bool:
+    if name in _IN_KERNELS or name in module.names.origins:
+        return True
+    if _is_top_level(module, kernel):
+        return name in bound_in_module(module)
+    return name in bound_in_file(module)
+
+
+def _is_top_level(module: Module, kernel: Kernel) -> bool:
+    return any(statement is kernel.node for statement in module.tree.body)
+
+
+def _read(kernel: Kernel) -> Iterator[ast.Name]:
+    """Names that the body reads, each where it is first read."""
+    seen: set[str] = set()
+    outside = _outside_body(kernel.node)
+    for node in nodes_of(kernel.node):
+        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
+            continue
+        if id(node) not in outside and node.id not in seen:
+            seen.add(node.id)
+            yield node
+
+
+@lru_cache(maxsize=512)
+def _outside_body(function: ast.FunctionDef) -> frozenset[int]:
+    """What Python evaluates and not the compiler, and what is raised where nothing compiles."""
+    parts: list[ast.AST] = [*function.decorator_list, function.args]
+    parts += [function.returns] if function.returns is not None else []
+    parts += [n.annotation for n in nodes_of(function) if isinstance(n, ast.AnnAssign)]
+    parts += [n for n in nodes_of(function) if isinstance(n, ast.Raise)]
+    return frozenset(id(node) for part in parts for node in ast.walk(part))
+
+
+@detector("global_not_constexpr")
+def global_not_constexpr(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Python numbers and functions of the module that a kernel reads as they are."""
+    if "ALLOW_NON_CONSTEXPR_GLOBALS" in module.text or is_for_a_fork(module):
+        return
+    plain = {name: node for name, node in _plain(module).items() if _is_refused(node, context)}
+    if not plain:
+        return
+    for kernel, _ in triton_kernels(module):
+        own = names_bound_in(kernel.node)
+        for node in _read(kernel):
+            if node.id in plain and node.id not in own:
+                yield _plain_finding(module, kernel, node, plain[node.id])
+
+
+def _plain_finding(module: Module, kernel: Kernel, node: ast.Name, bound: ast.stmt) -> Finding:
+    if isinstance(bound, ast.FunctionDef):
+        what = f"{node.id} is a Python function and no @triton.jit function"
+    else:
+        what = f"{node.id} is a Python variable of the module and no tl.constexpr"
+    return Finding(
+        module.index.range_of(node),
+        f"{what}: since Triton 3.0 a kernel that reads it does not compile.",
+        kernel.name,
+        related=(Related("bound here", module.index.range_of(bound)),),
+        data={"name": node.id},
+    )
+
+
+def _is_refused(bound: ast.stmt, context: AnalysisContext) -> bool:
+    """Whether the Triton in use refuses it; an annotation was enough before 3.3."""
+    version = context.triton_version
+    if version is not None and version < (3, 0):
+        return False
+    if isinstance(bound, ast.AnnAssign):
+        return version is not None and version >= _ANNOTATED_UNTIL
+    return True
+
+
+def _plain(module: Module) -> dict[str, ast.stmt]:
+    return _plain_of(module.tree) if not looks_names_up_at_run_time(module) else {}
+
+
+@lru_cache(maxsize=64)
+def _plain_of(tree: ast.Module) -> dict[str, ast.stmt]:
+    """Names that the module binds once, in plain sight, to what is surely no constexpr."""
+    counts = Counter(module_level_bindings(tree))
+    found: dict[str, ast.stmt] = {}
+    for statement in tree.body:
+        plain = _plainly_bound(statement)
+        if plain is not None and counts[plain] == 1:
+            found[plain] = statement
+    return found
+
+
+def _plainly_bound(statement: ast.stmt) -> str | None:
+    match statement:
+        case ast.FunctionDef(decorator_list=[]):
+            return statement.name
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_plain(value):
+            return name
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if _is_plain(value):
+            return name
+    return None
+
+
+def _is_plain(value: ast.expr) -> bool:
+    """A Python number, text, list or dict for sure; None is allowed and so left out."""
+    match value:
+        case ast.Constant():
+            return value.value is not None
+        case ast.List() | ast.Dict() | ast.Set() | ast.ListComp() | ast.DictComp() | ast.Compare():
+            return True
+        case ast.UnaryOp():
+            return _is_plain(value.operand)
+        case ast.BinOp():
+            return _is_plain(value.left) and _is_plain(value.right)
+        case ast.Call(func=ast.Name(id=name)):
+            return name in _PLAIN_CALLS
+    return False

@@ -1,0 +1,158 @@
+"""Detectors of Python that the kernel compiler does not take."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
+from tilewright.analysis.detectors.correctness.language import is_for_a_fork
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.values import Flow, Value, walk
+from tilewright.knowledge.api import Version
+from tilewright.source.model import Kernel, Module
+from tilewright.source.text import Range
+
+_NEVER: dict[type[ast.AST], str] = {
+    ast.Try: "try",
+    ast.TryStar: "try",
+    ast.Import: "import",
+    ast.ImportFrom: "import",
+    ast.Delete: "del",
+    ast.Global: "global",
+    ast.Nonlocal: "nonlocal",
+    ast.ClassDef: "a class",
+    ast.FunctionDef: "a nested function",
+    ast.AsyncFunctionDef: "a nested function",
+    ast.Lambda: "a lambda",
+    ast.Dict: "a dict",
+    ast.Set: "a set",
+    ast.DictComp: "a dict comprehension",
+    ast.SetComp: "a set comprehension",
+    ast.GeneratorExp: "a generator expression",
+    ast.Yield: "yield",
+    ast.YieldFrom: "yield",
+    ast.Await: "await",
+    ast.Break: "break",
+    ast.Continue: "continue",
+    ast.Match: "match",
+}
+_SINCE: dict[type[ast.AST], tuple[str, Version]] = {
+    ast.With: ("with", (3, 4)),
+    ast.ListComp: ("a list comprehension", (3, 5)),
+    ast.NamedExpr: ("an assignment expression", (3, 8)),
+}
+_ITERATORS = frozenset(("enumerate", "zip", "reversed", "sorted", "map", "filter", "list", "tuple"))
+_CHAINS_SINCE = (3, 9)
+
+
+@dataclass(frozen=True)
+class _Refused:
+    """A place and what of it the compiler refuses."""
+
+    node: ast.expr | ast.stmt
+    what: str
+
+
+@detector("unsupported_syntax")
+def unsupported_syntax(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Statements and expressions for which the compiler has no rule."""
+    if is_for_a_fork(module):
+        return
+    for kernel, flow in triton_kernels(module):
+        for refused in _refused(module, kernel, flow, context.triton_version):
+            yield Finding(
+                _head(module, refused.node),
+                f"Triton's compiler takes no {refused.what} in a kernel: this does not compile.",
+                kernel.name,
+            )
+
+
+def _refused(
+    module: Module, kernel: Kernel, flow: Flow, version: Version | None
+) -> Iterator[_Refused]:
+    outside = _signature(kernel.node)
+    for node in nodes_of(kernel.node):
+        if node is kernel.node or id(node) in outside:
+            continue
+        what = _NEVER.get(type(node)) or _too_new(node, version) or _form(module, node, version)
+        if what is not None and isinstance(node, ast.expr | ast.stmt):
+            yield _Refused(node, what)
+        elif isinstance(node, ast.For | ast.While):
+            yield from _in_loop(module, node, kernel, flow)
+
+
+def _signature(function: ast.FunctionDef) -> frozenset[int]:
+    parts = [*function.decorator_list, function.args, *filter(None, [function.returns])]
+    return frozenset(id(node) for part in parts for node in ast.walk(part))
+
+
+def _too_new(node: ast.AST, version: Version | None) -> str | None:
+    known = _SINCE.get(type(node))
+    if known is None or version is None or version >= known[1]:
+        return None
+    what, (major, minor) = known
+    return f"{what} before version {major}.{minor}"
+
+
+def _form(module: Module, node: ast.AST, version: Version | None) -> str | None:
+    match node:
+        case ast.Assign() if len(node.targets) > 1:
+            return "assignment to several targets at once"
+        case ast.Compare() if any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
+            return "test with in"
+        case ast.Compare() if len(node.ops) > 1 and version is not None and version < _CHAINS_SINCE:
+            return "chained comparison before version 3.9"
+        case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
+            return "@ product (tl.dot is the function)"
+        case ast.Subscript(ctx=ast.Store()):
+            return "assignment to an item"
+        case ast.Attribute(ctx=ast.Store()):
+            return "assignment to an attribute"
+        case ast.For() | ast.While() if node.orelse:
+            return "else of a loop"
+        case ast.For():
+            return _iteration(module, node)
+    return None
+
+
+def _iteration(module: Module, loop: ast.For) -> str | None:
+    if not isinstance(loop.iter, ast.Call):
+        return "loop over anything but range, tl.range and tl.static_range"
+    name = loop.iter.func.id if isinstance(loop.iter.func, ast.Name) else None
+    if name in _ITERATORS and name not in module.names.origins:
+        return f"loop over {name}(...)"
+    return None if isinstance(loop.target, ast.Name) else "loop with several targets"
+
+
+def _in_loop(
+    module: Module, loop: ast.For | ast.While, kernel: Kernel, flow: Flow
+) -> Iterator[_Refused]:
+    """Returns under a condition that is known at run time only."""
+    if isinstance(loop, ast.For) and module.names.is_call(loop.iter, TL + "static_range"):
+        return
+    for statement in _conditionals(loop.body):
+        test = flow.values.get(statement.test)
+        if test is None or not _is_at_run_time(test):
+            continue
+        for inner in ast.walk(statement):
+            if isinstance(inner, ast.Return):
+                yield _Refused(inner, "return inside a loop")
+
+
+def _conditionals(body: list[ast.stmt]) -> Iterator[ast.If]:
+    """The outermost conditionals of a loop body that stand in no inner loop."""
+    yield from (statement for statement in body if isinstance(statement, ast.If))
+
+
+def _is_at_run_time(value: Value) -> bool:
+    """Whether a loaded value, the program id or a loop's turn surely takes part."""
+    return any(v.op in ("load", "program_id", "loop_index") for v in walk(value))
+
+
+def _head(module: Module, node: ast.expr | ast.stmt) -> Range:
+    where = module.index.range_of(node)
+    if where.end_line == where.line:
+        return where
+    end = len(module.index.lines[where.line - 1].rstrip())
+    return Range(where.line, where.column, where.line, end)
