@@ -14,11 +14,11 @@ BIN    := $(VENV)/bin
 comma  := ,
 STAMP  := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 CORPORA_STAMP := build/corpora/.installed
-SOURCES := engine server tests examples benchmarks
+SOURCES := engine server tests examples benchmarks docs
 FAST   := not gpu and not browser and not slow and not editor
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-all test-editor corpora agreement lint format types wheel clean distclean
+.PHONY: help docs setup demo test test-slow test-all test-editor corpora agreement lint format types wheel clean distclean
 
 help: ## say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -81,6 +81,9 @@ format: setup ## let ruff lay the code out
 
 types: setup ## mypy, strict
 	$(BIN)/mypy
+
+docs: setup ## the pages of docs/issues
+	$(BIN)/python docs/issue_pages.py
 
 wheel: setup ## dist/*.whl
 	rm -rf dist

@@ -10,7 +10,7 @@ _NUMERICS = {
     "precision_reducing": "The fix may keep fewer bits of the result.",
     "corrects": "The fix changes a result that is wrong today.",
 }
-_BACKENDS = {"cuda": "NVIDIA", "hip": "AMD", "xpu": "Intel XPU"}
+_BACKENDS = {"cuda": "NVIDIA", "hip": "AMD", "xpu": "Intel XPU", "neuron": "AWS Neuron"}
 _LANGUAGES = {"triton": "Triton", "nki": "NKI"}
 
 
@@ -28,6 +28,8 @@ def _page(issue: IssueType) -> str:
         f"## Why\n\n{issue.why.strip()}",
         f"## Fix\n\n{issue.fix.strip()}\n\n{_NUMERICS[issue.numerics]}",
     ]
+    if issue.unless is not None:
+        parts.append(f"## Unless\n\n{issue.unless.strip()}")
     if issue.example is not None:
         parts.append(
             "## Example\n\nBefore:\n\n"
@@ -59,4 +61,4 @@ def _applies(where: AppliesTo) -> str:
 def _found_by(issue: IssueType) -> str:
     if issue.detector:
         return "`tilewright check` and the editor, from the source alone."
-    return "No detector yet: the page is here for people and for proposers."
+    return "Nothing yet: the source alone does not decide it. Proposers are told of it."

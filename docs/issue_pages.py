@@ -1,0 +1,80 @@
+"""Writes ``docs/issues/``: a page for each issue, and the table of what is found and shown."""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "analysis"))
+
+from golden_coverage import shown  # noqa: E402  beside the golden kernels that it counts
+from snippets import KERNELS  # noqa: E402
+
+from tilewright.knowledge import explain, taxonomy  # noqa: E402
+from tilewright.knowledge.model import IssueType  # noqa: E402
+from tilewright.knowledge.stages import DEFAULT_ORDER  # noqa: E402
+from tilewright.rewrites import rewrites_for  # noqa: E402
+
+FOLDER = ROOT / "docs" / "issues"
+_HEAD = """\
+# Issues
+
+What `tilewright check` and the editor find from the source alone. Written by `make docs` from
+`knowledge/taxonomy/` and the golden kernels in `tests/analysis/kernels/`; edit those.
+"Firing" and "silent" count the golden kernels that show an issue and those that only look alike.
+"""
+
+
+def pages() -> dict[str, str]:
+    """File name to text, of every page and the table."""
+    found = {f"{issue_id}.md": _page(issue_id) for issue_id in taxonomy()}
+    return {"README.md": _table(), **found}
+
+
+def _page(issue_id: str) -> str:
+    text = explain(issue_id)
+    names = [r.title for r in rewrites_for(issue_id)]
+    if names:
+        text += "\n## Quick fix\n\n" + "\n".join(f"- {title}" for title in names) + "\n"
+    if (KERNELS / f"{issue_id}.md").exists():
+        path = f"../../tests/analysis/kernels/{issue_id}.md"
+        text += f"\n## Kernels\n\n[Where it fires, and what only looks alike]({path}).\n"
+    return text
+
+
+def _table() -> str:
+    parts = [_HEAD]
+    for stage in DEFAULT_ORDER:
+        issues = [i for i in taxonomy().values() if i.stage is stage]
+        if issues:
+            rows = [_row(issue) for issue in sorted(issues, key=lambda i: i.id)]
+            parts.append(
+                f"## {stage}\n\n| issue | | severity | language | firing | silent | quick fix |\n"
+                "| --- | --- | --- | --- | --- | --- | --- |\n" + "\n".join(rows) + "\n"
+            )
+    return "\n".join(parts)
+
+
+def _row(issue: IssueType) -> str:
+    count = shown(issue.id)
+    firing, silent = (count.firing, count.silent) if issue.detector else ("not decided", "-")
+    fix = ", ".join(r.name for r in rewrites_for(issue.id)) or "-"
+    language = ", ".join(issue.applies_to.languages)
+    return (
+        f"| [{issue.id}]({issue.id}.md) | {issue.title} | {issue.severity} | {language} "
+        f"| {firing} | {silent} | {fix} |"
+    )
+
+
+def main() -> None:
+    """Write every page, and remove those of issues that are gone."""
+    FOLDER.mkdir(exist_ok=True)
+    wanted = pages()
+    for old in FOLDER.glob("*.md"):
+        if old.name not in wanted:
+            old.unlink()
+    for name, text in wanted.items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
