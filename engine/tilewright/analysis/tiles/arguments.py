@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tilewright.analysis.tiles import types
 from tilewright.analysis.tiles.engine import UNKNOWN, Engine
-from tilewright.analysis.tiles.model import TileFacts
+from tilewright.analysis.tiles.model import Kind, TileFacts
 from tilewright.analysis.values import Value
 
 
@@ -44,8 +45,9 @@ class Arguments:
 
     def dtype(self, name: str, otherwise: str | None) -> str | None:
         """An element type, or another where none is given."""
-        given = self.get(name)
-        return otherwise if given is None else self.engine.of(given).dtype
+        if self.is_known_none(name):
+            return otherwise
+        return type_named_by(self.facts(name))
 
     def is_known_none(self, name: str) -> bool:
         """Whether the argument was left out or is ``None``."""
@@ -58,6 +60,15 @@ class Arguments:
     def result(self, facts: TileFacts, dtype: str | None) -> TileFacts:
         """A result of the same shape as an argument."""
         return self.engine.number(self.value, facts.shape, dtype)
+
+
+def type_named_by(facts: TileFacts) -> str | None:
+    """The element type that a value names: a type, or its name as a string."""
+    if facts.kind is Kind.DTYPE:
+        return facts.dtype
+    if facts.constant is not None and isinstance(facts.constant.value, str):
+        return types.spelled(facts.constant.value)
+    return None
 
 
 def bind(

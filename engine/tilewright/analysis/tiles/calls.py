@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from tilewright.analysis.tiles import affine, fold, types
-from tilewright.analysis.tiles.arguments import Arguments, bind
+from tilewright.analysis.tiles.arguments import Arguments, bind, type_named_by
 from tilewright.analysis.tiles.arithmetic import common_type, tensor_type
 from tilewright.analysis.tiles.engine import UNKNOWN, Engine, constexpr
 from tilewright.analysis.tiles.extents import broadcast, without
@@ -189,7 +189,7 @@ def _constexpr(args: Arguments) -> TileFacts:
 
 @function("pointer_type", "element_ty")
 def _pointer_type(args: Arguments) -> TileFacts:
-    dtype = args.facts("element_ty").dtype
+    dtype = type_named_by(args.facts("element_ty"))
     return TileFacts(Kind.DTYPE, dtype=None if dtype is None else f"*{dtype}")
 
 
@@ -453,14 +453,10 @@ def _asm(args: Arguments) -> TileFacts:
     shape = None if given is None else broadcast(item.shape for item in given)
     wanted = args.facts("dtype")
     if wanted.items is not None:
-        return TileFacts(
-            Kind.TUPLE,
-            items=tuple(
-                TileFacts(Kind.TILE if shape else Kind.UNKNOWN, shape, item.dtype)
-                for item in wanted.items
-            ),
-        )
-    return args.engine.number(args.value, shape, wanted.dtype)
+        kind = Kind.TILE if shape else Kind.UNKNOWN
+        dtypes = [type_named_by(item) for item in wanted.items]
+        return TileFacts(Kind.TUPLE, items=tuple(TileFacts(kind, shape, d) for d in dtypes))
+    return args.engine.number(args.value, shape, type_named_by(wanted))
 
 
 @function("multiple_of max_constancy", "input values")

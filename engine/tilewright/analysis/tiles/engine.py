@@ -189,8 +189,8 @@ class Engine:
         dtype: str | None,
         form: Affine | None = None,
     ) -> TileFacts:
-        """Facts of a run-time number or a tile of them; without a form, it is one of its own."""
-        if form is None and not is_float(dtype) and dtype != "i1":
+        """Facts of a run-time number or a tile of them; an integer has at least its own form."""
+        if form is None and is_int(dtype) and dtype != "i1":
             form = self.own_form(value, shape)
         if is_float(dtype):
             form = None

@@ -42,6 +42,8 @@ def join(one: TileFacts, two: TileFacts, is_runtime: bool) -> TileFacts:
         shape = one.shape if one.shape == two.shape else None
         dtype = one.dtype if one.dtype == two.dtype else None
         kind = one.kind if one.kind is two.kind else Kind.UNKNOWN
+        if {one.kind, two.kind} == {Kind.CONSTEXPR, Kind.SCALAR}:
+            kind = Kind.SCALAR
     same = one.affine is not None and one.affine == two.affine
     return TileFacts(
         kind=kind,

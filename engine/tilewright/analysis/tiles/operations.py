@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from tilewright.analysis.tiles import affine, fold, types
+from tilewright.analysis.tiles.arguments import type_named_by
 from tilewright.analysis.tiles.arithmetic import arithmetic_type, weak_type
 from tilewright.analysis.tiles.calls import called, method
 from tilewright.analysis.tiles.engine import (
@@ -97,10 +98,10 @@ def _load(engine: Engine, value: Value) -> TileFacts:
 def _cast(engine: Engine, value: Value) -> TileFacts:
     owner = engine.of(value.operands[0])
     if len(value.operands) > 1:
-        dtype = engine.of(value.operands[1]).dtype
+        dtype = type_named_by(engine.of(value.operands[1]))
     else:
         name = str(value.detail)
-        dtype = types.named(name) or engine.subject.globals(name).dtype
+        dtype = types.named(name) or type_named_by(engine.subject.globals(name))
     return cast_to(engine, value, owner, dtype)
 
 
@@ -146,21 +147,45 @@ def _address(engine: Engine, value: Value, left: TileFacts, right: TileFacts) ->
 
 
 def _form(engine: Engine, value: Value, left: TileFacts, right: TileFacts) -> Affine | None:
+    """The affine form of a result; what has none of its own counts as an index."""
+    if left.shape is None or right.shape is None:
+        return None
     one, two = left.affine, right.affine
-    if one is None or two is None or left.shape is None or right.shape is None:
+    if one is None and two is None:
+        return None
+    one = one if one is not None else _as_index(engine, value.operands[0], left)
+    two = two if two is not None else _as_index(engine, value.operands[1], right)
+    if one is None or two is None:
         return None
     rank = max(len(left.shape), len(right.shape))
     a = affine.widened(one, len(left.shape), rank)
     b = affine.widened(two, len(right.shape), rank)
-    if a is None or b is None:
+    return _combined(engine, value, left, right, (a, b))
+
+
+def _as_index(engine: Engine, value: Value, facts: TileFacts) -> Affine | None:
+    if facts.kind is Kind.POINTER or types.is_float(facts.dtype):
+        return None
+    return engine.own_form(value, facts.shape)
+
+
+def _combined(
+    engine: Engine,
+    value: Value,
+    left: TileFacts,
+    right: TileFacts,
+    forms: tuple[Affine | None, Affine | None],
+) -> Affine | None:
+    one, two = forms
+    if one is None or two is None:
         return None
     match value.detail:
         case "Add":
-            found = affine.add(a, b)
+            found = affine.add(one, two)
         case "Sub":
-            found = affine.add(a, affine.negate(b))
+            found = affine.add(one, affine.negate(two))
         case "Mult":
-            found = affine.multiply(a, b)
+            found = affine.multiply(one, two)
         case _:
             found = None
     if found is None and Kind.POINTER not in (left.kind, right.kind):
@@ -254,7 +279,9 @@ def _item(engine: Engine, value: Value) -> TileFacts:
     place = value.detail
     if owner.items is None or not isinstance(place, int):
         return UNKNOWN
-    return owner.items[place] if -len(owner.items) <= place < len(owner.items) else UNKNOWN
+    if not -len(owner.items) <= place < len(owner.items):
+        return UNKNOWN
+    return _own(engine, value, owner.items[place])
 
 
 def _tuple(engine: Engine, value: Value) -> TileFacts:

@@ -1,12 +1,13 @@
 """What is known of a kernel's parameters: annotations, use in the text, captured launches."""
 
+import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from tilewright.analysis.bases import pointer_base
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.tiles import types
-from tilewright.analysis.tiles.engine import constexpr
+from tilewright.analysis.tiles.engine import UNKNOWN, constexpr
 from tilewright.analysis.tiles.model import Constant, Kind, TileFacts
 from tilewright.analysis.values import Flow, Value
 from tilewright.source.model import Kernel, Module
@@ -203,10 +204,22 @@ def _captured(argument: ArgumentFacts) -> TileFacts:
     if argument.kind == "none":
         return constexpr(Constant(None))
     if argument.kind == "constexpr" or (argument.kind == "int" and argument.value == 1):
-        is_known = isinstance(argument.value, int | float | str)
-        return constexpr(Constant(argument.value) if is_known else None)
+        return _stated(argument.value)
     dtype = types.of_signature(argument.type)
     return TileFacts(Kind.MASK if dtype == "i1" else Kind.SCALAR, (), dtype, divisibility=power)
+
+
+def _stated(value: int | float | bool | str | None) -> TileFacts:
+    """A constexpr as the worker writes it: ``triton.`` marks what is no number or string."""
+    if not isinstance(value, str) or not value.startswith("triton."):
+        return constexpr(Constant(value))
+    kind, _, text = value.partition(":")
+    if kind == "triton.dtype":
+        return TileFacts(Kind.DTYPE, dtype=types.spelled(text))
+    if kind == "triton.tuple":
+        items = json.loads(text)
+        return TileFacts(Kind.TUPLE, items=tuple(_stated(item) for item in items))
+    return UNKNOWN
 
 
 def _descriptor(argument: ArgumentFacts) -> TileFacts:

@@ -51,6 +51,11 @@ def named(name: str) -> str | None:
     return _NAMED.get(name)
 
 
+def spelled(text: str) -> str | None:
+    """A type from either of its names: "fp16" and "float16" are "fp16"."""
+    return text if text in _BITS else _NAMED.get(text)
+
+
 def of_signature(text: str) -> str:
     """The short name of a type as a launch signature has it: "*fp16" is "fp16", "u1" is "i1"."""
     inner = text.removeprefix("*").removeprefix("k").removeprefix("const ")
