@@ -65,8 +65,8 @@ def test_decidable_lists(expression: str, before: str, expected: list[int]) -> N
     ("expression", "before"),
     [
         ("get_configs()", "from elsewhere import get_configs"),
-        ("CONFIGS", "CONFIGS = []\nCONFIGS = [Config({})]"),
-        ("CONFIGS", "CONFIGS = []\nCONFIGS += [Config({})]"),
+        ("CONFIGS", "CONFIGS = []\nif fast():\n    CONFIGS = [Config({})]"),
+        ("CONFIGS", "CONFIGS = [Config({})]\nfor c in other():\n    CONFIGS.append(c)"),
         ("[c for c in CONFIGS if torch.cuda.is_available()]", "CONFIGS = [Config({})]"),
         ("loop()", "def loop():\n    return loop()\n"),
         ("[Config({'BLOCK': b}) for b in range(10 ** 9)]", ""),

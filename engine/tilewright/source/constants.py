@@ -5,16 +5,23 @@ nothing of the user's: what it does not know is ``Undecidable``, and the work is
 """
 
 import ast
-import itertools
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
 
+from tilewright.source.callables import CALLS, MAX_ITEMS, Undecidable, bounded, call_method
 from tilewright.source.names import Names
+from tilewright.source.routines import call, run
+
+__all__ = ["Evaluator", "Undecidable"]
 
 _MAX_STEPS = 50_000
+_CACHES = frozenset(("functools.cache", "functools.lru_cache"))
 _MAX_DEPTH = 40
 _MAX_NUMBER = 1 << 128
+
+_FAILURES = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError)
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -23,6 +30,9 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Div: operator.truediv,
     ast.Mod: operator.mod,
+    ast.BitOr: operator.or_,
+    ast.BitAnd: operator.and_,
+    ast.RShift: operator.rshift,
 }
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
@@ -36,24 +46,14 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
 }
-_CALLS: dict[str, Callable[..., Any]] = {
-    "range": range,
-    "len": len,
-    "min": min,
-    "max": max,
-    "list": list,
-    "tuple": tuple,
-    "int": int,
-    "str": str,
-    "dict": dict,
-    "sorted": sorted,
-    "zip": zip,
-    "itertools.product": itertools.product,
-}
 
 
-class Undecidable(Exception):  # noqa: N818 - an answer, not an error
-    """The value cannot be told from the text alone."""
+@runtime_checkable
+class Stated(Protocol):
+    """A value made from a call, whose attributes are as the call states them."""
+
+    def stated(self, name: str) -> Any:
+        """The attribute's value; raises ``Undecidable``."""
 
 
 class Evaluator:
@@ -65,6 +65,10 @@ class Evaluator:
         names: to resolve ``triton.Config`` and ``itertools.product`` through imports.
         make: called for every call of a dotted name in ``makes``, with the call and the
             evaluated positional and keyword arguments.
+        histories: module-level names given or changed by several statements.
+        line: what the values are asked for at; histories count up to there.
+
+    ``asked`` holds the module-level names that the values hung on.
     """
 
     def __init__(
@@ -73,11 +77,16 @@ class Evaluator:
         functions: Mapping[str, ast.FunctionDef],
         names: Names,
         makes: Mapping[str, Callable[[ast.Call, "Evaluator", dict[str, Any]], Any]] | None = None,
+        histories: Mapping[str, tuple[ast.stmt, ...]] | None = None,
+        line: int | None = None,
     ) -> None:
         self._constants = constants
         self._functions = functions
         self._names = names
         self._makes = makes or {}
+        self._histories = histories or {}
+        self._line = line
+        self.asked: set[str] = set()
         self._steps = 0
         self._depth = 0
 
@@ -89,7 +98,7 @@ class Evaluator:
         self._depth += 1
         try:
             return self._value(node, {} if scope is None else scope)
-        except (TypeError, ValueError, KeyError, IndexError, ArithmeticError) as error:
+        except _FAILURES as error:
             raise Undecidable from error
         finally:
             self._depth -= 1
@@ -100,21 +109,29 @@ class Evaluator:
                 return node.value
             case ast.Name():
                 return self._name(node.id, scope)
-            case ast.List() | ast.Tuple() | ast.Set():
+            case ast.List() | ast.Set():
                 return self._elements(node.elts, scope)
+            case ast.Tuple():
+                return tuple(self._elements(node.elts, scope))
             case ast.Dict():
                 return self._dict(node, scope)
-            case ast.ListComp() | ast.GeneratorExp():
+            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
                 return [self.value(node.elt, s) for s in self._scopes(node.generators, scope)]
+            case ast.DictComp():
+                inner = self._scopes(node.generators, scope)
+                return {self.value(node.key, s): self.value(node.value, s) for s in inner}
             case ast.Call():
                 return self._call(node, scope)
+            case ast.Lambda():
+                return self._lambda(node, scope)
             case _:
                 return self._operation(node, scope)
 
     def _operation(self, node: ast.expr, scope: dict[str, Any]) -> Any:
         match node:
             case ast.BinOp():
-                return self._binary(node, scope)
+                left, right = self.value(node.left, scope), self.value(node.right, scope)
+                return self.operate(node.op, left, right)
             case ast.UnaryOp(op=ast.USub()):
                 return -self.value(node.operand, scope)
             case ast.UnaryOp(op=ast.Not()):
@@ -126,16 +143,57 @@ class Evaluator:
             case ast.IfExp():
                 return self.value(node.body if self.value(node.test, scope) else node.orelse, scope)
             case ast.Subscript():
-                return self.value(node.value, scope)[self.value(node.slice, scope)]
+                return self.value(node.value, scope)[self._index(node.slice, scope)]
+            case ast.Attribute():
+                return self._attribute(node, scope)
             case _:
                 raise Undecidable
+
+    def _index(self, node: ast.expr, scope: dict[str, Any]) -> Any:
+        if not isinstance(node, ast.Slice):
+            return self.value(node, scope)
+        parts = (node.lower, node.upper, node.step)
+        return slice(*(None if part is None else self.value(part, scope) for part in parts))
+
+    def _attribute(self, node: ast.Attribute, scope: dict[str, Any]) -> Any:
+        """``config.kwargs`` or ``config.num_warps``, of a value made by one of the ``makes``."""
+        owner = self.value(node.value, scope)
+        if not isinstance(owner, Stated):
+            raise Undecidable
+        return owner.stated(node.attr)
 
     def _name(self, name: str, scope: dict[str, Any]) -> Any:
         if name in scope:
             return scope[name]
+        self.asked.add(name)
         if name in self._constants:
             return self.value(self._constants[name])
+        if name in self._histories:
+            module: dict[str, Any] = {}
+            line = self._line
+            past = [s for s in self._histories[name] if line is None or s.lineno < line]
+            run(self, past, module)
+            return module[name]
+        if name in self._functions:
+            return partial(self._run, self._functions[name])
+        if name in CALLS:
+            return CALLS[name]
         raise Undecidable
+
+    def _lambda(self, node: ast.Lambda, scope: dict[str, Any]) -> Callable[..., Any]:
+        names = [parameter.arg for parameter in node.args.args]
+
+        def called(*arguments: Any) -> Any:
+            return self.value(node.body, {**scope, **dict(zip(names, arguments, strict=True))})
+
+        return called
+
+    def _run(self, function: ast.FunctionDef, *arguments: Any, **keywords: Any) -> Any:
+        for decorator in function.decorator_list:
+            target = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if self._names.resolve(target) not in _CACHES:
+                raise Undecidable
+        return call(self, function, list(arguments), keywords)
 
     def _elements(self, elements: list[ast.expr], scope: dict[str, Any]) -> list[Any]:
         out: list[Any] = []
@@ -155,17 +213,19 @@ class Evaluator:
                 out[self.value(key, scope)] = self.value(value, scope)
         return out
 
-    def _binary(self, node: ast.BinOp, scope: dict[str, Any]) -> Any:
-        left, right = self.value(node.left, scope), self.value(node.right, scope)
-        if isinstance(node.op, ast.Pow) and 0 <= right <= 64 and abs(left) <= 1024:
+    def operate(self, op: ast.operator, left: Any, right: Any) -> Any:
+        """``left op right``, where the result is of a size that can be looked at."""
+        if isinstance(op, ast.Pow) and 0 <= right <= 64 and abs(left) <= 1024:
             return left**right
-        if isinstance(node.op, ast.LShift) and 0 <= right <= 64:
+        if isinstance(op, ast.LShift) and 0 <= right <= 64:
             return left << right
-        if type(node.op) not in _BINARY:
+        if type(op) not in _BINARY or (isinstance(left, str) and isinstance(op, ast.Mod)):
             raise Undecidable
-        if isinstance(left, list | str) and isinstance(node.op, ast.Mult) and right > 1000:
-            raise Undecidable
-        value = _BINARY[type(node.op)](left, right)
+        if isinstance(op, ast.Mult):
+            for items, times in ((left, right), (right, left)):
+                if isinstance(items, list | tuple | str) and len(items) * times > MAX_ITEMS:
+                    raise Undecidable
+        value = bounded(_BINARY[type(op)](left, right))
         if isinstance(value, int) and abs(value) > _MAX_NUMBER:
             raise Undecidable
         return value
@@ -217,18 +277,22 @@ class Evaluator:
         dotted = self._names.resolve(node.func) or ""
         if dotted in self._makes:
             return self._makes[dotted](node, self, scope)
-        if isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "extend", "copy"):
-            owner = self.value(node.func.value, scope)
-            return getattr(owner, node.func.attr)(*self._elements(node.args, scope))
         arguments = self._elements(node.args, scope)
         keywords = self.keywords(node, scope)
-        if isinstance(node.func, ast.Name) and node.func.id in self._functions:
-            return self._run(self._functions[node.func.id], arguments, keywords)
-        if dotted in _CALLS:
-            value = _CALLS[dotted](*arguments, **keywords)
-            if isinstance(value, range) and len(value) > _MAX_STEPS:
-                raise Undecidable
-            return value
+        if isinstance(node.func, ast.Name):
+            name = node.func.id
+            known = scope.get(name)
+            if known is not None or name in self._functions:
+                self.asked.add(name)
+                call = known if callable(known) else partial(self._run, self._functions[name])
+                return call(*arguments, **keywords)
+            if name in self._constants:
+                return self.value(node.func, scope)(*arguments, **keywords)
+        if dotted in CALLS:
+            return bounded(CALLS[dotted](*arguments, **keywords))
+        if isinstance(node.func, ast.Attribute):
+            owner = self.value(node.func.value, scope)
+            return call_method(owner, node.func.attr, arguments, keywords)
         raise Undecidable
 
     def keywords(self, node: ast.Call, scope: dict[str, Any]) -> dict[str, Any]:
@@ -240,55 +304,3 @@ class Evaluator:
             else:
                 out[keyword.arg] = self.value(keyword.value, scope)
         return out
-
-    def _run(self, function: ast.FunctionDef, args: list[Any], keywords: dict[str, Any]) -> Any:
-        parameters = function.args
-        if function.decorator_list or parameters.vararg or parameters.kwarg:
-            raise Undecidable
-        names = [p.arg for p in (*parameters.posonlyargs, *parameters.args)]
-        scope: dict[str, Any] = dict(zip(names, args, strict=False))
-        for name, default in zip(reversed(names), reversed(parameters.defaults), strict=False):
-            scope.setdefault(name, self.value(default))
-        scope.update(keywords)
-        if len(args) > len(names) or any(name not in scope for name in names):
-            raise Undecidable
-        done, value = self._body(function.body, scope)
-        return value if done else None
-
-    def _body(self, body: list[ast.stmt], scope: dict[str, Any]) -> tuple[bool, Any]:
-        for statement in body:
-            done, value = self._statement(statement, scope)
-            if done:
-                return True, value
-        return False, None
-
-    def _statement(self, statement: ast.stmt, scope: dict[str, Any]) -> tuple[bool, Any]:
-        match statement:
-            case ast.Return():
-                return True, None if statement.value is None else self.value(statement.value, scope)
-            case ast.Assign():
-                value = self.value(statement.value, scope)
-                for target in statement.targets:
-                    self.bind(target, value, scope)
-            case ast.AugAssign(op=ast.Add(), target=ast.Name(id=name)):
-                scope[name] = self._name(name, scope) + self.value(statement.value, scope)
-            case ast.Expr():
-                self.value(statement.value, scope)
-            case ast.If():
-                branch = statement.body if self.value(statement.test, scope) else statement.orelse
-                return self._body(branch, scope)
-            case ast.For():
-                return self._for(statement, scope)
-            case ast.Pass():
-                pass
-            case _:
-                raise Undecidable
-        return False, None
-
-    def _for(self, statement: ast.For, scope: dict[str, Any]) -> tuple[bool, Any]:
-        for item in self.value(statement.iter, scope):
-            self.bind(statement.target, item, scope)
-            done, value = self._body(statement.body, scope)
-            if done:
-                return True, value
-        return False, None

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from tilewright.source.called import called_names
 from tilewright.source.names import Names
 from tilewright.source.text import LineIndex, Range
 
@@ -56,22 +57,37 @@ class Config:
     values: Mapping[str, int | float | bool | str | None]
     options: Mapping[str, int | float | bool | str | None]
     range: Range
+    has_hook: bool = False
 
 
 @dataclass(frozen=True)
 class Autotune:
-    """A ``triton.autotune`` decorator; fields are None where the source is not literal."""
+    """A ``triton.autotune`` decorator; fields are None where the source is not literal.
+
+    ``others`` are the remaining arguments as they are written: ``prune_configs_by``,
+    ``warmup``, ``use_cuda_graph``, ...
+    """
 
     configs: tuple[Config, ...] | None
     key: tuple[str, ...] | None
     restore_value: tuple[str, ...] | None
     reset_to_zero: tuple[str, ...] | None
     range: Range
+    others: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A jit function. ``range`` covers decorators and body; ``text`` is that source."""
+    """A jit function. ``range`` covers decorators and body; ``text`` is that source.
+
+    Attributes:
+        qualified_name: with the classes and functions it stands in.
+        heuristic_values: the expressions that ``triton.heuristics`` gives parameters.
+        do_not_specialize: as the jit decorator states it; None where that is no literal.
+        other_decorators: those that are not the language's own, by dotted name: they may
+            tune, wrap or launch the kernel in ways unknown here.
+        aliases: other module-level names of it, as in ``fast = triton.jit(slow)``.
+    """
 
     name: str
     language: Language
@@ -83,6 +99,19 @@ class Kernel:
     text: str
     content_hash: str
     node: ast.FunctionDef = field(compare=False, repr=False)
+    qualified_name: str = ""
+    heuristic_values: Mapping[str, ast.expr] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    do_not_specialize: tuple[str, ...] | None = ()
+    noinline: bool = False
+    other_decorators: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def is_tuned_elsewhere(self) -> bool:
+        """Whether a decorator that is not the language's own may choose the configuration."""
+        return any("tun" in name.rpartition(".")[2].lower() for name in self.other_decorators)
 
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)
@@ -98,7 +127,9 @@ class Launch:
 
     ``arguments`` maps parameter names to argument expressions, positional ones bound by
     signature. ``options`` holds keywords that are not parameters (num_warps, ...).
-    ``is_complete`` is False where ``*args`` or ``**kwargs`` hide some arguments.
+    ``is_complete`` is False where ``*args`` or ``**kwargs`` hide some arguments. ``grid`` of
+    a launch by ``kernel.run(..., grid=...)`` is that argument; ``is_warmup`` compiles only.
+    ``is_certain`` is False where the launched name may be another kernel's as well.
     """
 
     kernel: str
@@ -109,6 +140,8 @@ class Launch:
     host_function: str | None
     is_complete: bool
     node: ast.Call = field(compare=False, repr=False)
+    is_warmup: bool = False
+    is_certain: bool = True
 
 
 _OLD_NKI = ("neuronxcc", "torch_neuronx.nki_jit", "torch_neuronx.xla_impl.ops.nki_jit")
@@ -145,7 +178,7 @@ class Module:
         return NkiFlavour.NEURONXCC if old else NkiFlavour.NKI
 
     def kernel(self, name: str) -> Kernel | None:
-        return next((k for k in self.kernels if k.name == name), None)
+        return next((k for k in self.kernels if k.name == name or name in k.aliases), None)
 
     def launches_of(self, kernel: str) -> tuple[Launch, ...]:
         return tuple(launch for launch in self.launches if launch.kernel == kernel)
@@ -158,3 +191,17 @@ class Module:
         """Kernels that some launch names: what runs, as against helper jit functions."""
         launched = {launch.kernel for launch in self.launches}
         return (k for k in self.kernels if k.name in launched)
+
+    def helpers_of(self, kernel: Kernel) -> tuple[Kernel, ...]:
+        """The file's jit functions that a kernel calls itself."""
+        called = called_names(kernel.node)
+        return tuple(k for k in self.kernels if k.name in called and k is not kernel)
+
+    def callers_of(self, kernel: Kernel) -> tuple[Kernel, ...]:
+        """The file's jit functions that call a kernel themselves."""
+        others = (k for k in self.kernels if k is not kernel)
+        return tuple(k for k in others if kernel.name in called_names(k.node))
+
+    def is_helper(self, kernel: Kernel) -> bool:
+        """Whether a jit function is called from others and launched nowhere in the file."""
+        return not self.launches_of(kernel.name) and bool(self.callers_of(kernel))

@@ -1,65 +1,77 @@
-"""Text to ``Module``: the one entry of this package. Never fails, whatever the text."""
+"""Text to ``Module``: the one entry of this package. Never fails, whatever the text.
+
+What a file's last version and this one have in common is the same objects in both: syntax
+nodes, kernels, launches. Only what an edit touched, or moved, is looked at again.
+"""
 
 import ast
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 
-from tilewright.source.autotuning import AutotuneReader
-from tilewright.source.collect import digest, find, make_kernel, make_launches
+from tilewright.source.environment import environment_of, touches
+from tilewright.source.facts import facts_of
+from tilewright.source.finder import Finder
 from tilewright.source.model import Module
+from tilewright.source.names import Names
 from tilewright.source.origins import names_of
-from tilewright.source.text import LineIndex
-from tilewright.source.tree import parse_tree
+from tilewright.source.text import LineIndex, digest
+from tilewright.source.tree import Known, as_known, parse_pieces
 
 _CACHED_MODULES = 64
+
+
+@dataclass(frozen=True)
+class _Version:
+    """The last version of a file: what the next may share with it."""
+
+    known: Known = field(default_factory=dict)
+    names: Names = field(default_factory=Names)
+
+
+_LATEST: OrderedDict[str, _Version] = OrderedDict()
+_LOCK = threading.Lock()
 
 
 @lru_cache(maxsize=_CACHED_MODULES)
 def parse_module(text: str, path: str = "<text>") -> Module:
     """What is known of a file from its text. Parsed once for each (text, path)."""
+    with _LOCK:
+        before = _LATEST.get(path, _Version())
     index = LineIndex(text)
-    tree, problems = parse_tree(text)
-    names = names_of(tree)
-    found = find(tree, names)
-    reader = AutotuneReader(index, names, module_constants(tree), _functions(tree))
-    kernels = tuple(make_kernel(lang, node, index, names, reader) for lang, node in found.kernels)
+    pieces = parse_pieces(index, before.known)
+    facts = [facts_of(piece) for piece in pieces]
+    names = names_of(facts)
+    names = before.names if names == before.names else names
+    _remember(path, _Version(as_known(pieces), names))
+    found = Finder(index, pieces, names)
+    kernels = found.kernels()
     return Module(
         path=path,
         text=text,
         content_hash=digest(text),
-        tree=tree,
+        tree=ast.Module(body=[s for piece in pieces for s in piece.body], type_ignores=[]),
         index=index,
         names=names,
         kernels=kernels,
-        launches=make_launches(found, kernels, tree, index),
-        host_functions=found.host_functions,
-        problems=problems,
+        launches=found.launches(kernels),
+        host_functions=found.hosts,
+        problems=tuple(problem for piece in pieces for problem in piece.problems),
     )
 
 
+def _remember(path: str, version: _Version) -> None:
+    with _LOCK:
+        _LATEST[path] = version
+        _LATEST.move_to_end(path)
+        while len(_LATEST) > _CACHED_MODULES:
+            _LATEST.popitem(last=False)
+
+
 @lru_cache(maxsize=_CACHED_MODULES)
-def module_constants(tree: ast.Module) -> dict[str, ast.expr]:
-    """Module-level names that are assigned exactly once, with what they are assigned."""
-    values: dict[str, ast.expr] = {}
-    again: set[str] = set()
-    for statement in tree.body:
-        for target, value in _assigned(statement):
-            if target in values:
-                again.add(target)
-            values[target] = value
-    return {name: value for name, value in values.items() if name not in again}
-
-
-def _assigned(statement: ast.stmt) -> list[tuple[str, ast.expr]]:
-    if isinstance(statement, ast.Assign):
-        value = statement.value
-        return [(t.id, value) for t in statement.targets if isinstance(t, ast.Name)]
-    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-        return [] if statement.value is None else [(statement.target.id, statement.value)]
-    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
-        # Changed after it was set: listed twice, so that it counts as no constant.
-        return [(statement.target.id, statement.value)] * 2
-    return []
-
-
-def _functions(tree: ast.Module) -> dict[str, ast.FunctionDef]:
-    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+def module_constants(tree: ast.Module) -> Mapping[str, ast.expr]:
+    """Module-level names that are given a value once, with that expression."""
+    return environment_of(chain.from_iterable(map(touches, tree.body)), ()).constants

@@ -4,6 +4,7 @@ Nothing here knows about LSP: the server converts at its own edge.
 """
 
 import ast
+import hashlib
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -11,6 +12,11 @@ from functools import cached_property
 from itertools import accumulate
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+def digest(text: str) -> str:
+    """The identity of a text: first 32 hex digits of SHA-256 over its UTF-8 bytes."""
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:32]
 
 
 @dataclass(frozen=True, order=True)

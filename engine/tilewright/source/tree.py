@@ -193,11 +193,3 @@ def _problem(error: BaseException, index: LineIndex, segment: Segment) -> Syntax
     same_line = error.end_lineno == error.lineno and (error.end_offset or 0) > (error.offset or 0)
     end = min((error.end_offset or 1) - 1, width) if same_line else width
     return SyntaxProblem(error.msg, Range(line, column, line, max(end, column)))
-
-
-def parse_tree(text: str) -> tuple[ast.Module, tuple[SyntaxProblem, ...]]:
-    """The statements of ``text`` that parse, at their true places, and what does not."""
-    pieces = parse_pieces(LineIndex(text), {})
-    body = [statement for piece in pieces for statement in piece.body]
-    problems = tuple(problem for piece in pieces for problem in piece.problems)
-    return ast.Module(body=body, type_ignores=[]), problems

@@ -1,0 +1,14 @@
+"""Which names a function calls."""
+
+import ast
+from functools import lru_cache
+
+
+@lru_cache(maxsize=4096)
+def called_names(node: ast.FunctionDef) -> frozenset[str]:
+    """The names that a function calls, of ``a.b.c()`` the last. Nodes are never changed."""
+    return frozenset(
+        child.func.id if isinstance(child.func, ast.Name) else child.func.attr
+        for child in ast.walk(node)
+        if isinstance(child, ast.Call) and isinstance(child.func, ast.Name | ast.Attribute)
+    )

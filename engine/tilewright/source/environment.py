@@ -1,0 +1,102 @@
+"""A file's module level: what its names are given, and by which statements."""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+_MUTATORS = frozenset(
+    ("append", "extend", "insert", "update", "remove", "pop", "clear", "add", "sort", "reverse")
+)
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Module-level names.
+
+    Attributes:
+        constants: names given a value once and never changed at module level.
+        histories: names given or changed several times: the statements that do so, in order.
+        functions: functions defined once.
+    """
+
+    constants: Mapping[str, ast.expr] = field(default_factory=dict)
+    histories: Mapping[str, tuple[ast.stmt, ...]] = field(default_factory=dict)
+    functions: Mapping[str, ast.FunctionDef] = field(default_factory=dict)
+
+    def seen(self, name: str) -> tuple[object, ...]:
+        """All that the module level says of a name: equal where nothing about it changed."""
+        return self.constants.get(name), self.histories.get(name), self.functions.get(name)
+
+
+@dataclass(frozen=True)
+class Touch:
+    """A module-level statement gives a name a value, or changes it (no plain ``value``)."""
+
+    name: str
+    statement: ast.stmt
+    value: ast.expr | None
+
+
+def environment_of(touches: Iterable[Touch], functions: Iterable[ast.FunctionDef]) -> Environment:
+    """The module level that these make up; a function bound twice is none of them."""
+    by_name: dict[str, list[Touch]] = {}
+    for touch in touches:
+        by_name.setdefault(touch.name, []).append(touch)
+    defined: dict[str, list[ast.FunctionDef]] = {}
+    for function in functions:
+        defined.setdefault(function.name, []).append(function)
+    constants: dict[str, ast.expr] = {}
+    histories: dict[str, tuple[ast.stmt, ...]] = {}
+    for name, found in by_name.items():
+        if name in defined:
+            continue
+        value = found[0].value
+        if len(found) == 1 and value is not None:
+            constants[name] = value
+        else:
+            histories[name] = tuple(dict.fromkeys(touch.statement for touch in found))
+    once = {n: f[0] for n, f in defined.items() if len(f) == 1 and n not in by_name}
+    return Environment(constants, histories, once)
+
+
+def touches(statement: ast.stmt) -> Iterator[Touch]:
+    """The names that a module-level statement gives a value or changes."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return
+    plain = dict(_plainly_assigned(statement))
+    names = dict.fromkeys(_changed(statement))
+    for name in names:
+        yield Touch(name, statement, plain.get(name))
+
+
+def _plainly_assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    match statement:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    yield target.id, value
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            yield name, value
+
+
+def _changed(statement: ast.stmt) -> Iterator[str]:
+    """Names a statement may bind or change, at any depth outside functions."""
+    pending: list[ast.AST] = [statement]
+    while pending:
+        node = pending.pop()
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                yield node.name
+                continue
+            case ast.Lambda():
+                continue
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                yield name
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+                yield name
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)):
+                if attr in _MUTATORS:
+                    yield name
+        pending.extend(ast.iter_child_nodes(node))

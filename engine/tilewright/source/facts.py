@@ -1,0 +1,197 @@
+"""What one piece of a file holds, whatever the rest of the file says. Kept with the piece."""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tilewright.source.environment import Touch, touches
+from tilewright.source.tree import Piece
+
+_LAUNCHING = frozenset(("run", "warmup"))
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function at any depth. ``name`` is qualified by the functions and classes around it."""
+
+    name: str
+    node: ast.FunctionDef
+    outer: "Function | None"
+    in_class: str | None
+    is_top: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What one piece holds, in source order.
+
+    Attributes:
+        functions: at any depth, with those within kernels.
+        imports: at any depth: 0 at module level, 1 under a condition, 2 in a function.
+        touches: what its module-level statements do to names.
+        attributes: ``self.a = value`` and ``a = value`` in classes, by ``Class.a``.
+    """
+
+    functions: tuple[Function, ...]
+    imports: tuple[tuple[int, ast.Import | ast.ImportFrom], ...]
+    touches: tuple[Touch, ...]
+    attributes: tuple[tuple[str, ast.expr], ...]
+
+
+def facts_of(piece: Piece) -> Facts:
+    """The facts of a piece; gathered once."""
+    known = piece.memo.get("facts")
+    if not isinstance(known, Facts):
+        known = _gather(piece.body)
+        piece.memo["facts"] = known
+    return known
+
+
+@dataclass(frozen=True)
+class _Place:
+    names: tuple[str, ...] = ()
+    outer: Function | None = None
+    in_class: str | None = None
+
+
+def _gather(body: Iterable[ast.stmt]) -> Facts:
+    functions: list[Function] = []
+    imports: list[tuple[int, ast.Import | ast.ImportFrom]] = []
+    attributes: list[tuple[str, ast.expr]] = []
+    statements = tuple(body)
+    pending: list[tuple[ast.stmt, _Place]] = [(s, _Place()) for s in reversed(statements)]
+    while pending:
+        statement, place = pending.pop()
+        inner = place
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            names = (*place.names, statement.name)
+            is_top = place.outer is None and place.in_class is None
+            node = _plain(statement)
+            function = Function(".".join(names), node, place.outer, place.in_class, is_top)
+            functions.append(function)
+            inner = _Place(names, function, place.in_class)
+        elif isinstance(statement, ast.ClassDef):
+            names = (*place.names, statement.name)
+            inner = _Place(names, place.outer, ".".join(names))
+        elif isinstance(statement, ast.Import | ast.ImportFrom):
+            imports.append((_rank(statement, place, statements), statement))
+        elif isinstance(statement, ast.Assign) and place.in_class is not None:
+            attributes.extend(_attributes(statement, place))
+        pending.extend((child, inner) for child in reversed(list(blocks(statement))))
+    bound = tuple(touch for statement in statements for touch in touches(statement))
+    return Facts(tuple(functions), tuple(imports), bound, tuple(attributes))
+
+
+def _rank(statement: ast.stmt, place: _Place, top: tuple[ast.stmt, ...]) -> int:
+    if place.outer is not None or place.in_class is not None:
+        return 2
+    return 0 if any(statement is other for other in top) else 1
+
+
+def _attributes(statement: ast.Assign, place: _Place) -> Iterator[tuple[str, ast.expr]]:
+    in_body = ".".join(place.names) == place.in_class
+    for target in statement.targets:
+        if in_body and isinstance(target, ast.Name):
+            yield f"{place.in_class}.{target.id}", statement.value
+        elif isinstance(target, ast.Attribute) and _is_instance(target.value):
+            yield f"{place.in_class}.{target.attr}", statement.value
+
+
+def _is_instance(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
+
+
+def _plain(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.FunctionDef:
+    """The function; one that is ``async`` as if it were not, with the same statements."""
+    if isinstance(node, ast.FunctionDef):
+        return node
+    plain = ast.FunctionDef(**{name: getattr(node, name) for name in node._fields})
+    return ast.copy_location(plain, node)
+
+
+def blocks(statement: ast.stmt) -> Iterator[ast.stmt]:
+    """The statements directly within another."""
+    for name in ("body", "orelse", "finalbody"):
+        yield from getattr(statement, name, ())
+    for name in ("handlers", "cases"):
+        for part in getattr(statement, name, ()):
+            yield from part.body
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A call that may be a launch, and the function it stands in."""
+
+    node: ast.Call
+    function: Function | None
+
+
+def calls_of(piece: Piece, kernels: frozenset[ast.FunctionDef]) -> tuple[Call, ...]:
+    """The calls of a piece outside its ``kernels`` that look like launches, in order."""
+    key = ("calls", kernels)
+    known = piece.memo.get(key)
+    if isinstance(known, tuple):
+        return known
+    found = (
+        tuple(_calls(piece, kernels)) if any("[" in t or ".run" in t for t in piece.texts) else ()
+    )
+    found = tuple(sorted(found, key=lambda c: (c.node.lineno, c.node.col_offset)))
+    piece.memo[key] = found
+    return found
+
+
+def _calls(piece: Piece, kernels: frozenset[ast.FunctionDef]) -> Iterator[Call]:
+    owners = {id(function.node.body[0]): function for function in facts_of(piece).functions}
+    pending: list[tuple[ast.AST, Function | None]] = [(s, None) for s in piece.body]
+    while pending:
+        node, owner = pending.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            function = owners[id(node.body[0])]
+            for part in (*node.decorator_list, node.args):
+                pending.append((part, owner))
+            if function.node not in kernels:
+                pending.extend((child, function) for child in node.body)
+            continue
+        if isinstance(node, ast.Call) and _may_launch(node.func):
+            yield Call(node, owner)
+        pending.extend((child, owner) for child in ast.iter_child_nodes(node))
+
+
+def _may_launch(node: ast.expr) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr in _LAUNCHING
+    return isinstance(node, ast.Subscript)
+
+
+Bindings = Mapping[str, tuple[ast.expr | None, ...]]
+"""Names with what they are given, each time; None where that is no single expression."""
+
+
+def bindings_of(piece: Piece, function: Function) -> Bindings:
+    """What the names of a function are given, anywhere within it."""
+    key = ("bindings", function)
+    known = piece.memo.get(key)
+    if isinstance(known, dict):
+        return known
+    given: dict[str, tuple[ast.expr | None, ...]] = {}
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Assign):
+            for name, value in _bound(node):
+                given[name] = (*given.get(name, ()), value)
+        elif isinstance(node, ast.arg):
+            given[node.arg] = (*given.get(node.arg, ()), None)
+    piece.memo[key] = given
+    return given
+
+
+def _bound(statement: ast.Assign) -> Iterator[tuple[str, ast.expr | None]]:
+    for target in statement.targets:
+        if isinstance(target, ast.Name):
+            yield target.id, statement.value
+        elif isinstance(target, ast.Tuple | ast.List):
+            value = statement.value
+            pairs = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+            for number, part in enumerate(target.elts):
+                if isinstance(part, ast.Name):
+                    fits = len(pairs) == len(target.elts)
+                    yield part.id, pairs[number] if fits else None
