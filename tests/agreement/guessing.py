@@ -1,0 +1,165 @@
+"""Plausible specializations of a corpus's kernel, best first; the compiler says which hold."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import triton.language as tl
+from loading import JitFunction
+from roles import FLAG_POINTER, FLOAT, INDEX_POINTER, POINTER, Roles, roles_of
+from specializing import CONSTEXPR, Argument, Specialization
+
+from tilewright.source.constants import Evaluator, Undecidable
+from tilewright.source.model import Kernel, Module
+from tilewright.source.parse import module_constants
+
+_TYPE_NAME = re.compile(r"(?i)d_?type|_ty$|^ty_|type$")
+_FLAG_NAME = re.compile(
+    r"(?i)^(has|is|use|need|do|with|enable|apply|return|compute|even|store|load|save|upcast|no|not"
+    r"|inplace|pad|reverse|keep|transpose|trans|skip|include|exclude|allow|sorted|descending|force"
+    r"|largest)_|causal|_flag$|inplace|requires_grad|^(reverse|descending|causal|training|affine)$"
+)
+_SIZE_NAME = re.compile(r"(?i)block|tile|chunk|^B[A-Z]{1,3}$|size|dim|^[NMKDHVCRST]$|cols|rows")
+_STRINGS = ("", "none", "relu", "silu")
+
+
+@dataclass(frozen=True)
+class Style:
+    """How the open questions are answered in one guess."""
+
+    floats: str = "fp16"
+    flags: bool = False
+    size: int = 64
+    config: int = 0
+    scalars_are_float: bool = False
+    indices: str = "i64"
+    none_defaults: bool = False
+    all_indices: bool = False
+    launch: int = 0
+
+
+# The first two are both wanted where they compile; the others stand in for them.
+STYLES = (
+    Style(),
+    Style(floats="fp32", flags=True, config=-1, launch=-1),
+    Style(floats="fp32"),
+    Style(floats="fp16", flags=True),
+    Style(floats="fp32", none_defaults=True),
+    Style(floats="fp32", scalars_are_float=True),
+    Style(floats="fp32", flags=True, scalars_are_float=True, size=32),
+    Style(floats="fp32", size=16),
+    Style(floats="fp32", flags=True, none_defaults=True, size=128),
+    Style(floats="fp32", all_indices=True),
+    Style(floats="i32", all_indices=True, indices="i32"),
+    Style(floats="fp32", indices="i32", flags=True),
+    Style(floats="u8"),
+)
+
+
+def guesses(module: Module, kernel: Kernel, jit: JitFunction) -> Iterator[Specialization]:
+    """Different specializations to try, in order."""
+    roles = roles_of(module, kernel)
+    seen: set[str] = set()
+    for style in STYLES:
+        guess = _Guess(module, kernel, jit, roles, style).make()
+        if str(guess) not in seen:
+            seen.add(str(guess))
+            yield guess
+
+
+class _Guess:
+    """One guess of one kernel."""
+
+    def __init__(
+        self, module: Module, kernel: Kernel, jit: JitFunction, roles: Roles, style: Style
+    ) -> None:
+        self._kernel, self._jit, self._roles, self._style = kernel, jit, roles, style
+        self._config: Mapping[str, Any] = jit.configs[style.config] if jit.configs else {}
+        self._launched = _launched(module, kernel, style.launch)
+
+    def make(self) -> Specialization:
+        arguments = {p.name: self._argument(p) for p in self._jit.function.params}
+        self._apply_heuristics(arguments)
+        return Specialization(tuple(arguments.values()))
+
+    def _argument(self, param: Any) -> Argument:
+        if param.is_constexpr:
+            return Argument(param.name, CONSTEXPR, self._constant(param))
+        if param.has_default and param.default is None and self._style.none_defaults:
+            return Argument(param.name, CONSTEXPR, None)
+        if self._launched.get(param.name, 0) is None and self._style.none_defaults:
+            return Argument(param.name, CONSTEXPR, None)
+        return Argument(param.name, param.annotation_type or self._type(param.name))
+
+    def _type(self, name: str) -> str:
+        style, role = self._style, self._roles.parameters.get(name)
+        if role == POINTER:
+            return f"*{style.indices if style.all_indices else style.floats}"
+        if role == INDEX_POINTER:
+            return f"*{style.indices}"
+        if role == FLAG_POINTER:
+            return "*i1"
+        if role == FLOAT:
+            return "fp32"
+        addressed = "stride" in name.lower() or name in self._roles.sizes
+        return "fp32" if style.scalars_are_float and not addressed and name.islower() else "i32"
+
+    def _constant(self, param: Any) -> Any:
+        for known in (self._config, self._launched):
+            if param.name in known:
+                return known[param.name]
+        if param.has_default and not isinstance(param.default, bool):
+            if isinstance(param.default, tl.constexpr):
+                return param.default.value
+            return param.default
+        return self._named(param.name)
+
+    def _named(self, name: str) -> Any:
+        style, roles = self._style, self._roles
+        if name in roles.types or (_TYPE_NAME.search(name) and name not in roles.sizes):
+            return tl.float32
+        if name in roles.sizes:
+            return style.size
+        if name in roles.compared:
+            given = roles.compared[name]
+            return given[-1] if style.flags else given[0]
+        if name in roles.tests or _FLAG_NAME.search(name):
+            return style.flags
+        return style.size if _SIZE_NAME.search(name) or name.isupper() else 4
+
+    def _apply_heuristics(self, arguments: dict[str, Argument]) -> None:
+        given = {a.name: _stand_in(a) for a in arguments.values()}
+        for name, heuristic in self._jit.heuristics.items():
+            if name not in arguments:
+                continue
+            try:
+                value = heuristic(given)
+            except (TypeError, ValueError, KeyError, AttributeError, ArithmeticError):
+                continue
+            arguments[name] = Argument(name, CONSTEXPR, value)
+            given[name] = value
+
+
+def _stand_in(argument: Argument) -> Any:
+    """Something a heuristic can calculate with: a shape of 64, a stride of 1."""
+    return argument.constant if argument.type == CONSTEXPR else 64
+
+
+def _launched(module: Module, kernel: Kernel, which: int) -> Mapping[str, Any]:
+    """Constants that a launch of the file gives."""
+    launches = module.launches_of(kernel.name)
+    if not launches:
+        return {}
+    functions = {n.name: n for n in module.tree.body if isinstance(n, ast.FunctionDef)}
+    evaluator = Evaluator(module_constants(module.tree), functions, module.names)
+    found: dict[str, Any] = {}
+    for name, expression in launches[which].arguments.items():
+        try:
+            value = evaluator.value(expression)
+        except Undecidable:
+            continue
+        if value is None or isinstance(value, bool | int | float | str):
+            found[name] = value
+    return found
