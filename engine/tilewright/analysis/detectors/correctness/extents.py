@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL, all_numbers, nodes_of, triton_kernels
+from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.numbers import Numbers, number_of
@@ -14,6 +15,8 @@ from tilewright.source.model import Kernel, Module
 @detector("non_power_of_two_arange")
 def non_power_of_two_arange(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """``tl.arange`` over a count that is no power of two: it does not compile."""
+    if is_for_a_fork(module):
+        return
     for kernel, flow in triton_kernels(module):
         numbers = all_numbers(module, context, kernel) or [Numbers()]
         for node, value in _aranges(module, kernel, flow):

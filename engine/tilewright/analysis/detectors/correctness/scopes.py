@@ -1,14 +1,13 @@
 """Which names a file, its module level and a kernel bind."""
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from tilewright.analysis.detectors.common import nodes_of
 from tilewright.source.model import Module
 
-_AT_RUN_TIME = re.compile(r"\bglobals\(\)|\bexec\(|\bsetattr\(\s*sys\.modules|import \*")
+_AT_RUN_TIME = ("globals()", "exec(", "sys.modules[", "import *")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _NAMING = (
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom),
@@ -18,7 +17,7 @@ _NAMING = (
 
 def looks_names_up_at_run_time(module: Module) -> bool:
     """Whether names may come from a star import, ``globals()`` or ``exec``."""
-    return _AT_RUN_TIME.search(module.text) is not None
+    return any(phrase in module.text for phrase in _AT_RUN_TIME)
 
 
 def bound_in_module(module: Module) -> frozenset[str]:
