@@ -20,6 +20,7 @@ from tilewright.analysis.tiles.model import (
 )
 from tilewright.analysis.tiles.polynomial import Polynomial
 from tilewright.analysis.tiles.types import WEAK, bits, is_float, is_int
+from tilewright.analysis.tiles.variables import Variables
 from tilewright.analysis.values import Called, Flow, Loop, Value
 
 UNKNOWN = TileFacts(Kind.UNKNOWN)
@@ -71,8 +72,11 @@ class Subject:
 class Engine:
     """Facts of one kernel's values. ``transfers`` has a function for each op."""
 
-    def __init__(self, subject: Subject, transfers: Mapping[str, Transfer]) -> None:
+    def __init__(
+        self, subject: Subject, variables: Variables, transfers: Mapping[str, Transfer]
+    ) -> None:
         self.subject = subject
+        self.variables = variables
         self.unit: set[Value] = set()
         self._transfers = transfers
         self._known: dict[Value, TileFacts] = {}

@@ -13,6 +13,7 @@ from tilewright.analysis.tiles.model import Constant, TileFacts
 from tilewright.analysis.tiles.operations import TRANSFERS
 from tilewright.analysis.tiles.parameters import parameter_facts
 from tilewright.analysis.tiles.programs import Programs
+from tilewright.analysis.tiles.variables import Variables
 from tilewright.analysis.values import Value
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.model import Kernel, Module
@@ -33,7 +34,8 @@ class Tiles:
             inline=inliner.result,
         )
         inliner.attach(subject)
-        self._engine = Engine(subject, TRANSFERS)
+        self._variables = Variables(self._flow)
+        self._engine = Engine(subject, self._variables, TRANSFERS)
         self._programs = Programs(self._engine, subject)
         self._known: dict[Value, TileFacts] = {}
 
@@ -50,7 +52,7 @@ class Tiles:
     def at(self, node: ast.expr) -> TileFacts:
         """What is known of an expression of this kernel."""
         value = self._flow.values.get(node)
-        return UNKNOWN if value is None else self.of(value)
+        return UNKNOWN if value is None else self._variables.seen(node, self.of(value))
 
 
 class _Subject:

@@ -120,7 +120,7 @@ def _binary(engine: Engine, value: Value) -> TileFacts:
     if Kind.POINTER in (left.kind, right.kind):
         return _address(engine, value, left, right)
     shape = broadcast((left.shape, right.shape))
-    dtype = arithmetic_type(left, right, operator)
+    dtype = arithmetic_type(*engine.variables.operands(value, left, right), operator)
     return engine.number(value, shape, dtype, _form(engine, value, left, right))
 
 

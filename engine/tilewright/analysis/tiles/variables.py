@@ -1,0 +1,53 @@
+"""Python numbers that an assignment makes scalars.
+
+``n = 4`` gives a run-time i32 and ``c = 0.5`` an fp32, which count in type promotion;
+``n: tl.constexpr = 4`` and the literal do not.
+"""
+
+import ast
+
+from tilewright.analysis.tiles.arithmetic import tensor_type
+from tilewright.analysis.tiles.joins import settled
+from tilewright.analysis.tiles.model import Kind, TileFacts
+from tilewright.analysis.values import Definition, Flow, Value
+
+
+class Variables:
+    """Which expressions of a kernel go through a plain assignment."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._names = frozenset(
+            name for name, found in flow.definitions.items() if all(map(_is_plain, found))
+        )
+        self._flow = flow
+        self._operations: dict[Value, ast.BinOp] | None = None
+
+    def seen(self, node: ast.expr, facts: TileFacts) -> TileFacts:
+        """Facts of an expression, where the compiler has a scalar instead of a number."""
+        if facts.kind is not Kind.CONSTEXPR or not self._is_variable(node):
+            return facts
+        if facts.constant is not None and not isinstance(facts.constant.value, int | float):
+            return facts
+        return settled(facts, tensor_type(facts))
+
+    def operands(
+        self, value: Value, left: TileFacts, right: TileFacts
+    ) -> tuple[TileFacts, TileFacts]:
+        """Both sides of an operation, as the compiler has them."""
+        if self._operations is None:
+            self._operations = {
+                v: node for node, v in self._flow.values.items() if isinstance(node, ast.BinOp)
+            }
+        node = self._operations.get(value)
+        if node is None:
+            return left, right
+        return self.seen(node.left, left), self.seen(node.right, right)
+
+    def _is_variable(self, node: ast.expr) -> bool:
+        return bool(self._names) and any(
+            isinstance(part, ast.Name) and part.id in self._names for part in ast.walk(node)
+        )
+
+
+def _is_plain(definition: Definition) -> bool:
+    return isinstance(definition.statement, ast.Assign | ast.AugAssign)
