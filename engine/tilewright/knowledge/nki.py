@@ -4,7 +4,7 @@ The names are those of ``nki.language`` and ``nki.isa``, whichever package a fil
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -90,6 +90,7 @@ class NkiFile:
         imports: the package's name in an import.
         constants: names that are no functions: dtypes, buffers, classes, enumerations.
         members: what an enumeration or a group of constants holds.
+        earlier_keywords: what early releases took on any instruction, though undocumented.
         unsupported_dtypes: element types of numpy that no instruction takes.
     """
 
@@ -100,7 +101,8 @@ class NkiFile:
     functions: Mapping[_Dotted, NkiFunction]
     constants: tuple[_Dotted, ...]
     members: Mapping[_Dotted, tuple[str, ...]]
-    unsupported_dtypes: tuple[str, ...] = field(default=())
+    earlier_keywords: tuple[str, ...] = ()
+    unsupported_dtypes: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> frozenset[str]:

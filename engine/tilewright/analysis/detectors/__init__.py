@@ -16,6 +16,7 @@ from tilewright.analysis.detectors import (
     dtype_fix,
     host_code,
     memory_access,
+    nki,
     persistent_kernel,
 )
 from tilewright.analysis.detectors.registry import Detector, needs_whole_file, table
@@ -30,6 +31,7 @@ _FILES = (
     dtype_fix,
     host_code,
     memory_access,
+    nki,
     persistent_kernel,
 )
 """Importing a file registers its detectors."""

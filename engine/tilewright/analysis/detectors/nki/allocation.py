@@ -1,0 +1,80 @@
+"""Kernels that place their tensors themselves, and what is then no longer placed for them."""
+
+import ast
+from collections.abc import Iterator
+from itertools import islice
+
+from tilewright.analysis.detectors.nki.operands import is_allocation
+from tilewright.analysis.detectors.nki.shared import found, older, scoped
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nki_scopes import Call, Kind, Scopes
+from tilewright.source.model import Module, NkiFlavour
+
+_ON_CHIP = ("nki.language.sbuf", "nki.language.psum")
+
+
+def _allocated(module: Module, scopes: Scopes) -> list[Call]:
+    """The tensors of a kernel that are made at an address."""
+    return [
+        call
+        for call in scopes.calls
+        if scopes.fact(call.node).kind is Kind.TENSOR
+        and (buffer := call.argument("buffer")) is not None
+        and is_allocation(module, scopes, buffer)
+    ]
+
+
+@detector("nki_mixed_allocation")
+def mixed_allocation(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    for kernel, scopes in older(module):
+        placed = _allocated(module, scopes)
+        if not placed:
+            continue
+        line = placed[0].node.lineno
+        for call in scopes.calls:
+            fact = scopes.fact(call.node)
+            if fact.kind is Kind.TENSOR and fact.buffer in _ON_CHIP:
+                text = (
+                    f"This tensor is left to the compiler to place, and the one at line {line} is "
+                    f"placed by hand: within a kernel the compiler places all of them or none."
+                )
+                yield found(module, kernel, call.node, text)
+
+
+@detector("nki_allocated_transpose")
+def allocated_transpose(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    for kernel, scopes in older(module):
+        if not _allocated(module, scopes):
+            continue
+        for call in scopes.calls_of("nki.language.matmul"):
+            flag = call.argument("transpose_x")
+            if flag is None or (isinstance(flag, ast.Constant) and flag.value is False):
+                text = (
+                    "Without transpose_x=True this matmul transposes its first operand on the "
+                    "Tensor engine, into a tile that nothing places in a kernel that places its "
+                    "own tensors."
+                )
+                yield found(module, kernel, call.node, text)
+        for call in scopes.calls_of("nki.isa.nc_transpose"):
+            engine = call.argument("engine")
+            dotted = module.names.resolve(engine) if engine is not None else ""
+            if engine is None or (dotted or "").endswith(("tensor_engine", "engine.tensor")):
+                text = (
+                    "A transpose on the Tensor engine needs an identity matrix, and in a kernel "
+                    "that places its own tensors nothing places one: use nc_matmul with your own."
+                )
+                yield found(module, kernel, call.node, text)
+
+
+@detector("nki_block_dimension")
+def block_dimension(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    if module.nki_flavour is not NkiFlavour.NKI:
+        return
+    for kernel, scopes in scoped(module):
+        for call in islice(scopes.calls_of("nki.language.par_dim"), 1):
+            text = (
+                "The nki package has no par_dim: the first dimension of a tensor on the chip is "
+                "its partition, and blocks are a Python list of tensors."
+            )
+            yield found(module, kernel, call.node, text)

@@ -1,0 +1,120 @@
+"""Subscripts that NKI refuses: indices without a second dimension, mixed forms, loose extents."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import source_of
+from tilewright.analysis.detectors.nki.extents import Extent, extent_of
+from tilewright.analysis.detectors.nki.shared import (
+    STORED,
+    found,
+    is_indirect,
+    older,
+    parts_of,
+)
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nki_scopes import Kind, Scopes
+from tilewright.source.model import Module
+
+_DIRECT_ONLY = ("nki.language.load_transpose2d", "nki.isa.dma_transpose")
+
+
+def _subscripts(scopes: Scopes) -> Iterator[ast.Subscript]:
+    """Subscripts of tensors, tiles and arguments."""
+    for node, _ in scopes.subscripts:
+        if scopes.fact(node.value).kind in STORED:
+            yield node
+
+
+@detector("nki_bare_arange")
+def bare_arange(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    for kernel, scopes in older(module):
+        for node in _subscripts(scopes):
+            for place, part in enumerate(parts_of(node)):
+                fact = scopes.fact(part)
+                if fact.kind is Kind.INDEX and fact.bare:
+                    axes = "[:, None]" if place == 0 else "[None, :]"
+                    text = (
+                        f"{source_of(module, part)} is a one-dimensional arange, and a tile is "
+                        f"indexed with at least two dimensions: say which one it runs along, with "
+                        f"{axes} or the other way round."
+                    )
+                    yield found(module, kernel, part, text)
+
+
+@detector("nki_mixed_indexing")
+def mixed_indexing(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    for kernel, scopes in older(module):
+        for node in _subscripts(scopes):
+            parts = parts_of(node)
+            basic = next((p for p in parts if _is_basic(scopes, p)), None)
+            index = next((p for p in parts if scopes.fact(p).kind is Kind.INDEX), None)
+            if basic is not None and index is not None:
+                text = (
+                    f"This subscript mixes the slice {source_of(module, basic)} with the index "
+                    f"{source_of(module, index)}: a subscript takes slices, or arange and mgrid, "
+                    f"but not both."
+                )
+                yield found(module, kernel, node, text)
+
+
+def _is_basic(scopes: Scopes, part: ast.expr) -> bool:
+    if isinstance(part, ast.Slice):
+        return True
+    if isinstance(part, ast.Constant):
+        return part.value is Ellipsis
+    return scopes.fact(part).kind is Kind.SLICE
+
+
+@detector("nki_variable_slice")
+def variable_slice(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    for kernel, scopes in older(module):
+        for node in _subscripts(scopes):
+            for part in parts_of(node):
+                if not isinstance(part, ast.Slice) or not scopes.fact(part).loops:
+                    continue
+                if extent_of(scopes, part) is Extent.VARIES:
+                    text = (
+                        f"The slice {source_of(module, part)} has another length in each turn of "
+                        f"the loop, and the loop's body is compiled once, for one length."
+                    )
+                    yield found(module, kernel, part, text)
+
+
+@detector("nki_indirect_index")
+def indirect_index(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    for kernel, scopes in older(module):
+        refused = {
+            id(argument)
+            for call in scopes.calls_of(*_DIRECT_ONLY)
+            for argument in call.node.args[:1]
+        }
+        for node in _subscripts(scopes):
+            text = _indirect(scopes, node, id(node) in refused)
+            if text is not None:
+                yield found(module, kernel, node, text)
+
+
+def _indirect(scopes: Scopes, node: ast.Subscript, refused: bool) -> str | None:
+    parts = parts_of(node)
+    places = [place for place, part in enumerate(parts) if is_indirect(scopes, part)]
+    if not places or scopes.fact(node.value).is_tile:
+        return None
+    if refused:
+        return "This subscript takes an index from a tile, and a transposing load takes none."
+    last = len(parts) - 1
+    if last in places and any(scopes.fact(p).kind is Kind.INDEX for p in parts[:-1]):
+        return (
+            "The index of the last dimension is read from a tile: rows can be gathered, along the "
+            "partition or a block dimension, but not elements of a row."
+        )
+    inner = parts[places[0]]
+    if isinstance(inner, ast.Subscript) and any(
+        scopes.fact(part).is_grid for part in parts_of(inner)
+    ):
+        return (
+            "The tile of row numbers is itself indexed with mgrid, which indirect access does not "
+            "take: make its index with arange."
+        )
+    return None

@@ -1,0 +1,179 @@
+"""What a kernel writes and returns: arguments, outputs, and the memory they live in."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import source_of
+from tilewright.analysis.detectors.nki.shared import found, older
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nki_scopes import HBM, SHARED_HBM, Fact, Kind, LoopKind, Scopes
+from tilewright.source.model import Kernel, Module
+
+_ON_CHIP = {"nki.language.sbuf": "SBUF", "nki.language.psum": "PSUM"}
+_DESCRIBING = frozenset({"shape", "dtype", "ndim", "size", "name"})
+_OLD_DECORATORS = ("torch_neuronx.nki_jit", "torch_neuronx.xla_impl.ops.nki_jit")
+
+
+def _is_mutable(module: Module, kernel: Kernel, name: str) -> bool:
+    args = kernel.node.args
+    for parameter in (*args.posonlyargs, *args.args, *args.kwonlyargs):
+        if parameter.arg == name and parameter.annotation is not None:
+            return "mutable" in source_of(module, parameter.annotation)
+    return False
+
+
+def _is_plain_jit(module: Module, kernel: Kernel) -> bool:
+    """Decorated by nki.jit itself: the older nki_jit and the runners take outputs as arguments."""
+    if any(name in module.names.imports for name in _OLD_DECORATORS):
+        return False
+    for decorator in kernel.node.decorator_list:
+        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if module.names.resolve(target) == "nki.jit":
+            return True
+    return False
+
+
+def _stores(scopes: Scopes) -> Iterator[tuple[Fact, ast.expr]]:
+    """What in HBM is written to."""
+    for call in scopes.calls_of(
+        "nki.language.store", "nki.isa.dma_copy", "nki.language.atomic_rmw"
+    ):
+        target = call.argument("dst")
+        if target is None and call.node.args:
+            target = call.node.args[0]
+        if target is not None:
+            yield scopes.fact(target).storage, target
+
+
+@detector("nki_immutable_parameter", whole_file=True)
+def immutable_parameter(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    called = _called(module)
+    for kernel, scopes in older(module):
+        if kernel.name in called or not _is_plain_jit(module, kernel) or not scopes.returns:
+            continue
+        seen: set[str] = set()
+        for fact, node in _stores(scopes):
+            name = fact.name
+            if fact.kind is not Kind.ARGUMENT or name is None or name in seen:
+                continue
+            if _is_mutable(module, kernel, name):
+                continue
+            seen.add(name)
+            text = (
+                f"{name} is an argument, which a kernel may only read: declare it "
+                f"nt.mutable_tensor and return it, or write to an output of its own."
+            )
+            yield found(module, kernel, node, text)
+
+
+@detector("nki_mutable_not_returned")
+def mutable_not_returned(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    for kernel, scopes in older(module):
+        returned = _returned_names(scopes)
+        if returned is None:
+            continue
+        args = kernel.node.args
+        for parameter in (*args.posonlyargs, *args.args, *args.kwonlyargs):
+            if parameter.annotation is None or parameter.arg in returned:
+                continue
+            if "mutable_tensor" in source_of(module, parameter.annotation):
+                text = (
+                    f"{parameter.arg} is declared mutable and no return names it: what the kernel "
+                    f"writes to it is part of its result."
+                )
+                yield found(module, kernel, parameter.annotation, text)
+
+
+def _returned_names(scopes: Scopes) -> set[str] | None:
+    """The names that returns give; None where something else is returned too."""
+    names: set[str] = set()
+    for statement in scopes.returns:
+        value = statement.value
+        parts = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
+        for part in parts:
+            if isinstance(part, ast.Name):
+                names.add(part.id)
+            elif part is not None and not isinstance(part, ast.Constant):
+                return None
+    return names
+
+
+def _returned(scopes: Scopes) -> Iterator[tuple[ast.Name, Fact]]:
+    for statement in scopes.returns:
+        value = statement.value
+        for part in value.elts if isinstance(value, ast.Tuple | ast.List) else [value]:
+            if isinstance(part, ast.Name):
+                yield part, scopes.fact(part)
+
+
+@detector("nki_output_not_written")
+def output_not_written(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    for kernel, scopes in older(module):
+        for name, fact in _returned(scopes):
+            if fact.kind is not Kind.TENSOR or fact.buffer not in HBM or fact.node is None:
+                continue
+            if name.id not in scopes.hidden and not _is_used(scopes, fact):
+                text = (
+                    f"{name.id} is returned and nothing is ever stored to it: its memory holds "
+                    f"whatever was there."
+                )
+                yield found(module, kernel, fact.node, text)
+
+
+def _is_used(scopes: Scopes, fact: Fact) -> bool:
+    """Whether a tensor is named anywhere but in a return or to ask for its shape."""
+    harmless: set[int] = set()
+    for statement in scopes.returns:
+        harmless.update(id(node) for node in ast.walk(statement))
+    for node in scopes.facts:
+        if isinstance(node, ast.Attribute) and node.attr in _DESCRIBING:
+            harmless.add(id(node.value))
+    return any(
+        read.binding.fact.storage is fact and id(read.node) not in harmless for read in scopes.reads
+    )
+
+
+@detector("nki_shared_hbm_in_loop")
+def shared_hbm_in_loop(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    for kernel, scopes in older(module):
+        for call in scopes.calls:
+            fact = scopes.fact(call.node)
+            if fact.kind is not Kind.TENSOR or fact.buffer != SHARED_HBM:
+                continue
+            region = next((r for r in call.path if r.loop or r.closes), None)
+            if region is not None and region.loop is not LoopKind.OTHER:
+                block = "loop" if region.loop else "branch"
+                text = (
+                    f"This shared_hbm tensor is made inside the {block} at line "
+                    f"{region.node.lineno}: outputs are laid out once, at the kernel's top level."
+                )
+                yield found(module, kernel, call.node, text)
+
+
+@detector("nki_returned_buffer", whole_file=True)
+def returned_buffer(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    called = _called(module)
+    for kernel, scopes in older(module):
+        if kernel.name in called or not _is_plain_jit(module, kernel):
+            continue
+        for name, fact in _returned(scopes):
+            where = _ON_CHIP.get(fact.buffer or "") if fact.kind is Kind.TENSOR else None
+            if fact.kind is Kind.TILE and fact.node is not None:
+                where = "SBUF or PSUM"
+            if where is not None:
+                text = (
+                    f"{name.id} lives in {where}, whose contents end with the kernel: store it to "
+                    f"a tensor in nl.shared_hbm and return that."
+                )
+                yield found(module, kernel, name, text)
+
+
+def _called(module: Module) -> set[str]:
+    """Functions that are called by their name somewhere in the file's kernels."""
+    names: set[str] = set()
+    for kernel in module.kernels:
+        for node in ast.walk(kernel.node):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                names.add(node.func.id)
+    return names
