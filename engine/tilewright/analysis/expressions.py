@@ -21,6 +21,9 @@ _IMPURE = frozenset(
 )
 PURE_BUILTINS = frozenset({"min", "max", "abs", "len", "float", "int", "range", "print", "bool"})
 _PURE_TRITON = frozenset({"triton.cdiv", "triton.next_power_of_2", ""})
+_WIDE = ("triton_lang_extension.program_id", "triton_lang_extension.num_programs")
+"""Helpers of a widely used library that give the builtin of their name as an int64."""
+_PURE_LIBRARIES = ("libdevice", "tl_extra_shim")
 _CASTS = frozenset({TL + "cast"})
 _MAX_DEPTH = 80
 
@@ -29,6 +32,8 @@ def writes_nothing(dotted: str) -> bool:
     """Whether a call of this name is known to leave memory alone."""
     if dotted in _STORES or dotted in _ATOMICS or dotted in _IMPURE:
         return False
+    if dotted.endswith(_WIDE) or any(part in _PURE_LIBRARIES for part in dotted.split(".")[:-1]):
+        return True
     return dotted.startswith((TL, "triton.jit")) or dotted in _PURE_TRITON
 
 
@@ -193,6 +198,10 @@ class Expressions:
     ) -> Value:
         if dotted in _LOADS or dotted in _STORES or dotted in _ATOMICS:
             return self._access(node, dotted, positional, keywords)
+        if dotted.endswith(_WIDE):
+            builtin = TL + dotted.rpartition(".")[2]
+            narrow = self._function(node, builtin, positional, keywords)
+            return self._table.make("cast", narrow, detail="int64")
         if dotted == TL + "program_id" and (positional or keywords):
             axis = positional[0] if positional else next(iter(keywords.values()))
             return self._table.make("program_id", detail=axis.detail)

@@ -422,11 +422,16 @@ def _dot_scaled(args: Arguments) -> TileFacts:
     return args.engine.number(args.value, shape, args.dtype("out_dtype", "fp32"))
 
 
-@function("philox", "seed")
+@function("philox", "seed c0 c1 c2 c3 n_rounds")
 def _philox(args: Arguments) -> TileFacts:
-    shape = broadcast(args.engine.of(v).shape for v in args.rest[:4])
-    part = TileFacts(Kind.TILE if shape else Kind.UNKNOWN, shape, None)
-    return TileFacts(Kind.TUPLE, items=(part,) * 4)
+    parts = [args.facts(name) for name in ("c0", "c1", "c2", "c3")]
+    width = types.bits(tensor_type(parts[0]))
+    return _four(broadcast(p.shape for p in parts), None if width is None else f"u{width}")
+
+
+def _four(shape: Shape | None, dtype: str | None) -> TileFacts:
+    kind = Kind.UNKNOWN if shape is None else Kind.TILE if shape else Kind.SCALAR
+    return TileFacts(Kind.TUPLE, items=(TileFacts(kind, shape, dtype),) * 4)
 
 
 @function("rand randn", "seed offset n_rounds")
@@ -441,10 +446,7 @@ def _randint(args: Arguments) -> TileFacts:
 
 @function("rand4x randn4x randint4x", "seed offset n_rounds")
 def _random4(args: Arguments) -> TileFacts:
-    shape = args.facts("offset").shape
-    kind = Kind.UNKNOWN if shape is None else Kind.TILE if shape else Kind.SCALAR
-    part = TileFacts(kind, shape, "u32" if args.name == "randint4x" else "fp32")
-    return TileFacts(Kind.TUPLE, items=(part,) * 4)
+    return _four(args.facts("offset").shape, "u32" if args.name == "randint4x" else "fp32")
 
 
 @function("inline_asm_elementwise", "asm constraints args dtype is_pure pack")

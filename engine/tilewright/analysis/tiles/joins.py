@@ -16,9 +16,8 @@ def settled(facts: TileFacts, dtype: str | None) -> TileFacts:
         return facts
     if facts.constant is not None and not isinstance(facts.constant.value, int | float):
         return TileFacts(Kind.UNKNOWN)
-    return replace(
-        facts, kind=Kind.MASK if dtype == "i1" else Kind.SCALAR, dtype=dtype, constant=None
-    )
+    kind = Kind.UNKNOWN if dtype is None else Kind.MASK if dtype == "i1" else Kind.SCALAR
+    return replace(facts, kind=kind, dtype=dtype, constant=None)
 
 
 def join(one: TileFacts, two: TileFacts, is_runtime: bool) -> TileFacts:
