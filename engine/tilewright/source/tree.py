@@ -22,7 +22,8 @@ from tilewright.source.segments import Segment, closing_segment, segments
 from tilewright.source.text import LineIndex, Range
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
+PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What ``ast`` raises for a text it cannot read."""
 _TRIES = 6
 
 
@@ -128,7 +129,7 @@ class _Pieces:
         text = "\n".join(segment.text for segment in run)
         try:
             tree = _parse("\n" * (run[0].first - 1) + text)
-        except _PARSE_ERRORS as error:
+        except PARSE_ERRORS as error:
             return error
         self._pieces.extend(_distributed(run, tree.body))
         return None
@@ -147,7 +148,7 @@ class _Pieces:
         if masked is not None:
             try:
                 body = _parse("\n" * (segment.first - 1) + masked).body
-            except _PARSE_ERRORS:
+            except PARSE_ERRORS:
                 body = []
         piece = Piece(segment.first, segment.last, (segment.text,), tuple(body), tuple(problems))
         self._pieces.append(piece)
