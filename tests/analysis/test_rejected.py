@@ -89,7 +89,8 @@ def _imported(snippet: Snippet, folder: Path) -> ModuleType:
     text = snippet.text
     path.write_text(text if "import triton\n" in text else _PRELUDE + text)
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)

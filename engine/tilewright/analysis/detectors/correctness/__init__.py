@@ -5,10 +5,12 @@ One file a family of issues; importing this package registers them all.
 
 from tilewright.analysis.detectors.correctness import (
     bounds,
+    carried,
     conditions,
     constants,
     extents,
     lanes,
+    memory_options,
     names,
     overflow,
     syntax,
@@ -18,10 +20,12 @@ from tilewright.analysis.detectors.correctness import (
 
 __all__ = [
     "bounds",
+    "carried",
     "conditions",
     "constants",
     "extents",
     "lanes",
+    "memory_options",
     "names",
     "overflow",
     "syntax",
