@@ -17,11 +17,13 @@ class Environment:
         constants: names given a value once and never changed at module level.
         histories: names given or changed several times: the statements that do so, in order.
         functions: functions defined once.
+        wrapped: what functions defined once are given later: ``f = triton.jit(f)``.
     """
 
     constants: Mapping[str, ast.expr] = field(default_factory=dict)
     histories: Mapping[str, tuple[ast.stmt, ...]] = field(default_factory=dict)
     functions: Mapping[str, ast.FunctionDef] = field(default_factory=dict)
+    wrapped: Mapping[str, ast.expr] = field(default_factory=dict)
 
     def seen(self, name: str) -> tuple[object, ...]:
         """All that the module level says of a name: equal where nothing about it changed."""
@@ -46,17 +48,19 @@ def environment_of(touches: Iterable[Touch], functions: Iterable[ast.FunctionDef
     for function in functions:
         defined.setdefault(function.name, []).append(function)
     constants: dict[str, ast.expr] = {}
+    wrapped: dict[str, ast.expr] = {}
     histories: dict[str, tuple[ast.stmt, ...]] = {}
     for name, found in by_name.items():
+        value = found[0].value if len(found) == 1 else None
         if name in defined:
-            continue
-        value = found[0].value
-        if len(found) == 1 and value is not None:
+            if value is not None and len(defined[name]) == 1:
+                wrapped[name] = value
+        elif value is not None:
             constants[name] = value
         else:
             histories[name] = tuple(dict.fromkeys(touch.statement for touch in found))
     once = {n: f[0] for n, f in defined.items() if len(f) == 1 and n not in by_name}
-    return Environment(constants, histories, once)
+    return Environment(constants, histories, once, wrapped)
 
 
 def touches(statement: ast.stmt) -> Iterator[Touch]:

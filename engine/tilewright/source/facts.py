@@ -132,10 +132,10 @@ def calls_of(piece: Piece, kernels: frozenset[ast.FunctionDef]) -> tuple[Call, .
     known = piece.memo.get(key)
     if isinstance(known, tuple):
         return known
-    found = (
-        tuple(_calls(piece, kernels)) if any("[" in t or ".run" in t for t in piece.texts) else ()
-    )
-    found = tuple(sorted(found, key=lambda c: (c.node.lineno, c.node.col_offset)))
+    found: tuple[Call, ...] = ()
+    if any("[" in text or ".run" in text or ".warmup" in text for text in piece.texts):
+        calls = sorted(_calls(piece, kernels), key=lambda c: (c.node.lineno, c.node.col_offset))
+        found = tuple(calls)
     piece.memo[key] = found
     return found
 

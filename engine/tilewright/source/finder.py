@@ -119,7 +119,8 @@ class Finder:
         own = {name: frozenset((name,)) for name in by_name}
         own.update({a: own[k.name] for k in by_name.values() for a in k.aliases})
         constants = self._environment.constants
-        top = {**own, **meanings({n: (v,) for n, v in constants.items()}, own)}
+        bound = {name: (value,) for name, value in constants.items() if name not in own}
+        top = {**own, **meanings(bound, own)}
         attributes = chain.from_iterable(facts_of(piece).attributes for piece in self._pieces)
         tables = {n: v for n, v in constants.items() if isinstance(v, ast.Dict)}
         return Scope(by_name, self._names, top, attribute_meanings(attributes, top), tables)

@@ -132,7 +132,7 @@ def unwrapped(node: ast.expr) -> tuple[str | None, tuple[ast.expr, ...]]:
 def wrapped_names(environment: Environment) -> dict[str, list[tuple[str, tuple[ast.expr, ...]]]]:
     """Module-level ``g = triton.jit(f)``: by ``f``, the other names and what is around."""
     found: dict[str, list[tuple[str, tuple[ast.expr, ...]]]] = {}
-    assigned = dict(environment.constants)
+    assigned = {**environment.constants, **environment.wrapped}
     for alias, statements in environment.histories.items():
         if isinstance(statements[-1], ast.Assign):
             assigned[alias] = statements[-1].value
