@@ -340,6 +340,8 @@ def _cat(args: Arguments) -> TileFacts:
         one, two = args.engine.polynomial(a.shape[axis]), args.engine.polynomial(b.shape[axis])
         if one is not None and two is not None:
             shape = (*a.shape[:axis], args.engine.extent_of(one + two), *a.shape[axis + 1 :])
+    if a.kind is Kind.POINTER:
+        return args.engine.pointer(shape, a.dtype, None, None)
     return args.engine.number(args.value, shape, a.dtype if a.dtype == b.dtype else None)
 
 

@@ -121,7 +121,11 @@ def _binary(engine: Engine, value: Value) -> TileFacts:
         return _address(engine, value, left, right)
     shape = broadcast((left.shape, right.shape))
     dtype = arithmetic_type(*engine.variables.operands(value, left, right), operator)
-    return engine.number(value, shape, dtype, _form(engine, value, left, right))
+    facts = engine.number(value, shape, dtype, _form(engine, value, left, right))
+    if operator in ("Add", "Sub") and Kind.UNKNOWN in (left.kind, right.kind):
+        # The one that is not known may be a pointer.
+        return replace(facts, kind=Kind.UNKNOWN)
+    return facts
 
 
 def _tuples(left: TileFacts, right: TileFacts, operator: str) -> TileFacts:
@@ -229,7 +233,9 @@ def _identity(left: TileFacts, right: TileFacts, holds: bool) -> Constant | None
         return None
     if left.constant is not None:
         return fold.binary("Is" if holds else "IsNot", left.constant, right.constant)
-    is_tensor = left.kind in (Kind.TILE, Kind.MASK) or left.divisibility > 1
+    is_tensor = left.kind in (Kind.TILE, Kind.MASK) or (
+        left.kind in (Kind.POINTER, Kind.SCALAR) and left.dtype is not None
+    )
     return Constant(not holds) if is_tensor and right.constant.value is None else None
 
 
