@@ -1,0 +1,104 @@
+"""Detector of plain stores of several programs to one place."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import TL, nodes_of, source_of, triton_kernels
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.tiles import Tiles, tiles_of
+from tilewright.analysis.values import Access, Flow, Value
+from tilewright.source.host import resolve
+from tilewright.source.model import Kernel, Launch, Module
+
+_LOCKS = frozenset(
+    TL + name for name in ("atomic_cas", "atomic_xchg", "atomic_add", "debug_barrier")
+)
+
+
+@detector("race_on_store")
+def race_on_store(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A store whose address is the same in programs that store different values."""
+    for kernel, flow in triton_kernels(module):
+        stores = [a for a in flow.accesses if a.kind == "store" and not a.branches]
+        if not stores or _has_turns(module, kernel, flow):
+            continue
+        tiles = tiles_of(module, kernel, context)
+        for store in stores:
+            axis = _shared_axis(tiles, flow, store)
+            if axis is not None and not _is_single(module, kernel, context, axis):
+                yield Finding(
+                    module.index.range_of(store.node),
+                    f"Every program along axis {axis} of the grid stores its own value to the same "
+                    f"place of {store.base}: which one stays is a matter of chance.",
+                    kernel.name,
+                    data={"axis": str(axis), "tensor": store.base or ""},
+                )
+
+
+def _has_turns(module: Module, kernel: Kernel, flow: Flow) -> bool:
+    """Whether programs may take turns, or some leave before the store."""
+    body = kernel.node.body
+    returns = any(isinstance(n, ast.Return) and n is not body[-1] for n in nodes_of(kernel.node))
+    return (
+        returns
+        or any(module.names.resolve(call.func) in _LOCKS for call, _, _ in flow.placed)
+        or any(a.kind == "atomic" for a in flow.accesses)
+    )
+
+
+def _shared_axis(tiles: Tiles, flow: Flow, store: Access) -> int | None:
+    """A grid axis over which the stored value surely differs and the address surely does not."""
+    if store.base is None or store.result is None:
+        return None
+    differing = _axes(flow, store.result)
+    if not differing:
+        return None
+    where = [store.pointer] + ([] if store.mask is None else [store.mask])
+    may_differ: set[int] = set()
+    for value in where:
+        programs = tiles.of(value).programs
+        if programs is None:
+            return None
+        may_differ |= programs
+        may_differ |= _axes(flow, value)
+    return min(differing - may_differ, default=None)
+
+
+def _axes(flow: Flow, value: Value) -> set[int]:
+    """Grid axes whose program id a value is computed from."""
+    ids = (v.detail for v in _reach(flow, value) if v.op == "program_id")
+    return {axis for axis in ids if isinstance(axis, int)}
+
+
+def _reach(flow: Flow, value: Value) -> Iterator[Value]:
+    """Everything a value is computed from, through loops as well."""
+    seen: set[Value] = set()
+    pending = [value]
+    while pending:
+        current = pending.pop()
+        if current not in seen:
+            seen.add(current)
+            yield current
+            pending.extend(current.operands)
+            if current in flow.back_edges:
+                pending.append(flow.back_edges[current])
+
+
+def _is_single(module: Module, kernel: Kernel, context: AnalysisContext, axis: int) -> bool:
+    """Whether some launch has only one program along an axis, as far as its grid can be read."""
+    for facts in context.launches:
+        if facts.kernel == kernel.name and (len(facts.grid) <= axis or facts.grid[axis] == 1):
+            return True
+    return any(_one_along(module, launch, axis) for launch in module.launches_of(kernel.name))
+
+
+def _one_along(module: Module, launch: Launch, axis: int) -> bool:
+    grid = resolve(module, launch, launch.grid)
+    if isinstance(grid, ast.Lambda):
+        grid = grid.body
+    if not isinstance(grid, ast.Tuple | ast.List):
+        return False
+    if any(isinstance(part, ast.Starred) for part in grid.elts):
+        return False
+    return axis >= len(grid.elts) or source_of(module, grid.elts[axis]) == "1"
