@@ -50,11 +50,12 @@ def read(path: Path) -> list[Snippet]:
         assert set(marks.values()) <= {path.stem}, f"{path.name}: marks another issue"
         fires = match.start() < silent_from
         name = f"{path.stem}-{number}-{'fires' if fires else 'silent'}"
-        found.append(Snippet(path.stem, name, code, fires, frozenset(marks), _context(code)))
+        found.append(Snippet(path.stem, name, code, fires, frozenset(marks), context_of(code)))
     return found
 
 
-def _context(code: str) -> AnalysisContext:
+def context_of(code: str) -> AnalysisContext:
+    """What a snippet's first line gives."""
     first = code.splitlines()[0]
     if not first.startswith("# given: "):
         return AnalysisContext()

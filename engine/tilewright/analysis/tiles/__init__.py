@@ -1,13 +1,21 @@
 """Tile inference: kind, shape, element type, strides and affine form of a kernel's values."""
 
 from tilewright.analysis.tiles.infer import Tiles, tiles_of
-from tilewright.analysis.tiles.model import Affine, Dim, Kind, Shape, Term, TileFacts
+from tilewright.analysis.tiles.model import Affine, Constant, Dim, Kind, Shape, Term, TileFacts
 from tilewright.analysis.tiles.polynomial import ONE, ZERO, Polynomial
+from tilewright.analysis.tiles.spelling import (
+    spell,
+    spell_affine,
+    spell_extent,
+    spell_polynomial,
+    spell_shape,
+)
 
 __all__ = [
     "ONE",
     "ZERO",
     "Affine",
+    "Constant",
     "Dim",
     "Kind",
     "Polynomial",
@@ -15,5 +23,10 @@ __all__ = [
     "Term",
     "TileFacts",
     "Tiles",
+    "spell",
+    "spell_affine",
+    "spell_extent",
+    "spell_polynomial",
+    "spell_shape",
     "tiles_of",
 ]

@@ -49,6 +49,13 @@ class Tiles:
             self._known[value] = known
         return known
 
+    def assigned(self, statement: ast.stmt, name: str) -> TileFacts:
+        """What is known of a name behind the statement that assigns it."""
+        for definition in self._flow.definitions.get(name, ()):
+            if definition.statement is statement:
+                return self._variables.named(name, self.of(definition.value))
+        return UNKNOWN
+
     def at(self, node: ast.expr) -> TileFacts:
         """What is known of an expression of this kernel."""
         value = self._flow.values.get(node)

@@ -26,9 +26,11 @@ class Variables:
         """Facts of an expression, where the compiler has a scalar instead of a number."""
         if facts.kind is not Kind.CONSTEXPR or not self._is_variable(node):
             return facts
-        if facts.constant is not None and not isinstance(facts.constant.value, int | float):
-            return facts
-        return settled(facts, tensor_type(facts))
+        return _as_scalar(facts)
+
+    def named(self, name: str, facts: TileFacts) -> TileFacts:
+        """Facts of a name behind its assignment."""
+        return _as_scalar(facts) if name in self._names else facts
 
     def operands(
         self, value: Value, left: TileFacts, right: TileFacts
@@ -51,3 +53,9 @@ class Variables:
 
 def _is_plain(definition: Definition) -> bool:
     return isinstance(definition.statement, ast.Assign | ast.AugAssign)
+
+
+def _as_scalar(facts: TileFacts) -> TileFacts:
+    if facts.constant is not None and not isinstance(facts.constant.value, int | float):
+        return facts
+    return settled(facts, tensor_type(facts))
