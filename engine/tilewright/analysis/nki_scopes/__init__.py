@@ -1,5 +1,6 @@
 """Names and scopes of an NKI kernel: what each expression stands for, where tiles live."""
 
+from tilewright.analysis.nki_scopes.flavour import flavour_of
 from tilewright.analysis.nki_scopes.model import (
     HBM,
     SHARED_HBM,
@@ -27,5 +28,6 @@ __all__ = [
     "Region",
     "Scopes",
     "Write",
+    "flavour_of",
     "scopes_of",
 ]

@@ -3,6 +3,7 @@
 import ast
 from functools import lru_cache
 
+from tilewright.analysis.nki_scopes.flavour import flavour_of
 from tilewright.analysis.nki_scopes.model import (
     SYMBOLIC,
     UNKNOWN,
@@ -26,6 +27,7 @@ _LOOPS = {
     "nki.language.static_range": LoopKind.STATIC,
     "range": LoopKind.RANGE,
 }
+_CLOSING = frozenset({LoopKind.AFFINE, LoopKind.SEQUENTIAL, LoopKind.RANGE})
 _VARYING = frozenset({Kind.LOOP, Kind.INDEX, Kind.MASK, Kind.TILE, Kind.VIEW})
 _PLAIN = frozenset({"int", "float", "bool", "str", "tuple", "list", "dict"})
 
@@ -54,7 +56,7 @@ def scopes_of(module: Module, kernel: Kernel) -> Scopes:
 @lru_cache(maxsize=256)
 def _scopes(subject: _Subject) -> Scopes:
     module, kernel = subject.module, subject.kernel
-    scopes = Scopes(kernel, module.nki_flavour)
+    scopes = Scopes(kernel, flavour_of(module))
     _Walker(module.names, scopes).build(kernel.node)
     return scopes
 
@@ -180,7 +182,7 @@ class _Walker(Values):
         kind = _LOOPS.get(dotted or "", LoopKind.OTHER)
         older = self.scopes.is_older
         name = statement.target.id if isinstance(statement.target, ast.Name) else None
-        closes = older and kind in (LoopKind.AFFINE, LoopKind.SEQUENTIAL)
+        closes = older and kind in _CLOSING
         region = Region(statement, kind, closes, name)
         symbolic = kind in SYMBOLIC and (older or kind is LoopKind.DYNAMIC)
         index = UNKNOWN if kind is LoopKind.OTHER else NUMBER

@@ -8,7 +8,7 @@ from tilewright.analysis.detectors.nki.operands import is_allocation
 from tilewright.analysis.detectors.nki.shared import found, older, scoped
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.nki_scopes import Call, Kind, Scopes
+from tilewright.analysis.nki_scopes import Call, Kind, Scopes, flavour_of
 from tilewright.source.model import Module, NkiFlavour
 
 _ON_CHIP = ("nki.language.sbuf", "nki.language.psum")
@@ -69,7 +69,7 @@ def allocated_transpose(module: Module, context: AnalysisContext) -> Iterator[Fi
 
 @detector("nki_block_dimension")
 def block_dimension(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    if module.nki_flavour is not NkiFlavour.NKI:
+    if flavour_of(module) is not NkiFlavour.NKI:
         return
     for kernel, scopes in scoped(module):
         for call in islice(scopes.calls_of("nki.language.par_dim"), 1):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.nki.shared import found, scoped
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nki_scopes import flavour_of
 from tilewright.knowledge.nki import NkiFile, nki_interface
 from tilewright.source.model import Language, Module
 
@@ -31,9 +32,10 @@ def nested_launch(module: Module, context: AnalysisContext) -> Iterator[Finding]
 
 @detector("nki_call_outside_kernel", whole_file=True)
 def call_outside_kernel(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    if module.nki_flavour is None:
+    flavour = flavour_of(module)
+    if flavour is None:
         return
-    offers = nki_interface(module.nki_flavour.value)
+    offers = nki_interface(flavour.value)
     called = _called_at_top_level(module)
     for name, function in module.host_functions.items():
         call = called.get(name)

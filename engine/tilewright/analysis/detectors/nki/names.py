@@ -8,6 +8,7 @@ from functools import lru_cache
 from tilewright.analysis.detectors.nki.shared import found
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nki_scopes import flavour_of
 from tilewright.knowledge.nki import NkiFile, Signature, nki_interface
 from tilewright.source.model import Kernel, Module, NkiFlavour
 
@@ -15,15 +16,14 @@ _MODULES = ("nki.language", "nki.isa")
 _LIKE = 0.8
 _TARGET = "dst"
 """Where the newer package writes results to; what returns one in the older does not have it."""
-_SPELLING = {NkiFlavour.NEURONXCC: "neuronxcc.nki", NkiFlavour.NKI: "nki"}
 _ELSEWHERE = frozenset({"nki.language.par_dim"})
 
 
 def _interfaces(module: Module) -> tuple[NkiFile, NkiFile] | None:
     """What the file's package offers, and what the other does."""
-    if module.nki_flavour is None:
+    own = flavour_of(module)
+    if own is None:
         return None
-    own = module.nki_flavour
     other = NkiFlavour.NKI if own is NkiFlavour.NEURONXCC else NkiFlavour.NEURONXCC
     return nki_interface(own.value), nki_interface(other.value)
 
@@ -105,8 +105,8 @@ def other_package(module: Module, context: AnalysisContext) -> Iterator[Finding]
     for node, dotted in _attributes(module):
         if _missing(dotted, own) and dotted in other.names and dotted not in _ELSEWHERE:
             text = (
-                f"{node.attr} belongs to {other.imports}, and this file imports {own.imports}, "
-                f"which has no such name."
+                f"{node.attr} belongs to {other.imports}, and this file is written for "
+                f"{own.imports}, which has no such name."
             )
             yield found(module, _kernel_at(module, node), node, text)
     for call, dotted in _calls(module, own):

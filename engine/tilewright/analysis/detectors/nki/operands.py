@@ -8,8 +8,8 @@ from tilewright.analysis.detectors.nki.shared import found, given, is_number, ol
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki_scopes import Call, Scopes
-from tilewright.knowledge.nki import NkiFunction, nki_interface
-from tilewright.source.model import Module
+from tilewright.knowledge.nki import NkiFile, NkiFunction, nki_interface
+from tilewright.source.model import Module, NkiFlavour
 
 _ACTIVATIONS = ("nki.isa.activation", "nki.isa.activation_reduce")
 _REDUCTIONS = {
@@ -35,9 +35,12 @@ def argument(call: Call, function: NkiFunction, name: str) -> ast.expr | None:
     return None
 
 
-def _nki_calls(module: Module, scopes: Scopes) -> Iterator[tuple[Call, NkiFunction]]:
-    assert module.nki_flavour is not None
-    functions = nki_interface(module.nki_flavour.value).functions
+def _interface(scopes: Scopes) -> NkiFile:
+    return nki_interface((scopes.flavour or NkiFlavour.NKI).value)
+
+
+def _nki_calls(scopes: Scopes) -> Iterator[tuple[Call, NkiFunction]]:
+    functions = _interface(scopes).functions
     for call in scopes.calls:
         function = functions.get(call.dotted or "")
         if function is not None and not any(isinstance(a, ast.Starred) for a in call.node.args):
@@ -84,9 +87,8 @@ def _bias_fault(module: Module, scopes: Scopes, bias: ast.expr) -> str | None:
 @detector("nki_dtype_64_bit")
 def dtype_64_bit(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     for kernel, scopes in scoped(module):
-        assert module.nki_flavour is not None
-        refused = nki_interface(module.nki_flavour.value).unsupported_dtypes
-        for call, function in _nki_calls(module, scopes):
+        refused = _interface(scopes).unsupported_dtypes
+        for call, function in _nki_calls(scopes):
             dtype = argument(call, function, "dtype")
             name = _dtype_name(module, dtype)
             if dtype is not None and name in refused:
@@ -106,7 +108,7 @@ def _dtype_name(module: Module, node: ast.expr | None) -> str | None:
 @detector("nki_partition_reduction")
 def partition_reduction(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     for kernel, scopes in scoped(module):
-        for call, function in _nki_calls(module, scopes):
+        for call, function in _nki_calls(scopes):
             name = _REDUCTIONS.get(call.dotted or "")
             axis = argument(call, function, name) if name is not None else None
             if axis is None:
@@ -127,7 +129,7 @@ def _is_zero(node: ast.expr) -> bool:
 @detector("nki_engine_cannot_run")
 def engine_cannot_run(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     for kernel, scopes in scoped(module):
-        for call, function in _nki_calls(module, scopes):
+        for call, function in _nki_calls(scopes):
             wanted = call.argument("engine")
             engine = _engine(module, wanted)
             if wanted is None or engine is None or not function.engines:

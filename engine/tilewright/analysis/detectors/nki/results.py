@@ -4,14 +4,13 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import source_of
-from tilewright.analysis.detectors.nki.shared import found, older
+from tilewright.analysis.detectors.nki.shared import DESCRIBING, found, older
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki_scopes import HBM, SHARED_HBM, Fact, Kind, LoopKind, Scopes
 from tilewright.source.model import Kernel, Module
 
 _ON_CHIP = {"nki.language.sbuf": "SBUF", "nki.language.psum": "PSUM"}
-_DESCRIBING = frozenset({"shape", "dtype", "ndim", "size", "name"})
 _OLD_DECORATORS = ("torch_neuronx.nki_jit", "torch_neuronx.xla_impl.ops.nki_jit")
 
 
@@ -127,7 +126,7 @@ def _is_used(scopes: Scopes, fact: Fact) -> bool:
     for statement in scopes.returns:
         harmless.update(id(node) for node in ast.walk(statement))
     for node in scopes.facts:
-        if isinstance(node, ast.Attribute) and node.attr in _DESCRIBING:
+        if isinstance(node, ast.Attribute) and node.attr in DESCRIBING:
             harmless.add(id(node.value))
     return any(
         read.binding.fact.storage is fact and id(read.node) not in harmless for read in scopes.reads

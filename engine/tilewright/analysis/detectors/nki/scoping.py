@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import source_of
-from tilewright.analysis.detectors.nki.shared import found, older
+from tilewright.analysis.detectors.nki.shared import DESCRIBING, found, older
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nki_scopes import Binding, Fact, Kind, Region, Scopes
@@ -26,9 +26,15 @@ def _rebinds(scopes: Scopes, binding: Binding) -> Region | None:
     loop = next((r for r in binding.path if r.loop and r.closes and r not in before.path), None)
     if loop is None or loop in before.fact.storage.path:
         return None
+    described = {
+        id(node.value)
+        for node in ast.walk(binding.value)
+        if isinstance(node, ast.Attribute) and node.attr in DESCRIBING
+    }
     reads = any(
         isinstance(node, ast.Name) and scopes.bound.get(node) is before
         for node in ast.walk(binding.value)
+        if id(node) not in described
     )
     return loop if reads else None
 

@@ -5,23 +5,25 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import nki_kernels
 from tilewright.analysis.model import Finding
-from tilewright.analysis.nki_scopes import Fact, Kind, Scopes, scopes_of
+from tilewright.analysis.nki_scopes import Kind, Scopes, flavour_of, scopes_of
 from tilewright.source.model import Kernel, Module, NkiFlavour
 
 STORED = frozenset({Kind.TILE, Kind.TENSOR, Kind.VIEW, Kind.ARGUMENT})
+DESCRIBING = frozenset({"shape", "dtype", "ndim", "size", "name"})
+"""What a tensor is asked about itself, which reads none of its values."""
 _DEPTH = 8
 
 
 def scoped(module: Module) -> Iterator[tuple[Kernel, Scopes]]:
     """The NKI kernels of a file that says which package it is for, with their scopes."""
-    if module.nki_flavour is not None:
+    if flavour_of(module) is not None:
         for kernel in nki_kernels(module):
             yield kernel, scopes_of(module, kernel)
 
 
 def older(module: Module) -> Iterator[tuple[Kernel, Scopes]]:
     """Those of a file for ``neuronxcc.nki``, whose loops and tiles follow rules of their own."""
-    if module.nki_flavour is NkiFlavour.NEURONXCC:
+    if flavour_of(module) is NkiFlavour.NEURONXCC:
         yield from scoped(module)
 
 
@@ -70,8 +72,3 @@ def is_number(node: ast.expr | None) -> bool:
         and isinstance(node.value, int | float)
         and not isinstance(node.value, bool)
     )
-
-
-def shown(fact: Fact, node: ast.expr) -> str:
-    """A short name for a value in a message."""
-    return node.id if isinstance(node, ast.Name) else "this value"

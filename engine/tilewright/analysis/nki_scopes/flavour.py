@@ -1,0 +1,73 @@
+"""Which NKI package a file is written for, where it does not import any: told by what it uses."""
+
+import ast
+from functools import lru_cache
+
+from tilewright.knowledge.nki import NkiFile, nki_interface
+from tilewright.source.model import Module, NkiFlavour
+from tilewright.source.names import Names
+
+_PACKAGES = ("nki", "neuronxcc", "torch_neuronx")
+
+
+class _Subject:
+    """A file, equal to itself alone."""
+
+    __slots__ = ("names", "tree")
+
+    def __init__(self, module: Module) -> None:
+        self.tree = module.tree
+        self.names = module.names
+
+    def __hash__(self) -> int:
+        return id(self.tree)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Subject) and other.tree is self.tree
+
+
+def flavour_of(module: Module) -> NkiFlavour | None:
+    """The package a file imports; if it imports none, the one whose names and calls it uses.
+
+    None where it imports both, or what it uses does not decide.
+    """
+    if module.nki_flavour is not None:
+        return module.nki_flavour
+    if any(name.partition(".")[0] in _PACKAGES for name in module.names.imports):
+        return None
+    return _told_by_use(_Subject(module))
+
+
+@lru_cache(maxsize=64)
+def _told_by_use(subject: _Subject) -> NkiFlavour | None:
+    older, newer = nki_interface("neuronxcc"), nki_interface("nki")
+    found: set[NkiFlavour] = set()
+    for node in ast.walk(subject.tree):
+        if isinstance(node, ast.Attribute):
+            found |= _by_name(subject.names.resolve(node), older, newer)
+        elif isinstance(node, ast.Call):
+            found |= _by_call(node, subject.names, older, newer)
+        if len(found) > 1:
+            return None
+    return next(iter(found), None)
+
+
+def _by_name(dotted: str | None, older: NkiFile, newer: NkiFile) -> set[NkiFlavour]:
+    if dotted is None or not dotted.startswith(("nki.language.", "nki.isa.")):
+        return set()
+    if (dotted in older.names) is (dotted in newer.names):
+        return set()
+    return {NkiFlavour.NEURONXCC if dotted in older.names else NkiFlavour.NKI}
+
+
+def _by_call(node: ast.Call, names: Names, older: NkiFile, newer: NkiFile) -> set[NkiFlavour]:
+    dotted = names.resolve(node.func) or ""
+    one, two = older.functions.get(dotted), newer.functions.get(dotted)
+    if one is None or two is None:
+        return set()
+    found = set()
+    for keyword in node.keywords:
+        takes = [any(keyword.arg in s.names for s in f.signatures) for f in (one, two)]
+        if keyword.arg in ("dst", "mask") and takes[0] is not takes[1]:
+            found.add(NkiFlavour.NEURONXCC if takes[0] else NkiFlavour.NKI)
+    return found
