@@ -7,6 +7,7 @@ everywhere, ``?`` for not known) and ``divides``. What a mark does not mention i
 
 import ast
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,7 +87,7 @@ def _strides(facts: TileFacts) -> str:
     return ", ".join("?" if s is None else spell_polynomial(s) for s in strides)
 
 
-_ASPECTS = {
+_ASPECTS: dict[str, Callable[[TileFacts], str]] = {
     "base": lambda facts: facts.base or "?",
     "strides": _strides,
     "offset": lambda facts: "?" if facts.affine is None else spell_affine(facts.affine),
