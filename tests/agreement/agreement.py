@@ -1,29 +1,25 @@
-"""Compile and compare corpus files, each in a process of its own: a crash is a result."""
+"""Compile the kernels of one corpus file and compare what inference says of them."""
 
 import ast
-import multiprocessing
-import os
 import re
 import signal
-import time
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import FrameType
 
-from comparing import Tally, compare
+from calling import called_with_tiles
+from comparing import Tallies, compare
 from guessing import guesses
 from loading import JitFunction, jit_functions, load
+from recording import Recording
 from refusals import REFUSALS
-from specializing import build_ttir
+from specializing import Specialization, build_ttir
 
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Language, Module
 
 WANTED = 2
-SECONDS_A_KERNEL = 20
-SECONDS_A_FILE = 240
+SECONDS_A_KERNEL = 10
 
 
 @dataclass(frozen=True)
@@ -37,14 +33,17 @@ class NotCompiled:
 
 @dataclass
 class FileReport:
-    """One file: how many kernels compiled, in how many specializations, and what differs."""
+    """One file: what compiled, in how many specializations, and what differs.
+
+    ``called`` counts functions that kernels of the file call: they are compiled with those.
+    """
 
     file: str
     kernels: int = 0
-    helpers: int = 0
+    called: int = 0
     specializations: int = 0
     failed: list[NotCompiled] = field(default_factory=list)
-    tally: Tally = field(default_factory=Tally)
+    tallies: Tallies = field(default_factory=Tallies)
 
 
 class _TookTooLong(BaseException):
@@ -67,7 +66,7 @@ def report_file(root: Path, path: Path) -> FileReport:
     called = _called(module)
     for kernel in wanted:
         if kernel.name in called and not module.launches_of(kernel.name):
-            report.helpers += 1
+            report.called += 1
         elif kernel.name not in jits:
             report.failed.append(NotCompiled(name, kernel.name, "not at the file's top level"))
         else:
@@ -76,7 +75,7 @@ def report_file(root: Path, path: Path) -> FileReport:
 
 
 def _called(module: Module) -> frozenset[str]:
-    """Names of the file's jit functions that other kernels call: they are compiled with those."""
+    """Names of the functions that the file's kernels call."""
     return frozenset(
         call.func.id
         for kernel in module.kernels
@@ -89,17 +88,20 @@ def _called(module: Module) -> frozenset[str]:
 def _kernel(
     module: Module, kernel: Kernel, jit: JitFunction, path: Path, report: FileReport
 ) -> None:
+    """Compile one kernel in two specializations, if there are two that compile, and compare."""
     built, reasons = 0, []
+    is_called = _is_called_with_tiles(module, kernel)
     with _time_limit(SECONDS_A_KERNEL):
         try:
-            for guess in guesses(module, kernel, jit):
+            for guess in guesses(module, kernel, jit, tiles=is_called):
                 try:
-                    _, recording = build_ttir(jit.function, guess)
+                    recording = _build(jit, guess, is_called)
                 except REFUSALS as error:
                     reasons.append(_compile_reason(error))
                     continue
                 seen = recording.files.get(str(path), {})
-                report.tally.add(compare(module, seen, guess.launch(kernel.name), str(guess)))
+                launch = guess.launch("" if is_called else kernel.name)
+                report.tallies.add(compare(module, seen, launch, str(guess)))
                 built += 1
                 if built == WANTED:
                     break
@@ -109,6 +111,18 @@ def _kernel(
     report.kernels += bool(built)
     if not built:
         report.failed.append(NotCompiled(module.path, kernel.name, reasons[0]))
+
+
+def _is_called_with_tiles(module: Module, kernel: Kernel) -> bool:
+    """Whether it returns something and nothing launches it here: other files' kernels call it."""
+    returns = any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(kernel.node))
+    return returns and not module.launches_of(kernel.name)
+
+
+def _build(jit: JitFunction, guess: Specialization, is_called: bool) -> Recording:
+    if not is_called:
+        return build_ttir(jit.function, guess)[1]
+    return build_ttir(*called_with_tiles(jit.function, guess))[1]
 
 
 class _time_limit:
@@ -137,48 +151,3 @@ def _compile_reason(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines()]
     said = [line for line in lines if line.strip("^ ")]
     return re.sub(r"\s+", " ", said[-1] if said else type(error).__name__)[:200]
-
-
-def report_files(root: Path, paths: Iterable[Path], workers: int = 2) -> Iterator[FileReport]:
-    """Reports of many files, each in a forked process of its own, in no particular order."""
-    fork = multiprocessing.get_context("fork")
-    pending = list(paths)[::-1]
-    running: dict[Connection, tuple[multiprocessing.process.BaseProcess, Path, float]] = {}
-    while pending or running:
-        while pending and len(running) < workers:
-            path = pending.pop()
-            here, there = fork.Pipe(duplex=False)
-            process = fork.Process(target=_send, args=(there, root, path), daemon=True)
-            process.start()
-            there.close()
-            running[here] = (process, path, time.monotonic() + SECONDS_A_FILE)
-        ready = wait(list(running), timeout=1)
-        late = [c for c, (_, _, end) in running.items() if time.monotonic() > end]
-        for connection in {*ready, *late}:
-            process, path, _ = running.pop(connection)
-            yield _received(connection, str(path.relative_to(root)), process)
-
-
-def _send(connection: Connection, root: Path, path: Path) -> None:
-    # Native code prints whole modules that do not verify.
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    connection.send(report_file(root, path))
-    connection.close()
-
-
-def _received(
-    connection: Connection, name: str, process: multiprocessing.process.BaseProcess
-) -> FileReport:
-    try:
-        report = connection.recv() if connection.poll() else None
-    except EOFError:
-        report = None
-    process.kill()
-    process.join()
-    if report is None:
-        report = FileReport(name)
-        reason = f"the process ended with {process.exitcode}"
-        report.failed.append(NotCompiled(name, "(all of the file)", reason))
-    return report

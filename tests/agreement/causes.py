@@ -50,11 +50,7 @@ def _lines(one: Disagreement, root: Path) -> Iterator[str]:
     wanted, names = {one.line}, _names(one.source)
     for number in range(one.line - 1, max(0, one.line - 150), -1):
         text = lines[number - 1]
-        target = re.match(r"\s*(\w+(?:\s*,\s*\w+)*)\s*(?::[^=]+)?[-+*/|&]?=(?!=)", text)
-        loop = re.match(r"\s*for (\w+) in", text)
-        sets = (
-            {t.strip() for t in (target or loop).group(1).split(",")} if target or loop else set()
-        )
+        sets = _set_by(text)
         if sets & names and len(wanted) < _CONTEXT_LINES:
             wanted.add(number)
             names |= set(re.findall(r"\w+", text))
@@ -65,6 +61,13 @@ def _lines(one: Disagreement, root: Path) -> Iterator[str]:
     yield from (f"{number}: {lines[number - 1]}" for number in sorted(wanted))
     yield "```"
     yield ""
+
+
+def _set_by(line: str) -> set[str]:
+    """The names that a line assigns or loops over."""
+    target = re.match(r"\s*(\w+(?:\s*,\s*\w+)*)\s*(?::[^=]+)?[-+*/|&]?=(?!=)", line)
+    found = target or re.match(r"\s*for (\w+) in", line)
+    return {name.strip() for name in found.group(1).split(",")} if found else set()
 
 
 def _names(source: str) -> set[str]:

@@ -4,6 +4,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from recording import Place, Seen
 
@@ -16,7 +17,10 @@ from tilewright.analysis.values import Flow, Value
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts
 
-ASPECTS = ("shape", "dtype", "kind")
+ASPECTS = ("shape", "dtype", "kind", "constexpr")
+"""The last is of its own: whether what the compiler folded to a number is called a constexpr."""
+CONSTANT = "constexpr"
+_FOLDED = (Kind.CONSTEXPR, Kind.DTYPE)
 EQUAL, DIFFERENT, UNKNOWN, SYMBOLIC = "equal", "different", "unknown", "symbolic"
 
 
@@ -44,22 +48,24 @@ class Tally:
     ``examples`` has a place for each.
     """
 
-    values: int = 0
     verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
     unknown: Counter[tuple[str, str]] = field(default_factory=Counter)
     examples: dict[tuple[str, str], str] = field(default_factory=dict)
     disagreements: list[Disagreement] = field(default_factory=list)
 
     def add(self, other: "Tally") -> None:
-        self.values += other.values
         self.verdicts.update(other.verdicts)
         self.unknown.update(other.unknown)
         self.examples = {**other.examples, **self.examples}
         self.disagreements += other.disagreements
 
+    def count(self, aspect: str) -> int:
+        """How many values were compared in this aspect."""
+        return sum(n for (which, _), n in self.verdicts.items() if which == aspect)
+
     def known(self, aspect: str) -> float:
         """The share of values of which inference claims this aspect."""
-        return 1 - self.verdicts[aspect, UNKNOWN] / max(1, self.values)
+        return 1 - self.verdicts[aspect, UNKNOWN] / max(1, self.count(aspect))
 
     def equal(self, aspect: str) -> float:
         """The share of checked claims that the compiler confirms."""
@@ -67,23 +73,49 @@ class Tally:
         return right / max(1, right + wrong)
 
 
+@dataclass
+class Tallies:
+    """Kernels apart from functions that kernels call: of a call's arguments less is known."""
+
+    kernels: Tally = field(default_factory=Tally)
+    functions: Tally = field(default_factory=Tally)
+
+    def add(self, other: "Tallies") -> None:
+        self.kernels.add(other.kernels)
+        self.functions.add(other.functions)
+
+    def together(self) -> Tally:
+        both = Tally()
+        both.add(self.kernels)
+        both.add(self.functions)
+        return both
+
+
 def compare(
     module: Module, seen: Mapping[Place, set[Seen]], launch: LaunchFacts, given: str
-) -> Tally:
+) -> Tallies:
     """Compare everything that was recorded of one file in one specialization."""
     context = AnalysisContext(launches=(launch,))
-    tally = Tally()
+    tallies = Tallies()
     for kernel in module.kernels:
         nodes = {
             place: node
             for node in ast.walk(kernel.node)
-            if isinstance(node, ast.expr) and (place := Place.of(node)) in seen
+            if _yields_a_value(node) and (place := Place.of(node)) is not None and place in seen
         }
         if nodes:
             one = _Comparison(module, kernel, context, launch, given)
             one.run({node: seen[place] for place, node in nodes.items()})
-            tally.add(one.tally)
-    return tally
+            own = tallies.kernels if kernel.name == launch.kernel else tallies.functions
+            own.add(one.tally)
+    return tallies
+
+
+def _yields_a_value(node: ast.AST) -> TypeGuard[ast.expr]:
+    """Not what is assigned to (``x += y`` builds ``x`` there twice), and no docstring."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return False
+    return isinstance(node, ast.expr) and not isinstance(getattr(node, "ctx", None), ast.Store)
 
 
 class _Comparison:
@@ -109,9 +141,11 @@ class _Comparison:
     def run(self, seen: Mapping[ast.expr, set[Seen]]) -> None:
         self._observe(seen)
         for node, all_seen in seen.items():
-            values = {s for s in all_seen if s.form != "constexpr"}
-            if values and values == all_seen:
-                self._judge(node, values)
+            forms = {s.form for s in all_seen}
+            if CONSTANT not in forms:
+                self._judge(node, all_seen)
+            elif forms == {CONSTANT}:
+                self._count(node, "constexpr", *_constant(self._tiles.at(node)), all_seen)
 
     def _observe(self, seen: Mapping[ast.expr, set[Seen]]) -> None:
         """The numbers that constexprs had: they give symbolic extents a value."""
@@ -122,14 +156,17 @@ class _Comparison:
                 self._observed[value] = int(next(iter(numbers)))
 
     def _judge(self, node: ast.expr, compiled: set[Seen]) -> None:
-        facts = self._tiles.at(node)
-        self.tally.values += 1
-        for aspect, (verdict, said) in self._verdicts(facts, compiled).items():
-            self.tally.verdicts[aspect, verdict] += 1
-            if verdict == UNKNOWN:
-                self._stop(node, aspect)
-            if verdict == DIFFERENT:
-                self._disagree(node, aspect, said, compiled)
+        for aspect, (verdict, said) in self._verdicts(self._tiles.at(node), compiled).items():
+            self._count(node, aspect, verdict, said, compiled)
+
+    def _count(
+        self, node: ast.expr, aspect: str, verdict: str, said: str, compiled: set[Seen]
+    ) -> None:
+        self.tally.verdicts[aspect, verdict] += 1
+        if verdict == UNKNOWN:
+            self._stop(node, aspect)
+        if verdict == DIFFERENT:
+            self._disagree(node, aspect, said, compiled)
 
     def _verdicts(self, facts: TileFacts, compiled: set[Seen]) -> dict[str, tuple[str, str]]:
         return {
@@ -202,7 +239,7 @@ class _Comparison:
     def _unknown(self, value: Value, aspect: str) -> Iterator[Value]:
         for operand in value.operands:
             facts = self._tiles.of(operand)
-            known = facts.kind if aspect == "kind" else getattr(facts, aspect)
+            known = facts.kind if aspect in ("kind", "constexpr") else getattr(facts, aspect)
             if operand.op not in ("global", "const", "tuple") and known in (None, Kind.UNKNOWN):
                 yield operand
 
@@ -222,6 +259,12 @@ def _kind(facts: TileFacts, compiled: set[Seen]) -> tuple[str, str]:
     return EQUAL if facts.kind in allowed else DIFFERENT, facts.kind.value
 
 
+def _constant(facts: TileFacts) -> tuple[str, str]:
+    if facts.kind is Kind.UNKNOWN:
+        return UNKNOWN, ""
+    return EQUAL if facts.kind in _FOLDED else DIFFERENT, facts.kind.value
+
+
 def _kinds(seen: Seen) -> tuple[Kind, ...]:
     """What inference may call a value of the compiler."""
     if seen.form == "pointer":
@@ -234,6 +277,8 @@ def _kinds(seen: Seen) -> tuple[Kind, ...]:
 
 
 def _said(seen: Seen, aspect: str) -> str:
+    if aspect == "constexpr":
+        return repr(seen.constant)
     if aspect == "shape":
         return f"({', '.join(map(str, seen.shape))})"
     return seen.dtype if aspect == "dtype" else _kinds(seen)[0].value

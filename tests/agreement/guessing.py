@@ -55,15 +55,21 @@ STYLES = (
     Style(floats="i32", all_indices=True, indices="i32"),
     Style(floats="fp32", indices="i32", flags=True),
     Style(floats="u8"),
+    Style(floats="i1"),
 )
 
 
-def guesses(module: Module, kernel: Kernel, jit: JitFunction) -> Iterator[Specialization]:
-    """Different specializations to try, in order."""
+def guesses(
+    module: Module, kernel: Kernel, jit: JitFunction, *, tiles: bool = False
+) -> Iterator[Specialization]:
+    """Different specializations to try, in order.
+
+    With ``tiles``, what is no pointer is taken for a tile of floats first and of integers later.
+    """
     roles = roles_of(module, kernel)
     seen: set[str] = set()
     for style in STYLES:
-        guess = _Guess(module, kernel, jit, roles, style).make()
+        guess = _Guess(module, kernel, jit, roles, style, tiles).make()
         if str(guess) not in seen:
             seen.add(str(guess))
             yield guess
@@ -73,8 +79,15 @@ class _Guess:
     """One guess of one kernel."""
 
     def __init__(
-        self, module: Module, kernel: Kernel, jit: JitFunction, roles: Roles, style: Style
+        self,
+        module: Module,
+        kernel: Kernel,
+        jit: JitFunction,
+        roles: Roles,
+        style: Style,
+        tiles: bool,
     ) -> None:
+        self._tiles = tiles
         self._kernel, self._jit, self._roles, self._style = kernel, jit, roles, style
         self._config: Mapping[str, Any] = jit.configs[style.config] if jit.configs else {}
         self._launched = _launched(module, kernel, style.launch)
@@ -101,6 +114,8 @@ class _Guess:
             return f"*{style.indices}"
         if role == FLAG_POINTER:
             return "*i1"
+        if self._tiles:
+            return style.indices if style.all_indices else style.floats
         if role == FLOAT:
             return "fp32"
         addressed = "stride" in name.lower() or name in self._roles.sizes

@@ -97,7 +97,7 @@ def _unwrapped(value: Any) -> JitFunction | None:
         if isinstance(value, Autotuner):
             configs = configs or tuple(config.kwargs for config in value.configs)
         if isinstance(value, Heuristics):
-            heuristics.update(value.values)
+            heuristics.update(value.values or {})
         below = vars(value) if hasattr(value, "__dict__") else {}
         value = below.get("fn", below.get("_scalar_fn"))
     return None

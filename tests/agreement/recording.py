@@ -81,7 +81,9 @@ def recorded() -> Iterator[Recording]:
 
     def visit(generator: Any, node: Any) -> Any:
         result = original(generator, node)
-        if isinstance(node, ast.expr) and not generator._loop_carry_discovery_depth:
+        # A name that is assigned to yields itself, as text.
+        stored = isinstance(getattr(node, "ctx", None), ast.Store)
+        if isinstance(node, ast.expr) and not stored and not generator._loop_carry_discovery_depth:
             seen = describe(result)
             # begin_col counts from 1, and so does a line of the text that Triton parses.
             place = Place.of(node, generator.begin_line, generator.begin_col - 1)

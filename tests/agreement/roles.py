@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.analysis.flow import flow_of
@@ -17,7 +18,7 @@ FLOAT = "float"
 _POINTER_NAME = re.compile(r"(?i)(^|_)(ptrs?|pointers?)($|_)|ptr$|^ptr|^p_")
 _INDEX_NAME = re.compile(
     r"(?i)idx|indic|index|_ids?($|_)|^ids?($|_)|label|target|seqlen|cu_seq|lens?_|_lens?($|_)"
-    r"|table|slot|mapping|position|count|_loc($|_)|offsets?_ptr|permut|sorted_|chunk_ind|splits"
+    r"|table|slot|mapping|position|count|_loc($|_)|offsets?_ptr|permut|locks?$|lookback|counter|sorted_|chunk_ind|splits"
 )
 _FLAG_NAME = re.compile(r"(?i)mask|flag|^cond|condition")
 _FLOAT_NAME = re.compile(
@@ -41,15 +42,20 @@ class Roles:
     types: frozenset[str]
     compared: dict[str, tuple[int | float | str | bool, ...]]
 
+    def is_pointer(self, name: str) -> bool:
+        return self.parameters.get(name) in (POINTER, INDEX_POINTER, FLAG_POINTER)
+
 
 def roles_of(module: Module, kernel: Kernel, depth: int = 0) -> Roles:
-    """What the parameters of a kernel are for."""
+    """What the parameters of a kernel are for, by itself and in what it hands them on to."""
     flow = flow_of(module, kernel)
-    pointers = {a.base for a in flow.accesses if a.base}
+    handed = list(_handed_on(module, kernel, depth))
+    pointers = {a.base for a in flow.accesses if a.base} | _pointed_at(kernel.node)
     pointers |= _addressed(kernel.node) & {p.name for p in kernel.parameters}
-    pointers |= _pointed_at(kernel.node) | _given_as_pointer(module, kernel, depth)
+    pointers |= {own for own, there, roles in handed if roles.is_pointer(there)}
     addressing = _addressing(flow)
     indices = _loaded_from(addressing) | _loaded_from(_bit_operands(flow))
+    indices |= {n for n, there, roles in handed if roles.parameters.get(there) == INDEX_POINTER}
     flags = _loaded_from([a.mask for a in flow.accesses if a.mask is not None])
     used = {str(v.detail) for v in addressing if v.op == "param"}
     parameters = {
@@ -57,12 +63,15 @@ def roles_of(module: Module, kernel: Kernel, depth: int = 0) -> Roles:
         for p in kernel.parameters
         if not p.is_constexpr
     }
+    compared = {
+        own: roles.compared[there] for own, there, roles in handed if there in roles.compared
+    }
     return Roles(
         parameters,
-        _sizes(flow),
-        _tests(kernel.node),
-        _types(kernel.node),
-        _compared(kernel.node),
+        _sizes(flow) | {own for own, there, roles in handed if there in roles.sizes},
+        _tests(kernel.node) | {own for own, there, roles in handed if there in roles.tests},
+        _types(kernel.node) | {own for own, there, roles in handed if there in roles.types},
+        {**compared, **_compared(kernel.node)},
     )
 
 
@@ -109,7 +118,7 @@ def _additive(pointer: Value) -> list[Value]:
 
 
 def _bit_operands(flow: Flow) -> list[Value]:
-    found = []
+    found: list[Value] = []
     for value in set(flow.values.values()):
         if value.is_binary(*_BITS) or (value.op == "unary" and value.detail == "Invert"):
             found += value.operands
@@ -134,7 +143,7 @@ def _pointed_at(node: ast.AST) -> set[str]:
     for inner in ast.walk(node):
         match inner:
             case ast.Attribute(
-                attr="element_ty", value=ast.Attribute(attr="dtype" | "type", value=ast.Name(id=x))
+                attr="element_ty", value=ast.Attribute(attr="dtype", value=ast.Name(id=x))
             ):
                 found.add(x)
             case ast.Call(func=ast.Attribute(attr="make_tensor_descriptor"), args=[ast.Name(id=x)]):
@@ -142,24 +151,23 @@ def _pointed_at(node: ast.AST) -> set[str]:
     return found
 
 
-def _given_as_pointer(module: Module, kernel: Kernel, depth: int) -> set[str]:
-    """Parameters handed to another jit function of the file that uses them as pointers."""
-    found: set[str] = set()
+def _handed_on(module: Module, kernel: Kernel, depth: int) -> Iterator[tuple[str, str, Roles]]:
+    """(name here, parameter there, roles there) of what is given to other functions of the file."""
     if depth > 3:
-        return found
+        return
     for call in ast.walk(kernel.node):
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
             continue
         helper = module.kernel(call.func.id)
         if helper is None or helper.name == kernel.name:
             continue
-        roles = roles_of(module, helper, depth + 1).parameters
+        roles = roles_of(module, helper, depth + 1)
         given = dict(zip([p.name for p in helper.parameters], call.args, strict=False))
         given.update({k.arg: k.value for k in call.keywords if k.arg})
-        for name, argument in given.items():
-            if roles.get(name) in (POINTER, INDEX_POINTER, FLAG_POINTER):
-                found |= _leftmost(argument)
-    return found & {p.name for p in kernel.parameters}
+        for there, argument in given.items():
+            for own in _leftmost(argument):
+                if kernel.parameter(own) is not None:
+                    yield own, there, roles
 
 
 def _addressed(node: ast.AST) -> set[str]:

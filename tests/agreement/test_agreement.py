@@ -1,0 +1,40 @@
+"""Where tile inference claims to know, the compiler says the same."""
+
+import pytest
+
+pytest.importorskip("triton")
+
+import corpora
+from comparing import ASPECTS
+from table import Summary, summarize
+
+pytestmark = [pytest.mark.triton, pytest.mark.slow]
+
+EVERY = {"liger_kernel": 1, "flag_gems": 16}
+EQUAL = 0.99
+KNOWN = {"shape": 0.95, "dtype": 0.95, "kind": 0.95, "constexpr": 0.80}
+BUILT = 0.85
+
+
+@pytest.fixture(scope="module", params=corpora.CORPORA)
+def summary(request: pytest.FixtureRequest) -> Summary:
+    """All of liger-kernel, and a sample of flag_gems, which has ten times as many kernels."""
+    corpora.corpus(request.param)
+    paths = corpora.kernel_files(request.param)[:: EVERY[request.param]]
+    return summarize(request.param, paths, workers=2)
+
+
+@pytest.mark.parametrize("aspect", ASPECTS)
+def test_the_compiler_confirms_what_inference_claims(summary: Summary, aspect: str) -> None:
+    tally = summary.tallies.together()
+    wrong = [d for d in tally.disagreements if d.aspect == aspect]
+    assert tally.equal(aspect) >= EQUAL, wrong[:10]
+
+
+@pytest.mark.parametrize("aspect", ASPECTS)
+def test_inference_knows_most_values_of_kernels(summary: Summary, aspect: str) -> None:
+    assert summary.tallies.kernels.known(aspect) >= KNOWN[aspect]
+
+
+def test_most_kernels_can_be_built(summary: Summary) -> None:
+    assert summary.kernels >= BUILT * (summary.kernels + len(summary.failed)), summary.failed
