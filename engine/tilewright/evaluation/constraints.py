@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewright.analysis.flow import flow_of
-from tilewright.analysis.shapes import shape_of
+from tilewright.analysis.tiles import Dim, tiles_of
 from tilewright.analysis.values import Value as FlowValue
 from tilewright.knowledge import constraints
 from tilewright.knowledge.model import Constraint
@@ -179,20 +179,21 @@ def _dot_minimum(module: Module, stated: Iterable[Stated], parameters: Parameter
     least = {"M": parameters["m"], "N": parameters["n"], "K": min(parameters["k"].values())}
     for each in stated:
         for call, value, _ in flow_of(module, each.kernel).calls("triton.language.dot"):
-            for axis, extent in _dot_extents(each, value).items():
+            for axis, extent in _dot_extents(module, each, value).items():
                 if extent is not None and extent < least[axis]:
                     yield f"line {call.lineno}, tl.dot with {axis} of {extent}"
 
 
-def _dot_extents(each: Stated, dot: FlowValue) -> Mapping[str, int | None]:
-    shapes = [shape_of(operand) for operand in dot.operands[:2]]
+def _dot_extents(module: Module, each: Stated, dot: FlowValue) -> Mapping[str, int | None]:
+    tiles = tiles_of(module, each.kernel)
+    shapes = [tiles.of(operand).shape for operand in dot.operands[:2]]
     if len(shapes) < 2 or any(shape is None or len(shape) != 2 for shape in shapes):
         return {}
     (m, k), (_, n) = (shape or () for shape in shapes)
     return {axis: _extent(each, dim) for axis, dim in (("M", m), ("N", n), ("K", k))}
 
 
-def _extent(each: Stated, dim: FlowValue | int) -> int | None:
+def _extent(each: Stated, dim: Dim) -> int | None:
     if isinstance(dim, int):
         return dim
     value = each.values.get(str(dim.detail)) if dim.op == "param" else dim.detail

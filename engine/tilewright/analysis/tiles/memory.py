@@ -20,8 +20,8 @@ def loaded(
         return element(engine, value, pointer.shape, pointer.dtype)
     shape = pointer.shape
     if shape:
-        # A mask or value of unknown shape is taken to fit the pointer.
-        shape = broadcast((shape, *(o.shape for o in others if o.shape is not None)))
+        # What cannot be told of a mask or value is taken to fit the pointer.
+        shape = broadcast((shape, *(o.shape for o in others if o.shape is not None))) or shape
     if pointer.kind is Kind.POINTER:
         return element(engine, value, shape, pointer.dtype)
     return engine.number(value, shape, None)

@@ -122,8 +122,9 @@ def _binary(engine: Engine, value: Value) -> TileFacts:
     shape = broadcast((left.shape, right.shape))
     dtype = arithmetic_type(*engine.variables.operands(value, left, right), operator)
     facts = engine.number(value, shape, dtype, _form(engine, value, left, right))
-    if operator in ("Add", "Sub") and Kind.UNKNOWN in (left.kind, right.kind):
-        # The one that is not known may be a pointer.
+    kinds = {left.kind, right.kind}
+    if Kind.UNKNOWN in kinds and (operator in ("Add", "Sub") or Kind.CONSTEXPR in kinds):
+        # The one that is not known may be a pointer, or known when the kernel is compiled.
         return replace(facts, kind=Kind.UNKNOWN)
     return facts
 
@@ -224,7 +225,10 @@ def _compare(engine: Engine, value: Value) -> TileFacts:
         return constexpr(_same_type(left, right, operator == "Eq"))
     if left.kind is Kind.CONSTEXPR and right.kind is Kind.CONSTEXPR:
         return constexpr(fold.binary(operator, left.constant, right.constant))
-    return TileFacts(Kind.MASK, broadcast((left.shape, right.shape)), "i1")
+    shape = broadcast((left.shape, right.shape))
+    if {left.kind, right.kind} <= {Kind.CONSTEXPR, Kind.UNKNOWN} and not shape:
+        return TileFacts(Kind.UNKNOWN, shape)
+    return TileFacts(Kind.MASK, shape, "i1")
 
 
 def _identity(left: TileFacts, right: TileFacts, holds: bool) -> Constant | None:

@@ -5,6 +5,7 @@
 """
 
 import ast
+from collections.abc import Iterator
 
 from tilewright.analysis.tiles.arithmetic import tensor_type
 from tilewright.analysis.tiles.joins import settled
@@ -46,9 +47,18 @@ class Variables:
         return self.seen(node.left, left), self.seen(node.right, right)
 
     def _is_variable(self, node: ast.expr) -> bool:
-        return bool(self._names) and any(
-            isinstance(part, ast.Name) and part.id in self._names for part in ast.walk(node)
-        )
+        return bool(self._names) and any(self._names_in(node))
+
+    def _names_in(self, node: ast.AST) -> Iterator[bool]:
+        """Whether each name that a number is computed from was assigned; types have none."""
+        if isinstance(node, ast.Name):
+            yield node.id in self._names
+        elif isinstance(node, ast.Call):
+            for given in (*node.args, *(k.value for k in node.keywords)):
+                yield from self._names_in(given)
+        elif not isinstance(node, ast.Attribute):
+            for child in ast.iter_child_nodes(node):
+                yield from self._names_in(child)
 
 
 def _is_plain(definition: Definition) -> bool:
