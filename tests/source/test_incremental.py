@@ -33,7 +33,9 @@ key=[],
 )
 
 # a comment between decorators
+
 @triton.jit
+
 def first(x, B: tl.constexpr):
     """Doc with a line
 in the first column"""

@@ -30,6 +30,7 @@ class _Version:
 
     known: Known = field(default_factory=dict)
     names: Names = field(default_factory=Names)
+    line_end: str | None = None
 
 
 _LATEST: OrderedDict[str, _Version] = OrderedDict()
@@ -41,12 +42,15 @@ def parse_module(text: str, path: str = "<text>") -> Module:
     """What is known of a file from its text. Parsed once for each (text, path)."""
     with _LOCK:
         before = _LATEST.get(path, _Version())
+    line_end = _line_end(text)
+    if line_end is None or line_end != before.line_end:
+        before = _Version()  # Pieces do not show their line ends, kernels do.
     index = LineIndex(text)
     pieces = parse_pieces(index, before.known)
     facts = [facts_of(piece) for piece in pieces]
     names = names_of(facts)
     names = before.names if names == before.names else names
-    _remember(path, _Version(as_known(pieces), names))
+    _remember(path, _Version(as_known(pieces), names, line_end))
     found = Finder(index, pieces, names)
     kernels = found.kernels()
     return Module(
@@ -61,6 +65,14 @@ def parse_module(text: str, path: str = "<text>") -> Module:
         host_functions=found.hosts,
         problems=tuple(problem for piece in pieces for problem in piece.problems),
     )
+
+
+def _line_end(text: str) -> str | None:
+    """What ends the lines of a text; None where not all end the same."""
+    if "\r" not in text:
+        return "\n"
+    both = text.count("\r\n")
+    return "\r\n" if both == text.count("\r") == text.count("\n") else None
 
 
 def _remember(path: str, version: _Version) -> None:

@@ -12,6 +12,7 @@ _INSIDE = " \t\f#)]}"
 _RESUMES = re.compile(r"(?:else|elif|except|finally)\b")
 _NO_STATEMENT = "<>=|&^%/,.:;!?$"
 _DECORATED = re.compile(r"(?:@|def\b|class\b|async\b)")
+_DECORATOR = re.compile(r"@\s*[\w(]")
 _DEFINES = re.compile(r"(?:def|class|async)\b")
 _TOKEN = re.compile(
     r"(?P<comment>\#[^\n]*)"
@@ -45,16 +46,36 @@ def segments(lines: Sequence[str]) -> list[Segment]:
 def _starts(lines: Sequence[str]) -> list[int]:
     """0-based first lines of segments; decorators stay with what they decorate."""
     starts = [0]
-    decorated = lines[0].lstrip("\f").startswith("@")
+    decorator = 0 if lines[0].lstrip("\f").startswith("@") else None
     for number, line in enumerate(lines):
         if not number or not line or line[0] in _INSIDE:
             continue
         if _goes_on(lines, number, line):
             continue
-        if not decorated or not _DECORATED.match(line):
+        joined = decorator is not None and _DECORATED.match(line) is not None
+        if not (joined and _decorates(lines, decorator or 0, number)):
             starts.append(number)
-        decorated = line[0] == "@"
+        decorator = number if line[0] == "@" else None
     return starts
+
+
+def _decorates(lines: Sequence[str], decorator: int, number: int) -> bool:
+    """Whether a decorator surely goes on in a line: no blank line is between them.
+
+    One whose brackets are left open takes what follows along, as the kernel is not known
+    without it. Where a decorator is complete, ``closing_segment`` finds what it decorates.
+    """
+    if not _DECORATOR.match(lines[decorator].lstrip("\f")):
+        return False
+    depth, is_closed, is_interrupted = 0, False, False
+    for part in lines[decorator:number]:
+        is_comment = part.lstrip().startswith("#")
+        if is_closed and not is_comment:
+            return False
+        depth += 0 if is_comment else sum(map(part.count, "([{")) - sum(map(part.count, ")]}"))
+        is_closed = is_closed or (depth <= 0 and not part.endswith("\\"))
+        is_interrupted = is_interrupted or not part.strip()
+    return is_closed or not is_interrupted
 
 
 def _goes_on(lines: Sequence[str], number: int, line: str) -> bool:

@@ -144,7 +144,7 @@ class _Pieces:
     def _set_aside(self, segment: Segment, error: BaseException) -> None:
         problems = [_problem(error, self._index, segment)]
         body: list[ast.stmt] = []
-        masked = repaired(segment.text, error, segment.first)
+        masked = repaired(segment.text, _broken)
         if masked is not None:
             try:
                 body = _parse("\n" * (segment.first - 1) + masked).body
@@ -152,6 +152,13 @@ class _Pieces:
                 body = []
         piece = Piece(segment.first, segment.last, (segment.text,), tuple(body), tuple(problems))
         self._pieces.append(piece)
+
+
+def _broken(text: str) -> list[tuple[int, int]]:
+    """The stretches of lines of a text that do not parse."""
+    return [
+        (piece.first, piece.last) for piece in parse_pieces(LineIndex(text), {}) if piece.problems
+    ]
 
 
 def _parse(text: str) -> ast.Module:
