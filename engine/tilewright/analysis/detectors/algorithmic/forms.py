@@ -1,0 +1,180 @@
+"""Detectors of expressions that have a better or safer spelling."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import TL, nodes_of, source_of, triton_kernels
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.dtypes import dtype_of, element_types
+from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.values import Flow, Value, walk
+from tilewright.source.model import Module
+
+_EXP = (TL + "exp", TL + "math.exp")
+_BOUNDED = (TL + "abs", TL + "math.abs", TL + "minimum", TL + "maximum", TL + "clamp")
+
+
+@detector("dot_accumulator")
+def dot_accumulator(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """``acc += tl.dot(a, b)`` in a loop."""
+    for kernel, flow in triton_kernels(module):
+        types = element_types(context, kernel.name)
+        for name, definitions in flow.definitions.items():
+            for definition in definitions:
+                dot = _added_dot(module, definition.statement, name)
+                if dot is None or not definition.loops:
+                    continue
+                before = _other_addend(definition.value, flow.values.get(dot))
+                known = None if before is None else dtype_of(before, types)
+                if before is None or before.op != "phi" or known not in (None, "fp32"):
+                    continue
+                yield Finding(
+                    module.index.range_of(definition.statement),
+                    f"The product is added to {name} after tl.dot; handing {name} to tl.dot as "
+                    "its accumulator keeps the sum in the tensor core instruction.",
+                    kernel.name,
+                    data={"accumulator": name},
+                )
+
+
+def _added_dot(module: Module, statement: ast.stmt, name: str) -> ast.Call | None:
+    """The bare dot in ``name += dot`` or ``name = name + dot``."""
+    candidates: list[ast.expr] = []
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
+        candidates = [statement.value]
+    elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp):
+        sum_ = statement.value
+        if isinstance(sum_.op, ast.Add):
+            if _is_name(sum_.left, name):
+                candidates = [sum_.right]
+            elif _is_name(sum_.right, name):
+                candidates = [sum_.left]
+    for node in candidates:
+        if isinstance(node, ast.Call) and module.names.is_call(node, TL + "dot"):
+            keywords = {k.arg for k in node.keywords}
+            if len(node.args) == 2 and not keywords & {"acc", "out_dtype", None}:
+                return node
+    return None
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _other_addend(total: Value, dot: Value | None) -> Value | None:
+    if dot is None or not total.is_binary("Add") or dot not in total.operands:
+        return None
+    one, two = total.operands
+    return two if one is dot else one
+
+
+@detector("sigmoid_slow_exp")
+def sigmoid_slow_exp(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """``1 / (1 + tl.exp(-x))`` written out."""
+    for kernel, _ in triton_kernels(module):
+        for node in nodes_of(kernel.node):
+            argument = _spelled_sigmoid(module, node)
+            if argument is not None and isinstance(node, ast.BinOp):
+                yield Finding(
+                    module.index.range_of(node),
+                    "The sigmoid is spelled with a division and tl.exp; tl.sigmoid says the same "
+                    "and leaves the form to the backend.",
+                    kernel.name,
+                    data={"argument": argument},
+                )
+
+
+def _spelled_sigmoid(module: Module, node: ast.AST) -> str | None:
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
+        return None
+    if not _is_one(node.left) or not isinstance(node.right, ast.BinOp):
+        return None
+    total = node.right
+    if not isinstance(total.op, ast.Add):
+        return None
+    power = total.right if _is_one(total.left) else total.left if _is_one(total.right) else None
+    if power is None or not isinstance(power, ast.Call):
+        return None
+    if not module.names.is_call(power, *_EXP) or len(power.args) != 1 or power.keywords:
+        return None
+    return _negated(module, power.args[0])
+
+
+def _negated(module: Module, node: ast.expr) -> str | None:
+    """The text of x in ``-x``; also of ``a * b`` in ``-a * b``."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return source_of(module, node.operand)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+        left = node.left
+        if isinstance(left, ast.UnaryOp) and isinstance(left.op, ast.USub):
+            sign = "*" if isinstance(node.op, ast.Mult) else "/"
+            return f"{source_of(module, left.operand)} {sign} {source_of(module, node.right)}"
+    return None
+
+
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value == 1
+
+
+@detector("unstable_tanh")
+def unstable_tanh(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """tanh as a quotient of exponentials that overflow together."""
+    for kernel, flow in triton_kernels(module):
+        for node in nodes_of(kernel.node):
+            if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
+                continue
+            value = flow.values.get(node)
+            found = None if value is None else _tanh_form(value)
+            if found is None:
+                continue
+            form, exponent = found
+            yield Finding(
+                module.index.range_of(node),
+                "tanh as a quotient of exponentials gives infinity over infinity, NaN, for an "
+                "argument that makes tl.exp overflow (above about 88 in fp32).",
+                kernel.name,
+                data={"form": form, "argument": _exponent_text(module, node, flow, exponent)},
+            )
+
+
+def _tanh_form(value: Value) -> tuple[str, Value] | None:
+    """Which spelling, and the exponent x of its exp(x)."""
+    if not value.is_binary("Div"):
+        return None
+    above, below = value.operands
+    if not above.is_binary("Sub") or not below.is_binary("Add"):
+        return None
+    one, two = above.operands
+    if set(below.operands) != {one, two}:
+        return None
+    if _is_one_value(two) and _unbounded_exp(one):
+        return "exp2x", one.operands[0]
+    if _is_one_value(one) and _unbounded_exp(two):
+        return "exp-2x", two.operands[0]
+    if _unbounded_exp(one) and _unbounded_exp(two) and _opposite(one.operands[0], two.operands[0]):
+        return "exp-exp", one.operands[0]
+    return None
+
+
+def _is_one_value(value: Value) -> bool:
+    return value.op == "const" and type(value.detail) in (int, float) and value.detail == 1
+
+
+def _unbounded_exp(value: Value) -> bool:
+    """exp of something that no abs, minimum or clamp keeps from growing."""
+    if not value.is_call(*_EXP):
+        return False
+    return not any(part.is_call(*_BOUNDED) or part.op == "opaque" for part in walk(value))
+
+
+def _opposite(one: Value, two: Value) -> bool:
+    return two.op == "unary" and two.detail == "USub" and two.operands[0] is one
+
+
+def _exponent_text(module: Module, node: ast.BinOp, flow: Flow, exponent: Value) -> str:
+    """The exponent as written inside the quotient; "" where the exp has a name of its own."""
+    for child in ast.walk(node):
+        arguments = child.args if isinstance(child, ast.Call) else []
+        if len(arguments) == 1 and flow.values.get(arguments[0]) is exponent:
+            return source_of(module, arguments[0])
+    return ""

@@ -1,0 +1,115 @@
+"""The detector of kernels that go over one row several times."""
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from tilewright.analysis.detectors.algorithmic.dispatch import is_for_long_rows
+from tilewright.analysis.detectors.common import (
+    TL,
+    context_numbers,
+    first_line,
+    is_plain_load,
+    loads_in,
+    may_overwrite,
+    triton_kernels,
+)
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.forms import same_form
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.numbers import number_of
+from tilewright.analysis.shapes import shape_of
+from tilewright.analysis.values import Access, Flow, Loop, walk
+from tilewright.source.model import Kernel, Module
+
+_LONGEST_RESIDENT_ROW = 32768
+
+
+@detector("multi_pass_row")
+def multi_pass_row(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Loops over the same row, one after another, that load the same elements again."""
+    for kernel, flow in triton_kernels(module):
+        for group in _sibling_loops(flow):
+            repeats = [
+                (one, two)
+                for first, later in combinations(group, 2)
+                for one, two in _reloads(module, kernel, flow, first, later)
+            ]
+            if not repeats:
+                continue
+            first, again = repeats[0][0], repeats[0][1]
+            reading = {a.loops[-1] for pair in repeats for a in pair}
+            if _exceeds_a_block(context, kernel, group[0]) or is_for_long_rows(module, kernel):
+                continue
+            yield Finding(
+                module.index.range_of(again.node),
+                f"The row is read from memory {len(reading)} times, once in each of "
+                f"{len(reading)} loops over it; a row that fits one block needs one pass.",
+                kernel.name,
+                related=(
+                    Related("first read here", module.index.range_of(first.node)),
+                    *(
+                        Related("a pass over the row", first_line(module, loop.node))
+                        for loop in group
+                        if loop.number in reading
+                    ),
+                ),
+                data=_row_data(group),
+            )
+
+
+def _exceeds_a_block(context: AnalysisContext, kernel: Kernel, loop: Loop) -> bool:
+    """Whether a captured launch has rows too long to hold in one program's registers."""
+    if loop.bounds is None or loop.bounds[2].op != "param":
+        return False
+    lengths = (number_of(loop.bounds[1], n) for n in context_numbers(context, kernel.name))
+    return any(length is not None and length > _LONGEST_RESIDENT_ROW for length in lengths)
+
+
+def _row_data(group: list[Loop]) -> dict[str, str]:
+    bounds = group[0].bounds
+    stop, step = (bounds[1], bounds[2]) if bounds else (None, None)
+    return {
+        "loops": ",".join(str(loop.node.lineno) for loop in group),
+        "bound": str(stop.detail) if stop is not None and stop.op == "param" else "",
+        "block": str(step.detail) if step is not None and step.op == "param" else "",
+    }
+
+
+def _sibling_loops(flow: Flow) -> Iterator[list[Loop]]:
+    """Loops with equal bounds in the same block, two or more, none of them with a dot."""
+    groups: dict[tuple[object, ...], list[Loop]] = {}
+    with_dot = {loop for _, _, loops in flow.calls(TL + "dot") for loop in loops}
+    for loop in flow.loops.values():
+        if loop.bounds is not None and not loop.is_static and loop.number not in with_dot:
+            key = (loop.parent, loop.branches, *map(id, loop.bounds))
+            groups.setdefault(key, []).append(loop)
+    return (group for group in groups.values() if len(group) > 1)
+
+
+def _reloads(
+    module: Module, kernel: Kernel, flow: Flow, first: Loop, later: Loop
+) -> Iterator[tuple[Access, Access]]:
+    for one in _row_loads(flow, first):
+        for two in _row_loads(flow, later):
+            if one.base is None or one.base != two.base:
+                continue
+            if not same_form(one.pointer, two.pointer, {first.number: later.number}):
+                continue
+            if not may_overwrite(module, kernel, flow, {two.base}, one.order, two.order):
+                yield one, two
+
+
+def _row_loads(flow: Flow, loop: Loop) -> Iterator[Access]:
+    """One-dimensional loads directly in a loop that move along with its index."""
+    for access in flow.loads:
+        if access.loops and access.loops[-1] == loop.number and is_plain_load(access):
+            shape = shape_of(access.pointer)
+            moves = any(
+                v.op == "loop_index" and v.detail == loop.number for v in walk(access.pointer)
+            )
+            if moves and shape is not None and len(shape) == 1 and not _indirect(access):
+                yield access
+
+
+def _indirect(access: Access) -> bool:
+    return any(True for _ in loads_in(access.pointer))

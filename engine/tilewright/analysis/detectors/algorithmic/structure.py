@@ -1,0 +1,154 @@
+"""Products in kernels that compute what is zero by construction, or only to sum it."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.algorithmic.sums import operand_counts
+from tilewright.analysis.detectors.common import TL, triton_kernels
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.values import Flow, Loop, Value, walk
+from tilewright.source.model import Module
+
+_ORDERS = ("Gt", "GtE", "Lt", "LtE")
+
+
+def triangular_products(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A triangular mask around a product, in a loop that also visits the blocks it zeroes."""
+    for kernel, flow in triton_kernels(module):
+        dots = list(flow.calls(TL + "dot"))
+        if not dots:
+            continue
+        for loop in flow.loops.values():
+            inside = [(n, v) for n, v, loops in dots if loops and loops[-1] == loop.number]
+            if not inside or loop.bounds is None or _follows_program(flow, loop):
+                continue
+            found = _triangular(flow, loop, [value for _, value in inside])
+            if found is None or _skips(flow, loop):
+                continue
+            node, what = found
+            yield Finding(
+                module.index.range_of(node),
+                f"This mask keeps a triangle of {what}, but the loop on line {loop.node.lineno} "
+                "visits every block: those past the diagonal are computed and come to nothing.",
+                kernel.name,
+                related=(Related("the product", module.index.range_of(inside[0][0])),),
+                data={"loop_line": str(loop.node.lineno)},
+            )
+
+
+def _follows_program(flow: Flow, loop: Loop) -> bool:
+    """Whether the bounds hang on the program, on memory, or on what is not known."""
+    assert loop.bounds is not None
+    return any(
+        part.op in ("program_id", "opaque", "load", "phi", "after", "loop_index")
+        for bound in loop.bounds
+        for part in walk(bound)
+    )
+
+
+def _skips(flow: Flow, loop: Loop) -> bool:
+    """Whether some conditional in the loop may leave blocks out."""
+    return any(
+        isinstance(node, ast.If | ast.Continue | ast.Break)
+        for statement in loop.node.body
+        for node in ast.walk(statement)
+    )
+
+
+def _triangular(flow: Flow, loop: Loop, dots: list[Value]) -> tuple[ast.expr, str] | None:
+    """A select that zeroes one side of the diagonal between this program's rows and the loop."""
+    operands = {part for dot in dots for o in dot.positional[:2] for part in _through(o)}
+    for node, value in flow.values.items():
+        if not value.is_call(TL + "where") or len(value.positional) != 3:
+            continue
+        condition, kept, dropped = value.positional
+        if not _crosses(condition, loop):
+            continue
+        if _is_number(dropped, 0) and value in operands and _base_load(kept):
+            return node, "an operand of tl.dot"
+        if _is_minus_infinity(dropped) and any(part in dots for part in _scaled(kept)):
+            return node, "the scores"
+    return None
+
+
+def _through(value: Value) -> Iterator[Value]:
+    while True:
+        yield value
+        if value.op == "cast" or value.is_call(TL + "trans"):
+            value = value.operands[0]
+        else:
+            return
+
+
+def _scaled(value: Value) -> Iterator[Value]:
+    """A value and what it is a multiple of."""
+    pending = [value]
+    while pending:
+        current = pending.pop()
+        yield current
+        if current.is_binary("Mult") or current.op == "cast":
+            pending.extend(current.operands)
+
+
+def _base_load(value: Value) -> bool:
+    while value.op == "cast":
+        value = value.operands[0]
+    return value.op == "load"
+
+
+def _crosses(condition: Value, loop: Loop) -> bool:
+    """``rows[:, None] >= cols[None, :]``: rows of this program, columns of this loop, as such."""
+    if condition.op != "compare" or condition.detail not in _ORDERS:
+        return False
+    one, two = condition.operands
+    rows, cols = (one, two) if one.is_invariant_in(loop.number) else (two, one)
+    if not rows.is_invariant_in(loop.number) or cols.is_invariant_in(loop.number):
+        return False
+    plain = all(
+        part.op in ("expand", "binary", "program_id", "arange", "const", "param", "loop_index")
+        for side in (rows, cols)
+        for part in walk(side)
+    )
+    return (
+        plain
+        and any(part.op == "program_id" for part in walk(rows))
+        and not any(part.op == "program_id" for part in walk(cols))
+        and all(any(part.op == "arange" for part in walk(side)) for side in (rows, cols))
+    )
+
+
+def _is_number(value: Value, number: int) -> bool:
+    return value.op == "const" and type(value.detail) in (int, float) and value.detail == number
+
+
+def _is_minus_infinity(value: Value) -> bool:
+    if value.op == "const" and isinstance(value.detail, int | float):
+        return value.detail <= -1e4
+    if value.op == "unary" and value.detail == "USub":
+        value = value.operands[0]
+    return value.is_call("float") and "inf" in str(value.operands[0].detail)
+
+
+def summed_products(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """``tl.sum(tl.dot(a, b), axis)`` where the product is used for nothing else."""
+    for kernel, flow in triton_kernels(module):
+        if not any(True for _ in flow.calls(TL + "dot")):
+            continue
+        used = operand_counts(flow)
+        for node, value, _ in flow.calls(TL + "sum"):
+            inner = value.positional[0] if value.positional else None
+            while inner is not None and (inner.op == "cast" or _is_scaled(inner)):
+                if used.get(inner, 0) > 1:
+                    break
+                inner = inner.operands[0]
+            if inner is not None and inner.op == "dot" and used.get(inner, 0) == 1:
+                yield Finding(
+                    module.index.range_of(node),
+                    "The tile of products is only summed; summing the operand first turns the "
+                    "matrix product into a product with a vector.",
+                    kernel.name,
+                )
+
+
+def _is_scaled(value: Value) -> bool:
+    return value.is_binary("Mult", "Div") and value.operands[1].op in ("const", "param")

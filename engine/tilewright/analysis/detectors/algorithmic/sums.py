@@ -1,0 +1,99 @@
+"""The detector of reductions that every turn of a loop repeats."""
+
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import TL, first_line, triton_kernels
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.shapes import shape_of
+from tilewright.analysis.values import Flow, Loop, Value
+from tilewright.source.model import Module
+from tilewright.source.text import Range
+
+_MAXIMUM = (TL + "maximum", TL + "math.max", "max")
+_MINIMUM = (TL + "minimum", TL + "math.min", "min")
+_FEW_TURNS = 4
+
+
+@detector("reduction_tree_suboptimal")
+def reduction_tree_suboptimal(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A number carried through a loop, to which every turn adds the sum of a tile."""
+    for kernel, flow in triton_kernels(module):
+        if not flow.back_edges:
+            continue
+        operands = operand_counts(flow)
+        for phi, end in flow.back_edges.items():
+            reduction = _folded(phi, end)
+            loop = flow.loops.get(loop_of(phi))
+            if reduction is None or loop is None or is_short(loop):
+                continue
+            only_carried = (operands.get(phi), operands.get(reduction), operands.get(end, 0))
+            if only_carried != (1, 1, 0) or reduction.is_invariant_in(loop.number):
+                continue
+            node = next((n for n, v, _ in flow.placed if v is reduction), None)
+            if node is None or not _is_tile(reduction.positional[0]):
+                continue
+            name = str(phi.detail).partition(":")[2]
+            yield Finding(
+                module.index.range_of(node),
+                f"Every turn reduces its tile to one number for {name}, through shuffles and "
+                "shared memory; carrying a tile of partial results leaves one reduction, after "
+                "the loop.",
+                kernel.name,
+                related=(Related("the loop", _head(module, loop)),),
+                data={"accumulator": name, "loop_line": str(loop.node.lineno)},
+            )
+
+
+def _head(module: Module, loop: Loop) -> Range:
+    return first_line(module, loop.node)
+
+
+def operand_counts(flow: Flow) -> dict[Value, int]:
+    """How many values each value is an operand of; what is stored counts, what is carried not."""
+    counts: dict[Value, int] = {}
+    for value in set(flow.values.values()) | {
+        d.value for ds in flow.definitions.values() for d in ds
+    }:
+        for operand in set(value.operands if value.op != "after" else ()):
+            counts[operand] = counts.get(operand, 0) + 1
+    for access in flow.writes:
+        for part in {access.pointer, access.mask, access.other, access.result}:
+            if part is not None:
+                counts[part] = counts.get(part, 0) + 1
+    return counts
+
+
+def loop_of(phi: Value) -> int:
+    number = str(phi.detail).partition(":")[0]
+    return int(number) if number.isdigit() else -1
+
+
+def _folded(phi: Value, end: Value) -> Value | None:
+    """The reduction in ``total + tl.sum(tile)`` or ``tl.maximum(top, tl.max(tile))``."""
+    kinds = (("sum", end.is_binary("Add")), ("max", end.is_call(*_MAXIMUM)))
+    for name, fits in (*kinds, ("min", end.is_call(*_MINIMUM))):
+        if not fits or phi not in end.positional or len(end.positional) != 2:
+            continue
+        one, two = end.positional
+        other = two if one is phi else one
+        while other.op == "cast":
+            other = other.operands[0]
+        if other.is_call(TL + name) and other.positional and "return_indices" not in other.keywords:
+            return other
+    return None
+
+
+def is_short(loop: Loop) -> bool:
+    """A loop that is unrolled, or runs a few turns only."""
+    if loop.is_static or loop.bounds is None:
+        return True
+    start, stop, step = (bound.detail if bound.op == "const" else None for bound in loop.bounds)
+    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int) and step:
+        return (stop - start) / step <= _FEW_TURNS
+    return False
+
+
+def _is_tile(value: Value) -> bool:
+    shape = shape_of(value)
+    return shape is not None and len(shape) == 1

@@ -1,0 +1,283 @@
+"""Detectors of the fusion stage: passes over memory that a kernel next to them could do."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import TL, triton_kernels
+from tilewright.analysis.detectors.host_code.facts import (
+    graphs,
+    is_pointwise_in,
+    shape_of_another,
+    spans_the_problem,
+    stated_dtype,
+)
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.host_graph import HostGraph, HostValue, Origin, Use, UseKind
+from tilewright.analysis.host_graph.operations import (
+    CONVERSIONS,
+    ELEMENTWISE,
+    OPERATORS,
+    REDUCTIONS,
+    short,
+)
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.values import Flow, Value
+from tilewright.source.model import Launch, Module
+
+_FP32 = ("torch.float32", "torch.float")
+
+
+def _written_buffers(graph: HostGraph) -> Iterator[tuple[HostValue, list[Use], Use]]:
+    """Fresh buffers with their uses and the one launch that writes them, by plain stores."""
+    for value in graph.values:
+        if value.origin is not Origin.ALLOCATED:
+            continue
+        uses = graph.data_uses(value)
+        writes = [u for u in uses if u.role is not None and (u.role.writes or not u.role.is_sure)]
+        if len(writes) != 1:
+            continue
+        role = writes[0].role
+        if role is not None and role.is_sure and not role.atomics:
+            yield value, uses, writes[0]
+
+
+def _after(uses: list[Use], write: Use) -> list[Use]:
+    return [use for use in uses if use.place.order > write.place.order]
+
+
+def _straight(write: Use, use: Use) -> bool:
+    """Whether a use runs exactly once after each such launch."""
+    return use.place.branches == write.place.branches and use.place.loops == write.place.loops
+
+
+@detector("unfused_kernels", whole_file=True)
+def unfused_kernels(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A private buffer between two launches, the second elementwise over it."""
+    for _, graph, _ in graphs(module):
+        for value, uses, write in _written_buffers(graph):
+            after = _after(uses, write)
+            if len(after) != 1 or len(uses) != 2 or not spans_the_problem(value):
+                continue
+            read = after[0]
+            if read.kind is not UseKind.LAUNCH or not _straight(write, read):
+                continue
+            one, two = write.launch, read.launch
+            kernel = None if two is None else module.kernel(two.kernel)
+            if one is None or two is None or kernel is None or one.kernel == two.kernel:
+                continue
+            if not read.role or not read.role.only_reads:
+                continue
+            if _waits_for_more(graph, value, write, read):
+                continue
+            if is_pointwise_in(module, kernel, read.parameter or ""):
+                yield Finding(
+                    two.range,
+                    f"{two.kernel} works element by element on what {one.kernel} has just "
+                    f"written to a buffer that nothing else reads: one trip to memory and back, "
+                    "and one launch, that a common kernel would not make.",
+                    two.kernel,
+                    related=(Related("written here", one.range),),
+                    data={"producer": one.kernel, "parameter": read.parameter or ""},
+                )
+
+
+def _waits_for_more(graph: HostGraph, value: HostValue, write: Use, read: Use) -> bool:
+    """Whether the second launch reads more that was made since the first began."""
+    others = [u for u in graph.uses if u.launch is read.launch and graph.root(u.value) is not value]
+    since = write.place.order
+    for other in others:
+        if other.role is not None and not other.role.reads and other.role.is_sure:
+            continue
+        root = graph.root(other.value)
+        if any(
+            use.launch is write.launch or since < use.place.order < read.place.order
+            for use in graph.data_uses(root)
+            if use.launch is not read.launch and (use.role is None or use.role.writes)
+        ):
+            return True
+    return False
+
+
+@detector("unfused_elementwise", whole_file=True)
+def unfused_elementwise(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A torch operation, element by element, on the result of a launch that nothing else reads."""
+    for _, graph, _ in graphs(module):
+        for value, uses, write in _written_buffers(graph):
+            after = _after(uses, write)
+            if not after or not spans_the_problem(value) or not _straight(write, after[0]):
+                continue
+            use = after[0]
+            what = _elementwise(module, value, use)
+            if what is None or write.launch is None:
+                continue
+            if use.kind is UseKind.OPERATION and len(after) > 1:
+                continue
+            yield Finding(
+                module.index.range_of(use.node),
+                f"{what} reads and writes all that {write.launch.kernel} has just written once "
+                "more; applied to the tile before its store it costs no memory traffic.",
+                write.launch.kernel,
+                related=(Related("written here", write.launch.range),),
+                data={"operation": what, "parameter": write.parameter or ""},
+            )
+
+
+def _elementwise(module: Module, value: HostValue, use: Use) -> str | None:
+    """What a use does to each element; None if it is no elementwise operation."""
+    if use.kind is UseKind.IN_PLACE:
+        if isinstance(use.node, ast.AugAssign) and type(use.node.op).__name__ in OPERATORS:
+            return f"The in-place {type(use.node.op).__name__.lower()}"
+        if isinstance(use.node, ast.Call) and isinstance(use.node.func, ast.Attribute):
+            name = use.node.func.attr
+            return f".{name}()" if name in ELEMENTWISE else None
+        return None
+    if use.kind is not UseKind.OPERATION or use.result is None:
+        return None
+    operation = use.result.operation
+    if operation in OPERATORS:
+        return "This operator" if operation != "USub" else "The negation"
+    name = short(operation)
+    if name in CONVERSIONS:
+        return f".{name}()" if _narrows(module, value, use) else None
+    return f"{name}()" if name in ELEMENTWISE else None
+
+
+def _narrows(module: Module, value: HostValue, use: Use) -> bool:
+    """A conversion of a buffer that was asked for in fp32: surely a pass of its own."""
+    node = use.node
+    if stated_dtype(module, value) not in _FP32 or not isinstance(node, ast.Call):
+        return False
+    if short(use.result.operation if use.result else "") != "to":
+        return True
+    first = node.args[0] if node.args else None
+    first = next((k.value for k in node.keywords if k.arg == "dtype"), first)
+    if first is None:
+        return False
+    is_type = isinstance(first, ast.Attribute) and (
+        first.attr == "dtype" or (module.names.resolve(first) or "").startswith("torch.")
+    )
+    return is_type and module.names.resolve(first) not in _FP32
+
+
+@detector("unfused_reduction", whole_file=True)
+def unfused_reduction(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A torch reduction over the whole of a full-size result that nothing else reads."""
+    for _, graph, _ in graphs(module):
+        for value, uses, write in _written_buffers(graph):
+            after = _after(uses, write)
+            if len(after) != 1 or not shape_of_another(value):
+                continue
+            use, result = after[0], after[0].result
+            if use.kind is not UseKind.OPERATION or result is None or write.launch is None:
+                continue
+            if not _straight(write, use) or short(result.operation) not in REDUCTIONS:
+                continue
+            yield Finding(
+                module.index.range_of(use.node),
+                f"{short(result.operation)}() reads back every element that "
+                f"{write.launch.kernel} wrote, and nothing else does; one partial result per "
+                "program would leave a small fraction of that traffic.",
+                write.launch.kernel,
+                related=(Related("written here", write.launch.range),),
+                data={"operation": short(result.operation), "parameter": write.parameter or ""},
+            )
+
+
+@detector("fusion_noop", whole_file=True)
+def fusion_noop(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A buffer that is written and never read, or an operation that changes nothing."""
+    for _, graph, launches in graphs(module):
+        yield from _dead_outputs(module, graph)
+        yield from _identities(module, graph, launches)
+
+
+def _dead_outputs(module: Module, graph: HostGraph) -> Iterator[Finding]:
+    for value in graph.values:
+        if value.origin is not Origin.ALLOCATED or value.place.loops:
+            continue
+        uses = graph.data_uses(value)
+        if not uses or any(u.role is None or not u.role.only_writes for u in uses):
+            continue
+        launch = uses[0].launch
+        if launch is None or value.node is None or len({u.launch for u in uses}) != len(uses):
+            continue
+        yield Finding(
+            module.index.range_of(value.node),
+            f"{launch.kernel} writes this buffer through {uses[0].parameter}, and nothing reads "
+            "or returns it: the stores, the memory and the work behind them are for nothing.",
+            launch.kernel,
+            related=(Related("written here", launch.range),),
+            data={"kind": "dead", "parameter": uses[0].parameter or ""},
+        )
+
+
+def _identities(module: Module, graph: HostGraph, launches: list[Launch]) -> Iterator[Finding]:
+    for value in graph.values:
+        node = value.node
+        if value.origin is not Origin.COMPUTED or not isinstance(node, ast.BinOp):
+            continue
+        neutral = {"Mult": 1, "Div": 1, "Pow": 1, "Add": 0, "Sub": 0}.get(value.operation)
+        if neutral is None or not _is_number(node.right, neutral):
+            continue
+        written = graph.root(value.sources[0])
+        if any(u.role is not None and u.role.writes for u in graph.data_uses(written)):
+            yield Finding(
+                module.index.range_of(node),
+                "This changes no element, yet it is a pass over the whole result of the launch, "
+                "and a new tensor.",
+                launches[0].kernel,
+                data={"kind": "identity"},
+            )
+
+
+def _is_number(node: ast.expr, number: int) -> bool:
+    return (
+        isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value == number
+    )
+
+
+@detector("fusion_replaces_vendor")
+def fusion_replaces_vendor(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A matrix product with nothing fused to it: what the vendor's library does best."""
+    for kernel, flow in triton_kernels(module):
+        dot = _plain_product(flow)
+        if dot is not None and module.launches_of(kernel.name):
+            yield Finding(
+                kernel.name_range,
+                f"{kernel.name} is a plain matrix product: nothing but a conversion happens "
+                "between the sum and the store, so it competes with the vendor's tuned library "
+                "and fuses nothing.",
+                kernel.name,
+                related=(Related("the product", module.index.range_of(dot)),),
+            )
+
+
+def _plain_product(flow: Flow) -> ast.Call | None:
+    """The only dot, over loaded tiles in a loop, whose sum is stored as it is."""
+    dots = list(flow.calls(TL + "dot"))
+    stores = flow.writes
+    if len(dots) != 1 or len(stores) != 1 or stores[0].kind != "store" or flow.may_write_unknown:
+        return None
+    node, dot, loops = dots[0]
+    if len(flow.loads) != 2 or len(loops) != 1 or stores[0].loops:
+        return None
+    if len({a.base for a in flow.loads}) != 2 or not _is_sum_of(flow, stores[0].result, dot):
+        return None
+    return node if all(_is_tile(operand) for operand in dot.positional[:2]) else None
+
+
+def _is_tile(value: Value) -> bool:
+    """A loaded tile, transposed at most: nothing was computed from it."""
+    while value.is_call(TL + "trans") or (value.op == "attribute" and value.detail == "T"):
+        value = value.operands[0]
+    return value.op == "load"
+
+
+def _is_sum_of(flow: Flow, stored: Value | None, dot: Value) -> bool:
+    value = stored
+    while value is not None and value.op == "cast":
+        value = value.operands[0]
+    if value is None or value.op != "after":
+        return False
+    end = value.operands[-1]
+    return end is dot or (end.is_binary("Add") and dot in end.operands)

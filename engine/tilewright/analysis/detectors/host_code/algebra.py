@@ -1,0 +1,246 @@
+"""Detectors of torch code beside the launches that does more work than its result needs."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.algorithmic.structure import summed_products, triangular_products
+from tilewright.analysis.detectors.host_code.extents import Extents
+from tilewright.analysis.detectors.host_code.facts import graphs, is_tensor
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.host_graph import HostGraph, HostValue, Origin, UseKind
+from tilewright.analysis.host_graph.operations import (
+    CONVERSIONS,
+    ELEMENTWISE,
+    OPERATORS,
+    PRODUCTS,
+    REDUCTIONS,
+    short,
+)
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.source.model import Launch, Module
+from tilewright.source.text import Range
+
+_COSTLY = ELEMENTWISE | REDUCTIONS | PRODUCTS | CONVERSIONS | {"softmax", "log_softmax", "cumsum"}
+_LINEAR = frozenset({"Mult", "Div", "USub", "mul", "div", "neg", "to", "float"})
+_STRUCTURED = {
+    "diag": "diagonal, so that each row of the other operand is only scaled",
+    "diag_embed": "diagonal, so that each row of the other operand is only scaled",
+    "eye": "the identity, so that the product is the other operand",
+    "ones": "constant, so that the product is a sum of the other operand",
+    "ones_like": "constant, so that the product is a sum of the other operand",
+    "tril": "triangular, so that about half of the products are zero",
+    "triu": "triangular, so that about half of the products are zero",
+}
+
+
+def _range(module: Module, value: HostValue) -> Range:
+    assert value.node is not None
+    return module.index.range_of(value.node)
+
+
+def _products(graph: HostGraph) -> Iterator[tuple[HostValue, HostValue, HostValue]]:
+    """Matrix products of two tensors: the result, left, right."""
+    for value in graph.values:
+        if _is_product(value):
+            yield value, value.sources[0], value.sources[1]
+
+
+def _is_product(value: HostValue) -> bool:
+    name = short(value.operation)
+    return (
+        value.origin is Origin.COMPUTED
+        and name in ("matmul", "mm", "bmm", "mv", "MatMult")
+        and len(value.sources) == 2
+    )
+
+
+def _used_once(graph: HostGraph, value: HostValue) -> bool:
+    return len(graph.data_uses(value)) == 1
+
+
+@detector("common_subexpression", whole_file=True)
+def common_subexpression(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """The same torch operation on the same tensors, twice in one function."""
+    for _, graph, launches in graphs(module):
+        seen: dict[tuple[object, ...], HostValue] = {}
+        for value in graph.values:
+            key = _key(value)
+            if key is None or not any(is_tensor(graph, s) for s in (value, *value.sources)):
+                continue
+            first = seen.setdefault(key, value)
+            if first is value or not _still_holds(graph, first, value):
+                continue
+            assert first.node is not None
+            yield Finding(
+                _range(module, value),
+                f"This was computed from the same tensors on line {first.node.lineno}, and torch "
+                "computes it again: it runs each operation as it comes.",
+                launches[0].kernel,
+                related=(Related("first computed here", _range(module, first)),),
+                data={"first_line": str(first.node.lineno)},
+            )
+
+
+def _key(value: HostValue) -> tuple[object, ...] | None:
+    """What makes two values equal; None for what is cheap, or may differ each time."""
+    if value.origin is not Origin.COMPUTED or value.node is None:
+        return None
+    if short(value.operation) not in _COSTLY and value.operation not in OPERATORS:
+        return None
+    keywords: tuple[str, ...] = ()
+    if isinstance(value.node, ast.Call):
+        keywords = tuple(str(k.arg) for k in value.node.keywords)
+    return (value.operation, keywords, *map(_identity, value.sources))
+
+
+def _identity(value: HostValue) -> object:
+    """Equal literals are equal; a computed source is what it is computed from."""
+    if value.is_number or value.origin is Origin.UNKNOWN:
+        return ast.dump(value.node) if value.node is not None else id(value)
+    if value.origin is Origin.VIEW and value.node is not None and value.sources:
+        if isinstance(value.node, ast.Call) and not value.node.args:
+            return (value.operation, _identity(value.sources[0]))
+        if isinstance(value.node, ast.Attribute):
+            return (value.operation, _identity(value.sources[0]))
+    return id(value)
+
+
+def _still_holds(graph: HostGraph, first: HostValue, second: HostValue) -> bool:
+    """Whether the first runs before the second whenever that runs, on unchanged tensors."""
+    one, two = first.place, second.place
+    if two.branches[: len(one.branches)] != one.branches or one.loops != two.loops:
+        return False
+    roots = {graph.root(source) for source in first.sources}
+    roots |= {graph.root(s) for source in first.sources for s in source.sources}
+    return not any(
+        one.order < use.place.order < two.order and _changes(use.kind, use.role)
+        for root in roots | {first}
+        for use in graph.data_uses(root)
+    )
+
+
+def _changes(kind: UseKind, role: object) -> bool:
+    if kind in (UseKind.IN_PLACE, UseKind.ESCAPE):
+        return True
+    return kind is UseKind.LAUNCH and not getattr(role, "only_reads", False)
+
+
+@detector("associativity_reorder", whole_file=True)
+def associativity_reorder(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """``(a @ b) @ c`` where ``a @ (b @ c)`` takes fewer operations, or the other way round."""
+    for name, graph, launches in graphs(module):
+        extents = Extents(name, graph, context)
+        for value, left, right in _products(graph):
+            for inner, at_left in ((left, True), (right, False)):
+                if not _is_product(inner) or not _used_once(graph, inner):
+                    continue
+                a, b = inner.sources
+                chain = (a, b, right) if at_left else (left, a, b)
+                costs = extents.costs(*chain)
+                if costs is None:
+                    continue
+                now, other = costs if at_left else costs[::-1]
+                if other * 4 <= now * 3:
+                    yield _reordered(module, launches, value, now, other, at_left)
+
+
+def _reordered(
+    module: Module, launches: list[Launch], value: HostValue, now: int, other: int, at_left: bool
+) -> Finding:
+    better = "a(bc)" if at_left else "(ab)c"
+    return Finding(
+        _range(module, value),
+        f"Grouped as {better} this chain takes {2 * other:,} floating-point operations instead "
+        f"of {2 * now:,}.",
+        launches[0].kernel,
+        data={"now": str(now), "other": str(other)},
+    )
+
+
+@detector("gemm_simplification", whole_file=True)
+def gemm_simplification(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A product with a matrix that is diagonal, triangular or constant by construction."""
+    yield from triangular_products(module, context)
+    for _, graph, launches in graphs(module):
+        for value, *operands in _products(graph):
+            for operand in operands:
+                made = operand
+                while made.origin is Origin.VIEW and short(made.operation) in ("t", "T", "mT"):
+                    made = made.sources[0]
+                what = _STRUCTURED.get(short(made.operation))
+                if what is None or not _keeps(graph, made):
+                    continue
+                yield Finding(
+                    _range(module, value),
+                    f"One operand of this product is {what}; a full product computes it all the "
+                    "same.",
+                    launches[0].kernel,
+                    data={"structure": short(made.operation)},
+                )
+
+
+def _keeps(graph: HostGraph, value: HostValue) -> bool:
+    """Whether nothing has been written into the structured matrix."""
+    if value.origin not in (Origin.ALLOCATED, Origin.COMPUTED):
+        return False
+    return not any(_changes(use.kind, use.role) for use in graph.data_uses(value))
+
+
+@detector("suboptimal_algorithm", whole_file=True)
+def suboptimal_algorithm(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A product that is only summed, or attention with its score matrix in memory."""
+    yield from summed_products(module, context)
+    for _, graph, launches in graphs(module):
+        for value in graph.values:
+            message = _cheaper(graph, value)
+            if message is not None:
+                yield Finding(_range(module, value), message, launches[0].kernel)
+
+
+def _cheaper(graph: HostGraph, value: HostValue) -> str | None:
+    if value.origin is not Origin.COMPUTED or not value.sources:
+        return None
+    if short(value.operation) in ("sum", "mean") and _has_axis(value):
+        product = _through_linear(graph, value.sources[0])
+        if product is not None and _used_once(graph, product):
+            return (
+                "The product is computed in full only to be summed over one axis; summing the "
+                "operand first leaves a matrix-vector product."
+            )
+    if _is_product(value):
+        scores = _softmax_of_product(graph, value.sources[0])
+        if scores is not None:
+            return (
+                "The whole score matrix goes through memory for its softmax and the second "
+                "product; fused attention keeps running statistics and never stores it."
+            )
+    return None
+
+
+def _has_axis(value: HostValue) -> bool:
+    node = value.node
+    return isinstance(node, ast.Call) and len(value.sources) > 1
+
+
+def _through_linear(graph: HostGraph, value: HostValue) -> HostValue | None:
+    """The product below scalings by numbers."""
+    while not _is_product(value):
+        if value.origin is not Origin.COMPUTED or short(value.operation) not in _LINEAR:
+            return None
+        if not _used_once(graph, value) or not all(s.is_number for s in value.sources[1:]):
+            return None
+        value = value.sources[0]
+    return value
+
+
+def _softmax_of_product(graph: HostGraph, value: HostValue) -> HostValue | None:
+    """The scores of ``softmax(q @ k.T * scale) @ v``; masks and casts may lie between."""
+    current, seen_softmax = value, False
+    while not _is_product(current):
+        name = short(current.operation)
+        seen_softmax = seen_softmax or name == "softmax"
+        is_step = name in ("softmax", "masked_fill", "to", "float", "Add", "Mult", "Div", "dropout")
+        if current.origin is not Origin.COMPUTED or not is_step or not _used_once(graph, current):
+            return None
+        current = current.sources[0]
+    return current if seen_softmax and _used_once(graph, current) else None

@@ -1,0 +1,225 @@
+"""What several detectors ask of host graphs: tensors, sizes, guards, how a kernel reads them."""
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+
+from tilewright.analysis.bases import pointer_base
+from tilewright.analysis.detectors.common import TL
+from tilewright.analysis.flow import flow_of
+from tilewright.analysis.host_graph import (
+    HostGraph,
+    HostValue,
+    Origin,
+    Use,
+    UseKind,
+    host_graph_of,
+    launching_functions,
+)
+from tilewright.analysis.host_graph.operations import LIKE
+from tilewright.analysis.values import Access, Flow, Value, walk
+from tilewright.source.model import Kernel, Launch, Module
+
+_POINTWISE_OPS = frozenset(
+    {"binary", "unary", "compare", "bool", "cast", "select", "expand", "load", "tuple", "const"}
+)
+_POINTWISE_CALLS = frozenset(
+    TL + name
+    for name in (
+        *("exp", "exp2", "log", "log2", "sqrt", "sqrt_rn", "rsqrt", "abs", "sigmoid", "sin", "cos"),
+        *("erf", "maximum", "minimum", "where", "fma", "clamp", "floor", "ceil", "cast", "div_rn"),
+    )
+)
+_MEASURING = ("bench", "test", "profile", "main", "run_bench", "perf", "check", "verify")
+_ONCE = ("_version", "hasattr", "is None", "not self.", "cache", "_cached", "initialized")
+
+
+def graphs(module: Module) -> Iterator[tuple[str, HostGraph, list[Launch]]]:
+    """Functions that launch this file's kernels and are neither tests nor benchmarks."""
+    for name, launches in launching_functions(module).items():
+        if not is_measuring(name):
+            yield name, host_graph_of(module, name), launches
+
+
+def is_measuring(function: str) -> bool:
+    """Whether a function tests or times, by its name."""
+    return function.rpartition(".")[2].lower().lstrip("_").startswith(_MEASURING)
+
+
+def is_once(graph: HostGraph, branches: tuple[int, ...]) -> bool:
+    """Whether a place runs at the first call only: ``if self._packed is None``."""
+    tests = (ast.unparse(graph.guards[b].test) for b in branches if b in graph.guards)
+    return any(mark in test for test in tests for mark in _ONCE)
+
+
+def asks_dtype(graph: HostGraph, branches: tuple[int, ...]) -> bool:
+    """Whether a place runs only for some element types."""
+    tests = (ast.unparse(graph.guards[b].test) for b in branches if b in graph.guards)
+    return any("dtype" in test or "is_floating_point" in test for test in tests)
+
+
+def launch_uses(uses: list[Use]) -> list[Use]:
+    return [use for use in uses if use.kind is UseKind.LAUNCH]
+
+
+def is_tensor(graph: HostGraph, value: HostValue, depth: int = 0) -> bool:
+    """Whether a value surely is a tensor: torch made it, or it is asked or accessed as one."""
+    if value.origin is Origin.ALLOCATED:
+        return True
+    if value.is_number or depth > 8:
+        return False
+    if value.origin is Origin.COMPUTED and value.operation.startswith("torch."):
+        return True
+    for use in graph.direct_uses(value):
+        if use.kind is UseKind.SHAPE and isinstance(use.node, ast.Attribute | ast.Call):
+            return True
+        if use.role is not None and (use.role.reads or use.role.writes):
+            return True
+        if use.result is not None and use.result.operation.startswith("."):
+            return True
+    if value.origin is Origin.COMPUTED:
+        return any(is_tensor(graph, source, depth + 1) for source in value.sources)
+    return value.origin is Origin.VIEW and is_tensor(graph, value.sources[0], depth + 1)
+
+
+def spans_the_problem(value: HostValue) -> bool:
+    """Whether an allocation is as large as an operand: like one, or with two extents or more."""
+    return value.operation in LIKE or shape_of_another(value) or len(extents(value)) > 1
+
+
+def shape_of_another(value: HostValue) -> bool:
+    """``torch.empty(x.shape)``, ``torch.empty_like(x)``: as large as another tensor."""
+    if value.operation in LIKE:
+        return True
+    node = value.node
+    first = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    return (isinstance(first, ast.Attribute) and first.attr == "shape") or (
+        isinstance(first, ast.Call)
+        and isinstance(first.func, ast.Attribute)
+        and first.func.attr == "size"
+        and not first.args
+    )
+
+
+def extents(value: HostValue) -> list[ast.expr]:
+    """The extents an allocation states, () where it states none."""
+    node = value.node
+    if not isinstance(node, ast.Call) or value.operation in LIKE:
+        return []
+    if node.args and isinstance(node.args[0], ast.Tuple | ast.List):
+        return list(node.args[0].elts)
+    if value.operation.rpartition(".")[2] in ("full", "new_full", "arange"):
+        return []
+    return list(node.args)
+
+
+def stated_dtype(module: Module, value: HostValue) -> str | None:
+    """The element type an allocation asks for: "torch.float32"."""
+    if isinstance(value.node, ast.Call):
+        for keyword in value.node.keywords:
+            if keyword.arg == "dtype":
+                return module.names.resolve(keyword.value)
+    return None
+
+
+def is_pointwise_in(module: Module, kernel: Kernel, parameter: str) -> bool:
+    """Whether a kernel loads a parameter once, element for element with what it stores.
+
+    No reduction, product or address depends on the loaded tile, and some store writes at the
+    offsets it was loaded from.
+    """
+    return _pointwise(module, kernel.name, parameter, flow_of(module, kernel))
+
+
+def _pointwise(module: Module, kernel: str, parameter: str, flow: Flow) -> bool:
+    loads = [a for a in flow.loads if a.base == parameter]
+    if len(loads) != 1 or flow.may_write_unknown or loads[0].loops != _store_loops(flow):
+        return False
+    loaded = loads[0].result
+    if loaded is None or any(loaded is part for part in _fixed_to_tiles(flow)):
+        return False
+    offset = offset_of(loads[0])
+    return offset is not None and any(
+        store.kind == "store" and same_offsets(offset, offset_of(store)) for store in flow.writes
+    )
+
+
+def _store_loops(flow: Flow) -> tuple[int, ...]:
+    return flow.writes[0].loops if flow.writes else ()
+
+
+@lru_cache(maxsize=64)
+def _tile_bound(key: "_Identity") -> frozenset[Value]:
+    flow = key.flow
+    found: set[Value] = set()
+    for access in flow.accesses:
+        found.update(walk(access.pointer))
+        if access.mask is not None:
+            found.update(walk(access.mask))
+    stored = {flow.values.get(access.node) for access in flow.accesses}
+    for value in set(flow.values.values()) - stored:
+        if value.op not in _POINTWISE_OPS and not value.is_call(*_POINTWISE_CALLS):
+            found.update(walk(value))
+    return frozenset(v for v in found if v.op == "load")
+
+
+class _Identity:
+    __slots__ = ("flow",)
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+
+    def __hash__(self) -> int:
+        return id(self.flow)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and other.flow is self.flow
+
+
+def _fixed_to_tiles(flow: Flow) -> frozenset[Value]:
+    """Loads that a reduction, a product, a loop or an address is computed from."""
+    return _tile_bound(_Identity(flow))
+
+
+def offset_of(access: Access) -> tuple[Value, ...] | None:
+    """The addends of an address beside its base; None where the base is not one of them."""
+    addends = _addends(access.pointer)
+    rest = tuple(a for a in addends if not (a.op == "param" and a.detail == access.base))
+    return rest if len(rest) == len(addends) - 1 else None
+
+
+def _addends(value: Value) -> list[Value]:
+    if value.is_binary("Add"):
+        return [part for operand in value.operands for part in _addends(operand)]
+    return [value]
+
+
+def same_offsets(one: tuple[Value, ...] | None, two: tuple[Value, ...] | None) -> bool:
+    """Whether two sums are the same up to which stride parameters they multiply with."""
+    if one is None or two is None or len(one) != len(two):
+        return False
+    left = list(two)
+    for part in one:
+        match = next((other for other in left if _alike(part, other)), None)
+        if match is None:
+            return False
+        left.remove(match)
+    return True
+
+
+def _alike(one: Value, two: Value) -> bool:
+    if one is two:
+        return True
+    if one.is_binary("Mult") and two.is_binary("Mult"):
+        a, b = _without_strides(one), _without_strides(two)
+        return len(a) == len(b) == 1 and a[0] is b[0]
+    return False
+
+
+def _without_strides(product: Value) -> list[Value]:
+    return [v for v in product.operands if v.op != "param"]
+
+
+def base_of(value: Value) -> str | None:
+    """The parameter a loaded tile comes from."""
+    return pointer_base(value.operands[0]) if value.op == "load" else None
