@@ -158,7 +158,11 @@ def test_flavour_is_told_by_use_where_nothing_is_imported() -> None:
     assert flavour("@nki.jit\ndef k(x):\n    i = nl.arange(4)\n") is NkiFlavour.NEURONXCC
     assert flavour("@nki.jit\ndef k(x):\n    nisa.reciprocal(dst=x, data=x)\n") is NkiFlavour.NKI
     assert flavour("@nki.jit\ndef k(x):\n    nl.add(x, x)\n") is None
-    assert flavour("def k(x):\n    nl.arange(4)\n    nisa.reciprocal(dst=x, data=x)\n") is None
+    assert flavour("def k(x):\n    return nl.arange(4)\n") is None
+    assert (
+        flavour("@nki.jit\ndef k(x):\n    nl.arange(4)\n    nisa.reciprocal(dst=x, data=x)\n")
+        is None
+    )
 
 
 def test_imports_decide_the_flavour() -> None:

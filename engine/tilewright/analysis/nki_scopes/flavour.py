@@ -4,7 +4,7 @@ import ast
 from functools import lru_cache
 
 from tilewright.knowledge.nki import NkiFile, nki_interface
-from tilewright.source.model import Module, NkiFlavour
+from tilewright.source.model import Language, Module, NkiFlavour
 from tilewright.source.names import Names
 
 _PACKAGES = ("nki", "neuronxcc", "torch_neuronx")
@@ -29,11 +29,13 @@ class _Subject:
 def flavour_of(module: Module) -> NkiFlavour | None:
     """The package a file imports; if it imports none, the one whose names and calls it uses.
 
-    None where it imports both, or what it uses does not decide.
+    None where it imports both, what it uses does not decide, or it has no kernel.
     """
     if module.nki_flavour is not None:
         return module.nki_flavour
     if any(name.partition(".")[0] in _PACKAGES for name in module.names.imports):
+        return None
+    if all(kernel.language is not Language.NKI for kernel in module.kernels):
         return None
     return _told_by_use(_Subject(module))
 

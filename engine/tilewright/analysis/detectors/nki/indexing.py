@@ -94,6 +94,19 @@ def indirect_index(module: Module, context: AnalysisContext) -> Iterator[Finding
             text = _indirect(scopes, node, id(node) in refused)
             if text is not None:
                 yield found(module, kernel, node, text)
+        for write in scopes.writes:
+            value = write.statement.value
+            if isinstance(value, ast.Subscript) and _is_dynamic_part(scopes, value):
+                text = (
+                    "This copies a part of a tile whose place is read from another tile: that "
+                    "takes nisa.tensor_copy_dynamic_src, not an assignment."
+                )
+                yield found(module, kernel, value, text)
+
+
+def _is_dynamic_part(scopes: Scopes, node: ast.Subscript) -> bool:
+    parts = parts_of(node)
+    return scopes.fact(node.value).is_tile and any(is_indirect(scopes, part) for part in parts)
 
 
 def _indirect(scopes: Scopes, node: ast.Subscript, refused: bool) -> str | None:

@@ -3,12 +3,12 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import source_of
+from tilewright.analysis.detectors.common import nodes_of, source_of
 from tilewright.analysis.detectors.nki.shared import DESCRIBING, found, older
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki_scopes import HBM, SHARED_HBM, Fact, Kind, LoopKind, Scopes
-from tilewright.source.model import Kernel, Module
+from tilewright.source.model import Kernel, Language, Module
 
 _ON_CHIP = {"nki.language.sbuf": "SBUF", "nki.language.psum": "PSUM"}
 _OLD_DECORATORS = ("torch_neuronx.nki_jit", "torch_neuronx.xla_impl.ops.nki_jit")
@@ -172,7 +172,9 @@ def _called(module: Module) -> set[str]:
     """Functions that are called by their name somewhere in the file's kernels."""
     names: set[str] = set()
     for kernel in module.kernels:
-        for node in ast.walk(kernel.node):
+        if kernel.language is not Language.NKI:
+            continue
+        for node in nodes_of(kernel.node):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 names.add(node.func.id)
     return names

@@ -1,0 +1,116 @@
+"""Results that go nowhere, and products that replace each other."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import source_of
+from tilewright.analysis.detectors.nki.shared import found, older, scoped
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nki_scopes import Call, Kind, LoopKind, Region, Scopes, Write
+from tilewright.knowledge.nki import nki_interface
+from tilewright.source.model import Module, NkiFlavour
+
+_PSUM = "nki.language.psum"
+_PRODUCTS = ("nki.isa.nc_matmul", "nki.language.matmul")
+_IN_ORDER = (LoopKind.SEQUENTIAL, LoopKind.RANGE)
+_WRITES_ELSEWHERE = frozenset({"dst", "reduce_res", "dst_idx", "dst_rmw_op"})
+
+
+@detector("nki_result_dropped")
+def result_dropped(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    offers = nki_interface(NkiFlavour.NEURONXCC.value)
+    for kernel, scopes in older(module):
+        for call in scopes.calls:
+            if offers.makes(call.dotted) != "tile" or not _is_statement(call):
+                continue
+            if _WRITES_ELSEWHERE.isdisjoint(k.arg or "dst" for k in call.node.keywords):
+                text = (
+                    f"{source_of(module, call.node.func)} returns its result as a new tile and "
+                    f"changes none of its arguments; this one is not kept."
+                )
+                yield found(module, kernel, call.node, text)
+
+
+def _is_statement(call: Call) -> bool:
+    return isinstance(call.statement, ast.Expr) and call.statement.value is call.node
+
+
+@detector("nki_instruction_used_as_tile")
+def instruction_used_as_tile(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    offers = nki_interface(NkiFlavour.NKI.value)
+    for kernel, scopes in scoped(module):
+        if scopes.is_older:
+            continue
+        makers = {
+            id(call.node): call
+            for call in scopes.calls
+            if (call.dotted or "").startswith("nki.isa.") and offers.makes(call.dotted) == "nothing"
+        }
+        for name in _operands(scopes):
+            binding = scopes.bound.get(name)
+            maker = makers.get(id(binding.value)) if binding is not None else None
+            if maker is not None:
+                text = (
+                    f"{name.id} is what {source_of(module, maker.node.func)} returned, and that "
+                    f"is no tile: the result is in its dst."
+                )
+                yield found(module, kernel, name, text)
+
+
+def _operands(scopes: Scopes) -> Iterator[ast.Name]:
+    """Names that instructions are given, parts of them as well."""
+    for call in scopes.calls:
+        if not (call.dotted or "").startswith(("nki.isa.", "nki.language.")):
+            continue
+        for node in (*call.node.args, *(k.value for k in call.node.keywords)):
+            inner = node
+            while isinstance(inner, ast.Subscript):
+                inner = inner.value
+            if isinstance(inner, ast.Name):
+                yield inner
+
+
+@detector("nki_product_replaced")
+def product_replaced(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    for kernel, scopes in older(module):
+        for write in scopes.writes:
+            loop = _replacing_loop(scopes, write)
+            if loop is not None and not _read_inside(scopes, write, loop):
+                target = source_of(module, write.target)
+                text = (
+                    f"{target} is zeroed before the loop over {loop.index} and then replaced by "
+                    f"each turn's product, so that only the last remains: += adds them up."
+                )
+                yield found(module, kernel, write.statement, text)
+
+
+def _replacing_loop(scopes: Scopes, write: Write) -> Region | None:
+    """The loop in each turn of which a product replaces all that a zeroed PSUM tensor held."""
+    base, value = write.base, write.statement.value
+    if base.kind is not Kind.TENSOR or base.buffer != _PSUM or not write.path:
+        return None
+    if not isinstance(write.statement, ast.Assign) or not _is_product(scopes, value):
+        return None
+    if not (isinstance(base.node, ast.Call) and ast.unparse(base.node.func).endswith("zeros")):
+        return None
+    loop = write.path[-1]
+    moving = scopes.fact(write.target).loops
+    plain = loop.loop in _IN_ORDER and loop.index is not None and loop not in base.path
+    named = {n.id for n in ast.walk(write.target.slice) if isinstance(n, ast.Name)}
+    return loop if plain and loop not in moving and loop.index not in named else None
+
+
+def _is_product(scopes: Scopes, node: ast.expr | None) -> bool:
+    return any(call.node is node for call in scopes.calls_of(*_PRODUCTS))
+
+
+def _read_inside(scopes: Scopes, write: Write, loop: Region) -> bool:
+    """Whether the loop uses the tensor for anything but to write it."""
+    target = {id(node) for node in ast.walk(write.target)}
+    return any(
+        read.binding.fact.storage is write.base.storage
+        and loop in read.path
+        and id(read.node) not in target
+        for read in scopes.reads
+    )
