@@ -3,7 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import source_of, triton_kernels
+from tilewright.analysis.detectors.common import nodes_of, source_of, triton_kernels
+from tilewright.analysis.detectors.correctness.masks import additive_parts, upper_bounds
 from tilewright.analysis.detectors.correctness.reach import greatest_offset
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
@@ -17,29 +18,46 @@ _NOT_EXACT = ("FloorDiv", "Mod", "Sub")
 
 @detector("missing_boundary_check")
 def missing_boundary_check(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """Unmasked accesses that leave their tensor, or a store without the mask of its load."""
+    """Unmasked loads and stores that leave their tensor, or whose offsets others mask."""
+    yield from _unmasked(module, context, frozenset(("load", "store")))
+
+
+@detector("atomic_without_mask")
+def atomic_without_mask(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Unmasked atomics that leave their tensor, or whose offsets others mask."""
+    yield from _unmasked(module, context, frozenset(("atomic",)))
+
+
+def _unmasked(module: Module, context: AnalysisContext, kinds: frozenset[str]) -> Iterator[Finding]:
     for kernel, flow in triton_kernels(module):
         if _returns_early(kernel):
             continue
         launches = [launch for launch in context.launches if launch.kernel == kernel.name]
         for access in flow.accesses:
-            if access.mask is not None or access.branches or _is_descriptor(access):
+            if access.kind not in kinds or not _is_bare(access):
                 continue
             if launches:
                 found = next(filter(None, (_outside(access, launch) for launch in launches)), None)
                 if found is not None:
                     yield _outside_finding(module, kernel, access, *found)
-            elif access.kind == "store":
-                yield from _unlike_load(module, kernel, flow, access)
+            else:
+                yield from _unlike_others(module, kernel, flow, access)
+
+
+def _is_bare(access: Access) -> bool:
+    """Whether it always runs, with no mask or check of its own."""
+    options = [k.arg for k in access.node.keywords]
+    return (
+        access.mask is None
+        and not access.branches
+        and "boundary_check" not in options
+        and None not in options
+    )
 
 
 def _returns_early(kernel: Kernel) -> bool:
     body = kernel.node.body
-    return any(isinstance(n, ast.Return) and n is not body[-1] for s in body for n in ast.walk(s))
-
-
-def _is_descriptor(access: Access) -> bool:
-    return any(k.arg == "boundary_check" for k in access.node.keywords)
+    return any(isinstance(n, ast.Return) and n is not body[-1] for n in nodes_of(kernel.node))
 
 
 def _outside(access: Access, launch: LaunchFacts) -> tuple[str, int, int] | None:
@@ -94,27 +112,35 @@ def _outside_finding(
     )
 
 
-def _unlike_load(module: Module, kernel: Kernel, flow: Flow, store: Access) -> Iterator[Finding]:
-    """A load with the same offsets is masked by a bound on just these offsets."""
-    if store.base is None or store.pointer.op != "binary":
+def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -> Iterator[Finding]:
+    """Another access masks offsets of which this one goes through all."""
+    if access.base is None:
         return
-    offset = store.pointer.operands[1]
-    if not any(v.op == "arange" for v in walk(offset)):
-        return
-    for load in flow.loads:
-        mask = load.mask
-        if mask is None or load.base is None or not load.pointer.is_binary("Add"):
+    indices = {v for v in additive_parts(access.pointer) if any(p.op == "arange" for p in walk(v))}
+    for other in flow.accesses:
+        if other.mask is None or other.base is None or other is access:
             continue
-        same = load.pointer.operands[1] is offset and load.loops == store.loops
-        if same and mask.op == "compare" and mask.detail == "Lt" and mask.operands[0] is offset:
-            text = next(
-                (source_of(module, k.value) for k in load.node.keywords if k.arg == "mask"), ""
-            )
-            yield Finding(
-                module.index.range_of(store.node),
-                f"The load on line {load.node.lineno} masks these offsets and this store does "
-                "not: it writes past the end.",
-                kernel.name,
-                data={"kind": "unlike_load", "mask": text, "tensor": store.base},
-            )
+        bounded = next((i for i, _ in upper_bounds(other.mask) if i in indices), None)
+        if bounded is not None and bounded in set(additive_parts(other.pointer)):
+            yield _unlike_finding(module, kernel, access, other, bounded)
             return
+
+
+def _unlike_finding(
+    module: Module, kernel: Kernel, access: Access, other: Access, bounded: Value
+) -> Finding:
+    is_whole = other.mask is not None and other.mask.op == "compare"
+    same = access.pointer.op == "binary" and bounded in access.pointer.operands
+    text = next((source_of(module, k.value) for k in other.node.keywords if k.arg == "mask"), "")
+    what = {"load": "reads", "store": "writes", "atomic": "updates"}[access.kind]
+    return Finding(
+        module.index.range_of(access.node),
+        f"The {other.kind} on line {other.node.lineno} masks these offsets and this {access.kind} "
+        f"does not: it {what} what lies past the end of {access.base}.",
+        kernel.name,
+        data={
+            "kind": "unlike_load",
+            "mask": text if is_whole and same else "",
+            "tensor": access.base or "",
+        },
+    )

@@ -1,0 +1,46 @@
+"""What masks and addresses are made of."""
+
+from collections.abc import Iterator
+
+from tilewright.analysis.values import Value
+
+
+def terms(mask: Value) -> Iterator[Value]:
+    """The conditions that a mask joins with "and"."""
+    pending = [mask]
+    while pending:
+        value = pending.pop()
+        if value.is_binary("BitAnd") or (value.op == "bool" and value.detail == "And"):
+            pending.extend(value.operands)
+        else:
+            yield value
+
+
+def unexpanded(value: Value) -> Value:
+    """A value without added axes and casts."""
+    while value.op in ("expand", "cast") and value.operands:
+        value = value.operands[0]
+    return value
+
+
+def upper_bounds(mask: Value) -> Iterator[tuple[Value, Value]]:
+    """(index, bound) of each condition ``index < bound`` of a mask, axes left aside."""
+    for term in terms(mask):
+        compare = unexpanded(term)
+        if compare.op != "compare":
+            continue
+        left, right = (unexpanded(v) for v in compare.operands)
+        if compare.detail == "Lt":
+            yield left, right
+        elif compare.detail == "Gt":
+            yield right, left
+
+
+def additive_parts(pointer: Value) -> Iterator[Value]:
+    """Addends of an address and the factors of each, axes left aside; nothing that is loaded."""
+    pending = [pointer]
+    while pending:
+        value = unexpanded(pending.pop())
+        yield value
+        if value.is_binary("Add", "Mult"):
+            pending.extend(value.operands)
