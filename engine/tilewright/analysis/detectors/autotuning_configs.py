@@ -7,9 +7,9 @@ from tilewright.analysis.detectors.block_extents import Extents, extent, extents
 from tilewright.analysis.detectors.chips import chip_of
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.detectors.settings import Setting, elements_of, settings_of
+from tilewright.analysis.detectors.settings import Setting, SizedTiles, elements_of, settings_of
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.tiles import TileFacts, tiles_of
+from tilewright.analysis.tiles import TileFacts
 from tilewright.analysis.values import Flow, Value
 from tilewright.hardware import Chip, next_power_of_two
 from tilewright.source.model import Config, Kernel, Module
@@ -104,7 +104,7 @@ def _operands(
     dots = [(value, loops) for _, value, loops in flow.calls(TL + "dot")]
     if len(dots) != 1 or not dots[0][1]:
         return []
-    tiles = tiles_of(module, kernel, context)
+    tiles = SizedTiles(module, kernel, context)
     value, loops = dots[0]
     operands = [_uncast(operand) for operand in value.positional[:2]]
     return [tiles.of(o) for o in operands if o.op == "load" and loops[-1] in o.varies]

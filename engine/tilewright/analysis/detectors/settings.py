@@ -1,12 +1,13 @@
 """The ways a kernel is launched: constexprs and compiler options, for each configuration."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilewright.analysis.detectors.common import stated_arguments
 from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.numbers import Numbers, number_of
-from tilewright.analysis.tiles import Shape
+from tilewright.analysis.tiles import Shape, TileFacts, Tiles, tiles_of
+from tilewright.analysis.values import Value
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import resolve
 from tilewright.source.model import Config, Kernel, Launch, Module
@@ -61,6 +62,23 @@ def settings_of(module: Module, kernel: Kernel, context: AnalysisContext) -> lis
         bases = bases or [Setting(Numbers(), {}, kernel.name_range)]
         return [_configured(base, config) for base in bases for config in configs][:_MOST]
     return bases[:_MOST]
+
+
+def symbolic_tiles(module: Module, kernel: Kernel) -> Tiles:
+    """Tiles whose extents are constexprs still, to be filled in for each setting."""
+    return tiles_of(module, kernel)
+
+
+class SizedTiles:
+    """Tiles with symbolic extents and the element types that captured launches tell."""
+
+    def __init__(self, module: Module, kernel: Kernel, context: AnalysisContext) -> None:
+        self._symbolic = symbolic_tiles(module, kernel)
+        self._typed = tiles_of(module, kernel, context) if context.launches else self._symbolic
+
+    def of(self, value: Value) -> TileFacts:
+        """What is known of a value in whatever setting."""
+        return replace(self._symbolic.of(value), dtype=self._typed.of(value).dtype)
 
 
 def sides_of(shape: Shape | None, numbers: Numbers) -> tuple[int, ...] | None:

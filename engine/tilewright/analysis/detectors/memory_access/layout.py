@@ -1,0 +1,160 @@
+"""Detectors of tiles that lie in memory otherwise than they are read."""
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from tilewright.analysis.detectors.common import TL, triton_kernels
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.settings import elements_of
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.numbers import Numbers, number_of
+from tilewright.analysis.tiles import Kind, Polynomial, tiles_of
+from tilewright.analysis.values import Access, Flow, Value
+from tilewright.source.model import Kernel, Module
+from tilewright.targets.model import LaunchFacts
+
+_SECTOR = 32
+_BYTES = {"fp64": 8, "i64": 8, "u64": 8, "fp32": 4, "i32": 4, "u32": 4, "fp16": 2, "bf16": 2}
+_SMALL = 64
+"""Elements up to which the accesses of a tile are too few to matter."""
+
+
+@detector("transpose_in_loop")
+def transpose_in_loop(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A tile loaded in each turn of a loop and transposed before it is used."""
+    on_intel = context.target is not None and context.target.backend == "xpu"
+    for kernel, flow in triton_kernels(module):
+        transposed = _transposed(flow)
+        if not transposed:
+            continue
+        users, tiles = _users(flow), tiles_of(module, kernel, context)
+        for value, (node, access) in transposed.items():
+            into = _beyond_casts(value, users)
+            if not into or (not on_intel and all(user.op == "dot" for user in into)):
+                # Where tensor instructions read operands from shared memory, either way does.
+                continue
+            pointer = tiles.of(access.pointer)
+            if pointer.kind is not Kind.POINTER or len(pointer.shape or ()) != 2:
+                continue
+            if _used_straight(value, access, users):
+                continue
+            yield Finding(
+                module.index.range_of(access.node),
+                f"This tile of {access.base or 'memory'} is transposed in each turn of the loop, "
+                "which moves its elements between threads; loaded with the index vectors "
+                "exchanged it has the wanted shape at once.",
+                kernel.name,
+                related=(Related("transposed here", module.index.range_of(node)),),
+                data={"base": access.base or ""},
+            )
+
+
+def _transposed(flow: Flow) -> dict[Value, tuple[ast.expr, Access]]:
+    """Transposes of what is loaded in the same turn of a loop, with their node and load."""
+    loads = {a.result: a for a in flow.loads if a.loops and a.result is not None}
+    found: dict[Value, tuple[ast.expr, Access]] = {}
+    if not loads:
+        return found
+    for node, value in flow.values.items():
+        if _is_transpose(value):
+            access = loads.get(_origin(value))
+            if access is not None and access.loops[-1] in value.varies:
+                found[value] = (node, access)
+    return found
+
+
+def _is_transpose(value: Value) -> bool:
+    if value.op == "attribute" and value.detail == "T":
+        return True
+    if value.op == "method" and value.detail == "trans":
+        return len(value.operands) == 1
+    return value.is_call(TL + "trans") and len(value.operands) == 1
+
+
+def _origin(value: Value) -> Value:
+    """What a transpose is of, without casts."""
+    inner = value.operands[0]
+    while inner.op == "cast":
+        inner = inner.operands[0]
+    return inner
+
+
+def _users(flow: Flow) -> Mapping[Value, list[Value]]:
+    found: dict[Value, list[Value]] = {}
+    for value in {id(v): v for v in flow.values.values()}.values():
+        for operand in value.operands:
+            found.setdefault(operand, []).append(value)
+    return found
+
+
+def _beyond_casts(value: Value, users: Mapping[Value, list[Value]]) -> list[Value]:
+    found = []
+    for user in users.get(value, []):
+        found += _beyond_casts(user, users) if user.op == "cast" else [user]
+    return found
+
+
+def _used_straight(value: Value, access: Access, users: Mapping[Value, list[Value]]) -> bool:
+    """Whether the tile is needed as it was loaded, too."""
+    assert access.result is not None
+    return any(user is not value for user in _beyond_casts(access.result, users))
+
+
+@detector("uncoalesced_access")
+def uncoalesced_access(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Tiles with no axis along which neighbours are near in memory, at the captured strides."""
+    for kernel, flow in triton_kernels(module):
+        launches = [x for x in context.launches if x.kernel == kernel.name]
+        if not launches:
+            continue
+        for access in flow.accesses:
+            steps = [_steps(module, kernel, context, access, launch) for launch in launches]
+            if None in steps or not steps:
+                continue
+            nearest = min(min(s) for s in steps if s is not None)
+            if nearest < _SECTOR:
+                continue
+            yield Finding(
+                module.index.range_of(access.node),
+                f"Neighbouring elements of this tile of {access.base or 'memory'} lie at least "
+                f"{nearest} bytes apart along every axis, so each one moves a whole "
+                f"{_SECTOR}-byte sector.",
+                kernel.name,
+                data={"base": access.base or "", "bytes": str(nearest)},
+            )
+
+
+def _steps(
+    module: Module, kernel: Kernel, context: AnalysisContext, access: Access, launch: LaunchFacts
+) -> list[int] | None:
+    """Bytes between neighbours along each axis that has any; None if one is not known."""
+    facts = tiles_of(module, kernel, context).of(access.pointer)
+    numbers = Numbers.of_launch(launch)
+    size = elements_of(facts.shape, numbers)
+    argument = launch.argument(facts.base or "")
+    width = _BYTES.get(argument.type.removeprefix("*")) if argument is not None else None
+    if size is None or size <= _SMALL or facts.strides is None or width is None:
+        return None
+    steps = []
+    for dim, stride in zip(facts.shape or (), facts.strides, strict=False):
+        if number_of(dim, numbers) == 1:
+            continue
+        step = None if stride is None else _value(stride, numbers)
+        if step is None:
+            return None
+        if step != 0:
+            steps.append(abs(step) * width)
+    return steps or None
+
+
+def _value(polynomial: Polynomial, numbers: Numbers) -> int | None:
+    total = 0
+    for factors, coefficient in polynomial:
+        product = coefficient
+        for factor in factors:
+            number = number_of(factor, numbers)
+            if number is None:
+                return None
+            product *= number
+        total += product
+    return total

@@ -1,0 +1,264 @@
+"""Detectors of what a program holds in registers at once, and for how long."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tilewright.analysis.detectors.chips import chip_of
+from tilewright.analysis.detectors.common import assigned_name, triton_kernels
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.settings import Setting, SizedTiles, elements_of, settings_of
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.tiles import Kind, TileFacts, tiles_of
+from tilewright.analysis.values import Access, Flow, Loop, Value, walk
+from tilewright.hardware import Chip
+from tilewright.source.model import Kernel, Module
+
+_BYTES = {"fp64": 8, "i64": 8, "u64": 8, "fp32": 4, "i32": 4, "u32": 4, "fp16": 2, "bf16": 2}
+_TENSOR_MEMORY = (100, 120)
+"""Architectures of NVIDIA whose accumulators live in tensor memory, from and below."""
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A tile that is in registers all through a loop."""
+
+    name: str
+    facts: TileFacts
+    node: ast.stmt
+    is_accumulator: bool
+
+
+@detector("high_register_pressure")
+def high_register_pressure(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Tiles carried through a loop that together exceed the registers of the warps."""
+    chip = chip_of(context)
+    if chip is None:
+        return
+    for kernel, flow in triton_kernels(module):
+        if not flow.loops:
+            continue
+        tiles = SizedTiles(module, kernel, context)
+        groups = [(loop, _carried(flow, loop, tiles)) for loop in flow.loops.values()]
+        groups = [(loop, held) for loop, held in groups if held]
+        settings = [s for s in settings_of(module, kernel, context) if _states_warps(s)]
+        for _, held in groups if settings else ():
+            finding = _pressure(module, kernel, chip, held, settings)
+            if finding is not None:
+                yield finding
+                break
+
+
+def _states_warps(setting: Setting) -> bool:
+    """Whether num_warps was chosen; a launch that leaves it to its default is another issue."""
+    return setting.config is not None or setting.captured or "num_warps" in setting.options
+
+
+def _carried(flow: Flow, loop: Loop, tiles: SizedTiles) -> list[_Held]:
+    """Tiles that each turn of a loop gets from the one before."""
+    found = []
+    read: set[Value] | None = None
+    for phi, end in flow.back_edges.items():
+        number, _, name = str(phi.detail).partition(":")
+        if int(number) != loop.number or end is phi:
+            continue
+        read = _read(flow) if read is None else read
+        if phi not in read:
+            continue
+        facts = tiles.of(phi)
+        if facts.kind is not Kind.TILE or not facts.shape:
+            facts = tiles.of(end)
+        if facts.kind is Kind.TILE and facts.shape:
+            statement = flow.definitions[name][0].statement
+            found.append(_Held(name, facts, statement, _is_accumulator(end)))
+    return found
+
+
+def _read(flow: Flow) -> set[Value]:
+    """Values that something is computed from."""
+    assigned = (d.value for found in flow.definitions.values() for d in found)
+    used = {operand for value in (*flow.values.values(), *assigned) for operand in value.operands}
+    return used | {a.result for a in flow.writes if a.result is not None}
+
+
+def _is_accumulator(end: Value) -> bool:
+    return any(part.op == "dot" for part in walk(end))
+
+
+def _pressure(
+    module: Module,
+    kernel: Kernel,
+    chip: Chip,
+    held: Sequence[_Held],
+    settings: Sequence[Setting],
+) -> Finding | None:
+    worst: tuple[int, Setting] | None = None
+    over = 0
+    for setting in settings:
+        taken = held_bytes(held, setting, chip)
+        if taken is not None and taken > _limit(chip, held, setting):
+            over += 1
+            if worst is None or taken > worst[0]:
+                worst = (taken, setting)
+    if worst is None:
+        return None
+    taken, setting = worst
+    names = ", ".join(item.name for item in held)
+    where = f"in {over} of {len(settings)} configurations " if setting.config is not None else ""
+    return Finding(
+        setting.range,
+        f"Through a loop {names} {'takes' if len(held) == 1 else 'take'} {taken // 1024} KiB of "
+        f"registers {where}where num_warps={setting.warps} has "
+        f"{register_bytes(chip, setting) // 1024} KiB on {chip.id}, too little for what else the "
+        "loop needs: it spills to memory.",
+        kernel.name,
+        related=tuple(Related("held", module.index.range_of(item.node)) for item in held[:4]),
+        data={"bytes": str(taken), "names": names},
+    )
+
+
+def _limit(chip: Chip, held: Sequence[_Held], setting: Setting) -> float:
+    """Bytes beyond which a loop spills: less where operands of a product come on top."""
+    share = chip.menu.accumulator_share if any(item.is_accumulator for item in held) else 1.0
+    return share * register_bytes(chip, setting)
+
+
+def held_bytes(held: Sequence[_Held], setting: Setting, chip: Chip) -> int | None:
+    """Least bytes of registers that tiles take; None where none of their sizes is known."""
+    total, is_known = 0, False
+    for item in held:
+        if item.is_accumulator and _has_tensor_memory(chip):
+            continue
+        size = elements_of(item.facts.shape, setting.numbers)
+        width = 4 if item.is_accumulator else _BYTES.get(item.facts.dtype or "")
+        if size is not None and width is not None:
+            total += size * width
+            is_known = True
+    return total if is_known else None
+
+
+def _has_tensor_memory(chip: Chip) -> bool:
+    digits = "".join(c for c in chip.arch if c.isdigit())
+    first, last = _TENSOR_MEMORY
+    return chip.backend == "cuda" and digits != "" and first <= int(digits) < last
+
+
+def register_bytes(chip: Chip, setting: Setting) -> int:
+    """Registers of all warps of a program, in the mode that is stated."""
+    return chip.register_bytes * (setting.warps or chip.max_warps)
+
+
+@detector("fusion_register_pressure")
+def fusion_register_pressure(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Tiles loaded behind a product's loop that no longer fit beside its accumulator."""
+    chip = chip_of(context)
+    if chip is None or _has_tensor_memory(chip):
+        return
+    for kernel, flow in triton_kernels(module):
+        tiles = SizedTiles(module, kernel, context)
+        for loop in flow.loops.values():
+            held = [h for h in _carried(flow, loop, tiles) if h.is_accumulator]
+            extra = _epilogue(flow, loop, held, tiles) if held else []
+            if not extra:
+                continue
+            settings = [s for s in settings_of(module, kernel, context) if _states_warps(s)]
+            finding = _fused(module, kernel, chip, held, extra, settings)
+            if finding is not None:
+                yield finding
+                break
+
+
+def _epilogue(flow: Flow, loop: Loop, held: Sequence[_Held], tiles: SizedTiles) -> list[_Held]:
+    """Tiles of the accumulator's shape that are loaded behind the loop, and not one by one."""
+    shapes = [item.facts.shape for item in held]
+    found = []
+    for access in flow.loads:
+        behind = access.order > loop.number and not access.loops
+        facts = tiles.of(access.result) if behind and access.result is not None else None
+        if facts is not None and facts.shape in shapes and len(facts.shape or ()) == 2:
+            name = assigned_name(access) or access.base or "a tile"
+            found.append(_Held(name, facts, access.statement, False))
+    return found
+
+
+def _fused(
+    module: Module,
+    kernel: Kernel,
+    chip: Chip,
+    held: Sequence[_Held],
+    extra: Sequence[_Held],
+    settings: Sequence[Setting],
+) -> Finding | None:
+    over: list[tuple[int, Setting]] = []
+    for setting in settings:
+        alone = held_bytes(held, setting, chip)
+        more = held_bytes(extra, setting, chip)
+        budget = register_bytes(chip, setting)
+        if alone is not None and more is not None and alone <= budget < alone + more:
+            over.append((alone + more, setting))
+    if not over:
+        return None
+    taken, setting = max(over, key=lambda pair: pair[0])
+    where = f"in {len(over)} of {len(settings)} configurations " if setting.config else ""
+    return Finding(
+        module.index.range_of(extra[0].node),
+        f"With the accumulator {', '.join(e.name for e in extra)} come to {taken // 1024} KiB of "
+        f"registers {where}where num_warps={setting.warps} has "
+        f"{register_bytes(chip, setting) // 1024} KiB on {chip.id}: the epilogue spills, or loads "
+        "its tiles piece by piece and waits each time.",
+        kernel.name,
+        related=(Related("the accumulator", module.index.range_of(held[0].node)),),
+        data={"bytes": str(taken)},
+    )
+
+
+@detector("long_liveness")
+def long_liveness(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A 2-D tile loaded before a loop that does not use it, and used behind it."""
+    for kernel, flow in triton_kernels(module):
+        busy = [loop for loop in flow.loops.values() if not loop.is_static and _loads(flow, loop)]
+        if not busy:
+            continue
+        tiles = tiles_of(module, kernel, context)
+        for access in flow.loads:
+            loop = _slept_through(flow, access, busy)
+            if loop is None or len(tiles.of(access.pointer).shape or ()) != 2:
+                continue
+            if any(w.order > access.order for w in flow.writes if loop.number in w.loops):
+                continue
+            yield Finding(
+                module.index.range_of(access.node),
+                f"{assigned_name(access)} is loaded before a loop that does not use it, and keeps "
+                "its registers all through the loop.",
+                kernel.name,
+                related=(Related("not used in here", module.index.range_of(loop.node)),),
+                data={"name": assigned_name(access) or ""},
+            )
+
+
+def _loads(flow: Flow, loop: Loop) -> bool:
+    return any(loop.number in access.loops for access in flow.loads)
+
+
+def _slept_through(flow: Flow, access: Access, busy: Sequence[Loop]) -> Loop | None:
+    """The loop before which a named tile is loaded and behind which all its uses are."""
+    name = assigned_name(access)
+    if name is None or len(flow.definitions.get(name, ())) != 1:
+        return None
+    lines = [use.lineno for use in flow.uses.get(name, ())]
+    for loop in busy:
+        before = access.order < loop.number and access.loops == _around(flow, loop)
+        if before and lines and min(lines) > (loop.node.end_lineno or 0):
+            inside = set(_around(flow, loop))
+            if not any(loop.branches) or set(access.branches) <= set(loop.branches) | inside:
+                return loop
+    return None
+
+
+def _around(flow: Flow, loop: Loop) -> tuple[int, ...]:
+    found: list[int] = []
+    parent = loop.parent
+    while parent is not None:
+        found.insert(0, parent)
+        parent = flow.loops[parent].parent
+    return tuple(found)

@@ -1,0 +1,91 @@
+"""The detector of strides that are always 1 and that the compiler is not told about."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import TL, triton_kernels
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.values import Flow, walk
+from tilewright.source.host import provably_stride_one
+from tilewright.source.model import Kernel, Module, Parameter
+
+_INTEGERS = frozenset(
+    f"{prefix}{sign}int{bits}"
+    for prefix in (TL, "")
+    for sign in ("", "u")
+    for bits in (8, 16, 32, 64)
+) | {"int", "i32", "i64", "u32", "u64", "tl.int32", "tl.int64"}
+
+
+@detector("stride_one_runtime")
+def stride_one_runtime(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A stride that is 1 at every launch and that the JIT may not fold."""
+    for kernel, flow in triton_kernels(module):
+        launches = module.launches_of(kernel.name)
+        hidden = _not_folded(module, kernel) if launches else {}
+        if not hidden:
+            continue
+        factors = _address_factors(flow)
+        for parameter in kernel.parameters:
+            why = hidden.get(parameter.name)
+            if why is None or parameter.is_constexpr or parameter.name not in factors:
+                continue
+            if all(provably_stride_one(module, launch, parameter.name) for launch in launches):
+                yield Finding(
+                    parameter.range,
+                    f"{parameter.name} is 1 at every launch in this file, but {why} keeps the JIT "
+                    "from folding it, so neighbours in the tile are no neighbours to the compiler.",
+                    kernel.name,
+                    related=tuple(
+                        Related("1 here", module.index.range_of(launch.arguments[parameter.name]))
+                        for launch in launches
+                    ),
+                    data={"parameter": parameter.name},
+                )
+
+
+def _not_folded(module: Module, kernel: Kernel) -> dict[str, str]:
+    """Parameters that stay run-time values when they equal 1, and what makes them."""
+    found: dict[str, str] = {}
+    arguments = kernel.node.args
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        note = argument.annotation
+        name = note.value if isinstance(note, ast.Constant) else note and module.names.resolve(note)
+        if name in _INTEGERS:
+            found[argument.arg] = "its annotated type"
+    for listed in _do_not_specialize(module, kernel):
+        place = _named(kernel.parameters, listed)
+        if place is not None:
+            found[place] = "do_not_specialize"
+    return found
+
+
+def _do_not_specialize(module: Module, kernel: Kernel) -> Iterator[object]:
+    for decorator in kernel.node.decorator_list:
+        if isinstance(decorator, ast.Call) and module.names.is_call(decorator, "triton.jit"):
+            for keyword in decorator.keywords:
+                if keyword.arg == "do_not_specialize" and isinstance(
+                    keyword.value, ast.List | ast.Tuple
+                ):
+                    yield from (e.value for e in keyword.value.elts if isinstance(e, ast.Constant))
+
+
+def _named(parameters: tuple[Parameter, ...], listed: object) -> str | None:
+    if isinstance(listed, str):
+        return listed
+    if type(listed) is int and 0 <= listed < len(parameters):
+        return parameters[listed].name
+    return None
+
+
+def _address_factors(flow: Flow) -> set[str]:
+    """Parameters that an address multiplies the elements of a tile by."""
+    return {
+        str(operand.detail)
+        for access in flow.accesses
+        for value in walk(access.pointer)
+        if value.is_binary("Mult") and any(v.op == "arange" for v in walk(value))
+        for operand in value.operands
+        if operand.op == "param"
+    }
