@@ -14,14 +14,13 @@ _PROPERTY = {**_DATA, ":": "%3A", ",": "%2C"}
 
 def annotations(checked: Checked) -> Iterator[str]:
     """One ``::error`` or ``::warning`` or ``::notice`` line for each thing found."""
-    path = checked.module.path
     for problem in checked.module.problems:
-        yield _command("warning", path, problem.range, "not Python", problem.message)
+        yield _command("warning", checked, problem.range, "not Python", problem.message)
     for notice in checked.notices:
-        yield _command("warning", path, notice.range, "tilewright", notice.message)
+        yield _command("warning", checked, notice.range, "tilewright", notice.message)
     for issue in checked.issues:
         title = f"{issue.id}: {taxonomy()[issue.id].title}"
-        yield _command(level_of(issue), path, issue.range, title, issue.message)
+        yield _command(level_of(issue), checked, issue.range, title, issue.message)
 
 
 def level_of(issue: Issue) -> str:
@@ -31,18 +30,19 @@ def level_of(issue: Issue) -> str:
     return "warning" if issue.severity >= 3 else "notice"
 
 
-def _command(level: str, path: str, where: Range, title: str, message: str) -> str:
-    fields = {
-        "file": path,
-        "line": str(where.line),
-        "endLine": str(where.end_line),
-        "col": str(where.column + 1),
-        "endColumn": str(where.end_column + 1),
-        "title": title,
-    }
-    if where.end_line != where.line:
+def _command(level: str, checked: Checked, where: Range, title: str, message: str) -> str:
+    cell, line = checked.place(where.line)
+    fields = {"file": checked.module.path}
+    if cell is not None:
+        # The lines of a notebook's JSON say nothing to a person.
+        message = f"cell {cell}, line {line}: {message}"
+    elif where.end_line != where.line:
         # Columns of a stretch over several lines are refused.
-        del fields["col"], fields["endColumn"]
+        fields |= {"line": str(where.line), "endLine": str(where.end_line)}
+    else:
+        columns = {"col": str(where.column + 1), "endColumn": str(where.end_column + 1)}
+        fields |= {"line": str(where.line), "endLine": str(where.end_line), **columns}
+    fields["title"] = title
     given = ",".join(f"{k}={_escaped(v, _PROPERTY)}" for k, v in fields.items())
     return f"::{level} {given}::{_escaped(message, _DATA)}"
 

@@ -1,4 +1,4 @@
-"""One file, checked."""
+"""One file, checked: a Python file or a notebook."""
 
 from dataclasses import dataclass, replace
 
@@ -8,25 +8,47 @@ from tilewright.analysis.suppression import Notice, notices
 from tilewright.checking.configuration import Rules
 from tilewright.source import parse_module
 from tilewright.source.model import Module
+from tilewright.source.notebook import CellMap, notebook_module
+
+NOTEBOOK = ".ipynb"
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A file with the issues its project wants to hear of, and what is odd in its directives."""
+    """A file with the issues its project wants to hear of, and what is odd in its directives.
+
+    ``cells`` tells the cells of a notebook, whose module is all of them one after another.
+    """
 
     module: Module
     issues: tuple[Issue, ...]
     notices: tuple[Notice, ...]
     context: AnalysisContext
+    cells: CellMap | None = None
+
+    def place(self, line: int) -> tuple[int | None, int]:
+        """The cell, counted from 1, and the line in it; no cell in a Python file."""
+        place = None if self.cells is None else self.cells.place(line)
+        return (None, line) if place is None else (place[0] + 1, place[1])
 
 
 def check_text(text: str, path: str, rules: Rules, context: AnalysisContext) -> Checked:
-    """Analyse a text under the rules of its project; what ``context`` states goes before them."""
+    """Analyse a text under the rules of its project; what ``context`` states goes before them.
+
+    Raises:
+        InputError: ``path`` is a notebook's and ``text`` is none.
+    """
     context = replace(
         context,
         target=context.target or rules.target,
         triton_version=context.triton_version or rules.triton,
     )
-    module = parse_module(text, path)
+    module, cells = _parsed(text, path)
     issues = tuple(i for i in analyze(module, context) if i.id in rules.issues)
-    return Checked(module, issues, notices(module), context)
+    return Checked(module, issues, notices(module), context, cells)
+
+
+def _parsed(text: str, path: str) -> tuple[Module, CellMap | None]:
+    if path.endswith(NOTEBOOK):
+        return notebook_module(text, path)
+    return parse_module(text, path), None

@@ -12,52 +12,59 @@ from tilewright.source.text import Range
 
 
 def as_json(checked: Checked) -> dict[str, Any]:
-    """A file's kernels, issues and what was odd; lines are 1-based, columns 0-based."""
+    """A file's kernels, issues and what was odd; lines are 1-based, columns 0-based.
+
+    In a notebook lines count within a cell, and ``cell`` counts cells from 1.
+    """
     module = checked.module
     return {
         "path": module.path,
         "kernels": [kernel.name for kernel in module.kernels],
-        "issues": [_issue(issue) for issue in checked.issues],
-        "problems": [{**_place(p.range), "message": p.message} for p in module.problems],
-        "notices": [{**_place(n.range), "message": n.message} for n in checked.notices],
+        "issues": [_issue(checked, issue) for issue in checked.issues],
+        "problems": [{**_place(checked, p.range), "message": p.message} for p in module.problems],
+        "notices": [{**_place(checked, n.range), "message": n.message} for n in checked.notices],
     }
 
 
-def _issue(issue: Issue) -> dict[str, Any]:
+def _issue(checked: Checked, issue: Issue) -> dict[str, Any]:
     kind = taxonomy()[issue.id]
+    related = [{**_place(checked, r.range), "message": r.message} for r in issue.related]
     return {
         "id": issue.id,
         "stage": issue.stage.value,
         "severity": issue.severity,
         "message": issue.message,
         "kernel": issue.kernel,
-        **_place(issue.range),
-        "end_line": issue.range.end_line,
+        **_place(checked, issue.range),
+        "end_line": checked.place(issue.range.end_line)[1],
         "end_column": issue.range.end_column,
         "gain": kind.gain,
         "gain_source": kind.gain_source,
         "unless": kind.unless,
-        "related": [{**_place(r.range), "message": r.message} for r in issue.related],
+        "related": related,
     }
 
 
-def _place(where: Range) -> dict[str, int]:
-    return {"line": where.line, "column": where.column}
+def _place(checked: Checked, where: Range) -> dict[str, int]:
+    cell, line = checked.place(where.line)
+    place = {"line": line, "column": where.column}
+    return place if cell is None else {"cell": cell, **place}
 
 
 def as_lines(checked: Checked) -> Iterator[str]:
     """``path:line:column: ...`` with 1-based lines and columns, as editors and grep read it."""
-    path = checked.module.path
     for problem in checked.module.problems:
-        yield f"{path}:{_at(problem.range)}: not Python, the rest was checked: {problem.message}"
+        yield f"{_at(checked, problem.range)}: not Python, the rest was checked: {problem.message}"
     for notice in checked.notices:
-        yield f"{path}:{_at(notice.range)}: {notice.message}"
+        yield f"{_at(checked, notice.range)}: {notice.message}"
     for issue in checked.issues:
-        yield f"{path}:{_at(issue.range)}: {issue.id} [{issue.stage}]: {issue.message}"
+        yield f"{_at(checked, issue.range)}: {issue.id} [{issue.stage}]: {issue.message}"
 
 
-def _at(where: Range) -> str:
-    return f"{where.line}:{where.column + 1}"
+def _at(checked: Checked, where: Range) -> str:
+    cell, line = checked.place(where.line)
+    inside = "" if cell is None else f"cell {cell}:"
+    return f"{checked.module.path}:{inside}{line}:{where.column + 1}"
 
 
 def summary(files: Sequence[Checked]) -> str:
@@ -73,7 +80,8 @@ def _many(count: int, what: str) -> str:
 
 def fix_line(path: str, fix: Fix) -> str:
     """What was done, and how far it was verified."""
-    place = f"{path}:{_at(fix.issue.range)}"
+    where = fix.issue.range
+    place = f"{path}:{where.line}:{where.column + 1}"
     return f"{place}: {fix.issue.id}: {fix.rewrite.title} (exact by its rule; parsed, not run)"
 
 

@@ -62,12 +62,11 @@ def _artifact(checked: Checked, root: Path) -> dict[str, Any]:
     return {
         "location": _location(checked.module.path, root),
         "sourceLanguage": "python",
-        "mimeType": "text/x-python",
+        "mimeType": "text/x-python" if checked.cells is None else "application/x-ipynb+json",
     }
 
 
 def _results(checked: Checked, ids: Sequence[str], root: Path) -> Iterable[dict[str, Any]]:
-    path = checked.module.path
     seen: dict[str, int] = {}
     for issue in checked.issues:
         print_ = _fingerprint(checked, issue)
@@ -76,12 +75,12 @@ def _results(checked: Checked, ids: Sequence[str], root: Path) -> Iterable[dict[
             "ruleId": issue.id,
             "ruleIndex": ids.index(issue.id),
             "level": _LEVELS[level_of(issue)],
-            "message": {"text": issue.message},
-            "locations": [_place(path, issue.range, root, issue.kernel)],
+            "message": {"text": _told(checked, issue.range, issue.message)},
+            "locations": [_place(checked, issue.range, root, issue.kernel)],
             "relatedLocations": [
                 {
                     "id": n,
-                    **_place(path, related.range, root),
+                    **_place(checked, related.range, root),
                     "message": {"text": related.message},
                 }
                 for n, related in enumerate(issue.related)
@@ -97,13 +96,17 @@ def _fingerprint(checked: Checked, issue: Issue) -> str:
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]
 
 
-def _place(path: str, where: Range, root: Path, kernel: str | None = None) -> dict[str, Any]:
-    place: dict[str, Any] = {
-        "physicalLocation": {
-            "artifactLocation": _location(path, root),
-            "region": _region(where),
-        }
-    }
+def _told(checked: Checked, where: Range, message: str) -> str:
+    cell, line = checked.place(where.line)
+    return message if cell is None else f"cell {cell}, line {line}: {message}"
+
+
+def _place(checked: Checked, where: Range, root: Path, kernel: str | None = None) -> dict[str, Any]:
+    physical: dict[str, Any] = {"artifactLocation": _location(checked.module.path, root)}
+    if checked.cells is None:
+        # Lines of a notebook are lines of its cells, not of the file.
+        physical["region"] = _region(where)
+    place: dict[str, Any] = {"physicalLocation": physical}
     if kernel is not None:
         place["logicalLocations"] = [{"name": kernel, "kind": "function"}]
     return place
@@ -127,12 +130,11 @@ def _location(path: str, root: Path) -> dict[str, str]:
 
 
 def _notifications(checked: Checked, root: Path) -> Iterable[dict[str, Any]]:
-    path = checked.module.path
     odd = [(p.range, f"not Python: {p.message}") for p in checked.module.problems]
     odd += [(n.range, n.message) for n in checked.notices]
     for where, message in odd:
         yield {
             "level": "warning",
-            "message": {"text": message},
-            "locations": [_place(path, where, root)],
+            "message": {"text": _told(checked, where, message)},
+            "locations": [_place(checked, where, root)],
         }

@@ -11,6 +11,7 @@ import typer
 from tilewright.analysis.model import AnalysisContext
 from tilewright.checking import Checked, check_text, configuration_for
 from tilewright.checking.annotations import annotations
+from tilewright.checking.checked import NOTEBOOK
 from tilewright.checking.configuration import Rules, default_configuration
 from tilewright.checking.entry import entry_facts
 from tilewright.checking.fixing import fix_text
@@ -122,6 +123,10 @@ def _fix(paths: list[Path], chosen: _Chosen, form: CheckFormat, *, write: bool) 
     fixed = 0
     for path in checked_files(paths, isolated=False):
         text = read_source(path)
+        if path.suffix == NOTEBOOK:
+            ERR.print(f"{path}: a notebook is checked and not fixed", markup=False)
+            left.append(check_text(text, str(path), *chosen.of(path)))
+            continue
         result = fix_text(text, str(path), *chosen.of(path))
         left.append(result.checked)
         fixed += len(result.fixes)

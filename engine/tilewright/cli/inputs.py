@@ -14,7 +14,7 @@ from tilewright.targets import parse_target
 from tilewright.targets.model import Target
 
 SKIPPED_FOLDERS = frozenset(
-    {".git", ".venv", "venv", "node_modules", "__pycache__", "site-packages"}
+    {".git", ".venv", "venv", "node_modules", "__pycache__", "site-packages", ".ipynb_checkpoints"}
 )
 
 
@@ -41,12 +41,12 @@ def read_source(path: Path, *, from_stdin: bool = False) -> str:
 
 
 def python_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """Each file named, and every ``.py`` file below each folder named, in a stable order."""
+    """Each file named, and every Python file and notebook below each folder, in a stable order."""
     for path in paths:
         if not path.is_dir():
             yield path
             continue
-        for found in sorted(path.rglob("*.py")):
+        for found in sorted([*path.rglob("*.py"), *path.rglob("*.ipynb")]):
             if not SKIPPED_FOLDERS & set(found.relative_to(path).parts):
                 yield found
 
