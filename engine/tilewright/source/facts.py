@@ -1,13 +1,15 @@
 """What one piece of a file holds, whatever the rest of the file says. Kept with the piece."""
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.source.environment import Touch, touches
 from tilewright.source.tree import Piece
 
 _LAUNCHING = frozenset(("run", "warmup"))
+_LAUNCH = re.compile(r"\](?:\s|\\)*\(|\.\s*(?:run|warmup)\s*\(")
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,29 +134,49 @@ def calls_of(piece: Piece, kernels: frozenset[ast.FunctionDef]) -> tuple[Call, .
     known = piece.memo.get(key)
     if isinstance(known, tuple):
         return known
-    found: tuple[Call, ...] = ()
-    if any("[" in text or ".run" in text or ".warmup" in text for text in piece.texts):
-        calls = sorted(_calls(piece, kernels), key=lambda c: (c.node.lineno, c.node.col_offset))
-        found = tuple(calls)
-    piece.memo[key] = found
+    lines = _launching_lines(piece)
+    found = sorted(_calls(piece, kernels, lines), key=_by_place) if lines else []
+    calls = tuple(found)
+    piece.memo[key] = calls
+    return calls
+
+
+def _by_place(call: Call) -> tuple[int, int]:
+    return call.node.lineno, call.node.col_offset
+
+
+def _launching_lines(piece: Piece) -> list[int]:
+    """Lines on which the text shows what a launch needs: ``](`` or ``.run(``."""
+    text = "\n".join(piece.texts)
+    found, line, place = [], piece.first, 0
+    for match in _LAUNCH.finditer(text):
+        line += text.count("\n", place, match.start())
+        place = match.start()
+        found.append(line)
     return found
 
 
-def _calls(piece: Piece, kernels: frozenset[ast.FunctionDef]) -> Iterator[Call]:
+def _calls(
+    piece: Piece, kernels: frozenset[ast.FunctionDef], lines: Sequence[int]
+) -> Iterator[Call]:
     owners = {id(function.node.body[0]): function for function in facts_of(piece).functions}
     pending: list[tuple[ast.AST, Function | None]] = [(s, None) for s in piece.body]
     while pending:
         node, owner = pending.pop()
+        if isinstance(node, ast.stmt) and not _covers(node, lines):
+            continue
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             function = owners[id(node.body[0])]
-            for part in (*node.decorator_list, node.args):
-                pending.append((part, owner))
             if function.node not in kernels:
                 pending.extend((child, function) for child in node.body)
             continue
         if isinstance(node, ast.Call) and _may_launch(node.func):
             yield Call(node, owner)
         pending.extend((child, owner) for child in ast.iter_child_nodes(node))
+
+
+def _covers(node: ast.stmt, lines: Sequence[int]) -> bool:
+    return any(node.lineno <= line <= (node.end_lineno or line) for line in lines)
 
 
 def _may_launch(node: ast.expr) -> bool:
@@ -174,14 +196,23 @@ def bindings_of(piece: Piece, function: Function) -> Bindings:
     if isinstance(known, dict):
         return known
     given: dict[str, tuple[ast.expr | None, ...]] = {}
-    for node in ast.walk(function.node):
-        if isinstance(node, ast.Assign):
-            for name, value in _bound(node):
+    pending: list[ast.stmt] = [function.node]
+    while pending:
+        statement = pending.pop()
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            for parameter in _parameters(statement.args):
+                given[parameter.arg] = (*given.get(parameter.arg, ()), None)
+        elif isinstance(statement, ast.Assign):
+            for name, value in _bound(statement):
                 given[name] = (*given.get(name, ()), value)
-        elif isinstance(node, ast.arg):
-            given[node.arg] = (*given.get(node.arg, ()), None)
+        pending.extend(blocks(statement))
     piece.memo[key] = given
     return given
+
+
+def _parameters(args: ast.arguments) -> Iterator[ast.arg]:
+    yield from (*args.posonlyargs, *args.args, *args.kwonlyargs)
+    yield from (extra for extra in (args.vararg, args.kwarg) if extra is not None)
 
 
 def _bound(statement: ast.Assign) -> Iterator[tuple[str, ast.expr | None]]:
