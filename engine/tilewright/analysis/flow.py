@@ -8,33 +8,40 @@ model becomes an opaque value.
 import ast
 from functools import lru_cache
 
-from tilewright.analysis.expressions import (
-    PURE_BUILTINS,
-    Expressions,
-    method_writes_nothing,
-    writes_nothing,
-)
+from tilewright.analysis.expressions import Expressions
+from tilewright.analysis.purity import assigned_names, pure_helpers
 from tilewright.analysis.values import Definition, Flow, Loop, Value
 from tilewright.source.model import Kernel, Module
 from tilewright.source.names import Names
+
+__all__ = ["flow_of", "pure_helpers"]
 
 _RANGES = {"range": False, "triton.language.range": False, "triton.language.static_range": True}
 
 
 class _Subject:
-    """A node of a module, equal to itself alone: what is found out is kept by node."""
+    """A kernel's node with all else that its flow depends on.
 
-    __slots__ = ("module", "node")
+    Versions of a file share the nodes that an edit left alone, but what a name stands for may
+    have changed.
+    """
 
-    def __init__(self, module: Module, node: ast.AST) -> None:
-        self.module = module
-        self.node = node
+    __slots__ = ("names", "node", "pure")
+
+    def __init__(self, module: Module, node: ast.FunctionDef) -> None:
+        self.node, self.names = node, module.names
+        self.pure = pure_helpers(module)
 
     def __hash__(self) -> int:
         return id(self.node)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Subject) and other.node is self.node
+        return (
+            isinstance(other, _Subject)
+            and other.node is self.node
+            and other.names is self.names
+            and other.pure == self.pure
+        )
 
 
 def flow_of(module: Module, kernel: Kernel) -> Flow:
@@ -42,52 +49,9 @@ def flow_of(module: Module, kernel: Kernel) -> Flow:
     return _flow(_Subject(module, kernel.node))
 
 
-def pure_helpers(module: Module) -> frozenset[str]:
-    """The file's jit functions that write no memory and call nothing unknown."""
-    return _pure_helpers(_Subject(module, module.tree))
-
-
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def _flow(subject: _Subject) -> Flow:
-    module, node = subject.module, subject.node
-    assert isinstance(node, ast.FunctionDef)
-    return _Builder(module.names, pure_helpers(module)).build(node)
-
-
-@lru_cache(maxsize=64)
-def _pure_helpers(subject: _Subject) -> frozenset[str]:
-    module = subject.module
-    called = {kernel.name: _unsafe_calls(module, kernel) for kernel in module.kernels}
-    pure: set[str] = set()
-    while True:
-        more = {name for name, calls in called.items() if calls <= pure} - pure
-        if not more:
-            return frozenset(pure)
-        pure |= more
-
-
-def _unsafe_calls(module: Module, kernel: Kernel) -> set[str]:
-    """Names of calls in a kernel that may write memory, as far as names tell."""
-    node = kernel.node
-    local = {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
-    local.update(_assigned(node.body))
-    unsafe = set()
-    for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
-        func = call.func
-        root: ast.expr = func
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        is_method = isinstance(func, ast.Attribute) and (
-            not isinstance(root, ast.Name) or root.id in local
-        )
-        if is_method and isinstance(func, ast.Attribute):
-            if not method_writes_nothing(func.attr):
-                unsafe.add(f".{func.attr}")
-            continue
-        name = module.names.resolve(func) or "?"
-        if not (writes_nothing(name) or name in PURE_BUILTINS):
-            unsafe.add(name)
-    return unsafe
+    return _Builder(subject.names, subject.pure).build(subject.node)
 
 
 class _Builder(Expressions):
@@ -181,7 +145,7 @@ class _Builder(Expressions):
         self._assign(statement.target, result, statement)
 
     def _forget(self, statement: ast.stmt) -> None:
-        for name in _assigned([statement]):
+        for name in assigned_names([statement]):
             self._env[name] = self._opaque()
 
     def _for(self, statement: ast.For) -> None:
@@ -233,7 +197,7 @@ class _Builder(Expressions):
         self, statement: ast.For | ast.While, number: int, inside: frozenset[int]
     ) -> dict[str, Value]:
         phis: dict[str, Value] = {}
-        for name in _assigned(statement.body):
+        for name in assigned_names(statement.body):
             start = self._env.get(name)
             known = () if start is None else (start,)
             phis[name] = self._table.make("phi", *known, detail=f"{number}:{name}", varies=inside)
@@ -292,13 +256,3 @@ def _leaves(body: list[ast.stmt]) -> bool:
     if isinstance(last, ast.If):
         return _leaves(last.body) and _leaves(last.orelse)
     return isinstance(last, ast.Return | ast.Raise)
-
-
-def _assigned(body: list[ast.stmt]) -> list[str]:
-    """Names that statements may assign, in order, each once."""
-    names: dict[str, None] = {}
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                names[node.id] = None
-    return list(names)

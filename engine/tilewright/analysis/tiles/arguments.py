@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tilewright.analysis.tiles import types
+import tilewright.analysis.tiles.types as types
 from tilewright.analysis.tiles.engine import UNKNOWN, Engine
 from tilewright.analysis.tiles.model import Kind, TileFacts
 from tilewright.analysis.values import Value

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tilewright.analysis.tiles import types
+import tilewright.analysis.tiles.types as types
 from tilewright.analysis.tiles.model import TileFacts
 
 

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from tilewright.analysis.tiles import affine, fold, types
+import tilewright.analysis.tiles.affine as affine
+import tilewright.analysis.tiles.fold as fold
+import tilewright.analysis.tiles.types as types
 from tilewright.analysis.tiles.arguments import Arguments, bind, type_named_by
 from tilewright.analysis.tiles.arithmetic import common_type, tensor_type
 from tilewright.analysis.tiles.engine import UNKNOWN, Engine, constexpr

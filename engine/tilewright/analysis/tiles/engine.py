@@ -8,7 +8,7 @@ body adds what it increments it by.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tilewright.analysis.tiles import affine
+import tilewright.analysis.tiles.affine as affine
 from tilewright.analysis.tiles.extents import single_axis
 from tilewright.analysis.tiles.model import (
     Affine,

@@ -63,14 +63,14 @@ class Tiles:
 
 
 class _Subject:
-    """A kernel with what is known of its launches, equal by node and launches."""
+    """A kernel with what is known of its launches, equal within one parse of the file."""
 
     __slots__ = ("kernel", "key", "launches", "module")
 
     def __init__(self, module: Module, kernel: Kernel, context: AnalysisContext) -> None:
         self.module, self.kernel = module, kernel
         self.launches = tuple(x for x in context.launches if x.kernel == kernel.name)
-        self.key = (id(kernel.node), tuple(map(id, self.launches)))
+        self.key = (id(module.tree), id(kernel.node), tuple(map(id, self.launches)))
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -84,7 +84,7 @@ def tiles_of(module: Module, kernel: Kernel, context: AnalysisContext | None = N
     return _tiles(_Subject(module, kernel, context or AnalysisContext()))
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=256)
 def _tiles(subject: _Subject) -> Tiles:
     return Tiles(subject.module, subject.kernel, subject.launches)
 

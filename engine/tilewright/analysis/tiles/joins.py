@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TypeVar
 
-from tilewright.analysis.tiles import types
+import tilewright.analysis.tiles.types as types
 from tilewright.analysis.tiles.arithmetic import tensor_type
 from tilewright.analysis.tiles.model import Kind, TileFacts
 

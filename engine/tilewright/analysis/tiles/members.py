@@ -1,6 +1,7 @@
 """Attributes of tiles, pointers and element types."""
 
-from tilewright.analysis.tiles import affine, types
+import tilewright.analysis.tiles.affine as affine
+import tilewright.analysis.tiles.types as types
 from tilewright.analysis.tiles.engine import UNKNOWN, Engine, constexpr
 from tilewright.analysis.tiles.model import Constant, Dim, Kind, Shape, TileFacts
 from tilewright.analysis.tiles.polynomial import ONE

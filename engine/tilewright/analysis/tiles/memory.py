@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tilewright.analysis.tiles import types
+import tilewright.analysis.tiles.types as types
 from tilewright.analysis.tiles.engine import UNKNOWN, Engine
 from tilewright.analysis.tiles.extents import broadcast
 from tilewright.analysis.tiles.model import Dim, Kind, Shape, TileFacts

@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
-from tilewright.analysis.tiles import affine, fold, types
+import tilewright.analysis.tiles.affine as affine
+import tilewright.analysis.tiles.fold as fold
+import tilewright.analysis.tiles.types as types
 from tilewright.analysis.tiles.arguments import type_named_by
 from tilewright.analysis.tiles.arithmetic import arithmetic_type, weak_type
 from tilewright.analysis.tiles.calls import called, method

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+import tilewright.analysis.tiles.types as types
 from tilewright.analysis.bases import pointer_base
 from tilewright.analysis.flow import flow_of
-from tilewright.analysis.tiles import types
 from tilewright.analysis.tiles.engine import UNKNOWN, constexpr
 from tilewright.analysis.tiles.model import Constant, Kind, TileFacts
 from tilewright.analysis.values import Flow, Value

@@ -1,0 +1,86 @@
+"""Which of a file's helpers leave memory alone, so that a call of them is a value like others."""
+
+import ast
+from functools import lru_cache
+
+from tilewright.analysis.expressions import PURE_BUILTINS, method_writes_nothing, writes_nothing
+from tilewright.source.model import Module
+from tilewright.source.names import Names
+
+
+class _ByTree:
+    """A module, equal to the same parse of the file."""
+
+    __slots__ = ("module",)
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    def __hash__(self) -> int:
+        return id(self.module.tree)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ByTree) and other.module.tree is self.module.tree
+
+
+def pure_helpers(module: Module) -> frozenset[str]:
+    """The file's jit functions that write no memory and call nothing unknown."""
+    return _pure_helpers(_ByTree(module))
+
+
+@lru_cache(maxsize=64)
+def _pure_helpers(subject: _ByTree) -> frozenset[str]:
+    names = subject.module.names
+    called = {k.name: _unsafe_calls(_Subject(k.node, names)) for k in subject.module.kernels}
+    pure: set[str] = set()
+    while True:
+        more = {name for name, calls in called.items() if calls <= pure} - pure
+        if not more:
+            return frozenset(pure)
+        pure |= more
+
+
+class _Subject:
+    """A function with the names it is read under."""
+
+    __slots__ = ("names", "node")
+
+    def __init__(self, node: ast.FunctionDef, names: Names) -> None:
+        self.node, self.names = node, names
+
+    def __hash__(self) -> int:
+        return id(self.node)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Subject) and other.node is self.node and other.names is self.names
+
+
+@lru_cache(maxsize=1024)
+def _unsafe_calls(subject: _Subject) -> frozenset[str]:
+    """Names of calls in a function that may write memory, as far as names tell."""
+    node = subject.node
+    local = {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+    local.update(assigned_names(node.body))
+    calls = (n for n in ast.walk(node) if isinstance(n, ast.Call))
+    return frozenset(name for c in calls if (name := _unsafe(c.func, local, subject.names)))
+
+
+def _unsafe(func: ast.expr, local: set[str], names: Names) -> str | None:
+    """The name of what a call may write through; None if it leaves memory alone."""
+    root = func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if isinstance(func, ast.Attribute) and (not isinstance(root, ast.Name) or root.id in local):
+        return None if method_writes_nothing(func.attr) else f".{func.attr}"
+    name = names.resolve(func) or "?"
+    return None if writes_nothing(name) or name in PURE_BUILTINS else name
+
+
+def assigned_names(body: list[ast.stmt]) -> list[str]:
+    """Names that statements may assign, in order, each once."""
+    names: dict[str, None] = {}
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names[node.id] = None
+    return list(names)
