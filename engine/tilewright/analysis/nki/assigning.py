@@ -3,6 +3,7 @@
 import ast
 
 from tilewright.analysis.nki import expressions as ex
+from tilewright.analysis.nki.calls import record, used
 from tilewright.analysis.nki.evaluate import indices_of, value_of
 from tilewright.analysis.nki.model import Operation, Origin, View
 from tilewright.analysis.nki.state import UNKNOWN, Grid, Items, ShapeOf, State, Value
@@ -47,6 +48,8 @@ def _store(
     parts = list(target.slice.elts) if isinstance(target.slice, ast.Tuple) else [target.slice]
     items = indices_of(state, base, parts)
     if not isinstance(base, View):
+        if isinstance(value, View):
+            record(state, used(state, "forget", statement, (value,)))
         return
     view = ex.pick(state, base, items, target)
     assert isinstance(view, View)

@@ -62,6 +62,10 @@ def apply(state: State, call: Call) -> Value:
     """The value of a call; what it does is recorded in ``state``."""
     if call.dotted in CREATORS:
         return _created(state, call)
+    if call.dotted == NL + "broadcast_to":
+        given = _bound(call, ("src", "shape"))
+        if isinstance(owner := given.get("src"), View):
+            return _broadcast(state, call, owner, shape_of(given.get("shape")))
     function = FUNCTIONS.get(call.dotted)
     if function is not None:
         return _instruction(state, call, function)
@@ -71,17 +75,51 @@ def apply(state: State, call: Call) -> Value:
 def method(state: State, call: Call, owner: View, name: str) -> Value:
     """``tile.broadcast_to(shape)``, ``tensor.reshape(shape)`` and others."""
     given = call.positional[0] if call.positional else call.keywords.get("shape", UNKNOWN)
+    shape = shape_of(Items(call.positional)) if len(call.positional) > 1 else shape_of(given)
     if name == "broadcast_to":
-        shape = shape_of(Items(call.positional)) if len(call.positional) > 1 else shape_of(given)
-        return View(owner.storage, None, shape, owner.dtype, node=call.node, broadcast=True)
+        return _broadcast(state, call, owner, shape)
     if name == "reshape":
-        shape = shape_of(Items(call.positional)) if len(call.positional) > 1 else shape_of(given)
         return View(owner.storage, None, shape, owner.dtype, node=call.node)
     if name == "astype":
         return View(owner.storage, None, owner.shape, dtype_name(given), node=call.node)
     if name in ("ap", "view", "permute", "expand_dims", "squeeze", "bitcast", "indirect"):
         return View(owner.storage, None, None, owner.dtype, node=call.node)
     return _unknown(state, call, (owner,))
+
+
+def _broadcast(state: State, call: Call, owner: View, shape: Shape | None) -> View:
+    """The same values seen in a larger shape."""
+    view = View(owner.storage, None, shape, owner.dtype, node=call.node, broadcast=True)
+    record(state, used(state, NL + "broadcast_to", call.node, (owner,), result=view))
+    return view
+
+
+def used(
+    state: State,
+    name: str,
+    node: ast.expr | ast.stmt,
+    views: tuple[View, ...],
+    *,
+    result: View | None = None,
+    written: bool = False,
+) -> Operation:
+    """Something that is no instruction, but reads tensors (and may have ``written`` them)."""
+    return Operation(
+        name=name,
+        node=node,
+        statement=state.statement or ast.Pass(),
+        operands={},
+        values={},
+        given={},
+        result=result,
+        reads=views,
+        writes=views if written else (),
+        accumulates=False,
+        mask=Mask(None) if written else None,
+        loops=state.loops,
+        branches=state.branches,
+        order=state.tick(),
+    )
 
 
 def _created(state: State, call: Call) -> Value:
@@ -219,7 +257,7 @@ def _views(values: Iterable[Value]) -> list[View]:
         elif isinstance(value, Items):
             found += _views(value.values)
         elif isinstance(value, Many) and value.sample is not None:
-            found.append(value.sample)
+            found += _views([value.sample])
     return found
 
 
@@ -336,23 +374,5 @@ def _unknown(state: State, call: Call, owners: tuple[View, ...]) -> Value:
     touched = [*owners, *_views([*call.positional, *call.keywords.values()])]
     if touched and call.dotted not in _PURE:
         state.complete = False
-        record(
-            state,
-            Operation(
-                name="call",
-                node=call.node,
-                statement=state.statement or ast.Pass(),
-                operands={},
-                values={},
-                given={},
-                result=None,
-                reads=tuple(touched),
-                writes=tuple(touched),
-                accumulates=False,
-                mask=Mask(None),
-                loops=state.loops,
-                branches=state.branches,
-                order=state.tick(),
-            ),
-        )
+        record(state, used(state, "call", call.node, tuple(touched), written=True))
     return UNKNOWN

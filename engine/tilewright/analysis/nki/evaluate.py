@@ -4,7 +4,7 @@ import ast
 
 from tilewright.analysis.nki import expressions as ex
 from tilewright.analysis.nki.affine import Affine
-from tilewright.analysis.nki.calls import Call, apply, method, record
+from tilewright.analysis.nki.calls import Call, apply, method, record, used
 from tilewright.analysis.nki.catalogue import NL, Result
 from tilewright.analysis.nki.indexing import ELLIPSIS, Array, Item
 from tilewright.analysis.nki.model import Comparison, Mask, Operation, View
@@ -70,47 +70,21 @@ def _simple(state: State, node: ast.expr) -> Value:
 def _visit_children(state: State, node: ast.expr) -> None:
     """What is inside an expression that is not followed may still use tensors."""
     if isinstance(node, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
-        _escape(state, node)
+        escape(state, node)
         return
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.expr):
             value_of(state, child)
 
 
-def _escape(state: State, node: ast.expr) -> None:
+def escape(state: State, node: ast.expr | ast.stmt) -> None:
     """Tensors named in code that is not followed are used there, in a way that is not known."""
     named = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
     views = tuple(v for name in named if isinstance(v := state.env.get(name), View))
     if not views:
         return
     state.complete = False
-    record(state, _operation(state, "call", node, views, views, None))
-
-
-def _operation(
-    state: State,
-    name: str,
-    node: ast.expr,
-    reads: tuple[View, ...],
-    writes: tuple[View, ...],
-    result: View | None,
-) -> Operation:
-    return Operation(
-        name=name,
-        node=node,
-        statement=state.statement or ast.Pass(),
-        operands={},
-        values={},
-        given={},
-        result=result,
-        reads=reads,
-        writes=writes,
-        accumulates=False,
-        mask=Mask(None) if name == "call" else None,
-        loops=state.loops,
-        branches=state.branches,
-        order=state.tick(),
-    )
+    record(state, used(state, "call", node, views, written=True))
 
 
 def _name(state: State, node: ast.Name) -> Value:
@@ -151,6 +125,9 @@ def _items(state: State, node: ast.Tuple | ast.List) -> Value:
             values += inner.values
         else:
             values.append(value_of(state, element))
+    views = tuple(value for value in values if isinstance(value, View))
+    if views:
+        record(state, used(state, "collect", node, views))
     return Items(tuple(values))
 
 
@@ -252,6 +229,9 @@ def _conditional(state: State, node: ast.IfExp) -> Value:
     if known is not None:
         return value_of(state, node.body if known else node.orelse)
     one, two = value_of(state, node.body), value_of(state, node.orelse)
+    views = tuple(value for value in (one, two) if isinstance(value, View))
+    if views and one is not two:
+        record(state, used(state, "forget", node, views))
     return ex.joined(one, two)
 
 
@@ -347,15 +327,19 @@ def _appended(state: State, function: ast.Attribute, positional: list[Value]) ->
         return UNKNOWN
     first = positional[0]
     name = function.value.id
+    if isinstance(first, View):
+        record(state, used(state, "collect", function, (first,)))
     now = state.env.get(name)
-    if isinstance(first, View) and isinstance(now, Many) and now.sample is None:
+    if not isinstance(now, Many) or not isinstance(first, View | Many):
+        state.env[name] = UNKNOWN
+    elif now.sample is None:
         state.env[name] = Many(first)
-    elif isinstance(now, Many) and isinstance(first, Many):
-        state.env[name] = first
-    elif not (isinstance(first, View) and isinstance(now, Many) and _alike(now.sample, first)):
+    elif not _alike(now.sample, first):
         state.env[name] = UNKNOWN
     return UNKNOWN
 
 
-def _alike(one: View | None, two: View) -> bool:
-    return one is not None and one.shape == two.shape and one.memory == two.memory
+def _alike(one: View | Many, two: View | Many) -> bool:
+    if isinstance(one, Many) or isinstance(two, Many):
+        return isinstance(one, Many) and isinstance(two, Many)
+    return one.shape == two.shape and one.memory == two.memory

@@ -3,7 +3,7 @@
 import ast
 from functools import lru_cache
 
-from tilewright.analysis.nki.catalogue import ISA, NL
+from tilewright.analysis.nki.catalogue import ISA, KEYWORD_DST, NL
 from tilewright.analysis.nki.model import Flow
 from tilewright.analysis.nki.parameters import bind_parameters
 from tilewright.analysis.nki.state import State
@@ -56,13 +56,11 @@ def _flow(subject: _Subject) -> Flow:
 
 def _flavour(module: Module, node: ast.FunctionDef) -> NkiFlavour | None:
     """Told from the calls where the file imports neither package, as in a snippet."""
-    for part in ast.walk(node):
-        if not isinstance(part, ast.Call):
-            continue
-        dotted = module.names.resolve(part.func) or ""
-        if dotted in _OLD_ONLY:
-            return NkiFlavour.NEURONXCC
-        keywords = {keyword.arg for keyword in part.keywords}
-        if dotted.startswith(ISA) and "dst" in keywords and not dotted.endswith("dma_copy"):
+    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
+    names = {module.names.resolve(call.func) or "" for call in calls}
+    for call in calls:
+        dotted = module.names.resolve(call.func) or ""
+        keywords = {keyword.arg for keyword in call.keywords}
+        if dotted.startswith(ISA) and dotted not in KEYWORD_DST and "dst" in keywords:
             return NkiFlavour.NKI
-    return None
+    return NkiFlavour.NEURONXCC if names & set(_OLD_ONLY) else None

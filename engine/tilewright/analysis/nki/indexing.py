@@ -117,9 +117,13 @@ def _lanes(value: Affine) -> frozenset[Symbol]:
 
 def _blocks_left(view: View, indices: tuple[Index, ...]) -> int:
     if view.whole:
-        first = indices[: view.storage.partition]
-        return view.storage.partition - sum(i.kind is IndexKind.POINT for i in first)
-    return max(view.blocks - sum(i.kind is IndexKind.POINT for i in indices[: view.blocks]), 0)
+        return view.storage.partition - _picked(indices[: view.storage.partition])
+    return max(view.blocks - _picked(indices[: view.blocks]), 0)
+
+
+def _picked(indices: tuple[Index, ...]) -> int:
+    """Dimensions that are gone for sure, or may be."""
+    return sum(index.kind in (IndexKind.POINT, IndexKind.UNKNOWN) for index in indices)
 
 
 def _composed(view: View, indices: tuple[Index, ...]) -> tuple[Index, ...] | None:

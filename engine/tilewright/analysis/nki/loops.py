@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from tilewright.analysis.nki import expressions as ex
 from tilewright.analysis.nki.affine import ZERO, Affine, Symbol, SymbolKind, quotient
 from tilewright.analysis.nki.assigning import assign
+from tilewright.analysis.nki.calls import used
 from tilewright.analysis.nki.catalogue import NL
 from tilewright.analysis.nki.evaluate import value_of
 from tilewright.analysis.nki.model import Loop, LoopKind, View
@@ -104,6 +105,8 @@ def _forget(state: State, statement: ast.For | ast.While) -> dict[str, Value]:
             now = state.env.get(part.id)
             if now is not None and not _updated_in_place(statement, part.id, now):
                 state.env[part.id] = UNKNOWN
+                if isinstance(now, View):
+                    state.operations.append(used(state, "forget", statement, (now,)))
     return before
 
 
@@ -134,7 +137,7 @@ def _after(state: State, before: dict[str, Value], loop: Loop) -> None:
         if isinstance(value, Affine):
             gone = loop.symbol is None or loop.symbol in value.symbols or name in before
             state.env[name] = UNKNOWN if gone else value
-        elif (isinstance(value, View) and name in before) or (
-            not isinstance(value, View | Many | Literal) and name in before
-        ):
+        elif name in before and not isinstance(value, Many | Literal):
             state.env[name] = UNKNOWN
+            if isinstance(value, View):
+                state.operations.append(used(state, "forget", loop.node, (value,)))

@@ -64,9 +64,9 @@ def _shape_pairs(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     pairs: list[tuple[ast.expr, ast.expr]] = []
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         pairs.append((node.value, node.targets[0]))
-    elif isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare):
-        sides = [node.test.left, *node.test.comparators]
-        if all(isinstance(op, ast.Eq) for op in node.test.ops):
+    elif isinstance(node, ast.Assert):
+        for test in asserted(node):
+            sides = [test.left, *test.comparators]
             pairs += [(one, two) for one in sides for two in sides if one is not two]
     for one, two in pairs:
         if isinstance(one, ast.Call) and len(one.args) == 1 and isinstance(one.func, ast.Name):
@@ -77,3 +77,14 @@ def _shape_pairs(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
             and isinstance(one.value, ast.Name)
         ):
             yield one.value.id, two
+
+
+def asserted(node: ast.Assert) -> Iterator[ast.Compare]:
+    """The equalities that an assert states."""
+    test = node.test
+    parts = test.values if isinstance(test, ast.BoolOp) else [test]
+    if isinstance(test, ast.BoolOp) and not isinstance(test.op, ast.And):
+        return
+    for part in parts:
+        if isinstance(part, ast.Compare) and all(isinstance(op, ast.Eq) for op in part.ops):
+            yield part

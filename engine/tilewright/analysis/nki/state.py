@@ -65,9 +65,9 @@ class Grid:
 
 @dataclass(frozen=True)
 class Many:
-    """A list that tiles are appended to; ``sample`` stands for any of them."""
+    """A list that tiles, or lists of them, are appended to; ``sample`` stands for any of them."""
 
-    sample: View | None
+    sample: "View | Many | None"
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,11 @@ from itertools import pairwise
 
 from tilewright.analysis.nki import expressions as ex
 from tilewright.analysis.nki.assigning import assign, augmented
-from tilewright.analysis.nki.evaluate import value_of
+from tilewright.analysis.nki.calls import used
+from tilewright.analysis.nki.evaluate import escape, value_of
 from tilewright.analysis.nki.loops import run_for, run_while
 from tilewright.analysis.nki.model import View
+from tilewright.analysis.nki.parameters import asserted
 from tilewright.analysis.nki.state import UNKNOWN, Items, State, Value
 
 
@@ -45,6 +47,8 @@ def _compound(state: State, statement: ast.stmt) -> None:
             run_for(state, statement, run_block)
         case ast.While():
             run_while(state, statement, run_block)
+        case ast.FunctionDef() | ast.ClassDef():
+            escape(state, statement)
         case ast.If():
             _if(state, statement)
         case ast.With():
@@ -57,14 +61,8 @@ def _compound(state: State, statement: ast.stmt) -> None:
 
 
 def _assert(state: State, statement: ast.Assert) -> None:
-    test = statement.test
-    tests = [test]
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        tests = test.values
-    for one in tests:
-        if not isinstance(one, ast.Compare) or not all(isinstance(op, ast.Eq) for op in one.ops):
-            continue
-        values = [value_of(state, side) for side in (one.left, *one.comparators)]
+    for equality in asserted(statement):
+        values = [value_of(state, side) for side in (equality.left, *equality.comparators)]
         if not state.branches:
             for left, right in pairwise(values):
                 _unify(state, left, right)
@@ -87,6 +85,7 @@ def _return(state: State, statement: ast.Return) -> None:
     value = value_of(state, statement.value)
     for one in value.values if isinstance(value, Items) else (value,):
         if isinstance(one, View):
+            state.operations.append(used(state, "return", statement, (one,)))
             state.returned.append(one.storage)
 
 
@@ -112,6 +111,10 @@ def _branch(state: State, node: ast.stmt, *ways: list[ast.stmt]) -> None:
         after.append(before)
     state.branches = around
     state.env = _joined(after) if after else before
+    lost = [v for way in after for n, v in way.items() if v is not state.env.get(n)]
+    views = tuple(value for value in lost if isinstance(value, View))
+    if views:
+        state.operations.append(used(state, "forget", node, views))
 
 
 def _leaves(way: list[ast.stmt]) -> bool:

@@ -1,0 +1,178 @@
+"""Loads that need not be, that are repeated, or that move little at a time."""
+
+from collections.abc import Iterator
+from math import prod
+
+from tilewright.analysis.detectors.nki.instructions.shared import (
+    found,
+    full_dims,
+    interpreted,
+    is_loop_running,
+    on_chip,
+    reads_of,
+    results_of,
+    see,
+    shown,
+    writes_of,
+)
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nki import Flow, Loop, Memory, Operation, Storage, Symbol, View
+from tilewright.analysis.nki.catalogue import DTYPE_BYTES, ISA, NL
+from tilewright.analysis.nki.model import IndexKind, Origin
+from tilewright.source.model import Module
+
+_LOADS = (NL + "load", ISA + "dma_copy")
+_SMALL = 256
+_NO_COMPUTE = ("call", "forget", "collect", "return", "assign")
+
+
+def loads(flow: Flow) -> Iterator[tuple[Operation, View]]:
+    """Loads from HBM to a tile, with the part they read."""
+    for operation in flow.operations:
+        source = operation.operands.get("src")
+        if operation.name not in _LOADS or source is None or source.memory is not Memory.HBM:
+            continue
+        target = operation.operands.get("dst")
+        if operation.name == NL + "load" or (target is not None and on_chip(target)):
+            yield operation, source
+
+
+@detector("nki_dead_tile")
+def dead_tile(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    for kernel, flow in interpreted(module):
+        for storage, operation in _unread(flow):
+            name = storage.name if storage.name != "tile" else f"The result of {operation.short}"
+            text = (
+                f"{name} is computed here and nothing reads it, so the {_work(operation)} and its "
+                f"place in {storage.memory} are spent for nothing."
+            )
+            yield found(module, kernel, operation.statement, text)
+
+
+def _work(operation: Operation) -> str:
+    return "transfer" if operation.name in _LOADS else "instruction"
+
+
+def _unread(flow: Flow) -> Iterator[tuple[Storage, Operation]]:
+    for storage in flow.storages:
+        if not storage.on_chip or reads_of(flow).get(storage):
+            continue
+        writes = writes_of(flow).get(storage, ())
+        made = results_of(flow).get(storage)
+        first = made if made is not None else next(iter(writes), None)
+        if first is None or any(write.name in _NO_COMPUTE[:4] for write in writes):
+            continue
+        if not any(len(_effects(operation)) > 1 for operation in (first, *writes)):
+            yield storage, first
+
+
+def _effects(operation: Operation) -> set[Storage]:
+    made = {operation.result.storage} if operation.result is not None else set()
+    made |= {view.storage for view in operation.writes}
+    if operation.source is not None:
+        made |= {view.storage for view in operation.source.writes}
+    return made
+
+
+@detector("nki_redundant_load")
+def redundant_load(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    for kernel, flow in interpreted(module):
+        seen: dict[object, Operation] = {}
+        for operation, source in loads(flow):
+            if source.storage.origin is Origin.CONSTANT:
+                continue
+            key = (source.storage, source.indices, str(operation.values.get("dtype")))
+            earlier = seen.setdefault(key, operation)
+            if earlier is operation or source.indices is None:
+                continue
+            if _covers(earlier, operation) and not _stored(flow, source.storage):
+                text = (
+                    f"{shown(module, source)} was loaded before and HBM has not changed since; "
+                    f"the tile that is there already can be used."
+                )
+                place = see(module, "the first load", earlier.node)
+                yield found(module, kernel, operation.statement, text, place)
+
+
+def _covers(earlier: Operation, later: Operation) -> bool:
+    """Whether the earlier load has always run, with the same indices, when the later one does."""
+    same = later.loops[: len(earlier.loops)] == earlier.loops
+    branch = later.branches[: len(earlier.branches)] == earlier.branches
+    return same and branch and earlier.mask is None and later.mask is None
+
+
+def _stored(flow: Flow, storage: Storage) -> bool:
+    return bool(writes_of(flow).get(storage))
+
+
+@detector("nki_loop_invariant_load")
+def loop_invariant_load(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    for kernel, flow in interpreted(module):
+        for operation, source in loads(flow):
+            loop = _invariant_in(flow, operation, source)
+            if loop is not None and loop.symbol is not None:
+                trip = flow.number(loop.trip)
+                times = "in every iteration" if trip is None else f"{trip} times"
+                text = (
+                    f"{shown(module, source)} does not depend on {loop.symbol.name}, and the loop "
+                    f"over it loads the same data from HBM {times}."
+                )
+                yield found(module, kernel, operation.statement, text)
+
+
+def _invariant_in(flow: Flow, operation: Operation, source: View) -> Loop | None:
+    """The innermost loop, if the load does not depend on it."""
+    if source.indices is None or not operation.loops or operation.branches:
+        return None
+    loop = operation.loops[-1]
+    if loop.symbol is None or not is_loop_running(flow, loop) or _stored(flow, source.storage):
+        return None
+    if any(index.kind is IndexKind.UNKNOWN for index in source.indices):
+        return None
+    symbols: set[Symbol] = set()
+    if operation.mask is not None:
+        symbols |= operation.mask.symbols or frozenset()
+    for index in source.indices:
+        symbols |= index.base.symbols if index.base is not None else set()
+    if loop.symbol in symbols or (operation.mask is not None and operation.mask.symbols is None):
+        return None
+    return loop if _fixed(flow, operation, loop) else None
+
+
+def _fixed(flow: Flow, operation: Operation, loop: Loop) -> bool:
+    """Whether what is loaded stays as it is in the loop: nothing else writes to it there."""
+    target = operation.operands.get("dst")
+    storage = target.storage if target is not None else None
+    if operation.result is not None:
+        storage = operation.result.storage
+    if storage is None:
+        return False
+    others = [w for w in writes_of(flow).get(storage, ()) if w is not operation]
+    return not any(loop in write.loops for write in others)
+
+
+@detector("nki_small_dma")
+def small_dma(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    for kernel, flow in interpreted(module):
+        for operation, source in loads(flow):
+            running = [loop for loop in operation.loops if is_loop_running(flow, loop)]
+            size = _bytes(flow, operation, source)
+            if not running or size is None or size >= _SMALL:
+                continue
+            text = (
+                f"Each iteration moves {size} contiguous bytes for each partition of "
+                f"{shown(module, source)}; below about 2 KiB the fixed cost of a DMA packet "
+                f"outweighs the bytes."
+            )
+            yield found(module, kernel, operation.statement, text)
+
+
+def _bytes(flow: Flow, operation: Operation, source: View) -> int | None:
+    """Bytes in a row for each partition; at most, where the type is not known."""
+    target = operation.result if operation.result is not None else operation.operands.get("dst")
+    sides = full_dims(flow, target)
+    if sides is None or len(sides) < 2 or sides[0] < 2:
+        return None
+    dtype = source.dtype or (target.dtype if target is not None else None)
+    return prod(sides[1:]) * DTYPE_BYTES.get(dtype or "float32", 4)
