@@ -3,6 +3,7 @@
 import ast
 import re
 import signal
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -90,10 +91,9 @@ def _kernel(
 ) -> None:
     """Compile one kernel in two specializations, if there are two that compile, and compare."""
     built, reasons = 0, []
-    is_called = _is_called_with_tiles(module, kernel)
-    with _time_limit(SECONDS_A_KERNEL):
-        try:
-            for guess in guesses(module, kernel, jit, tiles=is_called):
+    try:
+        with _time_limit(SECONDS_A_KERNEL):
+            for guess, is_called in _attempts(module, kernel, jit):
                 try:
                     recording = _build(jit, guess, is_called)
                 except REFUSALS as error:
@@ -105,12 +105,21 @@ def _kernel(
                 built += 1
                 if built == WANTED:
                     break
-        except _TookTooLong:
-            reasons.append("took too long")
+    except _TookTooLong:
+        reasons.append("took too long")
     report.specializations += built
     report.kernels += bool(built)
     if not built:
         report.failed.append(NotCompiled(module.path, kernel.name, reasons[0]))
+
+
+def _attempts(
+    module: Module, kernel: Kernel, jit: JitFunction
+) -> Iterator[tuple[Specialization, bool]]:
+    """(a specialization to try, whether as what a kernel calls with tiles)."""
+    if _is_called_with_tiles(module, kernel):
+        yield from ((guess, True) for guess in guesses(module, kernel, jit, tiles=True))
+    yield from ((guess, False) for guess in guesses(module, kernel, jit))
 
 
 def _is_called_with_tiles(module: Module, kernel: Kernel) -> bool:
@@ -150,4 +159,5 @@ def _compile_reason(error: BaseException) -> str:
         error = error.__cause__
     lines = [line.strip() for line in str(error).splitlines()]
     said = [line for line in lines if line.strip("^ ")]
-    return re.sub(r"\s+", " ", said[-1] if said else type(error).__name__)[:200]
+    sentence = re.sub(r"\s+", " ", said[-1] if said else type(error).__name__)
+    return re.sub(r"0x[0-9a-f]+", "0x…", sentence)[:200]

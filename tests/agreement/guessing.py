@@ -4,11 +4,13 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import triton.language as tl
 from loading import JitFunction
-from roles import FLAG_POINTER, FLOAT, INDEX_POINTER, POINTER, Roles, roles_of
+from refusals import REFUSALS
+from roles import DESCRIPTOR, FLAG_POINTER, FLOAT, INDEX_POINTER, POINTER, Roles, roles_of
 from specializing import CONSTEXPR, Argument, Specialization
 
 from tilewright.source.constants import Evaluator, Undecidable
@@ -50,6 +52,7 @@ STYLES = (
     Style(floats="fp32", scalars_are_float=True),
     Style(floats="fp32", flags=True, scalars_are_float=True, size=32),
     Style(floats="fp32", size=16),
+    Style(floats="bf16"),
     Style(floats="fp32", flags=True, none_defaults=True, size=128),
     Style(floats="fp32", all_indices=True),
     Style(floats="i32", all_indices=True, indices="i32"),
@@ -89,12 +92,15 @@ class _Guess:
     ) -> None:
         self._tiles = tiles
         self._kernel, self._jit, self._roles, self._style = kernel, jit, roles, style
-        self._config: Mapping[str, Any] = jit.configs[style.config] if jit.configs else {}
+        config = jit.configs[style.config] if jit.configs else None
+        self._config: Mapping[str, Any] = config.kwargs if config is not None else {}
+        self._pre_hook = getattr(config, "pre_hook", None)
         self._launched = _launched(module, kernel, style.launch)
 
     def make(self) -> Specialization:
         arguments = {p.name: self._argument(p) for p in self._jit.function.params}
         self._apply_heuristics(arguments)
+        self._shape_descriptors(arguments)
         return Specialization(tuple(arguments.values()))
 
     def _argument(self, param: Any) -> Argument:
@@ -151,10 +157,26 @@ class _Guess:
                 continue
             try:
                 value = heuristic(given)
-            except (TypeError, ValueError, KeyError, AttributeError, ArithmeticError):
+            except REFUSALS:
                 continue
             arguments[name] = Argument(name, CONSTEXPR, value)
             given[name] = value
+
+    def _shape_descriptors(self, arguments: dict[str, Argument]) -> None:
+        """A tuner's hook states the blocks of the descriptors that the host passes."""
+        names = [n for n, role in self._roles.parameters.items() if role == DESCRIPTOR]
+        if self._pre_hook is None or not names:
+            return
+        given = {a.name: _stand_in(a) for a in arguments.values()}
+        given |= {name: SimpleNamespace(block_shape=None) for name in names}
+        try:
+            self._pre_hook(given)
+        except REFUSALS:
+            return
+        for name in names:
+            if given[name].block_shape:
+                block = list(given[name].block_shape)
+                arguments[name] = Argument(name, f"tensordesc<{self._style.floats}{block}>")
 
 
 def _stand_in(argument: Argument) -> Any:

@@ -18,6 +18,7 @@ from refusals import REFUSALS
 from triton.language.extra import libdevice
 from triton.language.extra.cuda import libdevice as cuda_libdevice
 from triton.runtime.autotuner import Autotuner, Heuristics
+from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
 from tilewright.worker import pretend
@@ -28,7 +29,7 @@ class JitFunction:
     """A jit function of a file, with what its decorators say."""
 
     function: Any
-    configs: tuple[Mapping[str, Any], ...]
+    configs: tuple[Any, ...]
     heuristics: Mapping[str, Callable[[dict[str, Any]], Any]]
 
 
@@ -45,6 +46,7 @@ def without_device(root: Path, home: Path) -> Iterator[None]:
     with (
         mock.patch.dict(os.environ, environment),
         mock.patch.object(sys, "path", [str(root), *sys.path]),
+        mock.patch.object(driver, "_active", driver._active),  # pretending leaves it set
         pretend.no_driver(),
         _older_names(),
         warnings.catch_warnings(),
@@ -89,13 +91,13 @@ def jit_functions(module: ModuleType) -> dict[str, JitFunction]:
 
 def _unwrapped(value: Any) -> JitFunction | None:
     """Through autotuners, heuristics and wrappers of a library's own, which keep it as ``fn``."""
-    configs: tuple[Mapping[str, Any], ...] = ()
+    configs: tuple[Any, ...] = ()
     heuristics: dict[str, Any] = {}
     for _ in range(8):
         if isinstance(value, JITFunction):
             return JitFunction(value, configs, heuristics)
         if isinstance(value, Autotuner):
-            configs = configs or tuple(config.kwargs for config in value.configs)
+            configs = configs or tuple(value.configs)
         if isinstance(value, Heuristics):
             heuristics.update(value.values or {})
         below = vars(value) if hasattr(value, "__dict__") else {}

@@ -1,5 +1,6 @@
 """Corpus files one by one, each in a forked process: a crash or a hang is a result."""
 
+import contextlib
 import multiprocessing
 import os
 import time
@@ -43,14 +44,17 @@ def _send(connection: Connection, root: Path, path: Path) -> None:
 
 
 def _received(connection: Connection, name: str, process: BaseProcess) -> FileReport:
-    try:
-        report = connection.recv() if connection.poll() else None
-    except EOFError:
-        report = None
-    process.kill()
+    """The report; for a process that ended without one, or did not end, a report that says so."""
+    late = not connection.poll()
+    report = None
+    if not late:
+        with contextlib.suppress(EOFError):
+            report = connection.recv()
+            assert isinstance(report, FileReport)
+    if late:
+        process.kill()
     process.join()
     if report is None:
-        report = FileReport(name)
-        reason = f"the process ended with {process.exitcode}"
-        report.failed.append(NotCompiled(name, "(all of the file)", reason))
+        reason = "took too long" if late else f"the process ended with {process.exitcode}"
+        report = FileReport(name, failed=[NotCompiled(name, "(all of the file)", reason)])
     return report

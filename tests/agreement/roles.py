@@ -12,6 +12,7 @@ from tilewright.source.model import Kernel, Module
 POINTER = "pointer"
 INDEX_POINTER = "pointer to indices"
 FLAG_POINTER = "pointer to flags"
+DESCRIPTOR = "tensor descriptor"
 INTEGER = "integer"
 FLOAT = "float"
 
@@ -63,6 +64,7 @@ def roles_of(module: Module, kernel: Kernel, depth: int = 0) -> Roles:
         for p in kernel.parameters
         if not p.is_constexpr
     }
+    parameters |= dict.fromkeys(_descriptors(kernel.node) & parameters.keys(), DESCRIPTOR)
     compared = {
         own: roles.compared[there] for own, there, roles in handed if there in roles.compared
     }
@@ -148,6 +150,16 @@ def _pointed_at(node: ast.AST) -> set[str]:
                 found.add(x)
             case ast.Call(func=ast.Attribute(attr="make_tensor_descriptor"), args=[ast.Name(id=x)]):
                 found.add(x)
+    return found
+
+
+def _descriptors(node: ast.AST) -> set[str]:
+    """``desc.load([...])`` and ``desc.store([...], value)``."""
+    found = set()
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Call(func=ast.Attribute(attr="load" | "store", value=ast.Name(id=name))):
+                found.add(name)
     return found
 
 

@@ -55,7 +55,7 @@ def _facts(argument: Argument) -> ArgumentFacts:
         return ArgumentFacts(argument.name, "none", CONSTEXPR)
     if argument.type == CONSTEXPR:
         return ArgumentFacts(argument.name, CONSTEXPR, CONSTEXPR, encode(argument.constant))
-    kind = "tensor" if argument.type.startswith("*") else "int"
+    kind = "tensor" if argument.type.startswith(("*", "tensordesc")) else "int"
     return ArgumentFacts(
         argument.name, "float" if argument.type.startswith("fp") else kind, argument.type
     )
