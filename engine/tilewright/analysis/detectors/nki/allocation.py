@@ -9,7 +9,7 @@ from tilewright.analysis.detectors.nki.shared import found, older, scoped
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki_scopes import Call, Kind, Scopes, flavour_of
-from tilewright.source.model import Module, NkiFlavour
+from tilewright.source.model import Kernel, Module, NkiFlavour
 
 _ON_CHIP = ("nki.language.sbuf", "nki.language.psum")
 
@@ -25,11 +25,17 @@ def _allocated(module: Module, scopes: Scopes) -> list[Call]:
     ]
 
 
+def _places_all(module: Module, kernel: Kernel) -> bool:
+    """Whether a decorator lets the compiler place even what is made at an address."""
+    decorators = (module.names.resolve(d) for d in kernel.node.decorator_list)
+    return any(d == "nki.compiler.force_auto_alloc" for d in decorators)
+
+
 @detector("nki_mixed_allocation")
 def mixed_allocation(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     for kernel, scopes in older(module):
         placed = _allocated(module, scopes)
-        if not placed:
+        if not placed or _places_all(module, kernel):
             continue
         line = placed[0].node.lineno
         for call in scopes.calls:

@@ -11,6 +11,7 @@ from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki_scopes import flavour_of
 from tilewright.knowledge.nki import NkiFile, Signature, nki_interface
 from tilewright.source.model import Kernel, Module, NkiFlavour
+from tilewright.source.names import public
 
 _MODULES = ("nki.language", "nki.isa")
 _LIKE = 0.8
@@ -32,17 +33,24 @@ def _kernel_at(module: Module, node: ast.expr) -> Kernel | None:
     return module.kernel_at(node.lineno)
 
 
-def _attributes(module: Module) -> Iterator[tuple[ast.Attribute, str]]:
+def _mentions(module: Module) -> Iterator[tuple[ast.expr, str]]:
+    """Where a name of NKI is looked up in its module, or imported from it."""
     for node in _of_interest(module):
         if isinstance(node, ast.Attribute):
             dotted = module.names.resolve(node)
             if dotted is not None and dotted.startswith("nki."):
                 yield node, dotted
+        elif isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
+            owner = node.module.removeprefix("neuronxcc.")
+            for alias in node.names if owner in _MODULES else ():
+                name = ast.copy_location(ast.Name(alias.name, ast.Load()), alias)
+                yield name, public(f"{owner}.{alias.name}")
 
 
 @lru_cache(maxsize=8)
-def _attributes_and_calls(tree: "_Tree") -> tuple[ast.expr, ...]:
-    return tuple(n for n in ast.walk(tree.node) if isinstance(n, ast.Attribute | ast.Call))
+def _of_interest_in(tree: "_Tree") -> tuple[ast.Attribute | ast.Call | ast.ImportFrom, ...]:
+    kinds = ast.Attribute | ast.Call | ast.ImportFrom
+    return tuple(n for n in ast.walk(tree.node) if isinstance(n, kinds))
 
 
 class _Tree:
@@ -60,14 +68,14 @@ class _Tree:
         return isinstance(other, _Tree) and other.node is self.node
 
 
-def _of_interest(module: Module) -> tuple[ast.expr, ...]:
-    return _attributes_and_calls(_Tree(module.tree))
+def _of_interest(module: Module) -> tuple[ast.Attribute | ast.Call | ast.ImportFrom, ...]:
+    return _of_interest_in(_Tree(module.tree))
 
 
 def _missing(dotted: str, own: NkiFile) -> bool:
     """Whether a name is looked up in a module or an enumeration that does not have it."""
     owner, _, name = dotted.rpartition(".")
-    if name.startswith("_") or name in own.unsupported_dtypes:
+    if name.startswith("_") or name == "*" or name in own.unsupported_dtypes:
         return False
     return (owner in _MODULES or owner in own.members) and dotted not in own.names
 
@@ -78,7 +86,7 @@ def unknown_name(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     if interfaces is None:
         return
     own, other = interfaces
-    for node, dotted in _attributes(module):
+    for node, dotted in _mentions(module):
         if _missing(dotted, own) and dotted not in other.names:
             text = (
                 f"{own.imports}{dotted.removeprefix('nki')} does not exist{_nearest(dotted, own)}."
@@ -102,11 +110,11 @@ def other_package(module: Module, context: AnalysisContext) -> Iterator[Finding]
     if interfaces is None:
         return
     own, other = interfaces
-    for node, dotted in _attributes(module):
+    for node, dotted in _mentions(module):
         if _missing(dotted, own) and dotted in other.names and dotted not in _ELSEWHERE:
             text = (
-                f"{node.attr} belongs to {other.imports}, and this file is written for "
-                f"{own.imports}, which has no such name."
+                f"{dotted.rpartition('.')[2]} belongs to {other.imports}, and this file is written "
+                f"for {own.imports}, which has no such name."
             )
             yield found(module, _kernel_at(module, node), node, text)
     for call, dotted in _calls(module, own):
