@@ -122,13 +122,13 @@ def _undone(value: Value) -> str | None:
 
 
 def _square(value: Value) -> str | None:
-    """``libdevice.pow(x, 2.0)``."""
+    """``libdevice.pow(x, 2.0)``; an integer exponent is folded for NVIDIA."""
     if value.op != "call" or not str(value.detail).endswith("pow") or len(value.positional) != 2:
         return None
     base, exponent = value.positional
-    if base.op == "const" or _number(exponent) != 2:
+    if base.op == "const" or not isinstance(exponent.detail, float) or _number(exponent) != 2:
         return None
-    return "pow runs a long sequence for any exponent; x * x is one multiplication, and exact."
+    return "pow with a float exponent runs a long sequence; x * x is one multiplication, and exact."
 
 
 def _without_casts(value: Value) -> Value:

@@ -79,11 +79,21 @@ def _sibling_loops(flow: Flow) -> Iterator[list[Loop]]:
     """Loops with equal bounds in the same block, two or more, none of them with a dot."""
     groups: dict[tuple[object, ...], list[Loop]] = {}
     with_dot = {loop for _, _, loops in flow.calls(TL + "dot") for loop in loops}
+    with_dot |= _with_matrices(flow)
     for loop in flow.loops.values():
         if loop.bounds is not None and not loop.is_static and loop.number not in with_dot:
             key = (loop.parent, loop.branches, *map(id, loop.bounds))
             groups.setdefault(key, []).append(loop)
     return (group for group in groups.values() if len(group) > 1)
+
+
+def _with_matrices(flow: Flow) -> set[int]:
+    """Loops whose loads are tiles of several rows: more than a program could keep."""
+    return {
+        access.loops[-1]
+        for access in flow.loads
+        if access.loops and len(shape_of(access.pointer) or ()) > 1
+    }
 
 
 def _reloads(
