@@ -15,8 +15,10 @@ from tilewright.analysis.detectors.correctness import (
     names,
     overflow,
     races,
+    register_modes,
     syntax,
     tile_shapes,
+    tuning,
     versions,
 )
 
@@ -32,7 +34,9 @@ __all__ = [
     "names",
     "overflow",
     "races",
+    "register_modes",
     "syntax",
     "tile_shapes",
+    "tuning",
     "versions",
 ]

@@ -1,0 +1,81 @@
+"""Detectors of Intel's register mode, given wrongly or to nobody."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import decorators_known, triton_kernels
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.source.model import Kernel, Launch, Module
+from tilewright.source.text import Range
+
+_OPTION = "grf_mode"
+_WORDS = frozenset(("small", "large", "auto", "default"))
+_FIGURES = frozenset(("128", "256", "512", "auto", "default"))
+_FIGURES_SINCE = (3, 6)
+
+
+@detector("grf_mode_value")
+def grf_mode_value(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Register modes that the Triton in use has no such word for."""
+    if context.target is not None and context.target.backend != "xpu":
+        return
+    version = context.triton_version
+    if version is None:
+        allowed, here = _WORDS | _FIGURES, "any Triton"
+    else:
+        allowed = _FIGURES if version >= _FIGURES_SINCE else _WORDS
+        here = f"Triton {version[0]}.{version[1]}"
+    for kernel, _ in triton_kernels(module):
+        for value, where in _given(module, kernel):
+            if value not in allowed:
+                known = ", ".join(sorted(allowed))
+                yield Finding(
+                    where,
+                    f"{value!r} is no register mode of {here} for Intel GPUs ({known}): this does "
+                    "not compile.",
+                    kernel.name,
+                    data={"value": value},
+                )
+
+
+def _given(module: Module, kernel: Kernel) -> Iterator[tuple[str, Range]]:
+    for config in kernel.autotune.configs or () if kernel.autotune else ():
+        value = {**config.values, **config.options}.get(_OPTION)
+        if isinstance(value, str | int) and not isinstance(value, bool):
+            yield str(value), config.range
+    for launch in module.launches_of(kernel.name):
+        for keyword in launch.node.keywords:
+            given = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+            if keyword.arg == _OPTION and isinstance(given, str | int):
+                yield str(given), module.index.range_of(keyword.value)
+
+
+@detector("grf_mode_unused")
+def grf_mode_unused(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A register mode that is a parameter's default and that nobody passes."""
+    for kernel, _ in triton_kernels(module):
+        parameter = kernel.parameter(_OPTION)
+        launches = module.launches_of(kernel.name)
+        if parameter is None or parameter.default is None or not launches:
+            continue
+        if not decorators_known(module, kernel) or _is_tuned(kernel):
+            continue
+        if all(_leaves_out(launch) for launch in launches):
+            yield Finding(
+                parameter.range,
+                f"No launch passes {_OPTION}, and its default {parameter.default} is a constant in "
+                "the kernel that the compiler's options never see.",
+                kernel.name,
+            )
+
+
+def _is_tuned(kernel: Kernel) -> bool:
+    if kernel.autotune is None:
+        return False
+    configs = kernel.autotune.configs
+    return configs is None or any(_OPTION in (*c.values, *c.options) for c in configs)
+
+
+def _leaves_out(launch: Launch) -> bool:
+    return launch.is_complete and _OPTION not in launch.arguments

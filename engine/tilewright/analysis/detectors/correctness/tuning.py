@@ -1,0 +1,202 @@
+"""Detectors of kernels that an autotuner runs in a way that gives wrong results, or fails."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import decorators_known, nodes_of, triton_kernels
+from tilewright.analysis.detectors.correctness.masks import additive_parts
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.values import Access, Flow, Value, walk
+from tilewright.source.model import Autotune, Kernel, Module
+from tilewright.source.text import Range
+
+_ALWAYS_PASSED = {"num_warps": "4", "num_stages": "3", "num_ctas": "1"}
+
+
+@detector("autotune_missing_restore")
+def autotune_missing_restore(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A tensor updated in place by every run of the tuner."""
+    for kernel, flow in triton_kernels(module):
+        autotune = kernel.autotune
+        if autotune is None or not _tunes(autotune) or "pre_hook" in module.text:
+            continue
+        if autotune.restore_value is None or autotune.reset_to_zero is None:
+            continue
+        seen = {*autotune.restore_value, *autotune.reset_to_zero}
+        for store in flow.writes:
+            load = _updated_in_place(flow, store) if store.base not in seen else None
+            if load is not None and store.base is not None:
+                seen.add(store.base)
+                yield Finding(
+                    module.index.range_of(store.node),
+                    f"The autotuner runs the kernel many times on the real {store.base}, and each "
+                    "run updates what the last one left: the first result is wrong without "
+                    "restore_value.",
+                    kernel.name,
+                    related=(
+                        Related("read here", module.index.range_of(load.node)),
+                        Related("tuned here", tuned_at(module, kernel)),
+                    ),
+                    data={"parameter": store.base},
+                )
+
+
+def _tunes(autotune: Autotune) -> bool:
+    """Whether there is more than one configuration to time, as far as the source tells."""
+    return autotune.configs is not None and len(autotune.configs) > 1
+
+
+def _updated_in_place(flow: Flow, store: Access) -> Access | None:
+    """The load of the same place that a plain store's value is computed from.
+
+    A store that gives the same result when it is repeated (a clamp, a relu) does no harm.
+    """
+    if store.kind != "store" or store.base is None or store.result is None:
+        return None
+    earlier = [w for w in flow.writes if w.base == store.base and w.order < store.order]
+    for load in flow.loads:
+        is_same = load.base == store.base and load.pointer is store.pointer
+        if not is_same or load.branches or load.result is None or load.order > store.order:
+            continue
+        if any(w.order < load.order for w in earlier):
+            continue
+        if _is_changed_by(store.result, load.result):
+            return load
+    return None
+
+
+def _is_changed_by(value: Value, loaded: Value) -> bool:
+    """Whether arithmetic on the loaded value, done twice, gives another result than once."""
+    if value is loaded or loaded not in walk(value):
+        return False
+    if value.is_binary("Add", "Sub", "Mult", "Div") and any(
+        _stripped(v) is loaded for v in value.operands
+    ):
+        other = [v for v in value.operands if _stripped(v) is not loaded]
+        return bool(other) and not any(loaded in walk(v) for v in other)
+    if value.op in ("cast", "unary"):
+        return _is_changed_by(value.operands[0], loaded)
+    return False
+
+
+def _stripped(value: Value) -> Value:
+    while value.op == "cast":
+        value = value.operands[0]
+    return value
+
+
+@detector("autotune_unknown_name")
+def autotune_unknown_name(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Names in key, reset_to_zero or restore_value that the kernel has no parameter of."""
+    for kernel, _ in triton_kernels(module):
+        autotune = kernel.autotune
+        if autotune is None or kernel.node.args.vararg is not None:
+            continue
+        if not decorators_known(module, kernel):
+            continue
+        known = {p.name for p in kernel.parameters}
+        lists = {
+            "key": autotune.key,
+            "reset_to_zero": autotune.reset_to_zero,
+            "restore_value": autotune.restore_value,
+        }
+        for option, names in lists.items():
+            for name in names or ():
+                if name not in known:
+                    yield Finding(
+                        tuned_at(module, kernel),
+                        f"{name} in {option} is no parameter of {kernel.name}: "
+                        f"{_consequence(option, context)}.",
+                        kernel.name,
+                        data={"name": name, "option": option},
+                    )
+
+
+def _consequence(option: str, context: AnalysisContext) -> str:
+    version = context.triton_version
+    if version is not None and version >= (3, 9):
+        return "Triton raises an error where the kernel is defined"
+    if option == "key":
+        return (
+            "before Triton 3.9 it is left out of the key without a word, since then it is an error"
+        )
+    return "the first launch fails"
+
+
+@detector("duplicate_launch_option")
+def duplicate_launch_option(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Options at the launch of a tuned kernel that every configuration passes, stated or not."""
+    for kernel, _ in triton_kernels(module):
+        if kernel.autotune is None or not decorators_known(module, kernel):
+            continue
+        stated = {n for c in kernel.autotune.configs or () for n in (*c.values, *c.options)}
+        for launch in module.launches_of(kernel.name):
+            for keyword in launch.node.keywords:
+                option = keyword.arg or ""
+                if option in _ALWAYS_PASSED and option not in stated:
+                    yield Finding(
+                        module.index.range_of(keyword.value),
+                        f"A configuration passes {option} even where it does not state it (then "
+                        f"{_ALWAYS_PASSED[option]}), and the launch passes it again: it raises a "
+                        "TypeError.",
+                        kernel.name,
+                        related=(Related("tuned here", tuned_at(module, kernel)),),
+                        data={"parameter": option},
+                    )
+
+
+@detector("tuned_divisibility_flag")
+def tuned_divisibility_flag(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A flag among the tuned values under which accesses have no mask."""
+    for kernel, flow in triton_kernels(module):
+        if kernel.autotune is None or not kernel.autotune.configs:
+            continue
+        tuned = {n for c in kernel.autotune.configs for n, v in c.values.items() if v is True}
+        for node in nodes_of(kernel.node) if tuned else ():
+            flag = _flag(node)
+            if flag in tuned and isinstance(node, ast.If) and _drops_mask(flow, node):
+                tuned.discard(flag)
+                yield Finding(
+                    module.index.range_of(node.test),
+                    f"There is no mask where {flag} is true, and the autotuner tries it on shapes "
+                    "that it is false for: the fastest configuration may leave the tensor.",
+                    kernel.name,
+                    related=(Related("tuned here", tuned_at(module, kernel)),),
+                    data={"flag": flag},
+                )
+
+
+def _flag(node: ast.AST) -> str:
+    """The name that a conditional asks for, "" for any other node."""
+    return node.test.id if isinstance(node, ast.If) and isinstance(node.test, ast.Name) else ""
+
+
+def _drops_mask(flow: Flow, conditional: ast.If) -> bool:
+    """Whether the first branch accesses without a mask what the other accesses with one."""
+    here = _accesses_in(flow, conditional.body)
+    there = _accesses_in(flow, conditional.orelse)
+    return any(
+        one.mask is None and two.mask is not None and one.kind == two.kind and _same_place(one, two)
+        for one in here
+        for two in there
+    )
+
+
+def _same_place(one: Access, two: Access) -> bool:
+    return one.base is not None and set(additive_parts(one.pointer)) == set(
+        additive_parts(two.pointer)
+    )
+
+
+def _accesses_in(flow: Flow, body: list[ast.stmt]) -> list[Access]:
+    nodes = {id(node) for statement in body for node in ast.walk(statement)}
+    return [access for access in flow.accesses if id(access.node) in nodes]
+
+
+def tuned_at(module: Module, kernel: Kernel) -> Range:
+    """``triton.autotune`` of the decorator, without its arguments."""
+    for decorator in kernel.node.decorator_list:
+        if isinstance(decorator, ast.Call) and module.names.is_call(decorator, "triton.autotune"):
+            return module.index.range_of(decorator.func)
+    return kernel.name_range
