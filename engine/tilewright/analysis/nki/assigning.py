@@ -2,7 +2,7 @@
 
 import ast
 
-from tilewright.analysis.nki import expressions as ex
+import tilewright.analysis.nki.expressions as ex
 from tilewright.analysis.nki.calls import record, used
 from tilewright.analysis.nki.evaluate import indices_of, value_of
 from tilewright.analysis.nki.model import Operation, Origin, View

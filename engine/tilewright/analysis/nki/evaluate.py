@@ -2,7 +2,7 @@
 
 import ast
 
-from tilewright.analysis.nki import expressions as ex
+import tilewright.analysis.nki.expressions as ex
 from tilewright.analysis.nki.affine import Affine
 from tilewright.analysis.nki.calls import Call, apply, method, record, used
 from tilewright.analysis.nki.catalogue import NL, Result

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable, Iterable
 
-from tilewright.analysis.nki import expressions as ex
+import tilewright.analysis.nki.expressions as ex
 from tilewright.analysis.nki.affine import ZERO, Affine, Symbol, SymbolKind, quotient
 from tilewright.analysis.nki.assigning import assign
 from tilewright.analysis.nki.calls import used

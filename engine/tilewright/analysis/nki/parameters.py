@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.nki import expressions as ex
+import tilewright.analysis.nki.expressions as ex
 from tilewright.analysis.nki.evaluate import value_of
 from tilewright.analysis.nki.model import Memory, Origin, Shape
 from tilewright.analysis.nki.state import State, whole

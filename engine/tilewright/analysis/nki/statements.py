@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable
 from itertools import pairwise
 
-from tilewright.analysis.nki import expressions as ex
+import tilewright.analysis.nki.expressions as ex
 from tilewright.analysis.nki.assigning import assign, augmented
 from tilewright.analysis.nki.calls import used
 from tilewright.analysis.nki.evaluate import escape, value_of

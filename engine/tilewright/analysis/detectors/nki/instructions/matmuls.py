@@ -12,7 +12,6 @@ from tilewright.analysis.detectors.nki.instructions.shared import (
     is_loop_running,
     producer,
     reads_of,
-    results_of,
     see,
     shown,
     writes_of,
@@ -29,6 +28,7 @@ from tilewright.source.model import Module
 _MATMULS = (ISA + "nc_matmul", NL + "matmul")
 _TRANSPOSES = (ISA + "nc_transpose", NL + "transpose")
 _COPIES = (NL + "copy", ISA + "tensor_copy")
+_PASSED_ON = (*_COPIES, "assign", ISA + "tensor_scalar", ISA + "activation", NL + "multiply")
 _LEAST_SHARE = 0.25
 
 
@@ -218,7 +218,7 @@ def transpose_of_load(module: Module, context: AnalysisContext) -> Iterator[Find
             source = sources.get(id(made))
             if source is None or source.storage.origin is not Origin.PARAMETER:
                 continue
-            if _uses(flow, view.storage) == 1 and view.storage not in _returned(flow):
+            if _uses(flow, view.storage) == 1 and _feeds_product(flow, operation):
                 text = (
                     f"{shown(module, view)} is loaded only to be transposed on the chip; if "
                     f"{source.storage.name} came in the other layout there were no transpose and "
@@ -228,5 +228,20 @@ def transpose_of_load(module: Module, context: AnalysisContext) -> Iterator[Find
                 yield found(module, kernel, operation.statement, text, place)
 
 
-def _returned(flow: Flow) -> set[Storage]:
-    return set(flow.returned) & set(results_of(flow))
+def _feeds_product(flow: Flow, operation: Operation) -> bool:
+    """Whether a result goes into a matmul, through copies and what is applied to each element."""
+    pending, seen = _outputs(operation), set[Storage]()
+    while pending:
+        storage = pending.pop()
+        seen.add(storage)
+        for reader in reads_of(flow).get(storage, ()):
+            if reader.name in _MATMULS and not _is_transpose(reader):
+                return True
+            if reader.name in _PASSED_ON:
+                pending |= _outputs(reader) - seen
+    return False
+
+
+def _outputs(operation: Operation) -> set[Storage]:
+    made = {operation.result.storage} if operation.result is not None else set()
+    return made | {view.storage for view in operation.writes}
