@@ -6,23 +6,23 @@ import tilewright.analysis.tiles.affine as affine
 import tilewright.analysis.tiles.fold as fold
 import tilewright.analysis.tiles.types as types
 from tilewright.analysis.tiles.arguments import type_named_by
-from tilewright.analysis.tiles.arithmetic import arithmetic_type, weak_type
+from tilewright.analysis.tiles.arithmetic import weak_type
 from tilewright.analysis.tiles.calls import called, method
+from tilewright.analysis.tiles.carried import after, phi
 from tilewright.analysis.tiles.engine import (
     UNKNOWN,
     Engine,
     Transfer,
     branches,
     constexpr,
-    loop_number,
-    signed_increments,
 )
 from tilewright.analysis.tiles.extents import broadcast
-from tilewright.analysis.tiles.joins import join, settled
+from tilewright.analysis.tiles.joins import join
 from tilewright.analysis.tiles.members import attribute
 from tilewright.analysis.tiles.memory import cast_to, loaded
-from tilewright.analysis.tiles.model import Affine, Constant, Kind, TileFacts
+from tilewright.analysis.tiles.model import Constant, Kind, TileFacts
 from tilewright.analysis.tiles.polynomial import Polynomial
+from tilewright.analysis.tiles.sums import binary
 from tilewright.analysis.values import Value
 
 TL = "triton.language."
@@ -109,95 +109,6 @@ def _cast(engine: Engine, value: Value) -> TileFacts:
 
 def _dot(engine: Engine, value: Value) -> TileFacts:
     return called(engine, value, TL + "dot", [*value.positional], _keywords(value))
-
-
-def _binary(engine: Engine, value: Value) -> TileFacts:
-    left, right = (engine.of(v) for v in value.operands)
-    operator = str(value.detail)
-    if left.kind is Kind.CONSTEXPR and right.kind is Kind.CONSTEXPR:
-        form = None if operator == "Div" else _form(engine, value, left, right)
-        return constexpr(fold.binary(operator, left.constant, right.constant), form)
-    if Kind.TUPLE in (left.kind, right.kind):
-        return _tuples(left, right, operator)
-    if Kind.POINTER in (left.kind, right.kind):
-        return _address(engine, value, left, right)
-    shape = broadcast((left.shape, right.shape))
-    dtype = arithmetic_type(*engine.variables.operands(value, left, right), operator)
-    facts = engine.number(value, shape, dtype, _form(engine, value, left, right))
-    kinds = {left.kind, right.kind}
-    if Kind.UNKNOWN in kinds and (operator in ("Add", "Sub") or Kind.CONSTEXPR in kinds):
-        # The one that is not known may be a pointer, or known when the kernel is compiled.
-        return replace(facts, kind=Kind.UNKNOWN)
-    return facts
-
-
-def _tuples(left: TileFacts, right: TileFacts, operator: str) -> TileFacts:
-    if operator == "Add" and left.items is not None and right.items is not None:
-        return TileFacts(Kind.TUPLE, items=(*left.items, *right.items))
-    times = right.constant.value if right.constant is not None else None
-    if operator == "Mult" and left.items is not None and isinstance(times, int) and times < 64:
-        return TileFacts(Kind.TUPLE, items=left.items * times)
-    return UNKNOWN
-
-
-def _address(engine: Engine, value: Value, left: TileFacts, right: TileFacts) -> TileFacts:
-    """Pointer and offset, in either order."""
-    operator = value.detail
-    pointer, offset = left, right
-    if left.kind is not Kind.POINTER:
-        pointer, offset = right, left
-    if offset.kind is Kind.POINTER or operator not in ("Add", "Sub"):
-        return UNKNOWN
-    shape = broadcast((left.shape, right.shape))
-    form = _form(engine, value, left, right)
-    return engine.pointer(shape, pointer.dtype, pointer.base, form)
-
-
-def _form(engine: Engine, value: Value, left: TileFacts, right: TileFacts) -> Affine | None:
-    """The affine form of a result; what has none of its own counts as an index."""
-    if left.shape is None or right.shape is None:
-        return None
-    one, two = left.affine, right.affine
-    if one is None and two is None:
-        return None
-    one = one if one is not None else _as_index(engine, value.operands[0], left)
-    two = two if two is not None else _as_index(engine, value.operands[1], right)
-    if one is None or two is None:
-        return None
-    rank = max(len(left.shape), len(right.shape))
-    a = affine.widened(one, len(left.shape), rank)
-    b = affine.widened(two, len(right.shape), rank)
-    return _combined(engine, value, left, right, (a, b))
-
-
-def _as_index(engine: Engine, value: Value, facts: TileFacts) -> Affine | None:
-    if facts.kind is Kind.POINTER or types.is_float(facts.dtype):
-        return None
-    return engine.own_form(value, facts.shape)
-
-
-def _combined(
-    engine: Engine,
-    value: Value,
-    left: TileFacts,
-    right: TileFacts,
-    forms: tuple[Affine | None, Affine | None],
-) -> Affine | None:
-    one, two = forms
-    if one is None or two is None:
-        return None
-    match value.detail:
-        case "Add":
-            found = affine.add(one, two)
-        case "Sub":
-            found = affine.add(one, affine.negate(two))
-        case "Mult":
-            found = affine.multiply(one, two)
-        case _:
-            found = None
-    if found is None and Kind.POINTER not in (left.kind, right.kind):
-        return engine.own_form(value, broadcast((left.shape, right.shape)))
-    return found
 
 
 def _unary(engine: Engine, value: Value) -> TileFacts:
@@ -321,82 +232,6 @@ def _own(engine: Engine, value: Value, facts: TileFacts) -> TileFacts:
     return replace(engine.number(value, facts.shape, facts.dtype), kind=facts.kind)
 
 
-def _phi(engine: Engine, value: Value) -> TileFacts:
-    turns = engine.subject.turns.get(loop_number(value))
-    if not value.operands or turns is None:
-        return UNKNOWN
-    start = engine.of(value.operands[0])
-    if value.operands[0] in engine.subject.undefined:
-        return UNKNOWN
-    facts = replace(start, constant=None) if turns.is_static else settled(start, weak_type(start))
-    if facts.kind is Kind.TUPLE:
-        items = tuple(settled(i, weak_type(i)) for i in facts.items or ())
-        return TileFacts(Kind.TUPLE, items=tuple(replace(i, affine=None) for i in items))
-    form = _counted(engine, value, start)
-    if facts.kind is Kind.POINTER:
-        return engine.pointer(facts.shape, facts.dtype, facts.base, form)
-    if facts.kind in (Kind.SCALAR, Kind.TILE):
-        return replace(engine.number(value, facts.shape, facts.dtype, form), kind=facts.kind)
-    return replace(facts, affine=form, constant=None)
-
-
-def _counted(engine: Engine, phi: Value, start: TileFacts) -> Affine | None:
-    """A loop-carried offset by the index of its loop, where each turn adds the same."""
-    step = _step(engine, phi)
-    turns = engine.subject.turns[loop_number(phi)]
-    if step is None or turns.bounds is None or start.affine is None:
-        return None
-    first, _, by = (engine.of(v).affine for v in turns.bounds)
-    if first is None or by is None or first.terms or by.terms:
-        return None
-    coefficient = affine.divided(step, by.constant)
-    if coefficient is None:
-        return None
-    number = loop_number(phi)
-    index = engine.subject.flow.table.make(
-        "loop_index", *turns.bounds, detail=number, varies=frozenset({number})
-    )
-    moving = affine.multiply(affine.of_index(index, None), affine.constant(coefficient))
-    behind = affine.add(start.affine, affine.constant(-(coefficient * first.constant)))
-    return None if moving is None or behind is None else affine.add(behind, moving)
-
-
-def _step(engine: Engine, phi: Value) -> Polynomial | None:
-    """What a turn adds, if that is one number for all programs."""
-    total = Polynomial.of(0)
-    added = signed_increments(engine.subject, phi)
-    for value, sign in added or ():
-        form = engine.of(value).affine
-        if form is None or form.terms:
-            return None
-        total = total + form.constant if sign > 0 else total - form.constant
-    return total if added else None
-
-
-def _after(engine: Engine, value: Value) -> TileFacts:
-    turns = engine.subject.turns.get(loop_number(value))
-    end = engine.of(value.operands[-1])
-    if len(value.operands) == 1:
-        return _without_form(engine, value, end)
-    start = engine.of(value.operands[0])
-    if value.operands[0] in engine.subject.undefined:
-        return _without_form(engine, value, end)
-    if turns is not None and turns.is_static:
-        merged = end if start.kind is Kind.CONSTEXPR else join(start, end, False)
-    else:
-        merged = join(settled(start, weak_type(start)), end, True)
-    return _without_form(engine, value, merged)
-
-
-def _without_form(engine: Engine, value: Value, facts: TileFacts) -> TileFacts:
-    """Facts behind a loop, where indices no longer mean anything."""
-    if facts.kind is Kind.POINTER:
-        return engine.pointer(facts.shape, facts.dtype, facts.base, None)
-    if facts.kind in (Kind.SCALAR, Kind.TILE):
-        return replace(engine.number(value, facts.shape, facts.dtype), kind=facts.kind)
-    return replace(facts, affine=None, constant=None)
-
-
 def _opaque(engine: Engine, value: Value) -> TileFacts:
     source = engine.subject.sources.get(value)
     inlined = engine.subject.inline(value)
@@ -441,7 +276,7 @@ TRANSFERS: dict[str, Transfer] = {
     "load": _load,
     "cast": _cast,
     "dot": _dot,
-    "binary": _binary,
+    "binary": binary,
     "unary": _unary,
     "compare": _compare,
     "bool": _bool,
@@ -449,8 +284,8 @@ TRANSFERS: dict[str, Transfer] = {
     "item": _item,
     "tuple": _tuple,
     "select": _select,
-    "phi": _phi,
-    "after": _after,
+    "phi": phi,
+    "after": after,
     "opaque": _opaque,
     "call": _call,
     "method": _method,
