@@ -17,7 +17,7 @@ from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki_scopes import Kind, Scopes
 from tilewright.source.model import Module
 
-_DIRECT_ONLY = ("nki.language.load_transpose2d", "nki.isa.dma_transpose")
+_DIRECT_ONLY = ("nki.language.load_transpose2d",)
 
 
 def _subscripts(scopes: Scopes) -> Iterator[ast.Subscript]:

@@ -156,6 +156,8 @@ def returned_buffer(module: Module, context: AnalysisContext) -> Iterator[Findin
     for kernel, scopes in older(module):
         if kernel.name in called or not _is_plain_jit(module, kernel):
             continue
+        if _is_simulated(kernel):
+            continue
         for name, fact in _returned(scopes):
             where = _ON_CHIP.get(fact.buffer or "") if fact.kind is Kind.TENSOR else None
             if fact.kind is Kind.TILE and fact.node is not None:
@@ -166,6 +168,16 @@ def returned_buffer(module: Module, context: AnalysisContext) -> Iterator[Findin
                     f"a tensor in nl.shared_hbm and return that."
                 )
                 yield found(module, kernel, name, text)
+
+
+def _is_simulated(kernel: Kernel) -> bool:
+    """Whether the kernel runs in the simulator, which hands back tiles as well."""
+    return any(
+        k.arg == "mode" and isinstance(k.value, ast.Constant) and k.value.value == "simulation"
+        for decorator in kernel.node.decorator_list
+        if isinstance(decorator, ast.Call)
+        for k in decorator.keywords
+    )
 
 
 def _called(module: Module) -> set[str]:
