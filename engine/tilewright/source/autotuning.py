@@ -36,13 +36,12 @@ class _Made(Config):
 
 
 class AutotuneReader:
-    """Reads the decorators of one file. ``asked`` are the module-level names they hung on."""
+    """Reads the decorators of one file."""
 
     def __init__(self, index: LineIndex, names: Names, environment: Environment) -> None:
         self._index = index
         self._names = names
         self._environment = environment
-        self.asked: set[str] = set()
 
     def autotune(self, call: ast.Call, parameters: frozenset[str]) -> Autotune:
         """What the decorator states; ``parameters`` are the kernel's, to tell options apart."""
@@ -66,7 +65,6 @@ class AutotuneReader:
             if keyword.arg == "values":
                 values = keyword.value
         if isinstance(values, ast.Name):
-            self.asked.add(values.id)
             values = self._environment.constants.get(values.id)
         if isinstance(values, ast.Call) and self._names.resolve(values.func) == "dict":
             return {k.arg: k.value for k in values.keywords if k.arg is not None}
@@ -94,8 +92,6 @@ class AutotuneReader:
             return evaluator.value(node)
         except (Undecidable, RecursionError):
             return None
-        finally:
-            self.asked |= evaluator.asked
 
     def _strings(self, node: ast.expr | None) -> tuple[str, ...] | None:
         """A literal list of names; a decorator without it has the empty one."""

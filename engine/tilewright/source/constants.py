@@ -67,8 +67,6 @@ class Evaluator:
             evaluated positional and keyword arguments.
         histories: module-level names given or changed by several statements.
         line: what the values are asked for at; histories count up to there.
-
-    ``asked`` holds the module-level names that the values hung on.
     """
 
     def __init__(
@@ -86,7 +84,6 @@ class Evaluator:
         self._makes = makes or {}
         self._histories = histories or {}
         self._line = line
-        self.asked: set[str] = set()
         self._steps = 0
         self._depth = 0
 
@@ -165,7 +162,6 @@ class Evaluator:
     def _name(self, name: str, scope: dict[str, Any]) -> Any:
         if name in scope:
             return scope[name]
-        self.asked.add(name)
         if name in self._constants:
             return self.value(self._constants[name])
         if name in self._histories:
@@ -283,7 +279,6 @@ class Evaluator:
             name = node.func.id
             known = scope.get(name)
             if known is not None or name in self._functions:
-                self.asked.add(name)
                 call = known if callable(known) else partial(self._run, self._functions[name])
                 return call(*arguments, **keywords)
             if name in self._constants:

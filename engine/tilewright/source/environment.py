@@ -25,10 +25,6 @@ class Environment:
     functions: Mapping[str, ast.FunctionDef] = field(default_factory=dict)
     wrapped: Mapping[str, ast.expr] = field(default_factory=dict)
 
-    def seen(self, name: str) -> tuple[object, ...]:
-        """All that the module level says of a name: equal where nothing about it changed."""
-        return self.constants.get(name), self.histories.get(name), self.functions.get(name)
-
 
 @dataclass(frozen=True)
 class Touch:

@@ -1,10 +1,11 @@
 """Kernels, launches and host functions of a file, from its pieces.
 
-What is found in a piece is kept with it, and holds as long as what it hung on is the same.
+What is found in a piece is kept with it. It holds in a later version of the file if there is the
+same around its kernels; whoever shares pieces between versions compares ``Finder.around``.
 """
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -21,11 +22,8 @@ from tilewright.source.tree import Piece
 
 @dataclass(frozen=True)
 class _Seen:
-    """Kernels of a piece, with all they depend on beside its text and place."""
+    """The kernels of a piece, and the functions they are."""
 
-    names: Names
-    wrapped: tuple[object, ...]
-    asked: Mapping[str, object]
     jitted: tuple[Jitted, ...]
     kernels: tuple[Kernel, ...]
 
@@ -60,32 +58,32 @@ class Finder:
         return tuple(found)
 
     def _seen(self, piece: Piece) -> _Seen:
-        functions = facts_of(piece).functions
-        wrapped = tuple(self._decorators.wrapped.get(f.node.name) for f in functions if f.is_top)
         seen = piece.memo.get("kernels")
-        if isinstance(seen, _Seen) and self._holds(seen, wrapped):
+        if isinstance(seen, _Seen):
             return seen
-        asked: set[str] = set()
         jitted: list[Jitted] = []
-        for function in functions:
+        for function in facts_of(piece).functions:
             inside = frozenset(j.function.node for j in jitted)
             kernel = None if _within(function, inside) else self._decorators.jitted(function)
-            asked |= self._decorators.asked(function)
             if kernel is not None:
                 jitted.append(kernel)
         reader = AutotuneReader(self._index, self._names, self._environment)
         kernels = [make_kernel(j, self._index, self._decorators, reader) for j in jitted]
-        known = {name: self._environment.seen(name) for name in asked | reader.asked}
-        seen = _Seen(self._names, wrapped, known, tuple(jitted), tuple(kernels))
+        seen = _Seen(tuple(jitted), tuple(kernels))
         piece.memo["kernels"] = seen
         return seen
 
-    def _holds(self, seen: _Seen, wrapped: tuple[object, ...]) -> bool:
-        return (
-            seen.names is self._names
-            and seen.wrapped == wrapped
-            and all(self._environment.seen(name) == known for name, known in seen.asked.items())
-        )
+    def around(self) -> tuple[str, ...]:
+        """The text of the file but for the bodies of its kernels at module level, and blanks."""
+        return tuple(self._around(piece) for piece in self._pieces if piece.body)
+
+    def _around(self, piece: Piece) -> str:
+        seen = self._seen(piece)
+        text = "\n".join(piece.texts).rstrip()
+        if len(seen.jitted) != 1 or piece.body != (seen.jitted[0].function.node,):
+            return text
+        header = seen.jitted[0].function.node.body[0].lineno - piece.first
+        return "\n".join(text.split("\n")[:header]) if header > 1 else text
 
     def launches(self, kernels: tuple[Kernel, ...]) -> tuple[Launch, ...]:
         """What launches ``kernels``, in order."""
@@ -102,16 +100,15 @@ class Finder:
         if not calls:
             return ()
         known = piece.memo.get("launches")
-        if isinstance(known, tuple) and known[0] == scope.identity and known[1] is calls:
-            launches: tuple[Launch, ...] = known[2]
-            return launches
+        if isinstance(known, tuple):
+            return known
         local: dict[Function | None, Meanings] = {None: {}}
         made: list[Launch] = []
         for call in calls:
             if call.function is not None and call.function not in local:
                 local[call.function] = _inner_meanings(piece, call.function, scope.top)
             made.extend(scope.launches(call, local[call.function], self._index))
-        piece.memo["launches"] = (scope.identity, calls, tuple(made))
+        piece.memo["launches"] = tuple(made)
         return tuple(made)
 
     def _scope(self, kernels: tuple[Kernel, ...]) -> Scope:

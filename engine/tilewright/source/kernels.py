@@ -64,14 +64,6 @@ class Decorators:
             return None
         return Jitted(function, language, (*outside, *above), tuple(aliases))
 
-    def asked(self, function: Function) -> set[str]:
-        """The module-level names on which it hangs whether a function is a kernel."""
-        applied = [
-            node for _, around in self.wrapped.get(function.node.name, ()) for node in around
-        ]
-        decorators = (*function.node.decorator_list, *applied)
-        return {node.id for node in decorators if isinstance(node, ast.Name)}
-
     def _meant(self, node: ast.expr) -> ast.expr:
         for _ in range(4):
             known = self.environment.constants.get(node.id) if isinstance(node, ast.Name) else None

@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from tilewright.source.facts import Bindings, Call, Function
 from tilewright.source.model import Kernel, Launch
@@ -28,14 +27,6 @@ class Scope:
     top: Meanings = field(default_factory=dict)
     attributes: Meanings = field(default_factory=dict)
     tables: Mapping[str, ast.Dict] = field(default_factory=dict)
-
-    @cached_property
-    def identity(self) -> tuple[object, ...]:
-        """Equal for two versions of a file in which calls launch the same kernels."""
-        signatures = [
-            (k, [p.name for p in kernel.parameters]) for k, kernel in self.kernels.items()
-        ]
-        return signatures, self.names, self.top, self.attributes, self.tables
 
     def launches(self, call: Call, local: Meanings, index: LineIndex) -> Iterator[Launch]:
         """The launches that a call may be, one for each kernel."""

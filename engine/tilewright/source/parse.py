@@ -1,13 +1,15 @@
 """Text to ``Module``: the one entry of this package. Never fails, whatever the text.
 
-What a file's last version and this one have in common is the same objects in both: syntax
-nodes, kernels, launches. Only what an edit touched, or moved, is looked at again.
+Two versions of a file that differ in the bodies of kernels only share what they have in common:
+syntax nodes, kernels and launches are the same objects in both. After any other edit nothing is
+shared, so that whatever is kept by node cannot be stale, though what its names mean, or who
+launches it, has changed.
 """
 
 import ast
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
@@ -19,18 +21,19 @@ from tilewright.source.model import Module
 from tilewright.source.names import Names
 from tilewright.source.origins import names_of
 from tilewright.source.text import LineIndex, digest
-from tilewright.source.tree import Known, as_known, parse_pieces
+from tilewright.source.tree import Piece, as_known, parse_pieces
 
 _CACHED_MODULES = 64
 
 
 @dataclass(frozen=True)
 class _Version:
-    """The last version of a file: what the next may share with it."""
+    """One version of a file: what the next may share with it, and when it may."""
 
-    known: Known = field(default_factory=dict)
+    pieces: Sequence[Piece] = ()
     names: Names = field(default_factory=Names)
     line_end: str | None = None
+    around: tuple[str, ...] = ()
 
 
 _LATEST: OrderedDict[str, _Version] = OrderedDict()
@@ -41,30 +44,42 @@ _LOCK = threading.Lock()
 def parse_module(text: str, path: str = "<text>") -> Module:
     """What is known of a file from its text. Parsed once for each (text, path)."""
     with _LOCK:
-        before = _LATEST.get(path, _Version())
-    line_end = _line_end(text)
-    if line_end is None or line_end != before.line_end:
-        before = _Version()  # Pieces do not show their line ends, kernels do.
+        before = _LATEST.get(path)
     index = LineIndex(text)
-    pieces = parse_pieces(index, before.known)
-    facts = [facts_of(piece) for piece in pieces]
-    names = names_of(facts)
-    names = before.names if names == before.names else names
-    _remember(path, _Version(as_known(pieces), names, line_end))
-    found = Finder(index, pieces, names)
-    kernels = found.kernels()
+    line_end = _line_end(text)
+    # Pieces do not show their line ends, kernels do.
+    shared = before if line_end is not None and before and before.line_end == line_end else None
+    found, version = _read(index, line_end, shared)
+    if shared is not None and not _same_around(version, shared):
+        found, version = _read(index, line_end, None)
+    _remember(path, version)
+    pieces, kernels = version.pieces, found.kernels()
     return Module(
         path=path,
         text=text,
         content_hash=digest(text),
         tree=ast.Module(body=[s for piece in pieces for s in piece.body], type_ignores=[]),
         index=index,
-        names=names,
+        names=version.names,
         kernels=kernels,
         launches=found.launches(kernels),
         host_functions=found.hosts,
         problems=tuple(problem for piece in pieces for problem in piece.problems),
     )
+
+
+def _read(
+    index: LineIndex, line_end: str | None, before: _Version | None
+) -> tuple[Finder, _Version]:
+    pieces = parse_pieces(index, {} if before is None else as_known(before.pieces))
+    names = names_of([facts_of(piece) for piece in pieces])
+    names = before.names if before is not None and names == before.names else names
+    found = Finder(index, pieces, names)
+    return found, _Version(pieces, names, line_end, found.around())
+
+
+def _same_around(one: _Version, two: _Version) -> bool:
+    return one.names is two.names and one.around == two.around
 
 
 def _line_end(text: str) -> str | None:
