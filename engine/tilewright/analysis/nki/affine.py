@@ -116,13 +116,13 @@ class Affine:
 
     def substitute(self, known: Mapping[Symbol, "Affine"]) -> "Affine":
         """The same with symbols replaced by what is known of them."""
-        if not known or not any(s in known for factors, _ in self.terms for s in factors):
+        if not known or not any(_is_known(s, known) for factors, _ in self.terms for s in factors):
             return self
         total = ZERO
         for factors, coefficient in self.terms:
             product = Affine.of(coefficient)
             for symbol in factors:
-                product = product * known.get(symbol, Affine.of(symbol))
+                product = product * _replaced(symbol, known)
             total = total + product
         return total
 
@@ -135,6 +135,20 @@ class Affine:
             low = None if low is None or least is None else low + least
             high = None if high is None or most is None else high + most
         return low, high
+
+
+def _is_known(symbol: Symbol, known: Mapping[Symbol, Affine]) -> bool:
+    return symbol in known or any(part in known for part in symbol.depends)
+
+
+def _replaced(symbol: Symbol, known: Mapping[Symbol, Affine]) -> Affine:
+    if symbol in known:
+        return known[symbol]
+    match symbol.key:
+        case ("//" | "/^" as sign, Affine() as left, Affine() as right):
+            up = sign == "/^"
+            return quotient(left.substitute(known), right.substitute(known), up=up)
+    return Affine.of(symbol)
 
 
 def _normal(total: Mapping[_Monomial, int]) -> Affine:

@@ -55,7 +55,7 @@ def _over(
         return
     names = ", ".join(f"{life[3].name} {_kib(life[2])}" for life in largest[:3])
     text = (
-        f"At least {_kib(peak)} of {memory} are live at once in each partition ({names}), and "
+        f"As written, {_kib(peak)} of {memory} are live at once in each partition ({names}), and "
         f"{whose} has {_kib(limit)}."
     )
     related = [r for n in nodes[1:3] for r in see(module, "live at the same time", n)]

@@ -1,0 +1,233 @@
+"""What the interpretation of NKI kernels says of shapes, memories, indices, loops and uses."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tilewright.analysis.nki import Affine, Flow, LoopKind, Memory, Operation, nki_flow
+from tilewright.analysis.nki.affine import Symbol, SymbolKind, quotient, text
+from tilewright.analysis.nki.catalogue import FUNCTIONS, ISA
+from tilewright.knowledge.nki import nki_interface
+from tilewright.source import parse_module
+from tilewright.source.model import NkiFlavour
+
+OLD = """import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+
+TILE = 128
+"""
+NEW = "import nki\nimport nki.isa as nisa\nimport nki.language as nl\n"
+
+
+def flow_of(body: str, head: str = OLD, parameters: str = "x, y") -> Flow:
+    lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
+    module = parse_module(f"{head}\n@nki.jit\ndef kernel({parameters}):\n{lines}\n")
+    assert not module.problems
+    return nki_flow(module, module.kernels[0])
+
+
+def the(flow: Flow, short: str) -> Operation:
+    (operation,) = [o for o in flow.operations if o.short == short]
+    return operation
+
+
+def shape(flow: Flow, short: str) -> tuple[int | None, ...] | None:
+    view = the(flow, short).result
+    return None if view is None else flow.numbers(view.shape)
+
+
+@pytest.mark.parametrize(
+    ("body", "name", "expected"),
+    [
+        ("t = nl.load(x[0:128, 0:512])", "load", (128, 512)),
+        ("t = nl.load(x[3, 0:TILE, 7])", "load", (128, 1)),
+        ("t = nl.load(x[nl.ds(5, 64), 0:32])", "load", (64, 32)),
+        ("t = nl.load(x[nl.arange(8)[:, None], 4 * nl.arange(16)[None, :]])", "load", (8, 16)),
+        ("p, f = nl.mgrid[0:64, 0:2 * TILE]\nt = nl.load(x[p + 64, f])", "load", (64, 256)),
+        ("assert x.shape == (128, 1024)\nt = nl.load(x)", "load", (128, 1024)),
+        ("r, c = x.shape\nassert r == 64 and c == 32\nt = nl.load(x)", "load", (64, 32)),
+        ("r, c = x.shape\nt = nl.load(x[0:128, 0:c])", "load", (128, None)),
+        ("s = nl.sum(nl.load(x[0:128, 0:512]), axis=1)", "sum", (128, 1)),
+        ("s = nl.sum(nl.load(x[0:128, 0:4, 0:8]), axis=[2])", "sum", (128, 4)),
+        ("t = nisa.nc_transpose(nl.load(x[0:128, 0:64]))", "nc_transpose", (64, 128)),
+        (
+            "a = nl.load(x[0:64, 0:128])\nb = nisa.memset((64, 512), 0, nl.float32)\n"
+            "p = nisa.nc_matmul(a[:, 0:32], b)",
+            "nc_matmul",
+            (32, 512),
+        ),
+        ("t = nl.add(nisa.memset((128, 64), 0, nl.float32), 1.0)", "add", (128, 64)),
+        ("t = nisa.memset((TILE, 1), 0, nl.float32) * 2", "multiply", (128, 1)),
+    ],
+)
+def test_shapes_of_results(body: str, name: str, expected: tuple[int | None, ...]) -> None:
+    assert shape(flow_of(body), name) == expected
+
+
+def test_block_dimensions_are_indexed_away() -> None:
+    flow = flow_of(
+        """
+tiles = nl.ndarray((4, 2, nl.par_dim(128), 512), dtype=nl.float32)
+for i in nl.affine_range(4):
+    a = nl.exp(tiles[i, 1])
+b = nl.log(tiles[0])
+"""
+    )
+    assert shape(flow, "exp") == (128, 512)
+    assert the(flow, "exp").operands["x"].blocks == 0
+    assert the(flow, "log").operands["x"].blocks == 1
+
+
+def test_memories_and_types() -> None:
+    flow = flow_of(
+        """
+product = nisa.nc_matmul(nl.load(x[0:128, 0:128], dtype=nl.bfloat16), nl.load(y[0:128, 0:64]))
+kept = nl.copy(product, dtype=nl.bfloat16)
+"""
+    )
+    product, kept = the(flow, "nc_matmul").result, the(flow, "copy").result
+    assert product is not None
+    assert kept is not None
+    assert (product.memory, product.dtype) == (Memory.PSUM, "float32")
+    assert (kept.memory, kept.dtype) == (Memory.SBUF, "bfloat16")
+
+
+def test_loops_have_kinds_and_trip_counts() -> None:
+    flow = flow_of(
+        """
+rows, columns = x.shape
+assert rows == 512
+for i in nl.affine_range(rows // TILE):
+    for j in nl.sequential_range(2, 10, 3):
+        for k in range(columns // 64):
+            t = nl.load(x[i * TILE + j, 0:64])
+"""
+    )
+    kinds = [loop.kind for loop in flow.loops]
+    assert kinds == [LoopKind.AFFINE, LoopKind.SEQUENTIAL, LoopKind.PYTHON]
+    assert [flow.number(loop.trip) for loop in flow.loops] == [4, 3, None]
+
+
+def test_the_newer_package_writes_to_dst() -> None:
+    flow = flow_of(
+        """
+a = nl.ndarray((128, 64), dtype=nl.bfloat16, buffer=nl.sbuf)
+p = nl.ndarray((64, 64), dtype=nl.float32, buffer=nl.psum)
+nisa.dma_copy(dst=a, src=x)
+nisa.nc_matmul(p, a, a)
+""",
+        NEW,
+    )
+    assert flow.flavour is NkiFlavour.NKI
+    matmul = the(flow, "nc_matmul")
+    assert matmul.result is None
+    assert [view.storage.name for view in matmul.writes] == ["p"]
+    assert matmul.accumulates
+
+
+def test_tiles_in_lists_keep_their_shape() -> None:
+    flow = flow_of(
+        """
+rows = []
+for i in range(4):
+    row = []
+    for j in range(2):
+        tile = nl.ndarray((128, 32), dtype=nl.bfloat16, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile, src=x[i, j])
+        row.append(tile)
+    rows.append(row)
+for i in range(4):
+    nisa.activation(dst=rows[i][0], op=nl.exp, data=rows[i][1])
+""",
+        NEW,
+    )
+    data = the(flow, "activation").operands["data"]
+    assert flow.numbers(data.shape) == (128, 32)
+
+
+def test_what_a_branch_or_an_unknown_call_does_is_not_taken_for_sure() -> None:
+    flow = flow_of(
+        """
+tile = nl.load(x[0:128, 0:512])
+if helper(tile):
+    width = 256
+else:
+    width = 512
+part = nl.exp(tile[:, 0:width])
+"""
+    )
+    assert not flow.complete
+    assert shape(flow, "exp") is None
+
+
+def test_a_decided_branch_is_followed() -> None:
+    flow = flow_of("if TILE > 64:\n    t = nl.load(x[0:64, 0:8])\nelse:\n    u = nl.exp(x)")
+    assert [o.short for o in flow.operations] == ["load"]
+    assert flow.operations[0].branches == ()
+
+
+def test_a_number_changed_in_a_loop_is_not_known_in_it() -> None:
+    flow = flow_of("n = 128\nfor i in range(4):\n    t = nl.load(x[0:n, 0:8])\n    n = n // 2")
+    assert shape(flow, "load") is None
+
+
+def test_names_of_a_loop_are_bounded_by_its_range() -> None:
+    flow = flow_of("for i in nl.affine_range(8):\n    t = nl.load(x[nl.ds(i * 64, 128), 0:4])")
+    index = the(flow, "load").operands["src"].indices
+    assert index is not None
+    assert index[0].base is not None
+    assert index[0].base.interval({}) == (0, 7 * 64 + 127)
+
+
+OTHER_ORDER = {"affine_select", "iota", "memset", "nc_stream_shuffle"}
+"""Instructions whose arguments the newer package replaced or reordered."""
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_parameters_are_in_the_order_of_the_packages(name: str) -> None:
+    older = nki_interface("neuronxcc").functions.get(name)
+    newer = nki_interface("nki").functions.get(name)
+    ours = FUNCTIONS[name].parameters
+    assert older or newer
+    if older is not None:
+        assert any(_agrees(ours, signature.positional) for signature in older.signatures)
+    if newer is not None and name.startswith(ISA) and name.removeprefix(ISA) not in OTHER_ORDER:
+        orders = [signature.positional for signature in newer.signatures]
+        assert any(_agrees(("dst", *ours), order) for order in orders)
+
+
+def _agrees(ours: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
+    return all(a == b for a, b in zip(ours, theirs, strict=False))
+
+
+SYMBOLS = [Symbol(("test", n), SymbolKind.LOOP, n, Affine.of(5)) for n in "ij"]
+affines = st.recursive(
+    st.one_of(st.integers(-9, 9).map(Affine.of), st.sampled_from(SYMBOLS).map(Affine.of)),
+    lambda inner: st.tuples(inner, inner, st.sampled_from("+-*")).map(
+        lambda t: t[0] + t[1] if t[2] == "+" else t[0] - t[1] if t[2] == "-" else t[0] * t[1]
+    ),
+    max_leaves=6,
+)
+
+
+@given(affines, st.integers(0, 4), st.integers(0, 4))
+def test_intervals_hold_every_value(value: Affine, i: int, j: int) -> None:
+    at = value.substitute(dict(zip(SYMBOLS, (Affine.of(i), Affine.of(j)), strict=True))).number
+    low, high = value.interval({})
+    assert at is not None
+    assert low is None or low <= at
+    assert high is None or at <= high
+
+
+@given(affines, affines)
+def test_affine_arithmetic_has_one_normal_form(one: Affine, two: Affine) -> None:
+    assert one + two - two == one
+    assert (one + two) * two == one * two + two * two
+
+
+def test_quotients_are_exact_where_every_term_divides() -> None:
+    i = Affine.of(SYMBOLS[0])
+    assert quotient(Affine.of(128) * i + Affine.of(256), Affine.of(128)) == i + Affine.of(2)
+    assert quotient(Affine.of(4000), Affine.of(512), up=True) == Affine.of(8)
+    assert "//" in text(quotient(i, Affine.of(2)))
