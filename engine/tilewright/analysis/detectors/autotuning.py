@@ -11,6 +11,7 @@ from tilewright.analysis.detectors.common import (
 )
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.tiles import ONE, tiles_of
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source.host import resolve
 from tilewright.source.model import Autotune, Kernel, Launch, Module
@@ -24,10 +25,12 @@ def missing_autotune(module: Module, context: AnalysisContext) -> Iterator[Findi
         launches = module.launches_of(kernel.name)
         if kernel.autotune is not None or len(launches) != 1 or not launches[0].is_complete:
             continue
-        if kernel.heuristics or not decorators_known(module, kernel) or not _reuses_tiles(flow):
+        if kernel.heuristics or not decorators_known(module, kernel):
             continue
         tiles = _chosen_tiles(flow)
         if not tiles or _is_single_program(module, launches[0]):
+            continue
+        if not _reuses_tiles(module, kernel, flow):
             continue
         stated = stated_arguments(module, kernel, launches[0])
         if all(name in stated for name in tiles):
@@ -42,15 +45,29 @@ def missing_autotune(module: Module, context: AnalysisContext) -> Iterator[Findi
             )
 
 
-def _reuses_tiles(flow: Flow) -> bool:
-    """Whether the kernel does more than stream 1-D blocks, which any block does equally well."""
-    if any(value.op == "expand" for value in flow.values.values()):
+def _reuses_tiles(module: Module, kernel: Kernel, flow: Flow) -> bool:
+    """Whether the kernel does more than stream blocks, which any block does equally well."""
+    if any(True for _ in flow.calls(TL + "dot", TL + "dot_scaled")):
         return True
-    return any(
+    in_loop = (
         set(access.loops) & access.pointer.varies
         and any(part.op == "arange" for part in walk(access.pointer))
         for access in flow.loads
     )
+    return any(in_loop) or _transposes(module, kernel, flow)
+
+
+def _transposes(module: Module, kernel: Kernel, flow: Flow) -> bool:
+    """Whether tiles are contiguous along one axis where they are read, another where written."""
+    if not any(value.op == "expand" for value in flow.values.values()):
+        return False
+    tiles = tiles_of(module, kernel)
+    axes: dict[str, set[int]] = {"load": set(), "store": set(), "atomic": set()}
+    for access in flow.accesses:
+        strides = tiles.of(access.pointer).strides or ()
+        if len(strides) == 2:
+            axes[access.kind] |= {axis for axis, step in enumerate(strides) if step == ONE}
+    return bool(axes["load"] and axes["store"]) and not axes["load"] & axes["store"]
 
 
 def _chosen_tiles(flow: Flow) -> list[str]:
@@ -279,6 +296,8 @@ def autotune_missing_reset(module: Module, context: AnalysisContext) -> Iterator
             continue
         if autotune.configs is not None and len(autotune.configs) < 2:
             continue
+        if _has_hook(module, kernel):
+            continue
         safe = {*autotune.reset_to_zero, *autotune.restore_value}
         for access in flow.writes:
             if access.kind != "atomic" or access.base is None or access.base in safe:
@@ -293,6 +312,20 @@ def autotune_missing_reset(module: Module, context: AnalysisContext) -> Iterator
                     related=(Related("tuned here", _autotune_head(module, kernel)),),
                     data={"parameter": access.base},
                 )
+
+
+def _has_hook(module: Module, kernel: Kernel) -> bool:
+    """Whether code of the user's runs before each trial and may reset buffers."""
+    kernels = {id(k.node) for k in module.kernels}
+    places: list[ast.AST] = list(kernel.node.decorator_list)
+    places += [s for s in module.tree.body if id(s) not in kernels]
+    return any(
+        isinstance(node, ast.Call)
+        and module.names.is_call(node, "triton.autotune", "triton.Config")
+        and any(k.arg in ("pre_hook", "post_hook") for k in node.keywords)
+        for place in places
+        for node in ast.walk(place)
+    )
 
 
 def _autotune_head(module: Module, kernel: Kernel) -> Range:

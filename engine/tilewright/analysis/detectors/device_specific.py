@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from tilewright.analysis.detectors.chips import chip_of
 from tilewright.analysis.detectors.common import (
     TL,
     context_numbers,
@@ -11,15 +12,24 @@ from tilewright.analysis.detectors.common import (
     triton_kernels,
 )
 from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.settings import (
+    Setting,
+    elements_of,
+    settings_of,
+    symbolic_tiles,
+)
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.numbers import Numbers, number_of
 from tilewright.analysis.shapes import Shape, shape_of
+from tilewright.analysis.tiles import Tiles
 from tilewright.analysis.values import Flow, Value, walk
+from tilewright.hardware import Chip
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.text import Range
 
 _LARGE_DOT = 128 * 128
-_LARGE_ROW = 8192
+_LARGE_ROW = 16384
+_THREADS = 32
 _CONFIG = "triton.Config"
 _ONLY_ON = {
     "grf_mode": ("xpu",),
@@ -109,26 +119,28 @@ def suboptimal_warps(module: Module, context: AnalysisContext) -> Iterator[Findi
         for launch, known in stated:
             if "num_warps" in launch.options or not launch.is_complete:
                 continue
-            warps, what = _wanted_warps(flow, [*known, *captured])
-            if warps > 4:
+            wanted = _wanted_warps(flow, [*known, *captured])
+            if wanted is not None:
+                warps, size, what = wanted
                 yield Finding(
                     _launch_head(module, launch),
-                    f"{what} at the default of 4 warps leaves each thread too many elements for "
-                    "its registers; state num_warps.",
+                    f"{what} at the default of 4 warps is {size // (4 * _THREADS)} elements a "
+                    f"thread with {_THREADS} threads a warp, before any intermediate result; state "
+                    "num_warps.",
                     kernel.name,
                     data={"num_warps": str(warps)},
                 )
 
 
-def _wanted_warps(flow: Flow, numbers: list[Numbers]) -> tuple[int, str]:
-    """Warps that leave a thread at most 64 accumulators or 32 row elements; and the tile."""
+def _wanted_warps(flow: Flow, numbers: list[Numbers]) -> tuple[int, int, str] | None:
+    """Warps that leave a thread at most 64 elements, the tile's size, and its text."""
     dot = _largest(numbers, [v for _, v, _ in flow.calls(TL + "dot")])
     if dot is not None:
-        return (8 if dot[0] >= _LARGE_DOT else 4), f"A {dot[1]} accumulator"
+        return (8, dot[0], f"A {dot[1]} accumulator") if dot[0] >= _LARGE_DOT else None
     row = _largest(numbers, [a.pointer for a in flow.loads])
-    if row is None or row[0] < _LARGE_ROW:
-        return 4, ""
-    return (8 if row[0] <= _LARGE_ROW else 16), f"A tile of {row[1]} elements"
+    if row is None or row[0] < _LARGE_ROW or row[0] & (row[0] - 1) != 0:
+        return None
+    return 16, row[0], f"A tile of {row[1]} elements"
 
 
 def _largest(numbers: list[Numbers], values: list[Value]) -> tuple[int, str] | None:
@@ -163,34 +175,53 @@ def _launch_head(module: Module, launch: Launch) -> Range:
 @detector("missing_grf_mode")
 def missing_grf_mode(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A large dot tile for an Intel GPU with the small register file."""
-    if context.target is None or context.target.backend != "xpu":
+    chip = chip_of(context)
+    if chip is None or chip.backend != "xpu":
         return
     for kernel, flow in triton_kernels(module):
-        if kernel.autotune is not None and _configs_state(kernel, "grf_mode"):
-            continue
         dots = [value for _, value, _ in flow.calls(TL + "dot")]
-        captured = context_numbers(context, kernel.name)
-        reported = False
-        for launch, known in source_numbers(module, kernel):
-            if reported or "grf_mode" in launch.options or not launch.is_complete:
-                continue
-            size = _largest([known, *captured], dots)
-            if size is not None and size[0] >= _LARGE_DOT:
-                reported = True
-                yield Finding(
-                    _launch_head(module, launch),
-                    f"A {size[1]} accumulator does not fit the 128 registers a thread has by "
-                    "default on this GPU; grf_mode gives it 256.",
-                    kernel.name,
-                    data={"in": "launch" if kernel.autotune is None else "config"},
-                )
+        launches = module.launches_of(kernel.name)
+        if not dots or not launches or not all(launch.is_complete for launch in launches):
+            continue
+        settings = settings_of(module, kernel, context)
+        tiles = symbolic_tiles(module, kernel)
+        large = [s for s in settings if _wants_registers(s, dots, tiles, chip)]
+        if not large or any(_states_mode(setting) for setting in settings):
+            continue
+        size = max(_accumulator(setting, dots, tiles) or 0 for setting in large)
+        where = ""
+        if kernel.autotune is not None:
+            where = f" in {len(large)} of {len(settings)} configurations"
+        yield Finding(
+            _launch_head(module, launches[0]),
+            f"The accumulator is {size * 4 // 1024} KiB over num_warps={large[0].warps}{where}, "
+            "too much for the 128 registers that a thread of this GPU has by default; grf_mode "
+            "gives it 256.",
+            kernel.name,
+            data={"in": "launch" if kernel.autotune is None else "config"},
+        )
 
 
-def _configs_state(kernel: Kernel, option: str) -> bool:
-    """Whether a configuration sets an option, or the configurations cannot be read."""
-    assert kernel.autotune is not None
-    configs = kernel.autotune.configs
-    return configs is None or any(option in c.options or option in c.values for c in configs)
+def _states_mode(setting: Setting) -> bool:
+    values = setting.config.values if setting.config is not None else {}
+    return "grf_mode" in setting.options or "grf_mode" in values
+
+
+def _wants_registers(setting: Setting, dots: list[Value], tiles: Tiles, chip: Chip) -> bool:
+    """Whether an accumulator fits its warps with 256 registers a thread, not with 128."""
+    size = _accumulator(setting, dots, tiles)
+    most = chip.max_warps_large_registers or chip.max_warps
+    if size is None or setting.warps is None or setting.warps > most:
+        return False
+    held = size * 4 / setting.warps
+    budget = chip.menu.accumulator_share * chip.register_bytes
+    return budget / 2 < held <= budget
+
+
+def _accumulator(setting: Setting, dots: list[Value], tiles: Tiles) -> int | None:
+    """Elements of the largest product tile whose size is known."""
+    sizes = [elements_of(tiles.of(dot).shape, setting.numbers) for dot in dots]
+    return max((size for size in sizes if size is not None), default=None)
 
 
 @detector("device_option_on_wrong_backend")
