@@ -2,6 +2,7 @@
 
 import ast
 
+from tilewright.analysis.detectors.common import nodes_of
 from tilewright.source.host import host_of
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -24,10 +25,10 @@ def _is_chosen_by_size(module: Module, launch: Launch) -> bool:
     host = host_of(module, launch)
     if host is None:
         return False
-    for node in ast.walk(host):
+    for node in nodes_of(host):
         if isinstance(node, ast.If) and _compares_sizes(node.test):
             for one, two in ((node.body, node.orelse), (node.orelse, node.body)):
-                if _launches(module, one, launch.kernel) and _launches_another(module, two, launch):
+                if launch.kernel in _launched(one) and _launched(two) - {launch.kernel}:
                     return True
     return False
 
@@ -41,21 +42,11 @@ def _compares_sizes(test: ast.expr) -> bool:
     )
 
 
-def _lines(block: list[ast.stmt]) -> range:
-    if not block:
-        return range(0)
-    return range(block[0].lineno, (block[-1].end_lineno or block[-1].lineno) + 1)
-
-
-def _launches(module: Module, block: list[ast.stmt], kernel: str) -> bool:
-    lines = _lines(block)
-    return any(launch.range.line in lines for launch in module.launches_of(kernel))
-
-
-def _launches_another(module: Module, block: list[ast.stmt], launch: Launch) -> bool:
-    lines = _lines(block)
-    return any(
-        other.range.line in lines and other.kernel != launch.kernel
-        for other in module.launches
-        if other.host_function == launch.host_function
-    )
+def _launched(block: list[ast.stmt]) -> set[str]:
+    """Names called as ``name[grid](...)``, whether or not this file defines the kernel."""
+    return {
+        ast.unparse(node.func.value)
+        for statement in block
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
+    }

@@ -71,7 +71,9 @@ def _other_addend(total: Value, dot: Value | None) -> Value | None:
 @detector("sigmoid_slow_exp")
 def sigmoid_slow_exp(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """``1 / (1 + tl.exp(-x))`` written out."""
-    for kernel, _ in triton_kernels(module):
+    for kernel, flow in triton_kernels(module):
+        if not any(True for _ in flow.calls(*_EXP)):
+            continue
         for node in nodes_of(kernel.node):
             argument = _spelled_sigmoid(module, node)
             if argument is not None and isinstance(node, ast.BinOp):
@@ -120,6 +122,8 @@ def _is_one(node: ast.expr) -> bool:
 def unstable_tanh(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """tanh as a quotient of exponentials that overflow together."""
     for kernel, flow in triton_kernels(module):
+        if not any(True for _ in flow.calls(*_EXP)):
+            continue
         for node in nodes_of(kernel.node):
             if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
                 continue

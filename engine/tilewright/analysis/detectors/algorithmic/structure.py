@@ -23,7 +23,7 @@ def triangular_products(module: Module, context: AnalysisContext) -> Iterator[Fi
             if not inside or loop.bounds is None or _follows_program(flow, loop):
                 continue
             found = _triangular(flow, loop, [value for _, value in inside])
-            if found is None or _skips(flow, loop):
+            if found is None or _skips(loop, [call for call, _ in inside]):
                 continue
             node, what = found
             yield Finding(
@@ -46,12 +46,16 @@ def _follows_program(flow: Flow, loop: Loop) -> bool:
     )
 
 
-def _skips(flow: Flow, loop: Loop) -> bool:
-    """Whether some conditional in the loop may leave blocks out."""
+def _skips(loop: Loop, dots: list[ast.Call]) -> bool:
+    """Whether the loop may leave products out: by a conditional around one, or a way out."""
+    inner = [node for statement in loop.node.body for node in ast.walk(statement)]
+    if any(isinstance(node, ast.Continue | ast.Break) for node in inner):
+        return True
     return any(
-        isinstance(node, ast.If | ast.Continue | ast.Break)
-        for statement in loop.node.body
-        for node in ast.walk(statement)
+        node.lineno <= dot.lineno <= (node.end_lineno or node.lineno)
+        for node in inner
+        if isinstance(node, ast.If | ast.IfExp)
+        for dot in dots
     )
 
 
@@ -98,6 +102,8 @@ def _base_load(value: Value) -> bool:
 
 def _crosses(condition: Value, loop: Loop) -> bool:
     """``rows[:, None] >= cols[None, :]``: rows of this program, columns of this loop, as such."""
+    if condition.is_binary("BitAnd") or (condition.op == "bool" and condition.detail == "And"):
+        return any(_crosses(part, loop) for part in condition.operands)
     if condition.op != "compare" or condition.detail not in _ORDERS:
         return False
     one, two = condition.operands
