@@ -3,7 +3,8 @@
 import ast
 import re
 import signal
-from collections.abc import Iterator
+import traceback
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -12,12 +13,13 @@ from calling import called_with_tiles
 from comparing import Tallies, compare
 from guessing import guesses
 from loading import JitFunction, jit_functions, load
-from recording import Recording
+from recording import Place, Recording, Seen
 from refusals import REFUSALS
 from specializing import Specialization, build_ttir
 
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Language, Module
+from tilewright.targets.model import LaunchFacts
 
 WANTED = 2
 SECONDS_A_KERNEL = 10
@@ -37,6 +39,7 @@ class FileReport:
     """One file: what compiled, in how many specializations, and what differs.
 
     ``called`` counts functions that kernels of the file call: they are compiled with those.
+    ``broken`` lists kernels on which inference itself fails.
     """
 
     file: str
@@ -44,6 +47,7 @@ class FileReport:
     called: int = 0
     specializations: int = 0
     failed: list[NotCompiled] = field(default_factory=list)
+    broken: list[NotCompiled] = field(default_factory=list)
     tallies: Tallies = field(default_factory=Tallies)
 
 
@@ -99,9 +103,8 @@ def _kernel(
                 except REFUSALS as error:
                     reasons.append(_compile_reason(error))
                     continue
-                seen = recording.files.get(str(path), {})
                 launch = guess.launch("" if is_called else kernel.name)
-                report.tallies.add(compare(module, seen, launch, str(guess)))
+                _compare(module, kernel, recording.files.get(str(path), {}), launch, report)
                 built += 1
                 if built == WANTED:
                     break
@@ -111,6 +114,21 @@ def _kernel(
     report.kernels += bool(built)
     if not built:
         report.failed.append(NotCompiled(module.path, kernel.name, reasons[0]))
+
+
+def _compare(
+    module: Module,
+    kernel: Kernel,
+    seen: Mapping[Place, set[Seen]],
+    launch: LaunchFacts,
+    report: FileReport,
+) -> None:
+    try:
+        report.tallies.add(compare(module, seen, launch))
+    except REFUSALS as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        reason = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+        report.broken.append(NotCompiled(module.path, kernel.name, reason))
 
 
 def _attempts(

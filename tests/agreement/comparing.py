@@ -91,9 +91,7 @@ class Tallies:
         return both
 
 
-def compare(
-    module: Module, seen: Mapping[Place, set[Seen]], launch: LaunchFacts, given: str
-) -> Tallies:
+def compare(module: Module, seen: Mapping[Place, set[Seen]], launch: LaunchFacts) -> Tallies:
     """Compare everything that was recorded of one file in one specialization."""
     context = AnalysisContext(launches=(launch,))
     tallies = Tallies()
@@ -104,7 +102,7 @@ def compare(
             if _yields_a_value(node) and (place := Place.of(node)) is not None and place in seen
         }
         if nodes:
-            one = _Comparison(module, kernel, context, launch, given)
+            one = _Comparison(module, kernel, context, launch)
             one.run({node: seen[place] for place, node in nodes.items()})
             own = tallies.kernels if kernel.name == launch.kernel else tallies.functions
             own.add(one.tally)
@@ -127,9 +125,8 @@ class _Comparison:
         kernel: Kernel,
         context: AnalysisContext,
         launch: LaunchFacts,
-        given: str,
     ) -> None:
-        self._module, self._kernel, self._given = module, kernel, given
+        self._module, self._kernel, self._launch = module, kernel, launch
         self._flow: Flow = flow_of(module, kernel)
         self._tiles: Tiles = tiles_of(module, kernel, context)
         own = launch.kernel == kernel.name
@@ -204,7 +201,7 @@ class _Comparison:
                 aspect=aspect,
                 inferred=said,
                 compiled=" or ".join(sorted(_said(s, aspect) for s in compiled)),
-                given=self._given,
+                given=_given(self._launch),
             )
         )
 
@@ -242,6 +239,13 @@ class _Comparison:
             known = facts.kind if aspect in ("kind", "constexpr") else getattr(facts, aspect)
             if operand.op not in ("global", "const", "tuple") and known in (None, Kind.UNKNOWN):
                 yield operand
+
+
+def _given(launch: LaunchFacts) -> str:
+    return ", ".join(
+        f"{a.name}={a.value!r}" if a.type == CONSTANT else f"{a.name}: {a.type}"
+        for a in launch.arguments
+    )
 
 
 def _dtype(facts: TileFacts, compiled: set[str]) -> tuple[str, str]:

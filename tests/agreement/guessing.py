@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+import triton
 import triton.language as tl
 from loading import JitFunction
 from refusals import REFUSALS
@@ -17,7 +18,7 @@ from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.model import Kernel, Module
 from tilewright.source.parse import module_constants
 
-_TYPE_NAME = re.compile(r"(?i)d_?type|_ty$|^ty_|type$")
+_TYPE_NAME = re.compile(r"(?i)type$|_ty$|^ty_")
 _FLAG_NAME = re.compile(
     r"(?i)^(has|is|use|need|do|with|enable|apply|return|compute|even|store|load|save|upcast|no|not"
     r"|inplace|pad|reverse|keep|transpose|trans|skip|include|exclude|allow|sorted|descending|force"
@@ -159,6 +160,9 @@ class _Guess:
                 value = heuristic(given)
             except REFUSALS:
                 continue
+            if name in self._roles.sizes and isinstance(value, int):
+                # It was made for other extents than these, or for a compiler that takes any.
+                value = triton.next_power_of_2(value)
             arguments[name] = Argument(name, CONSTEXPR, value)
             given[name] = value
 

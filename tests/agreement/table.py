@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -19,6 +20,15 @@ from processes import report_files
 REPOSITORY = Path(__file__).parents[2]
 PAGE = REPOSITORY / "docs" / "agreement.md"
 CAUSES = REPOSITORY / "build" / "agreement.md"
+
+_FAILURES = {
+    "written for another Triton, or a vendor's": r"removed in favor|has no attribute|^NameError"
+    r"|unsupported|not supported|unexpected keyword|forget to add|do_not_specialize|out of range"
+    r"|Cannot access global|cannot be reassigned|too many values",
+    "not importable, or not at the top level": r"^import:|top level|process ended",
+    "took too long": "took too long",
+}
+_GUESS = "the guessed arguments or constants do not fit"
 
 INTRODUCTION = """\
 # Tile inference and the compiler
@@ -55,6 +65,7 @@ class Summary:
     called: int = 0
     specializations: int = 0
     failed: list[NotCompiled] = field(default_factory=list)
+    broken: list[NotCompiled] = field(default_factory=list)
     tallies: Tallies = field(default_factory=Tallies)
 
     def add(self, report: FileReport) -> None:
@@ -63,6 +74,7 @@ class Summary:
         self.called += report.called
         self.specializations += report.specializations
         self.failed += report.failed
+        self.broken += report.broken
         self.tallies.add(report.tallies)
 
 
@@ -81,8 +93,9 @@ def page(summaries: list[Summary]) -> str:
     """The Markdown of docs/agreement.md."""
     parts = [INTRODUCTION, f"Triton {triton.__version__}.", "", *_compiled(summaries), ""]
     parts += [*_claims(summaries), ""]
+    parts += ["## Not built", "", *_kinds_of_failure(summaries), ""]
     for summary in summaries:
-        parts += [f"## Not compiled: {summary.package}", "", *_reasons(summary.failed), ""]
+        parts += [f"### {summary.package}", "", *_reasons(summary.failed), ""]
     return "\n".join(parts)
 
 
@@ -109,15 +122,26 @@ def _counts(tally: Tally, aspect: str) -> str:
     return f"{tally.count(aspect)} | {shares} | {wrong} | {symbolic}"
 
 
+def _kind_of_failure(reason: str) -> str:
+    return next((kind for kind, pattern in _FAILURES.items() if re.search(pattern, reason)), _GUESS)
+
+
+def _kinds_of_failure(summaries: list[Summary]) -> Iterator[str]:
+    yield f"| why | {' | '.join(s.package for s in summaries)} |"
+    yield f"| --- | {' | '.join('---:' for _ in summaries)} |"
+    counts = [Counter(_kind_of_failure(f.reason) for f in s.failed) for s in summaries]
+    for kind in (*_FAILURES, _GUESS):
+        yield f"| {kind} | {' | '.join(str(count[kind]) for count in counts)} |"
+
+
 def _reasons(failed: list[NotCompiled]) -> Iterator[str]:
-    yield "| kernels | reason | for example |"
-    yield "| ---: | --- | --- |"
+    yield "| kernels | why | the compiler says | for example |"
+    yield "| ---: | --- | --- | --- |"
     first = {f.reason: f for f in sorted(failed, key=lambda f: (f.file, f.kernel), reverse=True)}
-    for reason, count in sorted(
-        Counter(f.reason for f in failed).items(), key=lambda r: (-r[1], r)
-    ):
-        example = f"`{first[reason].file}` {first[reason].kernel}"
-        yield f"| {count} | {_cell(reason)} | {example} |"
+    counts = Counter(f.reason for f in failed)
+    for reason, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        example = f"`{first[reason].file}` {_cell(first[reason].kernel)}"
+        yield f"| {count} | {_kind_of_failure(reason)} | {_cell(reason)} | {example} |"
 
 
 def _cell(text: str) -> str:

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.triton, pytest.mark.slow]
 EVERY = {"liger_kernel": 1, "flag_gems": 16}
 EQUAL = 0.99
 KNOWN = {"shape": 0.95, "dtype": 0.95, "kind": 0.95, "constexpr": 0.80}
-BUILT = 0.85
+BUILT = 0.88
 
 
 @pytest.fixture(scope="module", params=corpora.CORPORA)
@@ -34,6 +34,10 @@ def test_the_compiler_confirms_what_inference_claims(summary: Summary, aspect: s
 @pytest.mark.parametrize("aspect", ASPECTS)
 def test_inference_knows_most_values_of_kernels(summary: Summary, aspect: str) -> None:
     assert summary.tallies.kernels.known(aspect) >= KNOWN[aspect]
+
+
+def test_inference_gets_through_every_kernel(summary: Summary) -> None:
+    assert summary.broken == []
 
 
 def test_most_kernels_can_be_built(summary: Summary) -> None:

@@ -101,7 +101,7 @@ def test_the_type_is_that_of_the_ttir(built: tuple[Module, Recording, str]) -> N
 
 def tally_of(built: tuple[Module, Recording, str]) -> Tally:
     module, recording, path = built
-    return compare(module, recording.files[path], GIVEN.launch("kernel"), "").kernels
+    return compare(module, recording.files[path], GIVEN.launch("kernel")).kernels
 
 
 def test_inference_is_right_about_this_kernel(built: tuple[Module, Recording, str]) -> None:
