@@ -5,10 +5,12 @@ One file a family of issues; importing this package registers them all.
 
 from tilewright.analysis.detectors.correctness import (
     bounds,
+    buffers,
     carried,
     conditions,
     constants,
     extents,
+    grids,
     lanes,
     mask_axes,
     memory_options,
@@ -24,10 +26,12 @@ from tilewright.analysis.detectors.correctness import (
 
 __all__ = [
     "bounds",
+    "buffers",
     "carried",
     "conditions",
     "constants",
     "extents",
+    "grids",
     "lanes",
     "mask_axes",
     "memory_options",

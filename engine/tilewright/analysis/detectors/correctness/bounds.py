@@ -4,16 +4,18 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import nodes_of, source_of, triton_kernels
-from tilewright.analysis.detectors.correctness.masks import additive_parts, upper_bounds
-from tilewright.analysis.detectors.correctness.reach import greatest_offset
+from tilewright.analysis.detectors.correctness.masks import additive_parts, terms, upper_bounds
+from tilewright.analysis.detectors.correctness.reach import (
+    exact_offsets,
+    greatest_offset,
+    reach_of,
+)
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.numbers import Numbers, interval_of
+from tilewright.analysis.numbers import Numbers
 from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts
-
-_NOT_EXACT = ("FloorDiv", "Mod", "Sub")
 
 
 @detector("missing_boundary_check")
@@ -26,6 +28,33 @@ def missing_boundary_check(module: Module, context: AnalysisContext) -> Iterator
 def atomic_without_mask(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """Unmasked atomics that leave their tensor, or whose offsets others mask."""
     yield from _unmasked(module, context, frozenset(("atomic",)))
+
+
+@detector("param_smaller_than_index_range")
+def param_smaller_than_index_range(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A mask that lets through more than the tensor has, at a captured launch."""
+    for kernel, flow in triton_kernels(module):
+        launches = [launch for launch in context.launches if launch.kernel == kernel.name]
+        if not launches or _returns_early(kernel):
+            continue
+        for access in flow.accesses:
+            if access.mask is None or access.branches or not _is_all_bounds(access.mask):
+                continue
+            found = next(filter(None, (_outside(access, launch) for launch in launches)), None)
+            if found is not None:
+                tensor, reached, last = found
+                yield Finding(
+                    module.index.range_of(access.node),
+                    f"The mask lets offsets up to {reached:,} through, and the last element of "
+                    f"{tensor} is at {last:,}.",
+                    kernel.name,
+                    data={"tensor": tensor},
+                )
+
+
+def _is_all_bounds(mask: Value) -> bool:
+    """Whether all that a mask asks for is that indices are below bounds."""
+    return len(list(upper_bounds(mask))) == len(list(terms(mask)))
 
 
 def _unmasked(module: Module, context: AnalysisContext, kinds: frozenset[str]) -> Iterator[Finding]:
@@ -64,40 +93,11 @@ def _outside(access: Access, launch: LaunchFacts) -> tuple[str, int, int] | None
     """(tensor, reached offset, last offset) of an access that leaves its tensor for sure."""
     tensor = None if access.base is None else launch.argument(access.base)
     last = None if tensor is None else greatest_offset(tensor)
-    if tensor is None or last is None:
+    offsets = None if tensor is None else exact_offsets(access.pointer, tensor.name)
+    if tensor is None or last is None or offsets is None:
         return None
-    offsets = _offsets(access.pointer, tensor.name)
-    if offsets is None or any(_is_inexact(v) for o in offsets for v in walk(o)):
-        return None
-    numbers = Numbers.of_launch(launch)
-    reaches = [interval_of(offset, numbers) for offset in offsets]
-    total = 0
-    for reach in reaches:
-        if reach is None:
-            return None
-        total += reach[1]
-    return (tensor.name, total, last) if total > last else None
-
-
-def _is_inexact(value: Value) -> bool:
-    """Whether the upper end of an interval through this value may never be taken."""
-    return value.op in ("phi", "after", "select", "load", "opaque", "item", "call") or (
-        value.is_binary(*_NOT_EXACT)
-    )
-
-
-def _offsets(pointer: Value, base: str) -> list[Value] | None:
-    """The addends of an address beside its base, None if it is not a plain sum."""
-    if pointer.op == "param" and pointer.detail == base:
-        return []
-    if not pointer.is_binary("Add"):
-        return None
-    left, right = pointer.operands
-    inner = _offsets(left, base)
-    if inner is not None:
-        return [*inner, right]
-    inner = _offsets(right, base)
-    return None if inner is None else [*inner, left]
+    reached = reach_of(offsets, access.mask, Numbers.of_launch(launch))
+    return (tensor.name, reached, last) if reached is not None and reached > last else None
 
 
 def _outside_finding(

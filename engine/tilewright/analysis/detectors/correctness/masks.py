@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tilewright.analysis.values import Value
+from tilewright.analysis.values import Value, walk
 
 
 def terms(mask: Value) -> Iterator[Value]:
@@ -24,16 +24,22 @@ def unexpanded(value: Value) -> Value:
 
 
 def upper_bounds(mask: Value) -> Iterator[tuple[Value, Value]]:
-    """(index, bound) of each condition ``index < bound`` of a mask, axes left aside."""
+    """(index, bound) of each condition ``index < bound`` of a mask on lanes, axes left aside."""
     for term in terms(mask):
         compare = unexpanded(term)
         if compare.op != "compare":
             continue
         left, right = (unexpanded(v) for v in compare.operands)
-        if compare.detail == "Lt":
+        if compare.detail == "Gt":
+            left, right = right, left
+        if compare.detail in ("Lt", "Gt") and _is_index(left) and not _is_index(right):
             yield left, right
-        elif compare.detail == "Gt":
-            yield right, left
+
+
+def _is_index(value: Value) -> bool:
+    """Whether it counts lanes, and nothing loaded takes part."""
+    parts = {v.op for v in walk(value)}
+    return "arange" in parts and not parts & {"load", "opaque"}
 
 
 def additive_parts(pointer: Value) -> Iterator[Value]:

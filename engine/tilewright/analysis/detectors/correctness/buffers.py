@@ -1,0 +1,146 @@
+"""Detectors of output buffers: not zeroed before atomics, or not written to their end."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import TL, source_of, triton_kernels
+from tilewright.analysis.detectors.correctness.reach import (
+    exact_offsets,
+    greatest_offset,
+    reach_of,
+)
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.numbers import Numbers
+from tilewright.analysis.values import Flow
+from tilewright.source.host import before_launch
+from tilewright.source.model import Kernel, Launch, Module
+
+_UNSET = tuple(f"torch.{n}" for n in ("empty", "empty_like", "empty_strided"))
+_ACCUMULATES = frozenset(TL + f"atomic_{n}" for n in ("add", "max", "min", "and", "or", "xor"))
+
+
+@detector("atomic_needs_zeroed_output")
+def atomic_needs_zeroed_output(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Atomics that add to what torch.empty left there."""
+    for kernel, flow in triton_kernels(module):
+        launches = module.launches_of(kernel.name)
+        if not launches or "pre_hook" in module.text or flow.may_write_unknown:
+            continue
+        for parameter, name in _accumulated(module, flow).items():
+            for launch in launches:
+                made = _unset_at(module, launch, parameter)
+                if made is not None:
+                    yield Finding(
+                        module.index.range_of(made),
+                        f"{name} adds to {parameter}, which is this buffer, and torch.empty leaves "
+                        "in it whatever was in memory.",
+                        kernel.name,
+                        related=(Related("launched here", launch.range),),
+                        data={"parameter": parameter},
+                    )
+
+
+def _accumulated(module: Module, flow: Flow) -> dict[str, str]:
+    """Parameters that atomics accumulate into, and that the kernel stores nothing else to."""
+    stored = {a.base for a in flow.writes if a.kind == "store"}
+    if None in stored:
+        return {}
+    found: dict[str, str] = {}
+    for access in flow.writes:
+        dotted = module.names.resolve(access.node.func)
+        is_plain = access.kind == "atomic" and dotted in _ACCUMULATES and not access.branches
+        if is_plain and access.base is not None and access.base not in stored:
+            found.setdefault(access.base, f"tl.{(dotted or '').removeprefix(TL)}")
+    return found
+
+
+def _unset_at(module: Module, launch: Launch, parameter: str) -> ast.expr | None:
+    """The torch.empty that surely makes the argument, with nothing in between that fills it."""
+    node = launch.arguments.get(parameter)
+    if not isinstance(node, ast.Name):
+        return None
+    for statement in before_launch(module, launch):
+        mentioned = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == node.id]
+        if not mentioned:
+            continue
+        is_made = (
+            isinstance(statement, ast.Assign)
+            and len(statement.targets) == 1
+            and statement.targets[0] is mentioned[0]
+            and len(mentioned) == 1
+            and module.names.is_call(statement.value, *_UNSET)
+        )
+        if is_made and isinstance(statement, ast.Assign):
+            return statement.value
+        if not all(_only_looks(statement, name) for name in mentioned):
+            return None
+    return None
+
+
+def _only_looks(statement: ast.stmt, name: ast.Name) -> bool:
+    """Whether a name is only asked for its shape, strides, type or place."""
+    asked = ("shape", "stride", "dtype", "device", "size", "numel", "ndim", "is_contiguous", "dim")
+    return any(
+        isinstance(n, ast.Attribute) and n.value is name and n.attr in asked
+        for n in ast.walk(statement)
+    )
+
+
+@detector("output_not_fully_written")
+def output_not_fully_written(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A fresh buffer whose end no program of its only launch reaches."""
+    for kernel, flow in triton_kernels(module):
+        captured = [facts for facts in context.launches if facts.kernel == kernel.name]
+        launches = module.launches_of(kernel.name)
+        if len(captured) != 1 or len(launches) != 1 or flow.may_write_unknown:
+            continue
+        numbers = Numbers.of_launch(captured[0])
+        for parameter in sorted({a.base for a in flow.writes if a.base is not None}):
+            made = _unset_at(module, launches[0], parameter)
+            tensor = captured[0].argument(parameter)
+            last = None if tensor is None else greatest_offset(tensor)
+            if made is None or last is None or _is_used_again(module, launches[0], parameter):
+                continue
+            reached = _farthest(flow, kernel, parameter, numbers)
+            if reached is not None and reached < last:
+                yield Finding(
+                    module.index.range_of(made),
+                    f"The stores of {kernel.name} reach offset {reached:,} of this buffer and its "
+                    f"last element is at {last:,}: the rest is returned as it was in memory.",
+                    kernel.name,
+                    related=(Related("launched here", launches[0].range),),
+                    data={"parameter": parameter},
+                )
+
+
+def _farthest(flow: Flow, kernel: Kernel, parameter: str, numbers: Numbers) -> int | None:
+    """The greatest offset that any store may reach; None if that is not known of all of them."""
+    found = []
+    for access in flow.writes:
+        if access.base is None:
+            return None
+        if access.base != parameter:
+            continue
+        offsets = exact_offsets(access.pointer, parameter, must_be_taken=False)
+        reach = None if offsets is None else reach_of(offsets, None, numbers)
+        if reach is None:
+            return None
+        found.append(reach)
+    return max(found, default=None)
+
+
+def _is_used_again(module: Module, launch: Launch, parameter: str) -> bool:
+    """Whether the buffer's name also goes to other calls, which may write the rest."""
+    node = launch.arguments[parameter]
+    host = module.host_functions.get(launch.host_function or "")
+    if host is None or not isinstance(node, ast.Name):
+        return True
+    uses = [n for n in ast.walk(host) if isinstance(n, ast.Name) and n.id == node.id]
+    loads = [n for n in uses if isinstance(n.ctx, ast.Load) and n is not node]
+    return any(not _is_harmless(host, n) for n in loads) or source_of(module, node) == ""
+
+
+def _is_harmless(host: ast.FunctionDef, name: ast.Name) -> bool:
+    returned = any(isinstance(n, ast.Return) and n.value is name for n in ast.walk(host))
+    return returned or any(_only_looks(s, name) for s in host.body)

@@ -1,0 +1,128 @@
+"""Detector of grids that count other blocks than the kernel's programs take."""
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from tilewright.analysis.detectors.common import TL, source_numbers, triton_kernels
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.numbers import Numbers
+from tilewright.analysis.values import Flow, Value, walk
+from tilewright.source.constants import Evaluator, Undecidable
+from tilewright.source.host import resolve
+from tilewright.source.model import Launch, Module
+from tilewright.source.parse import module_constants
+
+_CDIV = ("triton.cdiv", "triton.language.cdiv")
+
+
+@detector("grid_block_mismatch")
+def grid_block_mismatch(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """``cdiv(n, 128)`` programs that take 64 elements each."""
+    for kernel, flow in triton_kernels(module):
+        if not module.launches_of(kernel.name) or any(
+            True for _ in flow.calls(TL + "num_programs")
+        ):
+            continue
+        blocks = _blocks(flow)
+        reported: set[int] = set()
+        for launch, numbers in source_numbers(module, kernel) if blocks else ():
+            for axis, divisor, arguments in _divisors(module, launch):
+                block = blocks.get(axis)
+                counted = _number(module, launch, divisor, arguments, numbers)
+                taken = None if block is None else numbers.parameters.get(block)
+                if counted is None or taken is None or counted <= taken or id(divisor) in reported:
+                    continue
+                reported.add(id(divisor))
+                yield Finding(
+                    module.index.range_of(divisor),
+                    f"The grid has a program for every {counted} elements along axis {axis}, and a "
+                    f"program takes {block}={taken}: the rest is never computed.",
+                    kernel.name,
+                    data={"axis": str(axis), "block": block or ""},
+                )
+
+
+def _blocks(flow: Flow) -> dict[int, str]:
+    """Grid axis to the constexpr B of its one ``pid * B + arange(0, B)``, used as it is."""
+    found: dict[int, set[str]] = {}
+    bases = {access.base for access in flow.accesses}
+    values = {*flow.values.values(), *flow.back_edges}
+    moved = {part for value in values for part in _moved(value, bases)}
+    for value in values:
+        known = _block_of(value)
+        if known is not None:
+            axis, block = known
+            found.setdefault(axis, set()).add("" if value in moved else block)
+    return {a: next(iter(b)) for a, b in found.items() if len(b) == 1 and "" not in b}
+
+
+def _moved(value: Value, bases: set[str | None]) -> Iterator[Value]:
+    """Offsets that a value moves on by a number, so that a program takes more than one block."""
+    if value.op == "phi":
+        yield from value.operands
+    if not value.is_binary("Add", "Sub"):
+        return
+    for offsets, other in (value.operands, value.operands[::-1]):
+        if _block_of(offsets) is not None and not any(
+            v.op in ("arange", "program_id") or (v.op == "param" and v.detail in bases)
+            for v in walk(other)
+        ):
+            yield offsets
+
+
+def _block_of(value: Value) -> tuple[int, str] | None:
+    if not value.is_binary("Add") or value.varies:
+        return None
+    for one, two in (value.operands, value.operands[::-1]):
+        if two.op != "arange" or not one.is_binary("Mult"):
+            continue
+        block = two.operands[1]
+        ids = [v for v in one.operands if v.op == "program_id"]
+        if len(ids) == 1 and block in one.operands and block.op == "param":
+            axis = ids[0].detail
+            return (axis, str(block.detail)) if isinstance(axis, int) else None
+    return None
+
+
+def _divisors(module: Module, launch: Launch) -> Iterator[tuple[int, ast.expr, frozenset[str]]]:
+    """(axis, divisor, names of the grid function's argument) of ``cdiv(n, divisor)`` elements."""
+    grid = resolve(module, launch, launch.grid)
+    arguments: frozenset[str] = frozenset()
+    if isinstance(grid, ast.Lambda):
+        arguments = frozenset(a.arg for a in grid.args.args)
+        grid = grid.body
+    if not isinstance(grid, ast.Tuple):
+        return
+    for axis, part in enumerate(grid.elts):
+        if isinstance(part, ast.Starred):
+            return
+        if (
+            isinstance(part, ast.Call)
+            and module.names.is_call(part, *_CDIV)
+            and len(part.args) == 2
+        ):
+            yield axis, part.args[1], arguments
+
+
+def _number(
+    module: Module,
+    launch: Launch,
+    divisor: ast.expr,
+    arguments: frozenset[str],
+    numbers: Numbers,
+) -> int | None:
+    """What a divisor is under one configuration."""
+    match divisor:
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key))):
+            return numbers.parameters.get(key) if name in arguments else None
+    evaluator = Evaluator(_once(module), {}, module.names)
+    try:
+        value = evaluator.value(resolve(module, launch, divisor))
+    except Undecidable:
+        return None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _once(module: Module) -> Mapping[str, ast.expr]:
+    return module_constants(module.tree)
