@@ -23,7 +23,8 @@ from tilewright.source.origins import names_of
 from tilewright.source.text import LineIndex, digest
 from tilewright.source.tree import Piece, as_known, parse_pieces
 
-_CACHED_MODULES = 64
+_FILES = 64
+_VERSIONS = 8
 
 
 @dataclass(frozen=True)
@@ -36,15 +37,47 @@ class _Version:
     around: tuple[str, ...] = ()
 
 
-_LATEST: OrderedDict[str, _Version] = OrderedDict()
-_LOCK = threading.Lock()
+class _Files:
+    """What was parsed lately: of each file some versions, and what the next may share."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._latest: OrderedDict[str, _Version] = OrderedDict()
+        self._modules: dict[str, OrderedDict[str, Module]] = {}
+
+    def module(self, path: str, text: str) -> Module | None:
+        with self._lock:
+            versions = self._modules.get(path)
+            return None if versions is None else versions.get(text)
+
+    def latest(self, path: str) -> _Version | None:
+        with self._lock:
+            return self._latest.get(path)
+
+    def keep(self, path: str, version: _Version, module: Module) -> Module:
+        """Keep a version; the module that is kept for its text, if another was quicker."""
+        with self._lock:
+            self._latest[path] = version
+            self._latest.move_to_end(path)
+            versions = self._modules.setdefault(path, OrderedDict())
+            module = versions.setdefault(module.text, module)
+            if len(versions) > _VERSIONS:
+                versions.popitem(last=False)
+            if len(self._latest) > _FILES:
+                oldest, _ = self._latest.popitem(last=False)
+                del self._modules[oldest]
+            return module
 
 
-@lru_cache(maxsize=_CACHED_MODULES)
+_KEPT = _Files()
+
+
 def parse_module(text: str, path: str = "<text>") -> Module:
-    """What is known of a file from its text. Parsed once for each (text, path)."""
-    with _LOCK:
-        before = _LATEST.get(path)
+    """What is known of a file from its text. Parsed once for each (text, path) of late."""
+    known = _KEPT.module(path, text)
+    if known is not None:
+        return known
+    before = _KEPT.latest(path)
     index = LineIndex(text)
     line_end = _line_end(text)
     # Pieces do not show their line ends, kernels do.
@@ -52,9 +85,8 @@ def parse_module(text: str, path: str = "<text>") -> Module:
     found, version = _read(index, line_end, shared)
     if shared is not None and not _same_around(version, shared):
         found, version = _read(index, line_end, None)
-    _remember(path, version)
     pieces, kernels = version.pieces, found.kernels()
-    return Module(
+    module = Module(
         path=path,
         text=text,
         content_hash=digest(text),
@@ -66,6 +98,7 @@ def parse_module(text: str, path: str = "<text>") -> Module:
         host_functions=found.hosts,
         problems=tuple(problem for piece in pieces for problem in piece.problems),
     )
+    return _KEPT.keep(path, version, module)
 
 
 def _read(
@@ -90,15 +123,7 @@ def _line_end(text: str) -> str | None:
     return "\r\n" if both == text.count("\r") == text.count("\n") else None
 
 
-def _remember(path: str, version: _Version) -> None:
-    with _LOCK:
-        _LATEST[path] = version
-        _LATEST.move_to_end(path)
-        while len(_LATEST) > _CACHED_MODULES:
-            _LATEST.popitem(last=False)
-
-
-@lru_cache(maxsize=_CACHED_MODULES)
+@lru_cache(maxsize=_FILES)
 def module_constants(tree: ast.Module) -> Mapping[str, ast.expr]:
     """Module-level names that are given a value once, with that expression."""
     return environment_of(chain.from_iterable(map(touches, tree.body)), ()).constants
