@@ -22,7 +22,10 @@ def result_dropped(module: Module, context: AnalysisContext) -> Iterator[Finding
     offers = nki_interface(NkiFlavour.NEURONXCC.value)
     for kernel, scopes in older(module):
         for call in scopes.calls:
-            if offers.makes(call.dotted) != "tile" or not _is_statement(call):
+            function = offers.functions.get(call.dotted or "")
+            if function is None or function.makes != "tile" or not _is_statement(call):
+                continue
+            if len(call.node.args) > len(function.signatures[0].positional):
                 continue
             if _WRITES_ELSEWHERE.isdisjoint(k.arg or "dst" for k in call.node.keywords):
                 text = (
