@@ -1,6 +1,7 @@
 """Rewrites of the memory_access stage: host synchronization and strides known to be one."""
 
 import ast
+import re
 
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.calls import local_name
@@ -13,7 +14,6 @@ from tilewright.rewrites.scope import (
     block_of,
     enclosing_scope,
     kernel_of,
-    keyword,
     set_in,
     statement_of,
 )
@@ -23,6 +23,7 @@ from tilewright.source.model import Kernel, Module
 _SYNCHRONIZE = tuple(
     f"torch.{device}.synchronize" for device in ("cuda", "xpu", "accelerator", "hip")
 )
+_INTEGER_TYPE = re.compile(r"int|u?int(8|16|32|64)|[iu](8|16|32|64)")
 _CLOCKS = ("time.", "torch.cuda.Event", "torch.xpu.Event", "triton.testing.")
 
 
@@ -84,9 +85,9 @@ def _asks(name: str) -> bool:
 def _constexpr_stride(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """A constexpr 1 is folded ahead of time.
 
-    Triton's JIT already specializes an integer argument that equals 1; as a constexpr it stays
-    folded under do_not_specialize and when the kernel is compiled without a launch. Any other
-    value stays correct too, at the price of one more compilation.
+    Triton's JIT folds a plain integer argument that equals 1, but not one with an annotated type
+    or listed in do_not_specialize; a constexpr it folds always. Any other value stays correct
+    too, at the price of one more compilation.
     """
     kernel = kernel_of(module, issue)
     if kernel is None:
@@ -120,7 +121,7 @@ def _stride_refusal(
     module: Module, kernel: Kernel, arg: ast.arg, context: AnalysisContext
 ) -> Refusal | None:
     name = arg.arg
-    if arg.annotation is not None:
+    if arg.annotation is not None and not _is_integer_type(module, arg.annotation):
         return Refusal(f"{name} has an annotation already")
     if name in set_in(kernel.node):
         return Refusal(f"{name} is changed in the kernel")
@@ -129,15 +130,21 @@ def _stride_refusal(
         for n in ast.walk(kernel.node)
     ):
         return Refusal(f"{name} is used as a run-time value: an attribute of it is read")
-    for decorator in kernel.node.decorator_list:
-        if isinstance(decorator, ast.Call) and keyword(decorator, "do_not_specialize"):
-            return Refusal("the kernel names arguments that must not be specialized")
     launches = module.launches_of(kernel.name)
     proven = bool(launches) and all(provably_stride_one(module, x, name) for x in launches)
     values = {facts.value for facts in argument_facts(context, kernel.name, name)}
     if not proven and values != {1}:
         return Refusal(f"{name} is not known to be 1 at every launch")
     return None
+
+
+def _is_integer_type(module: Module, annotation: ast.expr) -> bool:
+    """Whether an annotation says that an argument is a run-time integer and nothing else."""
+    if isinstance(annotation, ast.Constant):
+        name = str(annotation.value)
+    else:
+        name = module.names.resolve(annotation) or ""
+    return _INTEGER_TYPE.fullmatch(name.removeprefix("triton.language.")) is not None
 
 
 REWRITES = (

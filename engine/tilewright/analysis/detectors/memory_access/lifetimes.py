@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.analysis.detectors.chips import chip_of
-from tilewright.analysis.detectors.common import assigned_name, triton_kernels
+from tilewright.analysis.detectors.common import TL, assigned_name, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.detectors.settings import Setting, SizedTiles, elements_of, settings_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -36,13 +36,16 @@ def high_register_pressure(module: Module, context: AnalysisContext) -> Iterator
     if chip is None:
         return
     for kernel, flow in triton_kernels(module):
-        if not flow.loops:
+        if not flow.back_edges:
             continue
-        tiles = SizedTiles(module, kernel, context)
-        groups = [(loop, _carried(flow, loop, tiles)) for loop in flow.loops.values()]
-        groups = [(loop, held) for loop, held in groups if held]
         settings = [s for s in settings_of(module, kernel, context) if _states_warps(s)]
-        for _, held in groups if settings else ():
+        if not settings:
+            continue
+        tiles, read = SizedTiles(module, kernel, context), _read(flow)
+        for loop in flow.loops.values():
+            held = _carried(flow, loop, tiles, read)
+            if not held:
+                continue
             finding = _pressure(module, kernel, chip, held, settings)
             if finding is not None:
                 yield finding
@@ -51,19 +54,15 @@ def high_register_pressure(module: Module, context: AnalysisContext) -> Iterator
 
 def _states_warps(setting: Setting) -> bool:
     """Whether num_warps was chosen; a launch that leaves it to its default is another issue."""
-    return setting.config is not None or setting.captured or "num_warps" in setting.options
+    return setting.config is not None or "num_warps" in setting.options
 
 
-def _carried(flow: Flow, loop: Loop, tiles: SizedTiles) -> list[_Held]:
+def _carried(flow: Flow, loop: Loop, tiles: SizedTiles, read: set[Value]) -> list[_Held]:
     """Tiles that each turn of a loop gets from the one before."""
     found = []
-    read: set[Value] | None = None
     for phi, end in flow.back_edges.items():
         number, _, name = str(phi.detail).partition(":")
-        if int(number) != loop.number or end is phi:
-            continue
-        read = _read(flow) if read is None else read
-        if phi not in read:
+        if int(number) != loop.number or end is phi or phi not in read:
             continue
         facts = tiles.of(phi)
         if facts.kind is not Kind.TILE or not facts.shape:
@@ -155,13 +154,15 @@ def fusion_register_pressure(module: Module, context: AnalysisContext) -> Iterat
     if chip is None or _has_tensor_memory(chip):
         return
     for kernel, flow in triton_kernels(module):
-        tiles = SizedTiles(module, kernel, context)
-        for loop in flow.loops.values():
-            held = [h for h in _carried(flow, loop, tiles) if h.is_accumulator]
+        if not any(loops for _, _, loops in flow.calls(TL + "dot")):
+            continue
+        settings = [s for s in settings_of(module, kernel, context) if _states_warps(s)]
+        tiles, read = SizedTiles(module, kernel, context), _read(flow)
+        for loop in flow.loops.values() if settings else ():
+            held = [h for h in _carried(flow, loop, tiles, read) if h.is_accumulator]
             extra = _epilogue(flow, loop, held, tiles) if held else []
             if not extra:
                 continue
-            settings = [s for s in settings_of(module, kernel, context) if _states_warps(s)]
             finding = _fused(module, kernel, chip, held, extra, settings)
             if finding is not None:
                 yield finding
@@ -219,10 +220,9 @@ def long_liveness(module: Module, context: AnalysisContext) -> Iterator[Finding]
         busy = [loop for loop in flow.loops.values() if not loop.is_static and _loads(flow, loop)]
         if not busy:
             continue
-        tiles = tiles_of(module, kernel, context)
         for access in flow.loads:
             loop = _slept_through(flow, access, busy)
-            if loop is None or len(tiles.of(access.pointer).shape or ()) != 2:
+            if loop is None or _rank(module, kernel, access) != 2:
                 continue
             if any(w.order > access.order for w in flow.writes if loop.number in w.loops):
                 continue
@@ -234,6 +234,11 @@ def long_liveness(module: Module, context: AnalysisContext) -> Iterator[Finding]
                 related=(Related("not used in here", module.index.range_of(loop.node)),),
                 data={"name": assigned_name(access) or ""},
             )
+
+
+def _rank(module: Module, kernel: Kernel, access: Access) -> int | None:
+    shape = tiles_of(module, kernel).of(access.pointer).shape
+    return None if shape is None else len(shape)
 
 
 def _loads(flow: Flow, loop: Loop) -> bool:
