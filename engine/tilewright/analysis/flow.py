@@ -210,7 +210,7 @@ class _Builder(Expressions):
             self._flow.back_edges[phi] = end
             start = before.get(name)
             outer = (end.varies | (start.varies if start else frozenset())) - {number}
-            value = Value("after", (*phi.operands, end), f"{number}:{name}", frozenset(outer))
+            value = self._table.fresh("after", (*phi.operands, end), phi.detail, frozenset(outer))
             self._env[name] = value
 
     def _if(self, statement: ast.If) -> None:

@@ -25,6 +25,7 @@ class Value:
         detail: the operator, dotted name, literal, axis or dtype, as the op needs.
         varies: numbers of the loops in which it may change from turn to turn.
         keywords: names of the trailing operands of a call.
+        order: position among the values of its table, operands before what uses them.
     """
 
     op: str
@@ -32,6 +33,7 @@ class Value:
     detail: Detail
     varies: frozenset[int] = field(repr=False)
     keywords: tuple[str, ...] = ()
+    order: int = 0
 
     def is_invariant_in(self, loop: int) -> bool:
         """Whether it is the same in every turn of a loop, memory aside."""
@@ -62,6 +64,7 @@ class ValueTable:
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], Value] = {}
         self._unique = 0
+        self._made = 0
 
     def make(
         self,
@@ -76,9 +79,21 @@ class ValueTable:
         value = self._known.get(key)
         if value is None:
             every = varies.union(*(o.varies for o in operands))
-            value = Value(op, operands, detail, every, keywords)
+            value = self.fresh(op, operands, detail, every, keywords)
             self._known[key] = value
         return value
+
+    def fresh(
+        self,
+        op: str,
+        operands: tuple[Value, ...],
+        detail: Detail,
+        varies: frozenset[int],
+        keywords: tuple[str, ...] = (),
+    ) -> Value:
+        """A value that varies in these loops and no other, whatever its operands do."""
+        self._made += 1
+        return Value(op, operands, detail, varies, keywords, self._made)
 
     def opaque(self, *operands: Value, varies: frozenset[int] = frozenset()) -> Value:
         """A value equal to no other."""

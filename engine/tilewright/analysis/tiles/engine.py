@@ -161,7 +161,7 @@ class Engine:
         """A value that computes a polynomial."""
         table = self.subject.flow.table
         total: Value | None = None
-        for factors, coefficient in sorted(polynomial, key=lambda m: (-len(m[0]), m[1])):
+        for factors, coefficient in sorted(polynomial, key=_written):
             product: Value | None = None
             if coefficient != 1 or not factors:
                 product = table.make("const", detail=coefficient)
@@ -246,6 +246,12 @@ class Engine:
         if value.op in ("const", "param", "load", "opaque", "call", "global", "binary"):
             return self.peek(value).divisibility if value.op != "binary" else 1
         return 1
+
+
+def _written(monomial: tuple[tuple[Value, ...], int]) -> tuple[int, list[int]]:
+    """Products before numbers, in program order."""
+    factors, _ = monomial
+    return -len(factors), [factor.order for factor in factors]
 
 
 def _kind(shape: Shape | None, dtype: str | None) -> Kind:

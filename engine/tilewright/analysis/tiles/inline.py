@@ -167,7 +167,7 @@ class _Copy:
             self._pending.append(value)
             return self._table.make("phi", *operands, detail=detail, varies=frozenset({loop}))
         outer = frozenset[int]().union(*(o.varies for o in operands)) - {loop}
-        return Value("after", operands, detail, outer)
+        return self._table.fresh("after", operands, detail, outer)
 
     def _loop(self, number: int) -> int:
         known = self._loops.get(number)

@@ -34,11 +34,22 @@ class Kind(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Constant:
-    """A Python value known when the kernel is compiled; ``None`` is one too."""
+    """A Python value known when the kernel is compiled; ``None`` is one too.
+
+    0, 0.0 and False are three constants: they promote otherwise.
+    """
 
     value: int | float | bool | str | None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Constant) or type(self.value) is not type(other.value):
+            return False
+        return self.value == other.value or self.value is other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
 
 
 @dataclass(frozen=True)

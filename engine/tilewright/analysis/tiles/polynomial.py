@@ -12,7 +12,7 @@ _Monomial = tuple[Value, ...]
 class Polynomial:
     """A sum of products of values with integer coefficients, in one normal form.
 
-    ``monomials`` maps factors, ordered by identity and with repetition, to a coefficient that
+    ``monomials`` maps factors, in program order and with repetition, to a coefficient that
     is not 0; () is the constant. Two polynomials are equal if they are the same sum.
     """
 
@@ -57,9 +57,13 @@ class Polynomial:
         total: dict[_Monomial, int] = {}
         for one, a in self.monomials:
             for two, b in other.monomials:
-                factors = tuple(sorted((*one, *two), key=id))
+                factors = tuple(sorted((*one, *two), key=_order))
                 total[factors] = total.get(factors, 0) + a * b
         return _normal(total)
+
+
+def _order(value: Value) -> int:
+    return value.order
 
 
 def _normal(total: Mapping[_Monomial, int]) -> Polynomial:
