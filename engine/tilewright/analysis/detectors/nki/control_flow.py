@@ -11,7 +11,7 @@ from tilewright.analysis.nki_scopes import Fact, Kind, Scopes
 from tilewright.source.model import Module
 
 _CREATION = frozenset(f"nki.language.{name}" for name in ("ndarray", "zeros", "ones", "full"))
-_WORDS = {ast.And: "and", ast.Or: "or"}
+_WORDS = {ast.And: "'and'", ast.Or: "'or'"}
 
 
 @detector("nki_branch_on_index")
@@ -56,7 +56,7 @@ def _asked(scopes: Scopes, node: ast.expr) -> str | None:
         case ast.BoolOp() if any(_is_value(scopes.fact(v)) for v in node.values):
             return _WORDS[type(node.op)]
         case ast.UnaryOp() if _is_value(scopes.fact(node.operand)):
-            return "not"
+            return "'not'"
         case ast.Compare():
             operands = (node.left, *node.comparators)
             if any(_is_value(scopes.fact(operand)) for operand in operands):

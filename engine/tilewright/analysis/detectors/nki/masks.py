@@ -11,7 +11,7 @@ from tilewright.analysis.nki_scopes import Kind, Scopes
 from tilewright.source.model import Module
 
 _POSITION = (Kind.INDEX, Kind.LOOP, Kind.MASK)
-_WORDS = {ast.And: "and", ast.Or: "or", ast.Not: "not"}
+_WORDS = {ast.And: "'and'", ast.Or: "'or'", ast.Not: "'not'"}
 
 
 @detector("nki_mask_boolean_operator")
