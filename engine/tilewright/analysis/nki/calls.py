@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from tilewright.analysis.nki.affine import Affine, Symbol, SymbolKind, opaque, quotient
 from tilewright.analysis.nki.catalogue import (
     CREATORS,
+    DTYPE_BYTES,
     FUNCTIONS,
     ISA,
     KEYWORD_DST,
@@ -332,11 +333,33 @@ def _small(state: State, call: Call) -> Value:
             return _extreme(state, name, known)
         case "len" if len(values) == 1 and isinstance(values[0], Items):
             return Affine.of(len(values[0].values))
-    if name in _CEILING and len(values) == 1:
+    return _rounded(state, call, known)
+
+
+def _rounded(state: State, call: Call, known: list[Affine]) -> Value:
+    """A number in another type, or a quotient rounded up."""
+    if len(call.positional) == 1 and _is_conversion(call):
+        return call.positional[0]
+    if call.dotted in _CEILING and len(call.positional) == 1:
         return _ceiling(call, known)
-    if name.rpartition(".")[2] in ("cdiv", "div_ceil", "ceil_div") and len(known) == 2:
+    if call.dotted.rpartition(".")[2] in ("cdiv", "div_ceil", "ceil_div") and len(known) == 2:
         return quotient(known[0], known[1], up=True)
     return _unknown(state, call, ())
+
+
+def _is_conversion(call: Call) -> bool:
+    """``np.float32(c)`` and ``np.dtype(np.float32).type(c)``: the number, in that type."""
+    if call.dotted.startswith("numpy.") and call.dotted.rpartition(".")[2] in DTYPE_BYTES:
+        return True
+    function = call.node.func
+    if not isinstance(function, ast.Attribute) or function.attr != "type":
+        return False
+    inner = function.value
+    return (
+        isinstance(inner, ast.Call)
+        and isinstance(inner.func, ast.Attribute)
+        and inner.func.attr == "dtype"
+    )
 
 
 def _ceiling(call: Call, known: list[Affine]) -> Value:

@@ -1,5 +1,6 @@
 """Instructions of the Vector and Scalar engines that fewer or cheaper ones replace."""
 
+import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.nki.instructions.shared import (
@@ -28,6 +29,7 @@ from tilewright.source.model import Module
 _FEW = 32
 _LONG = 128
 _STRIDE_BYTES = 16
+_COMMUTATIVE = ("add", "multiply", "maximum", "minimum")
 _ELEMENTWISE = (Result.SAME, Result.ELEMENTWISE, Result.REDUCE)
 
 
@@ -71,13 +73,13 @@ def function_of(operation: Operation, name: str) -> str | None:
 
 
 def _single(operation: Operation) -> bool:
-    """A tensor_scalar with one operation, operands in the written order."""
+    """A tensor_scalar with one operation, operands in the written order or in any."""
     if operation.name != ISA + "tensor_scalar":
         return False
     second = operation.values.get("op1", Literal(None))
-    turned = operation.values.get("reverse0", Literal(False))
     one = second == Literal(None) and "operand1" not in operation.operands
-    return one and turned == Literal(False)
+    turned = operation.values.get("reverse0", Literal(False))
+    return one and (turned == Literal(False) or function_of(operation, "op0") in _COMMUTATIVE)
 
 
 @detector("nki_unfused_activation")
@@ -106,13 +108,24 @@ def _foldable(flow: Flow, made: Operation, activation: Operation) -> str | None:
     if operand is not None and not per_partition:
         return None
     scaled = not _is_default(activation, "scale", 1.0)
-    biased = not _is_default(activation, "bias", None)
+    biased = not _has_no_bias(flow, activation)
     op = function_of(made, "op0")
     if op == "multiply" and not scaled:
         return "scale"
     if op in ("add", "subtract") and per_partition and not biased and not scaled:
         return "bias"
     return None
+
+
+def _has_no_bias(flow: Flow, activation: Operation) -> bool:
+    """No bias is given, or a tile of zeros, as some releases need."""
+    bias = activation.operands.get("bias")
+    if bias is None:
+        return _is_default(activation, "bias", None)
+    made = producer(flow, bias)
+    if made is None or made.name != ISA + "memset":
+        return False
+    return made.values.get("value") in (Affine.of(0), Literal(0.0))
 
 
 def _is_default(operation: Operation, name: str, default: float | None) -> bool:
@@ -198,6 +211,50 @@ def _inverted(operation: Operation) -> View | None:
         number = value.number if isinstance(value, Affine) else getattr(value, "value", None)
         return operation.operands.get("y") if number == 1 else None
     return None
+
+
+@detector("nki_sigmoid_by_hand")
+def sigmoid_by_hand(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    for kernel, flow in interpreted(module):
+        for operation in flow.operations:
+            view = _inverted(operation)
+            added = one_use(flow, view)
+            plus = _incremented(added) if added is not None else None
+            made = one_use(flow, plus)
+            if made is None or not _is_exp_of_negative(flow, made):
+                continue
+            text = (
+                "1 / (1 + exp(-x)) takes three instructions over the tile; the Scalar engine "
+                "computes sigmoid, and silu for x times it, in one."
+            )
+            yield found(module, kernel, operation.statement, text, see(module, "exp", made.node))
+
+
+def _incremented(operation: Operation) -> View | None:
+    """The tile that 1 is added to."""
+    if _single(operation) and function_of(operation, "op0") == "add":
+        return operation.operands.get("data") if _is_one(operation.values.get("operand0")) else None
+    if operation.name == NL + "add":
+        for tile, number in (("x", "y"), ("y", "x")):
+            if _is_one(operation.values.get(number)):
+                return operation.operands.get(tile)
+    return None
+
+
+def _is_one(value: object) -> bool:
+    return value in (Affine.of(1), Literal(1.0))
+
+
+def _is_exp_of_negative(flow: Flow, operation: Operation) -> bool:
+    if operation.name == ISA + "activation":
+        scale = operation.values.get("scale")
+        negative = scale in (Literal(-1.0), Affine.of(-1))
+        plain = negative and _has_no_bias(flow, operation)
+        return plain and function_of(operation, "op") == "exp"
+    given = operation.given.get("x")
+    if operation.name != NL + "exp" or given is None:
+        return False
+    return isinstance(given, ast.UnaryOp) and isinstance(given.op, ast.USub)
 
 
 def _is_sqrt(operation: Operation) -> bool:

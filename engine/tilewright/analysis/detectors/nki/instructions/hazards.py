@@ -25,8 +25,9 @@ from tilewright.analysis.nki import (
     SymbolKind,
     View,
 )
+from tilewright.analysis.nki.affine import ONE
 from tilewright.analysis.nki.catalogue import ISA, NL
-from tilewright.analysis.nki.model import IndexKind, Origin
+from tilewright.analysis.nki.model import Comparison, IndexKind, Origin
 from tilewright.source.model import Module
 
 _STORES = (NL + "store", ISA + "dma_copy")
@@ -93,15 +94,29 @@ def _affine_loops(flow: Flow, operation: Operation, view: View) -> Iterator[Loop
             continue
         if loop.symbol is None or not is_loop_running(flow, loop):
             continue
-        if not _masked_by(operation, loop.symbol):
+        if not _masked_by(flow, operation, loop):
             yield loop
 
 
-def _masked_by(operation: Operation, symbol: Symbol) -> bool:
-    if operation.mask is None:
+def _masked_by(flow: Flow, operation: Operation, loop: Loop) -> bool:
+    """Whether the mask may leave so few iterations that they do not meet."""
+    if operation.mask is None or loop.symbol is None:
         return False
-    symbols = operation.mask.symbols
-    return symbols is None or symbol in symbols
+    if operation.mask.parts is None:
+        return True
+    for part in operation.mask.parts:
+        if loop.symbol in part.value.symbols and not _leaves_several(flow, part, loop):
+            return True
+    return False
+
+
+def _leaves_several(flow: Flow, part: Comparison, loop: Loop) -> bool:
+    """``i < trip - 1`` and the like: all iterations but the last one or two."""
+    if part.equality or loop.trip is None or loop.symbol is None:
+        return False
+    trip = flow.number(loop.trip)
+    dropped = flow.number(loop.trip - ONE - part.value - Affine.of(loop.symbol))
+    return dropped is not None and dropped <= 2 and (trip is None or trip - dropped >= 2)
 
 
 def _overlap(flow: Flow, view: View, loop: Loop) -> bool:
