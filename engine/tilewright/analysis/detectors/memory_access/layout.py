@@ -8,7 +8,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.detectors.settings import elements_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.numbers import Numbers, number_of
-from tilewright.analysis.tiles import Kind, Polynomial, tiles_of
+from tilewright.analysis.tiles import Kind, Polynomial, Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Value
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts
@@ -107,7 +107,10 @@ def uncoalesced_access(module: Module, context: AnalysisContext) -> Iterator[Fin
         launches = [x for x in context.launches if x.kernel == kernel.name]
         if not launches:
             continue
+        interleaved = _interleaved(flow, tiles_of(module, kernel, context))
         for access in flow.accesses:
+            if access.pointer in interleaved:
+                continue
             steps = [_steps(module, kernel, context, access, launch) for launch in launches]
             if None in steps or not steps:
                 continue
@@ -122,6 +125,17 @@ def uncoalesced_access(module: Module, context: AnalysisContext) -> Iterator[Fin
                 kernel.name,
                 data={"base": access.base or "", "bytes": str(nearest)},
             )
+
+
+def _interleaved(flow: Flow, tiles: Tiles) -> set[Value]:
+    """Addresses beside others that lie a constant away: together they may read whole sectors."""
+    groups: dict[object, dict[Polynomial, list[Value]]] = {}
+    for access in flow.accesses:
+        facts = tiles.of(access.pointer)
+        if facts.affine is not None and facts.base is not None:
+            key = (facts.base, access.kind, frozenset(facts.affine.terms))
+            groups.setdefault(key, {}).setdefault(facts.affine.constant, []).append(access.pointer)
+    return {p for group in groups.values() if len(group) > 1 for ps in group.values() for p in ps}
 
 
 def _steps(
