@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.host_code.facts import (
     graphs,
+    is_only_reduced_in,
     is_pointwise_in,
     shape_of_another,
     spans_the_problem,
@@ -167,20 +168,30 @@ def unfused_reduction(module: Module, context: AnalysisContext) -> Iterator[Find
             after = _after(uses, write)
             if len(after) != 1 or not shape_of_another(value):
                 continue
-            use, result = after[0], after[0].result
-            if use.kind is not UseKind.OPERATION or result is None or write.launch is None:
-                continue
-            if not _straight(write, use) or short(result.operation) not in REDUCTIONS:
+            use = after[0]
+            what = _reduction(module, use)
+            if what is None or write.launch is None or not _straight(write, use):
                 continue
             yield Finding(
                 module.index.range_of(use.node),
-                f"{short(result.operation)}() reads back every element that "
-                f"{write.launch.kernel} wrote, and nothing else does; one partial result per "
-                "program would leave a small fraction of that traffic.",
+                f"{what} reads back every element that {write.launch.kernel} wrote, and nothing "
+                "else does; one partial result per program would leave a small fraction of that "
+                "traffic.",
                 write.launch.kernel,
                 related=(Related("written here", write.launch.range),),
-                data={"operation": short(result.operation), "parameter": write.parameter or ""},
+                data={"operation": what, "parameter": write.parameter or ""},
             )
+
+
+def _reduction(module: Module, use: Use) -> str | None:
+    """What reduces a tensor: a torch operation, or a kernel that keeps nothing else of it."""
+    if use.kind is UseKind.OPERATION and use.result is not None:
+        name = short(use.result.operation)
+        return f"{name}()" if name in REDUCTIONS else None
+    kernel = module.kernel(use.launch.kernel) if use.launch is not None else None
+    if kernel is None or use.role is None or not use.role.only_reads:
+        return None
+    return kernel.name if is_only_reduced_in(module, kernel, use.parameter or "") else None
 
 
 @detector("fusion_noop", whole_file=True)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL, nodes_of, source_of, triton_kernels
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.dtypes import dtype_of, element_types
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.tiles import tiles_of
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source.model import Module
 
@@ -18,20 +18,20 @@ _BOUNDED = (TL + "abs", TL + "math.abs", TL + "minimum", TL + "maximum", TL + "c
 def dot_accumulator(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """``acc += tl.dot(a, b)`` in a loop."""
     for kernel, flow in triton_kernels(module):
-        types = element_types(context, kernel.name)
+        tiles = tiles_of(module, kernel, context)
         for name, definitions in flow.definitions.items():
             for definition in definitions:
                 dot = _added_dot(module, definition.statement, name)
                 if dot is None or not definition.loops:
                     continue
                 before = _other_addend(definition.value, flow.values.get(dot))
-                known = None if before is None else dtype_of(before, types)
+                known = None if before is None else tiles.of(before).dtype
                 if before is None or before.op != "phi" or known not in (None, "fp32"):
                     continue
                 yield Finding(
                     module.index.range_of(definition.statement),
-                    f"The product is added to {name} after tl.dot; handing {name} to tl.dot as "
-                    "its accumulator keeps the sum in the tensor core instruction.",
+                    f"The product is added to {name} after tl.dot; tl.dot(..., {name}) states the "
+                    "accumulation, which the compiler has to recognise from the sum otherwise.",
                     kernel.name,
                     data={"accumulator": name},
                 )

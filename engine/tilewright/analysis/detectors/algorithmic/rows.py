@@ -17,7 +17,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.forms import same_form
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.numbers import number_of
-from tilewright.analysis.shapes import shape_of
+from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Loop, walk
 from tilewright.source.model import Kernel, Module
 
@@ -28,7 +28,8 @@ _LONGEST_RESIDENT_ROW = 32768
 def multi_pass_row(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """Loops over the same row, one after another, that load the same elements again."""
     for kernel, flow in triton_kernels(module):
-        for group in _sibling_loops(flow):
+        tiles = tiles_of(module, kernel)
+        for group in _sibling_loops(flow, tiles):
             repeats = [
                 (one, two)
                 for first, later in combinations(group, 2)
@@ -75,11 +76,11 @@ def _row_data(group: list[Loop]) -> dict[str, str]:
     }
 
 
-def _sibling_loops(flow: Flow) -> Iterator[list[Loop]]:
+def _sibling_loops(flow: Flow, tiles: Tiles) -> Iterator[list[Loop]]:
     """Loops with equal bounds in the same block, two or more, none of them with a dot."""
     groups: dict[tuple[object, ...], list[Loop]] = {}
     with_dot = {loop for _, _, loops in flow.calls(TL + "dot") for loop in loops}
-    with_dot |= _with_matrices(flow)
+    with_dot |= _with_matrices(flow, tiles)
     for loop in flow.loops.values():
         if loop.bounds is not None and not loop.is_static and loop.number not in with_dot:
             key = (loop.parent, loop.branches, *map(id, loop.bounds))
@@ -87,20 +88,21 @@ def _sibling_loops(flow: Flow) -> Iterator[list[Loop]]:
     return (group for group in groups.values() if len(group) > 1)
 
 
-def _with_matrices(flow: Flow) -> set[int]:
+def _with_matrices(flow: Flow, tiles: Tiles) -> set[int]:
     """Loops whose loads are tiles of several rows: more than a program could keep."""
     return {
         access.loops[-1]
         for access in flow.loads
-        if access.loops and len(shape_of(access.pointer) or ()) > 1
+        if access.loops and len(tiles.of(access.pointer).shape or ()) > 1
     }
 
 
 def _reloads(
     module: Module, kernel: Kernel, flow: Flow, first: Loop, later: Loop
 ) -> Iterator[tuple[Access, Access]]:
-    for one in _row_loads(flow, first):
-        for two in _row_loads(flow, later):
+    tiles = tiles_of(module, kernel)
+    for one in _row_loads(flow, first, tiles):
+        for two in _row_loads(flow, later, tiles):
             if one.base is None or one.base != two.base:
                 continue
             if not same_form(one.pointer, two.pointer, {first.number: later.number}):
@@ -109,11 +111,11 @@ def _reloads(
                 yield one, two
 
 
-def _row_loads(flow: Flow, loop: Loop) -> Iterator[Access]:
+def _row_loads(flow: Flow, loop: Loop, tiles: Tiles) -> Iterator[Access]:
     """One-dimensional loads directly in a loop that move along with its index."""
     for access in flow.loads:
         if access.loops and access.loops[-1] == loop.number and is_plain_load(access):
-            shape = shape_of(access.pointer)
+            shape = tiles.of(access.pointer).shape
             moves = any(
                 v.op == "loop_index" and v.detail == loop.number for v in walk(access.pointer)
             )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import TL, first_line, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.shapes import shape_of
+from tilewright.analysis.tiles import Shape, tiles_of
 from tilewright.analysis.values import Flow, Loop, Value
 from tilewright.source.model import Module
 from tilewright.source.text import Range
@@ -22,6 +22,7 @@ def reduction_tree_suboptimal(module: Module, context: AnalysisContext) -> Itera
         if not flow.back_edges:
             continue
         operands = operand_counts(flow)
+        tiles = tiles_of(module, kernel, context)
         for phi, end in flow.back_edges.items():
             reduction = _folded(phi, end)
             loop = flow.loops.get(loop_of(phi))
@@ -31,7 +32,7 @@ def reduction_tree_suboptimal(module: Module, context: AnalysisContext) -> Itera
             if only_carried != (1, 1, 0) or reduction.is_invariant_in(loop.number):
                 continue
             node = next((n for n, v, _ in flow.placed if v is reduction), None)
-            if node is None or not _is_tile(reduction.positional[0]):
+            if node is None or not _is_tile(tiles.of(reduction.positional[0]).shape):
                 continue
             name = str(phi.detail).partition(":")[2]
             yield Finding(
@@ -94,6 +95,5 @@ def is_short(loop: Loop) -> bool:
     return False
 
 
-def _is_tile(value: Value) -> bool:
-    shape = shape_of(value)
+def _is_tile(shape: Shape | None) -> bool:
     return shape is not None and len(shape) == 1

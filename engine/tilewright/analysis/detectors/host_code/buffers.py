@@ -18,7 +18,7 @@ from tilewright.analysis.flow import flow_of
 from tilewright.analysis.host_graph import HostGraph, HostValue, Origin, Use, UseKind
 from tilewright.analysis.host_graph.operations import ELEMENTWISE, OPERATORS, short
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.shapes import shape_of
+from tilewright.analysis.tiles import tiles_of
 from tilewright.source.model import Launch, Module
 
 _FILLED = {"ones": "1", "zeros": "0", "ones_like": "1", "zeros_like": "0"}
@@ -119,8 +119,9 @@ def _loads_a_tile(module: Module, launch: Launch, use: Use) -> bool:
     kernel = module.kernel(launch.kernel)
     if kernel is None:
         return False
+    tiles = tiles_of(module, kernel)
     loads = [a for a in flow_of(module, kernel).loads if a.base == use.parameter]
-    return any((shape := shape_of(a.pointer)) is not None and len(shape) > 0 for a in loads)
+    return any(bool(tiles.of(a.pointer).shape) for a in loads)
 
 
 @detector("dtype_input_conversion", whole_file=True)

@@ -17,6 +17,7 @@ from tilewright.analysis.host_graph import (
     launching_functions,
 )
 from tilewright.analysis.host_graph.operations import LIKE
+from tilewright.analysis.shapes import shape_of
 from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -142,6 +143,20 @@ def _pointwise(module: Module, kernel: str, parameter: str, flow: Flow) -> bool:
     return offset is not None and any(
         store.kind == "store" and same_offsets(offset, offset_of(store)) for store in flow.writes
     )
+
+
+def is_only_reduced_in(module: Module, kernel: Kernel, parameter: str) -> bool:
+    """Whether a kernel sums, or takes the extreme of, each tile of a parameter and no more."""
+    flow = flow_of(module, kernel)
+    loads = [a for a in flow.loads if a.base == parameter]
+    if len(loads) != 1 or loads[0].result is None or flow.may_write_unknown:
+        return False
+    tile = shape_of(loads[0].pointer)
+    reductions = [v for _, v, _ in flow.calls(*(TL + name for name in ("sum", "max", "min")))]
+    if not tile or not any(loads[0].result in walk(reduction) for reduction in reductions):
+        return False
+    written = [shape_of(a.result) if a.result is not None else None for a in flow.writes]
+    return all(shape is not None and len(shape) < len(tile) for shape in written)
 
 
 def _store_loops(flow: Flow) -> tuple[int, ...]:
