@@ -20,8 +20,7 @@ from tilewright.analysis.detectors.settings import (
 )
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.numbers import Numbers, number_of
-from tilewright.analysis.shapes import Shape, shape_of
-from tilewright.analysis.tiles import Tiles
+from tilewright.analysis.tiles import Shape, Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.hardware import Chip
 from tilewright.source.model import Kernel, Launch, Module
@@ -119,7 +118,7 @@ def suboptimal_warps(module: Module, context: AnalysisContext) -> Iterator[Findi
         for launch, known in stated:
             if "num_warps" in launch.options or not launch.is_complete:
                 continue
-            wanted = _wanted_warps(flow, [*known, *captured])
+            wanted = _wanted_warps(flow, tiles_of(module, kernel), [*known, *captured])
             if wanted is not None:
                 warps, size, what = wanted
                 yield Finding(
@@ -132,23 +131,23 @@ def suboptimal_warps(module: Module, context: AnalysisContext) -> Iterator[Findi
                 )
 
 
-def _wanted_warps(flow: Flow, numbers: list[Numbers]) -> tuple[int, int, str] | None:
+def _wanted_warps(flow: Flow, tiles: Tiles, numbers: list[Numbers]) -> tuple[int, int, str] | None:
     """Warps that leave a thread at most 64 elements, the tile's size, and its text."""
-    dot = _largest(numbers, [v for _, v, _ in flow.calls(TL + "dot")])
+    dot = _largest(numbers, tiles, [v for _, v, _ in flow.calls(TL + "dot")])
     if dot is not None:
         return (8, dot[0], f"A {dot[1]} accumulator") if dot[0] >= _LARGE_DOT else None
-    row = _largest(numbers, [a.pointer for a in flow.loads])
+    row = _largest(numbers, tiles, [a.pointer for a in flow.loads])
     if row is None or row[0] < _LARGE_ROW or row[0] & (row[0] - 1) != 0:
         return None
     return 16, row[0], f"A tile of {row[1]} elements"
 
 
-def _largest(numbers: list[Numbers], values: list[Value]) -> tuple[int, str] | None:
+def _largest(numbers: list[Numbers], tiles: Tiles, values: list[Value]) -> tuple[int, str] | None:
     """Elements of the largest tile among values whose shape is known, and its text."""
     best: tuple[int, str] | None = None
     for known in numbers:
         for value in values:
-            sides = _sides(shape_of(value), known)
+            sides = _sides(tiles.of(value).shape, known)
             if sides is None:
                 continue
             size = 1

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import TL, source_of, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.shapes import Shape, shape_of
+from tilewright.analysis.tiles import Shape, Tiles, tiles_of
 from tilewright.analysis.values import Value
 from tilewright.source.model import Module
 
@@ -17,8 +17,9 @@ def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Findin
     """Masked lanes of a load without ``other`` that enter a reduction or a dot."""
     for kernel, flow in triton_kernels(module):
         used: dict[Value, str] = {}
+        tiles = tiles_of(module, kernel, context)
         for node, value, _ in flow.placed:
-            for load in _undefined_sources(value):
+            for load in _undefined_sources(value, tiles):
                 used.setdefault(load, f"{source_of(module, node.func)} on line {node.lineno}")
         by_result = {a.result: a for a in flow.loads if a.result is not None}
         for load, where in used.items():
@@ -32,17 +33,19 @@ def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Findin
                 )
 
 
-def _undefined_sources(value: Value) -> Iterator[Value]:
+def _undefined_sources(value: Value, tiles: Tiles) -> Iterator[Value]:
     """Loads whose masked lanes take part in this dot or reduction."""
     if value.op == "dot":
         for operand, axis in zip(value.positional[:2], (1, 0), strict=False):
-            yield from (x for x in _lanes_through(operand) if _masks_axis(x, axis, 2))
+            yield from (x for x in _lanes_through(operand) if _masks_axis(x, axis, 2, tiles))
     elif value.is_call(*_REDUCTIONS) and value.positional:
         operand = value.positional[0]
-        shape = shape_of(operand)
+        shape = tiles.of(operand).shape
         reduced = _reduced_axis(value, shape)
         if shape is not None and reduced is not None:
-            yield from (x for x in _lanes_through(operand) if _masks_axis(x, reduced, len(shape)))
+            rank = len(shape)
+            found = _lanes_through(operand)
+            yield from (x for x in found if _masks_axis(x, reduced, rank, tiles))
 
 
 def _reduced_axis(value: Value, shape: Shape | None) -> int | None:
@@ -84,14 +87,14 @@ def _is_mask(value: Value) -> bool:
     return value.op in ("compare", "bool", "select") or value.is_call(TL + "where")
 
 
-def _masks_axis(load: Value, axis: int, rank: int) -> bool:
+def _masks_axis(load: Value, axis: int, rank: int, tiles: Tiles) -> bool:
     """Whether some term of a load's mask differs along an axis of the tile."""
     mask = load.keyword("mask")
-    shape = shape_of(load.operands[0])
+    shape = tiles.of(load.operands[0]).shape
     if mask is None or shape is None or len(shape) != rank:
         return False
     for term in _terms(mask):
-        sides = shape_of(term) if term.op in ("compare", "expand") else None
+        sides = tiles.of(term).shape if term.op in ("compare", "expand") else None
         if sides is not None and len(sides) == rank and sides[axis] != 1:
             return True
     return False

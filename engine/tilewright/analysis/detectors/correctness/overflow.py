@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import nodes_of, source_of, triton_kernels
 from tilewright.analysis.detectors.correctness.reach import greatest_offset
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.dtypes import dtype_of, element_types
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.numbers import Numbers, interval_of
+from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import ArgumentFacts, LaunchFacts
@@ -24,13 +24,13 @@ def int32_offset_overflow(module: Module, context: AnalysisContext) -> Iterator[
         for launch in context.launches:
             if launch.kernel != kernel.name:
                 continue
-            types = element_types(context, kernel.name)
+            tiles = tiles_of(module, kernel, context)
             numbers = Numbers.of_launch(launch)
             for access in flow.accesses:
                 tensor = _large_tensor(launch, access)
                 if tensor is None:
                     continue
-                for node, reach in _overflowing(kernel, flow, access, types, numbers):
+                for node, reach in _overflowing(kernel, flow, access, tiles, numbers):
                     if node not in reported:
                         reported.add(node)
                         yield _overflow_finding(module, kernel, flow, node, reach, tensor)
@@ -44,7 +44,7 @@ def _large_tensor(launch: LaunchFacts, access: Access) -> ArgumentFacts | None:
 
 
 def _overflowing(
-    kernel: Kernel, flow: Flow, access: Access, types: dict[str, str], numbers: Numbers
+    kernel: Kernel, flow: Flow, access: Access, tiles: Tiles, numbers: Numbers
 ) -> Iterator[tuple[ast.expr, int]]:
     """The innermost products and sums below an address that leave 32 bits."""
     parts = {v for v in walk(access.pointer) if v.is_binary("Mult", "Add")}
@@ -52,17 +52,17 @@ def _overflowing(
         value = flow.values.get(node) if isinstance(node, ast.BinOp) else None
         if value not in parts or value is None or not isinstance(node, ast.BinOp):
             continue
-        if not _leaves_int32(value, types, numbers):
+        if not _leaves_int32(value, tiles, numbers):
             continue
-        if any(_leaves_int32(operand, types, numbers) for operand in value.operands):
+        if any(_leaves_int32(operand, tiles, numbers) for operand in value.operands):
             continue
         reach = interval_of(value, numbers)
         if reach is not None:
             yield node, reach[1]
 
 
-def _leaves_int32(value: Value, types: dict[str, str], numbers: Numbers) -> bool:
-    if not value.is_binary("Mult", "Add") or dtype_of(value, types) != "i32":
+def _leaves_int32(value: Value, tiles: Tiles, numbers: Numbers) -> bool:
+    if not value.is_binary("Mult", "Add") or tiles.of(value).dtype != "i32":
         return False
     reach = interval_of(value, numbers)
     return reach is not None and reach[1] >= _INT32_LIMIT

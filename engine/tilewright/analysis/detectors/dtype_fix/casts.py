@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import triton_kernels
-from tilewright.analysis.dtypes import dtype_of, element_types
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.values import Flow, Value
+from tilewright.analysis.tiles import Tiles, tiles_of
+from tilewright.analysis.values import Value
 from tilewright.source.model import Module
 
 _WIDER = {"float32": ("fp16", "bf16", "fp32"), "float64": ("fp16", "bf16", "fp32", "fp64")}
@@ -14,12 +14,12 @@ _WIDER = {"float32": ("fp16", "bf16", "fp32"), "float64": ("fp16", "bf16", "fp32
 def folded_casts(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """``x.to(tl.float32).to(x.dtype)``: nothing happens between widening and narrowing."""
     for kernel, flow in triton_kernels(module):
-        types = element_types(context, kernel.name)
+        tiles = tiles_of(module, kernel, context)
         for node, value, _ in flow.placed:
             inner = value.operands[0] if value.op == "cast" else None
             if inner is None or inner.op != "cast" or inner.detail not in _WIDER:
                 continue
-            if _returns(flow, value, inner, types):
+            if _returns(value, inner, tiles):
                 yield Finding(
                     module.index.range_of(node),
                     f"The tile is widened to {inner.detail} and narrowed to the type it had, "
@@ -29,10 +29,10 @@ def folded_casts(module: Module, context: AnalysisContext) -> Iterator[Finding]:
                 )
 
 
-def _returns(flow: Flow, outer: Value, inner: Value, types: dict[str, str]) -> bool:
+def _returns(outer: Value, inner: Value, tiles: Tiles) -> bool:
     """Whether a value ends in the type it had before it was widened."""
     start = inner.operands[0]
-    known, end = dtype_of(start, types), dtype_of(outer, types)
+    known, end = tiles.of(start).dtype, tiles.of(outer).dtype
     if known is not None and known == end:
         return known in _WIDER[str(inner.detail)]
     if outer.detail is not None or len(outer.operands) < 2:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from tilewright.analysis.bases import pointer_base
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.dtypes import HALVES, dtype_of, element_types
+from tilewright.analysis.dtypes import HALVES
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.tiles import tiles_of
 from tilewright.analysis.values import Value
 from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Module
@@ -19,12 +20,12 @@ _FP32 = ("torch.float32", "torch.float")
 def precision(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """Both operands of a dot cast up to fp32 from 16-bit loads."""
     for kernel, flow in triton_kernels(module):
-        types = element_types(context, kernel.name)
+        tiles = tiles_of(module, kernel, context)
         for node, value, _ in flow.calls(TL + "dot"):
             sources = [_upcast_load(operand) for operand in value.positional[:2]]
             if len(sources) != 2 or sources[0] is None or sources[1] is None:
                 continue
-            found = [dtype_of(source, types) for source in sources if source is not None]
+            found = [tiles.of(source).dtype for source in sources if source is not None]
             if any(_is_fp32_buffer(module, kernel, source) for source in sources):
                 continue
             if None in found:
