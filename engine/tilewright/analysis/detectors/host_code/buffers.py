@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import source_of
-from tilewright.analysis.detectors.dtype_fix.casts import folded_casts
 from tilewright.analysis.detectors.host_code.facts import (
     asks_dtype,
     graphs,
@@ -126,8 +125,7 @@ def _loads_a_tile(module: Module, launch: Launch, use: Use) -> bool:
 
 @detector("dtype_input_conversion", whole_file=True)
 def dtype_input_conversion(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """A tensor cast on the host only for a kernel to read it; a cast that is undone."""
-    yield from folded_casts(module, context)
+    """A tensor cast on the host only for a kernel to read it."""
     weights = set()
     for launches, value, weight in converted_weights(module):
         weights.add(value)
