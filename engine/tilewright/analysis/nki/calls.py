@@ -218,8 +218,8 @@ def _instruction(state: State, call: Call, function: Function) -> Value:
     arguments = _bound(call, parameters)
     given = _expressions(call, parameters)
     tiles = {n: v for n in function.tiles if isinstance(v := arguments.get(n), View)}
-    lists = [v for n in function.tiles if isinstance(v := arguments.get(n), Items | Many)]
     written = {n: v for n in ("dst", *function.writes) if isinstance(v := arguments.get(n), View)}
+    others = _views(v for n, v in arguments.items() if n not in tiles and n not in written)
     result = None if to_dst else _result(state, call, function, arguments, list(tiles.values()))
     accumulates = call.dotted == ISA + "nc_matmul" and to_dst
     mask = as_mask(arguments.get("mask", Literal(None)))
@@ -231,7 +231,7 @@ def _instruction(state: State, call: Call, function: Function) -> Value:
         values={n: v for n, v in arguments.items() if not isinstance(v, View)},
         given=given,
         result=result,
-        reads=(*tiles.values(), *_views(lists)),
+        reads=(*tiles.values(), *others),
         writes=tuple(written.values()),
         accumulates=accumulates or call.dotted == NL + "loop_reduce",
         mask=mask,

@@ -261,7 +261,10 @@ def indices_of(state: State, base: Value, parts: list[ast.expr]) -> list[Item]:
             side = sides[place] if sides is not None and place < len(sides) and not after else None
             found.append(_stretch(state, side, part))
         else:
-            found.append(ex.item(value_of(state, part)))
+            value = value_of(state, part)
+            if isinstance(value, View):
+                record(state, used(state, "collect", part, (value,)))
+            found.append(ex.item(value))
     return found
 
 
