@@ -7,7 +7,7 @@ from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.dtypes import WEAK, promote
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.tiles import Dim, Shape, Tiles, tiles_of
+from tilewright.analysis.tiles import Dim, Kind, Shape, Tiles, tiles_of
 from tilewright.analysis.values import Definition, Flow, Value, walk
 from tilewright.source.model import Kernel, Module
 
@@ -45,7 +45,9 @@ def loop_carried_type_change(module: Module, context: AnalysisContext) -> Iterat
 
 def _start(tiles: Tiles, value: Value) -> _Type | None:
     """What a name is before the loop; a number given to a name is one of 32 bits."""
-    if value.op not in _SETTLED or any(v.op in ("select", "opaque") for v in walk(value)):
+    if value.op not in _SETTLED or tiles.of(value).kind is Kind.POINTER:
+        return None
+    if any(v.op in ("select", "opaque") for v in walk(value)):
         return None
     if value.op == "const":
         match value.detail:

@@ -126,19 +126,18 @@ def _is_refused(bound: ast.stmt, context: AnalysisContext) -> bool:
 
 
 def _plain(module: Module) -> dict[str, ast.stmt]:
-    return _plain_of(module.tree) if not looks_names_up_at_run_time(module) else {}
+    """Names that the module binds once, in plain sight, to what is surely no constexpr."""
+    if looks_names_up_at_run_time(module):
+        return {}
+    found = dict(_plainly_bound_in(module.tree))
+    counts = Counter(module_level_bindings(module)) if found else Counter[str]()
+    return {name: statement for name, statement in found.items() if counts[name] == 1}
 
 
 @lru_cache(maxsize=64)
-def _plain_of(tree: ast.Module) -> dict[str, ast.stmt]:
-    """Names that the module binds once, in plain sight, to what is surely no constexpr."""
-    counts = Counter(module_level_bindings(tree))
-    found: dict[str, ast.stmt] = {}
-    for statement in tree.body:
-        plain = _plainly_bound(statement)
-        if plain is not None and counts[plain] == 1:
-            found[plain] = statement
-    return found
+def _plainly_bound_in(tree: ast.Module) -> tuple[tuple[str, ast.stmt], ...]:
+    named = ((_plainly_bound(statement), statement) for statement in tree.body)
+    return tuple((name, statement) for name, statement in named if name is not None)
 
 
 def _plainly_bound(statement: ast.stmt) -> str | None:

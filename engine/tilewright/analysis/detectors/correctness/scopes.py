@@ -22,22 +22,35 @@ def looks_names_up_at_run_time(module: Module) -> bool:
 
 def bound_in_module(module: Module) -> frozenset[str]:
     """Names bound at module level, in whichever branch, and those declared global."""
-    return _bound_in_module(module.tree)
+    return _bound_in_module(module.tree, _declares_globals(module))
 
 
 @lru_cache(maxsize=64)
-def _bound_in_module(tree: ast.Module) -> frozenset[str]:
-    return frozenset(module_level_bindings(tree)) | {"__name__", "__file__", "__doc__"}
+def _bound_in_module(tree: ast.Module, with_globals: bool) -> frozenset[str]:
+    bound = bindings(tree, with_globals=with_globals)
+    return frozenset(bound) | {"__name__", "__file__", "__doc__"}
 
 
-def module_level_bindings(tree: ast.Module) -> Iterator[str]:
+def module_level_bindings(module: Module) -> Iterator[str]:
     """Each binding of a module-level name, as often as it is bound."""
+    return bindings(module.tree, with_globals=_declares_globals(module))
+
+
+def _declares_globals(module: Module) -> bool:
+    return "global " in module.text
+
+
+def bindings(tree: ast.Module, *, with_globals: bool) -> Iterator[str]:
+    """The same, with or without the names that functions declare global."""
     pending: list[ast.AST] = list(tree.body)
     while pending:
         node = pending.pop()
         yield from _names(node)
         if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
-            yield from _declared_global(node)
+            yield from _declared_global(node) if with_globals else ()
+        elif isinstance(node, ast.Assign | ast.Import | ast.ImportFrom):
+            targets = node.targets if isinstance(node, ast.Assign) else ()
+            pending.extend(targets)
         else:
             pending.extend(ast.iter_child_nodes(node))
 
