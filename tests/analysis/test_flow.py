@@ -1,13 +1,11 @@
-"""Dataflow of kernels: value numbers, loops, bases, types, shapes and intervals."""
+"""Dataflow of kernels: value numbers, loops, bases and intervals."""
 
 import ast
 
 import pytest
 
-from tilewright.analysis.dtypes import dtype_of
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.numbers import Numbers, interval_of
-from tilewright.analysis.shapes import shape_of
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source import parse_module
 
@@ -78,49 +76,6 @@ def test_pointer_bases(pointer: str, base: str | None) -> None:
 def test_a_carried_pointer_keeps_its_base() -> None:
     found = flow("p = x_ptr + tl.arange(0, B)\nfor i in range(n):\n    a = tl.load(p)\n    p += B")
     assert found.loads[0].base == "x_ptr"
-
-
-@pytest.mark.parametrize(
-    ("expression", "expected"),
-    [
-        ("tl.load(x_ptr)", "fp16"),
-        ("tl.load(x_ptr).to(tl.float32)", "fp32"),
-        ("tl.load(x_ptr).to(y_ptr.dtype.element_ty)", "bf16"),
-        ("tl.load(x_ptr) * 2.0", "fp16"),
-        ("tl.load(x_ptr) + tl.load(y_ptr)", "fp32"),
-        ("tl.zeros((B,), dtype=tl.float32) + tl.load(x_ptr)", "fp32"),
-        ("tl.full((B,), 0, tl.int64)", "i64"),
-        ("tl.program_id(0) * n", "i32"),
-        ("tl.program_id(0).to(tl.int64) * n", "i64"),
-        ("tl.exp(tl.load(x_ptr))", "fp16"),
-        ("thing(n)", None),
-        ("tl.load(x_ptr) + thing(n)", None),
-    ],
-)
-def test_types(expression: str, expected: str | None) -> None:
-    found = flow(f"a = {expression}")
-    types = {"x_ptr": "fp16", "y_ptr": "bf16", "n": "i32"}
-    assert dtype_of(value(found, "a"), types) == expected
-
-
-@pytest.mark.parametrize(
-    ("expression", "expected"),
-    [
-        ("n", ()),
-        ("tl.arange(0, 16)", (16,)),
-        ("tl.arange(0, 16)[:, None]", (16, 1)),
-        ("tl.arange(0, 16)[:, None] + tl.arange(0, 32)[None, :]", (16, 32)),
-        ("tl.load(x_ptr + tl.arange(0, 16)) * n", (16,)),
-        ("tl.zeros((16, 8), dtype=tl.float32)", (16, 8)),
-        ("tl.sum(tl.zeros((16, 8), tl.float32), axis=1)", (16,)),
-        ("tl.sum(tl.zeros((16, 8), tl.float32), 0)", (8,)),
-        ("tl.trans(tl.zeros((16, 8), tl.float32))", (8, 16)),
-        ("tl.dot(tl.zeros((16, 8), tl.float32), tl.zeros((8, 32), tl.float32))", (16, 32)),
-        ("thing(n)", None),
-    ],
-)
-def test_shapes(expression: str, expected: tuple[int, ...] | None) -> None:
-    assert shape_of(value(flow(f"a = {expression}"), "a")) == expected
 
 
 @pytest.mark.parametrize(
