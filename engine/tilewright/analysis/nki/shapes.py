@@ -13,7 +13,7 @@ def result_shape(
     state: State, rule: Result, tiles: Sequence[View], values: dict[str, Value]
 ) -> Shape | None:
     """The shape of a result by its rule; None where it does not follow."""
-    if not tiles:
+    if not tiles or any(tile.blocks for tile in tiles):
         return None
     first = tiles[0].shape
     match rule:
@@ -23,7 +23,7 @@ def result_shape(
             return reduce(partial(broadcast, state), [tile.shape for tile in tiles])
         case Result.MATMUL | Result.HIGH_MATMUL if len(tiles) >= 2:
             transposed = rule is Result.MATMUL or values.get("transpose_x") == Literal(True)
-            return _product(first, tiles[1].shape, int(transposed))
+            return _product(state, first, tiles[1].shape, int(transposed))
         case Result.TRANSPOSE if first is not None and len(first) == 2:
             return (first[1], first[0])
         case Result.REDUCE:
@@ -35,8 +35,11 @@ def result_shape(
     return None
 
 
-def _product(one: Shape | None, two: Shape | None, side: int) -> Shape | None:
+def _product(state: State, one: Shape | None, two: Shape | None, side: int) -> Shape | None:
     if one is None or two is None or len(one) != 2 or len(two) != 2:
+        return None
+    contracted = state.number(one[1 - side]), state.number(two[0])
+    if None not in contracted and contracted[0] != contracted[1]:
         return None
     return (one[side], two[1])
 

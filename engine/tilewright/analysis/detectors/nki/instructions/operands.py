@@ -33,7 +33,6 @@ _SAME_PARTITIONS = {
     NL + "minimum": ("x", "y"),
 }
 _ACTIVATIONS = (ISA + "activation", ISA + "activation_reduce")
-_BIAS_TYPES = ("float32", "float16", "bfloat16")
 
 
 @detector("nki_partition_mismatch")
@@ -138,9 +137,8 @@ def _misfit(module: Module, flow: Flow, operation: Operation, name: str) -> str 
             f"{name} lies on {sides[0]} partitions and data on {whole[0]}; each partition takes "
             f"its own value."
         )
-    wanted = ("float32",) if name == "scale" else _BIAS_TYPES
-    if view.dtype is not None and view.dtype not in wanted:
-        return f"{name} is {view.dtype}, and the Scalar engine takes {' or '.join(wanted)} there."
+    if name == "scale" and view.dtype not in (None, "float32"):
+        return f"scale is {view.dtype}, and the Scalar engine takes float32 there."
     return None
 
 

@@ -1,6 +1,8 @@
 """Loads that need not be, that are repeated, or that move little at a time."""
 
+import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from math import prod
 
 from tilewright.analysis.detectors.nki.instructions.shared import (
@@ -61,7 +63,9 @@ def _unread(flow: Flow) -> Iterator[tuple[Storage, Operation]]:
         writes = writes_of(flow).get(storage, ())
         made = results_of(flow).get(storage)
         first = made if made is not None else next(iter(writes), None)
-        if first is None or any(write.name in _NO_COMPUTE[:4] for write in writes):
+        if first is None or (isinstance(first.statement, ast.Expr) and made is not None):
+            continue
+        if any(write.name in _NO_COMPUTE[:4] for write in writes):
             continue
         if not any(len(_effects(operation)) > 1 for operation in (first, *writes)):
             yield storage, first
@@ -78,21 +82,30 @@ def _effects(operation: Operation) -> set[Storage]:
 @detector("nki_redundant_load")
 def redundant_load(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     for kernel, flow in interpreted(module):
-        seen: dict[object, Operation] = {}
-        for operation, source in loads(flow):
-            if source.storage.origin is Origin.CONSTANT:
-                continue
-            key = (source.storage, source.indices, str(operation.values.get("dtype")))
-            earlier = seen.setdefault(key, operation)
-            if earlier is operation or source.indices is None:
-                continue
-            if _covers(earlier, operation) and not _stored(flow, source.storage):
-                text = (
-                    f"{shown(module, source)} was loaded before and HBM has not changed since; "
-                    f"the tile that is there already can be used."
-                )
-                place = see(module, "the first load", earlier.node)
-                yield found(module, kernel, operation.statement, text, place)
+        for operation, earlier in _repeated(flow).items():
+            text = (
+                f"{shown(module, operation.operands['src'])} was loaded before and HBM has not "
+                f"changed since; the tile that is there already can be used."
+            )
+            place = see(module, "the first load", earlier.node)
+            yield found(module, kernel, operation.statement, text, place)
+
+
+@lru_cache(maxsize=64)
+def _repeated(flow: Flow) -> dict[Operation, Operation]:
+    """Loads of what is loaded already, each with the load before."""
+    seen: dict[object, Operation] = {}
+    again: dict[Operation, Operation] = {}
+    for operation, source in loads(flow):
+        if source.storage.origin is Origin.CONSTANT or source.indices is None:
+            continue
+        key = (source.storage, source.indices, str(operation.values.get("dtype")))
+        earlier = seen.setdefault(key, operation)
+        if earlier is operation or _stored(flow, source.storage):
+            continue
+        if _covers(earlier, operation):
+            again[operation] = earlier
+    return again
 
 
 def _covers(earlier: Operation, later: Operation) -> bool:
@@ -110,7 +123,7 @@ def _stored(flow: Flow, storage: Storage) -> bool:
 def loop_invariant_load(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     for kernel, flow in interpreted(module):
         for operation, source in loads(flow):
-            loop = _invariant_in(flow, operation, source)
+            loop = None if operation in _repeated(flow) else _invariant_in(flow, operation, source)
             if loop is not None and loop.symbol is not None:
                 trip = flow.number(loop.trip)
                 times = "in every iteration" if trip is None else f"{trip} times"
