@@ -7,7 +7,8 @@ from tilewright.analysis.detectors.block_extents import Extents, extent, extents
 from tilewright.analysis.detectors.chips import chip_of
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.detectors.settings import Setting, SizedTiles, elements_of, settings_of
+from tilewright.analysis.detectors.settings import Setting, SizedTiles, settings_of
+from tilewright.analysis.detectors.sizes import BYTES, elements_of
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import TileFacts
 from tilewright.analysis.values import Flow, Value
@@ -16,7 +17,6 @@ from tilewright.source.model import Config, Kernel, Module
 from tilewright.source.text import Range
 
 _MANY = 48
-_BYTES = {"fp64": 8, "i64": 8, "fp32": 4, "i32": 4, "fp16": 2, "bf16": 2, "i16": 2}
 
 
 @detector("suboptimal_autotune_configs")
@@ -124,7 +124,7 @@ def _runs(setting: Setting, chip: Chip, operands: Sequence[TileFacts]) -> bool:
         return True
     sizes = [elements_of(o.shape, setting.numbers) for o in operands]
     staged = sum(
-        size * _BYTES.get(o.dtype or "", 1)
+        size * BYTES.get(o.dtype or "", 1)
         for size, o in zip(sizes, operands, strict=True)
         if size is not None
     )

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.sizes import BYTES, polynomial_number
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.numbers import Numbers, number_of
+from tilewright.analysis.numbers import Numbers
 from tilewright.analysis.tiles import Affine, Kind, Polynomial, Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.host import provably_stride_one
 from tilewright.source.model import Kernel, Module
 
 _DESCRIPTORS = (TL + "make_tensor_descriptor", TL + "make_block_ptr")
-_BYTES = {"fp64": 8, "fp32": 4, "i32": 4, "fp16": 2, "bf16": 2, "i8": 1, "u8": 1}
 _PITCH = 16
 """Bytes that the pitch of a descriptor's rows is a multiple of."""
 
@@ -215,20 +215,8 @@ def _may_be_pitch(kernel: Kernel, context: AnalysisContext, pitch: Polynomial, b
         if launch.kernel != kernel.name:
             continue
         argument = launch.argument(base)
-        width = _BYTES.get(argument.type.removeprefix("*")) if argument is not None else None
-        rows = _value(pitch, Numbers.of_launch(launch))
+        width = BYTES.get(argument.type.removeprefix("*")) if argument is not None else None
+        rows = polynomial_number(pitch, Numbers.of_launch(launch))
         if width is not None and rows is not None and rows * width % _PITCH != 0:
             return False
     return True
-
-
-def _value(polynomial: Polynomial, numbers: Numbers) -> int | None:
-    total = 0
-    for factors, coefficient in polynomial:
-        for factor in factors:
-            number = number_of(factor, numbers)
-            if number is None:
-                return None
-            coefficient *= number
-        total += coefficient
-    return total

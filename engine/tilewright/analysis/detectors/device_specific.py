@@ -12,12 +12,8 @@ from tilewright.analysis.detectors.common import (
     triton_kernels,
 )
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.detectors.settings import (
-    Setting,
-    elements_of,
-    settings_of,
-    symbolic_tiles,
-)
+from tilewright.analysis.detectors.settings import Setting, settings_of, symbolic_tiles
+from tilewright.analysis.detectors.sizes import elements_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.numbers import Numbers, number_of
 from tilewright.analysis.tiles import Shape, Tiles, tiles_of

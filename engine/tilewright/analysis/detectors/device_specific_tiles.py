@@ -8,7 +8,8 @@ from tilewright.analysis.detectors.block_extents import Extents, extent, extents
 from tilewright.analysis.detectors.chips import chip_of
 from tilewright.analysis.detectors.common import TL, first_line, triton_kernels
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.detectors.settings import Setting, settings_of, sides_of, symbolic_tiles
+from tilewright.analysis.detectors.settings import Setting, settings_of, symbolic_tiles
+from tilewright.analysis.detectors.sizes import product, sides_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import Dim, Polynomial, tiles_of
 from tilewright.analysis.values import Access, Flow, Loop, Value, walk
@@ -37,18 +38,18 @@ def suboptimal_tile_size(module: Module, context: AnalysisContext) -> Iterator[F
     for kernel, flow in triton_kernels(module):
         if not any(launch.kernel == kernel.name for launch in context.launches):
             continue
-        product = _product(module, kernel, flow)
+        dot = _product(module, kernel, flow)
         settings = [s for s in settings_of(module, kernel, context) if s.captured]
-        if product is None or not settings:
+        if dot is None or not settings:
             continue
         extents = extents_of(flow)
         chip = chip_of(context)
-        found = [_misfit(product, extents, setting, chip) for setting in settings]
+        found = [_misfit(dot, extents, setting, chip) for setting in settings]
         reasons = [reason for reason in found if reason is not None]
         if reasons and len(reasons) == len(found):
             count = f" in all {len(found)} configurations" if kernel.autotune else ""
             yield Finding(
-                module.index.range_of(product.node.func),
+                module.index.range_of(dot.node.func),
                 f"{reasons[0]}{count}.",
                 kernel.name,
                 data={"reason": "large" if "padding" in reasons[0] else "small"},
@@ -65,11 +66,11 @@ def _product(module: Module, kernel: Kernel, flow: Flow) -> _Product | None:
     return _Product(dots[0][0], shape[0], shape[1])
 
 
-def _misfit(product: _Product, extents: Extents, setting: Setting, chip: Chip | None) -> str | None:
+def _misfit(dot: _Product, extents: Extents, setting: Setting, chip: Chip | None) -> str | None:
     """How the tile fails to suit the shape, None where it does or where that is not known."""
-    sides = sides_of((product.rows, product.columns), setting.numbers)
-    rows = _extent(product.rows, extents, setting)
-    columns = _extent(product.columns, extents, setting)
+    sides = sides_of((dot.rows, dot.columns), setting.numbers)
+    rows = _extent(dot.rows, extents, setting)
+    columns = _extent(dot.columns, extents, setting)
     if sides is None or rows is None or columns is None:
         return None
     for side, bound in zip(sides, (rows, columns), strict=True):
@@ -104,14 +105,17 @@ def serialized_n_tiles(module: Module, context: AnalysisContext) -> Iterator[Fin
             if not _is_over_columns(flow, loop):
                 continue
             grids = [x.grid for x in context.launches if x.kernel == kernel.name]
-            if chip is not None and grids and min(map(_total, grids)) >= chip.compute_units:
+            programs = min(map(product, grids), default=None)
+            if chip is not None and programs is not None and programs >= chip.compute_units:
                 continue
-            few = f"{min(map(_total, grids))} programs are" if grids else "With few rows, that is"
-            units = f"the {chip.compute_units} compute units" if chip else "the compute units"
+            idle = "a matrix of few rows leaves compute units idle"
+            if chip is not None and programs is not None:
+                idle = f"{programs} programs leave {chip.compute_units - programs} of "
+                idle += f"{chip.compute_units} compute units idle"
             yield Finding(
                 first_line(module, loop.node),
-                "Each program computes every column tile in turn, and no turn needs the one "
-                f"before: {few.lower() if not grids else few} less than {units} can run at once.",
+                "Each program computes every column tile in turn, though no turn needs the one "
+                f"before: {idle}.",
                 kernel.name,
             )
 
@@ -160,13 +164,6 @@ def _is_reduction(value: Value) -> bool:
 
 def _moves(value: Value, loop: Loop) -> bool:
     return any(part.op == "loop_index" and part.detail == loop.number for part in walk(value))
-
-
-def _total(grid: tuple[int, ...]) -> int:
-    total = 1
-    for side in grid:
-        total *= side
-    return total
 
 
 @detector("missing_packed_transpose")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.chips import chip_of
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.sizes import product
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.numbers import Numbers, number_of
 from tilewright.analysis.values import Flow, Loop, Value, walk
@@ -106,7 +107,7 @@ def missing_persistent(module: Module, context: AnalysisContext) -> Iterator[Fin
         for launch in context.launches:
             if launch.kernel != kernel.name or len(launch.grid) == 0:
                 continue
-            programs = _product(launch.grid)
+            programs = product(launch.grid)
             turns = _turns(loop, Numbers.of_launch(launch))
             if programs < _ROUNDS * units or turns is None or not 0 < turns <= _SHORT_LOOP:
                 continue
@@ -137,10 +138,3 @@ def _turns(loop: Loop, numbers: Numbers) -> int | None:
     if start is None or stop is None or not step:
         return None
     return -(-(stop - start) // step)
-
-
-def _product(grid: tuple[int, ...]) -> int:
-    total = 1
-    for side in grid:
-        total *= side
-    return total

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from tilewright.analysis.detectors.common import stated_arguments
 from tilewright.analysis.model import AnalysisContext
-from tilewright.analysis.numbers import Numbers, number_of
-from tilewright.analysis.tiles import Shape, TileFacts, Tiles, tiles_of
+from tilewright.analysis.numbers import Numbers
+from tilewright.analysis.tiles import TileFacts, Tiles, tiles_of
 from tilewright.analysis.values import Value
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import resolve
@@ -79,26 +79,6 @@ class SizedTiles:
     def of(self, value: Value) -> TileFacts:
         """What is known of a value in whatever setting."""
         return replace(self._symbolic.of(value), dtype=self._typed.of(value).dtype)
-
-
-def sides_of(shape: Shape | None, numbers: Numbers) -> tuple[int, ...] | None:
-    """A tile's extents as numbers; None if one is not known."""
-    if shape is None:
-        return None
-    sides = [number_of(dim, numbers) for dim in shape]
-    known = [side for side in sides if side is not None]
-    return tuple(known) if len(known) == len(sides) else None
-
-
-def elements_of(shape: Shape | None, numbers: Numbers) -> int | None:
-    """How many elements a tile has."""
-    sides = sides_of(shape, numbers)
-    if sides is None:
-        return None
-    total = 1
-    for side in sides:
-        total *= side
-    return total
 
 
 def _captured(kernel: Kernel, context: AnalysisContext) -> Iterator[Setting]:

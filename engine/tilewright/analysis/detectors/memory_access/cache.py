@@ -6,6 +6,7 @@ from itertools import combinations
 from tilewright.analysis.detectors.chips import chip_of
 from tilewright.analysis.detectors.common import triton_kernels
 from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.sizes import BYTES, product
 from tilewright.analysis.forms import same_form
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.numbers import Numbers, number_of
@@ -13,8 +14,6 @@ from tilewright.analysis.values import Access, Flow, Loop, walk
 from tilewright.hardware import Chip
 from tilewright.source.model import Module
 from tilewright.targets.model import LaunchFacts
-
-_BYTES = {"fp64": 8, "i64": 8, "fp32": 4, "i32": 4, "fp16": 2, "bf16": 2, "i8": 1, "u8": 1}
 
 
 @detector("cache_eviction_risk")
@@ -76,11 +75,9 @@ def _keeps(access: Access) -> bool:
 
 def _bytes_at_once(access: Access, loop: Loop, launch: LaunchFacts, chip: Chip) -> int | None:
     """Bytes that one program on each unit reads in a whole loop; None if not known."""
-    programs = 1
-    for side in launch.grid:
-        programs *= side
+    programs = product(launch.grid)
     argument = launch.argument(access.base or "")
-    width = _BYTES.get(argument.type.removeprefix("*")) if argument is not None else None
+    width = BYTES.get(argument.type.removeprefix("*")) if argument is not None else None
     if loop.bounds is None or width is None or programs < chip.compute_units:
         return None
     start, stop = (number_of(bound, Numbers.of_launch(launch)) for bound in loop.bounds[:2])

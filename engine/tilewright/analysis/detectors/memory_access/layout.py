@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.detectors.settings import elements_of
+from tilewright.analysis.detectors.sizes import BYTES, elements_of, polynomial_number
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.numbers import Numbers, number_of
 from tilewright.analysis.tiles import Kind, Polynomial, Tiles, tiles_of
@@ -14,7 +14,6 @@ from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts
 
 _SECTOR = 32
-_BYTES = {"fp64": 8, "i64": 8, "u64": 8, "fp32": 4, "i32": 4, "u32": 4, "fp16": 2, "bf16": 2}
 _SMALL = 64
 """Elements up to which the accesses of a tile are too few to matter."""
 
@@ -146,29 +145,16 @@ def _steps(
     numbers = Numbers.of_launch(launch)
     size = elements_of(facts.shape, numbers)
     argument = launch.argument(facts.base or "")
-    width = _BYTES.get(argument.type.removeprefix("*")) if argument is not None else None
+    width = BYTES.get(argument.type.removeprefix("*")) if argument is not None else None
     if size is None or size <= _SMALL or facts.strides is None or width is None:
         return None
     steps = []
     for dim, stride in zip(facts.shape or (), facts.strides, strict=False):
         if number_of(dim, numbers) == 1:
             continue
-        step = None if stride is None else _value(stride, numbers)
+        step = None if stride is None else polynomial_number(stride, numbers)
         if step is None:
             return None
         if step != 0:
             steps.append(abs(step) * width)
     return steps or None
-
-
-def _value(polynomial: Polynomial, numbers: Numbers) -> int | None:
-    total = 0
-    for factors, coefficient in polynomial:
-        product = coefficient
-        for factor in factors:
-            number = number_of(factor, numbers)
-            if number is None:
-                return None
-            product *= number
-        total += product
-    return total

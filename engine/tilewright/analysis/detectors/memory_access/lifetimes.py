@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from tilewright.analysis.detectors.chips import chip_of
 from tilewright.analysis.detectors.common import TL, assigned_name, triton_kernels
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.detectors.settings import Setting, SizedTiles, elements_of, settings_of
+from tilewright.analysis.detectors.settings import Setting, SizedTiles, settings_of
+from tilewright.analysis.detectors.sizes import BYTES, elements_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import Kind, TileFacts, tiles_of
 from tilewright.analysis.values import Access, Flow, Loop, Value, walk
 from tilewright.hardware import Chip
 from tilewright.source.model import Kernel, Module
 
-_BYTES = {"fp64": 8, "i64": 8, "u64": 8, "fp32": 4, "i32": 4, "u32": 4, "fp16": 2, "bf16": 2}
 _TENSOR_MEMORY = (100, 120)
 """Architectures of NVIDIA whose accumulators live in tensor memory, from and below."""
 
@@ -129,7 +129,7 @@ def held_bytes(held: Sequence[_Held], setting: Setting, chip: Chip) -> int | Non
         if item.is_accumulator and _has_tensor_memory(chip):
             continue
         size = elements_of(item.facts.shape, setting.numbers)
-        width = 4 if item.is_accumulator else _BYTES.get(item.facts.dtype or "")
+        width = 4 if item.is_accumulator else BYTES.get(item.facts.dtype or "")
         if size is not None and width is not None:
             total += size * width
             is_known = True
