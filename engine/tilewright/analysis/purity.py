@@ -1,6 +1,7 @@
 """Which of a file's helpers leave memory alone, so that a call of them is a value like others."""
 
 import ast
+from collections.abc import Iterator
 from functools import lru_cache
 
 from tilewright.analysis.expressions import PURE_BUILTINS, method_writes_nothing, writes_nothing
@@ -80,7 +81,27 @@ def assigned_names(body: list[ast.stmt]) -> list[str]:
     """Names that statements may assign, in order, each once."""
     names: dict[str, None] = {}
     for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                names[node.id] = None
+        for target in _targets(statement):
+            for node in ast.walk(target):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    names[node.id] = None
     return list(names)
+
+
+def _targets(statement: ast.stmt) -> Iterator[ast.expr]:
+    """What a statement and those inside it assign to."""
+    match statement:
+        case ast.Assign():
+            yield from statement.targets
+        case ast.AugAssign() | ast.AnnAssign():
+            yield statement.target
+        case ast.With():
+            yield from (i.optional_vars for i in statement.items if i.optional_vars is not None)
+        case ast.For():
+            yield statement.target
+    for part in ("body", "orelse", "finalbody"):
+        for inner in getattr(statement, part, ()):
+            yield from _targets(inner)
+    for handler in getattr(statement, "handlers", ()):
+        for inner in handler.body:
+            yield from _targets(inner)

@@ -72,11 +72,9 @@ class Subject:
 class Engine:
     """Facts of one kernel's values. ``transfers`` has a function for each op."""
 
-    def __init__(
-        self, subject: Subject, variables: Variables, transfers: Mapping[str, Transfer]
-    ) -> None:
+    def __init__(self, subject: Subject, transfers: Mapping[str, Transfer]) -> None:
         self.subject = subject
-        self.variables = variables
+        self.variables = Variables(subject.flow, self.of)
         self.unit: set[Value] = set()
         self._transfers = transfers
         self._known: dict[Value, TileFacts] = {}

@@ -13,7 +13,6 @@ from tilewright.analysis.tiles.model import Constant, TileFacts
 from tilewright.analysis.tiles.operations import TRANSFERS
 from tilewright.analysis.tiles.parameters import parameter_facts
 from tilewright.analysis.tiles.programs import Programs
-from tilewright.analysis.tiles.variables import Variables
 from tilewright.analysis.values import Value
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.model import Kernel, Module
@@ -34,8 +33,8 @@ class Tiles:
             inline=inliner.result,
         )
         inliner.attach(subject)
-        self._variables = Variables(self._flow)
-        self._engine = Engine(subject, self._variables, TRANSFERS)
+        self._engine = Engine(subject, TRANSFERS)
+        self._variables = self._engine.variables
         self._programs = Programs(self._engine, subject)
         self._known: dict[Value, TileFacts] = {}
 

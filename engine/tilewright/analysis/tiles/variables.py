@@ -5,7 +5,7 @@
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tilewright.analysis.tiles.arithmetic import tensor_type
 from tilewright.analysis.tiles.joins import settled
@@ -16,7 +16,8 @@ from tilewright.analysis.values import Definition, Flow, Value
 class Variables:
     """Which expressions of a kernel go through a plain assignment."""
 
-    def __init__(self, flow: Flow) -> None:
+    def __init__(self, flow: Flow, facts: Callable[[Value], TileFacts]) -> None:
+        self._facts = facts
         self._names = frozenset(
             name for name, found in flow.definitions.items() if all(map(_is_plain, found))
         )
@@ -52,13 +53,21 @@ class Variables:
     def _names_in(self, node: ast.AST) -> Iterator[bool]:
         """Whether each name that a number is computed from was assigned; types have none."""
         if isinstance(node, ast.Name):
-            yield node.id in self._names
+            yield node.id in self._names and self._is_number(node)
         elif isinstance(node, ast.Call):
             for given in (*node.args, *(k.value for k in node.keywords)):
                 yield from self._names_in(given)
         elif not isinstance(node, ast.Attribute):
             for child in ast.iter_child_nodes(node):
                 yield from self._names_in(child)
+
+    def _is_number(self, node: ast.Name) -> bool:
+        """Whether a name holds a number here, other than the parameter of that name."""
+        value = self._flow.values.get(node)
+        if value is None or (value.op == "param" and value.detail == node.id):
+            return False
+        facts = self._facts(value)
+        return facts.kind is Kind.CONSTEXPR and _as_scalar(facts) is not facts
 
 
 def _is_plain(definition: Definition) -> bool:
