@@ -1,5 +1,6 @@
 """Tiles that are larger than the hardware: partitions, matrix operands, dimensions."""
 
+import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.nki.instructions.shared import (
@@ -38,7 +39,8 @@ def partition_too_large(module: Module, context: AnalysisContext) -> Iterator[Fi
                 f"This tile of {storage.name} has {count} partitions, and {storage.memory} has "
                 f"{PARTITIONS}: it does not compile."
             )
-            yield found(module, kernel, storage.node, text)  # type: ignore[arg-type]
+            if isinstance(storage.node, ast.expr):
+                yield found(module, kernel, storage.node, text)
 
 
 def _partitions(flow: Flow, storage: Storage) -> int | None:
