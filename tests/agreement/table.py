@@ -13,7 +13,7 @@ import corpora
 import triton
 from agreement import FileReport, NotCompiled
 from causes import causes
-from comparing import ASPECTS, DIFFERENT, SYMBOLIC, Tallies, Tally
+from comparing import ASPECTS, DIFFERENT, EQUAL, SYMBOLIC, Tallies, Tally
 from loading import without_device
 from processes import report_files
 
@@ -22,9 +22,10 @@ PAGE = REPOSITORY / "docs" / "agreement.md"
 CAUSES = REPOSITORY / "build" / "agreement.md"
 
 _FAILURES = {
-    "written for another Triton, or a vendor's": r"removed in favor|has no attribute|^NameError"
-    r"|unsupported|not supported|unexpected keyword|forget to add|do_not_specialize|out of range"
-    r"|Cannot access global|cannot be reassigned|too many values",
+    "written for another Triton, or a vendor's": r"removed in favor|module 'triton\S* has no attr"
+    r"|'NoneType' object has no attr|NameError\('(fast_|_|xpu_|tle)|unsupported|not supported"
+    r"|unexpected keyword|forget to add|do_not_specialize|out of range|Cannot access global"
+    r"|cannot be reassigned|too many values",
     "not importable, or not at the top level": r"^import:|top level|process ended",
     "took too long": "took too long",
 }
@@ -118,7 +119,9 @@ def _claims(summaries: list[Summary]) -> Iterator[str]:
 
 def _counts(tally: Tally, aspect: str) -> str:
     wrong, symbolic = tally.verdicts[aspect, DIFFERENT], tally.verdicts[aspect, SYMBOLIC]
-    shares = f"{tally.known(aspect):.1%} | {tally.equal(aspect):.2%}"
+    right = tally.verdicts[aspect, EQUAL]
+    equal = f"{tally.equal(aspect):.2%}" if right + wrong else "nothing claimed"
+    shares = f"{tally.known(aspect):.1%} | {equal}"
     return f"{tally.count(aspect)} | {shares} | {wrong} | {symbolic}"
 
 
