@@ -56,7 +56,7 @@ def settings_of(module: Module, kernel: Kernel, context: AnalysisContext) -> lis
     """Every launch that was captured, else every launch of the file, in each configuration."""
     if kernel.autotune is not None and not kernel.autotune.configs:
         return []
-    bases = list(_captured(kernel, context)) or list(_stated(module, kernel))
+    bases = list(_captured(module, kernel, context)) or list(_stated(module, kernel))
     configs = kernel.autotune.configs if kernel.autotune is not None else None
     if configs:
         bases = bases or [Setting(Numbers(), {}, kernel.name_range)]
@@ -81,10 +81,14 @@ class SizedTiles:
         return replace(self._symbolic.of(value), dtype=self._typed.of(value).dtype)
 
 
-def _captured(kernel: Kernel, context: AnalysisContext) -> Iterator[Setting]:
+def _captured(module: Module, kernel: Kernel, context: AnalysisContext) -> Iterator[Setting]:
+    places = module.launches_of(kernel.name)
     for launch in context.launches:
         if launch.kernel == kernel.name:
             numbers = Numbers.of_launch(launch)
+            if len(places) == 1 and not set(kernel.constexprs) <= set(numbers.parameters):
+                stated = stated_arguments(module, kernel, places[0])
+                numbers = Numbers({**stated, **numbers.parameters}, numbers.grid)
             yield Setting(numbers, launch.options, kernel.name_range, captured=True)
 
 
