@@ -221,7 +221,7 @@ def transpose_of_load(module: Module, context: AnalysisContext) -> Iterator[Find
             if _uses(flow, view.storage) == 1 and _feeds_product(flow, operation):
                 text = (
                     f"{shown(module, view)} is loaded only to be transposed on the chip; if "
-                    f"{source.storage.name} came in the other layout there were no transpose and "
+                    f"{source.storage.name} came in the other layout there would be no transpose and "
                     f"no copy out of PSUM."
                 )
                 place = see(module, "the load", made.node if made is not None else None)
