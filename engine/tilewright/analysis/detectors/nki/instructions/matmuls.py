@@ -221,8 +221,8 @@ def transpose_of_load(module: Module, context: AnalysisContext) -> Iterator[Find
             if _uses(flow, view.storage) == 1 and _feeds_product(flow, operation):
                 text = (
                     f"{shown(module, view)} is loaded only to be transposed on the chip; if "
-                    f"{source.storage.name} came in the other layout there would be no transpose and "
-                    f"no copy out of PSUM."
+                    f"{source.storage.name} came in the other layout there would be no "
+                    f"transpose and no copy out of PSUM."
                 )
                 place = see(module, "the load", made.node if made is not None else None)
                 yield found(module, kernel, operation.statement, text, place)
