@@ -29,14 +29,18 @@ def parameter_facts(
     """Facts of each parameter; ``affine`` is left to the engine."""
     flow = flow_of(module, kernel)
     pointers = pointer_parameters(module, kernel)
-    whole = _integers(flow)
     runs = is_launched(module, kernel) or bool(launches)
+    whole = _integers(flow)
+    computed = frozenset[str]() if runs else _computed_with(flow)
     found = {}
     for parameter in kernel.parameters:
         given = [launch.argument(parameter.name) for launch in launches]
         captured = [g for g in given if g is not None]
         if captured:
             found[parameter.name] = _agreed(captured)
+        elif parameter.is_constexpr and not runs and parameter.name in computed - whole:
+            # A caller may hand a helper a scalar where it asks for a constexpr.
+            found[parameter.name] = TileFacts(Kind.UNKNOWN, ())
         elif parameter.is_constexpr:
             # 0 says that it may not be an integer: then it has no affine form.
             power = 1 if parameter.name in whole else 0
@@ -140,6 +144,17 @@ def _typed_as_pointers(flow: Flow) -> Iterator[str]:
             inner = value.operands[0]
             if inner.op == "attribute" and inner.operands[0].op == "param":
                 yield str(inner.operands[0].detail)
+
+
+def _computed_with(flow: Flow) -> frozenset[str]:
+    """Parameters that are operands of arithmetic."""
+    return frozenset(
+        str(operand.detail)
+        for value in flow.values.values()
+        if value.op in ("binary", "compare")
+        for operand in value.operands
+        if operand.op == "param"
+    )
 
 
 def _integers(flow: Flow) -> frozenset[str]:
