@@ -118,6 +118,8 @@ def _unary(engine: Engine, value: Value) -> TileFacts:
         form = None if inner.affine is None else affine.negate(inner.affine)
         return constexpr(fold.unary(operator, inner.constant), form if operator == "USub" else None)
     if operator == "Not":
+        if inner.kind is Kind.UNKNOWN:
+            return TileFacts(Kind.UNKNOWN, inner.shape)
         return TileFacts(Kind.MASK, inner.shape, "i1")
     if operator == "USub":
         form = None if inner.affine is None else affine.negate(inner.affine)

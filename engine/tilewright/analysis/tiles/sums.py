@@ -30,7 +30,8 @@ def binary(engine: Engine, value: Value) -> TileFacts:
     dtype = arithmetic_type(*engine.variables.operands(value, left, right), operator)
     facts = engine.number(value, shape, dtype, _form(engine, value, left, right))
     kinds = {left.kind, right.kind}
-    if Kind.UNKNOWN in kinds and (operator in ("Add", "Sub") or Kind.CONSTEXPR in kinds):
+    is_open = operator in ("Add", "Sub") or kinds <= {Kind.UNKNOWN, Kind.CONSTEXPR}
+    if Kind.UNKNOWN in kinds and is_open:
         # The one that is not known may be a pointer, or known when the kernel is compiled.
         return replace(facts, kind=Kind.UNKNOWN)
     return facts

@@ -17,7 +17,7 @@ from tilewright.analysis.host_graph import (
     launching_functions,
 )
 from tilewright.analysis.host_graph.operations import LIKE
-from tilewright.analysis.shapes import shape_of
+from tilewright.analysis.tiles import tiles_of
 from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -151,11 +151,12 @@ def is_only_reduced_in(module: Module, kernel: Kernel, parameter: str) -> bool:
     loads = [a for a in flow.loads if a.base == parameter]
     if len(loads) != 1 or loads[0].result is None or flow.may_write_unknown:
         return False
-    tile = shape_of(loads[0].pointer)
+    tiles = tiles_of(module, kernel)
+    tile = tiles.of(loads[0].pointer).shape
     reductions = [v for _, v, _ in flow.calls(*(TL + name for name in ("sum", "max", "min")))]
     if not tile or not any(loads[0].result in walk(reduction) for reduction in reductions):
         return False
-    written = [shape_of(a.result) if a.result is not None else None for a in flow.writes]
+    written = [tiles.of(a.result).shape if a.result is not None else None for a in flow.writes]
     return all(shape is not None and len(shape) < len(tile) for shape in written)
 
 
