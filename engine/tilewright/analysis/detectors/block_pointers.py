@@ -17,7 +17,7 @@ _HINTS = (TL + "multiple_of", TL + "max_contiguous")
 @detector("block_ptr_boundary_wrong")
 def block_ptr_boundary_wrong(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """``boundary_check`` that holds truth values or dimensions the block does not have."""
-    if context.triton_version is not None and context.triton_version >= (3, 8):
+    if context.triton_version is not None and context.triton_version >= (3, 9):
         return
     for kernel, flow in triton_kernels(module):
         for access in flow.accesses:

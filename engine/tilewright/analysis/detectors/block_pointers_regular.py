@@ -18,7 +18,7 @@ _PITCH = 16
 
 _HOPPER = 90
 _FIRST_WITH_DESCRIPTORS = (3, 4)
-_FIRST_WITHOUT_BLOCK_POINTERS = (3, 8)
+_FIRST_TO_DEPRECATE_BLOCK_POINTERS = (3, 7)
 
 
 @detector("missing_tma")
@@ -77,7 +77,7 @@ def _advice(context: AnalysisContext) -> str | None:
         is_new = digits != "" and int(digits) >= _HOPPER
         return "tma" if is_new and (version is None or known) else None
     if context.target.backend == "xpu":
-        if version is not None and version < _FIRST_WITHOUT_BLOCK_POINTERS:
+        if version is not None and version < _FIRST_TO_DEPRECATE_BLOCK_POINTERS:
             return "block pointer"
         return "descriptor"
     return None
