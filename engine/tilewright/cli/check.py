@@ -18,6 +18,7 @@ from tilewright.checking.fixing import fix_text
 from tilewright.checking.present import as_json, as_lines, diff_of, fix_line, summary
 from tilewright.checking.sarif import sarif
 from tilewright.checking.selectors import UnknownSelectorError, issues_meant
+from tilewright.checking.versions import installed_triton, parse_version
 from tilewright.cli.inputs import checked_files, read_source, target_of, write_source
 from tilewright.cli.output import ERR, OUT, Exit, emit_json
 from tilewright.errors import InputError
@@ -40,6 +41,10 @@ _Names = "An issue id, a stage, or a pattern such as nki_*; may be repeated."
 def check(
     paths: _Paths,
     target: Annotated[str | None, typer.Option(help="Chip, e.g. cuda:90.")] = None,
+    triton: Annotated[
+        str | None,
+        typer.Option(help="Triton version, e.g. 3.9; else the project's, else the installed."),
+    ] = None,
     form: Annotated[
         CheckFormat, typer.Option("--format", help="text, json, github or sarif.")
     ] = CheckFormat.TEXT,
@@ -56,7 +61,10 @@ def check(
     ] = False,
 ) -> None:
     """Find issues in kernels from their source. Exits with 1 if there are any."""
-    chosen = _Chosen(target, _meant(select), _meant(ignore), isolated)
+    version = parse_version(triton) if triton else None
+    chosen = _Chosen(
+        AnalysisContext(target_of(target), version), _meant(select), _meant(ignore), isolated
+    )
     if diff or fix:
         _fix(paths, chosen, form, write=fix and not diff)
         return
@@ -74,12 +82,12 @@ class _Chosen:
 
     def __init__(
         self,
-        target: str | None,
+        context: AnalysisContext,
         select: frozenset[str] | None,
         ignore: frozenset[str] | None,
         isolated: bool,
     ) -> None:
-        self._context = AnalysisContext(target=target_of(target))
+        self._context = context
         self._select = select
         self._ignore = ignore or frozenset()
         self._isolated = isolated
@@ -91,7 +99,8 @@ class _Chosen:
         issues = (self._select or rules.issues) - self._ignore
         problem = find_problem(path)
         entry = entry_facts(problem) if problem is not None else None
-        return replace(rules, issues=issues), replace(self._context, entry=entry)
+        version = rules.triton or installed_triton()
+        return replace(rules, issues=issues, triton=version), replace(self._context, entry=entry)
 
 
 def _meant(names: list[str] | None) -> frozenset[str] | None:
