@@ -79,9 +79,9 @@ def _extern(args: Arguments) -> TileFacts:
     parts = [args.engine.of(v) for v in args.every]
     shape = broadcast(p.shape for p in parts)
     dtype = common_type(parts)
-    if not types.is_float(dtype) or args.name.startswith(_PREDICATES):
-        dtype = None
-    return args.engine.number(args.value, shape, dtype)
+    if args.name.startswith(_PREDICATES):
+        return TileFacts(Kind.UNKNOWN, shape)
+    return args.engine.number(args.value, shape, dtype if types.is_float(dtype) else None)
 
 
 def _python(args: Arguments) -> TileFacts:

@@ -138,12 +138,14 @@ def call_of(flow: Flow, value: Value) -> tuple[str | None, tuple[Value, ...], di
 
 
 def _typed_as_pointers(flow: Flow) -> Iterator[str]:
-    """``x_ptr.dtype.element_ty`` and ``x_ptr.type.element_ty``."""
+    """``x_ptr.dtype.element_ty``; ``.type.element_ty`` tiles have too."""
     for value in flow.values.values():
         if value.op == "attribute" and value.detail == "element_ty":
             inner = value.operands[0]
-            if inner.op == "attribute" and inner.operands[0].op == "param":
-                yield str(inner.operands[0].detail)
+            if inner.op == "attribute" and inner.detail == "dtype":
+                inner = inner.operands[0]
+            if inner.op == "param":
+                yield str(inner.detail)
 
 
 def _computed_with(flow: Flow) -> frozenset[str]:
