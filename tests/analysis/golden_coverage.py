@@ -1,7 +1,6 @@
 """How many golden kernels show each issue firing, and how many look alike and stay silent."""
 
 import ast
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from snippets import KERNELS, Snippet, read
@@ -28,14 +27,20 @@ def shown(issue: str) -> Shown:
 
 
 def _firing(snippet: Snippet) -> int:
-    """Distinct kernels or functions in which the issue is found."""
+    """Distinct kernels, or host functions of them, in which the issue is found."""
     module = parse_module(snippet.text)
     issues = [i for i in analyze(module, snippet.context) if i.id == snippet.issue]
-    return len({i.kernel or _around(module.tree.body, i.range.line) for i in issues})
+    return len({(i.kernel, _function(module.tree, i.range.line)) for i in issues})
 
 
-def _around(body: Iterable[ast.stmt], line: int) -> int:
-    return next((s.lineno for s in body if s.lineno <= line <= (s.end_lineno or 0)), line)
+def _function(tree: ast.Module, line: int) -> int:
+    """The first line of the innermost function around a line; the line itself if there is none."""
+    starts = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    return max(starts, default=line)
 
 
 def _silent(snippet: Snippet) -> int:
