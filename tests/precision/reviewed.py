@@ -1,0 +1,92 @@
+"""The reviewed reports: what a person who read the kernel says of each.
+
+A review is one judgement with its reason; kernels with the same text share it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+from reports import Report
+
+FOLDER = Path(__file__).parent
+CORRECTNESS = FOLDER / "correctness.yaml"
+PERFORMANCE = FOLDER / "performance.yaml"
+
+
+class Verdict(StrEnum):
+    """Whether the written definition of the issue holds where it was reported.
+
+    Debatable: what is said is true, and an engineer of that project may still leave it so.
+    """
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    DEBATABLE = "debatable"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Place(_Strict):
+    """Where one of the reports stands: `corpus/file::kernel`, and which of equal lines it is."""
+
+    at: str = Field(pattern=r"^[a-z_]+/[^:]+\.py::\S+$")
+    line: str
+    nth: int = Field(default=1, ge=1)
+
+
+class Review(_Strict):
+    """One judgement, its reason in a sentence, and the reports it is about."""
+
+    issue: str
+    verdict: Verdict
+    reason: str = Field(min_length=20)
+    reports: tuple[Place, ...] = Field(min_length=1)
+
+    def each(self) -> Iterator[Report]:
+        """The reports it is about."""
+        for place in self.reports:
+            where, _, kernel = place.at.partition("::")
+            corpus, _, file = where.partition("/")
+            kernel = "" if kernel == "-" else kernel
+            yield Report(corpus, file, kernel, self.issue, place.line, place.nth)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What was said of one report."""
+
+    verdict: Verdict
+    reason: str
+
+
+class ReviewedTwiceError(Exception):
+    """A report that a list judges twice."""
+
+
+def read_reviews(path: Path) -> tuple[Review, ...]:
+    """The reviews of one list; none where there is no such file."""
+    if not path.exists():
+        return ()
+    entries = yaml.load(path.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return tuple(Review.model_validate(entry) for entry in entries or ())
+
+
+def judgements(reviews: tuple[Review, ...]) -> Mapping[Report, Judgement]:
+    """What was said of each report.
+
+    Raises:
+        ReviewedTwiceError: one report is judged twice.
+    """
+    judged: dict[Report, Judgement] = {}
+    for review in reviews:
+        for report in review.each():
+            if report in judged:
+                raise ReviewedTwiceError(f"{report.issue} at {report.place()}: {report.line}")
+            judged[report] = Judgement(review.verdict, review.reason)
+    return judged
