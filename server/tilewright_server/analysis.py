@@ -4,15 +4,16 @@ import ast
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.analysis.suppression import Notice
 from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range
-from tilewright_server.engine import Engine, parse
+from tilewright_server.engine import ONE_AT_A_TIME, Engine, parse
 from tilewright_server.snapshot import Snapshot
 
 _REMEMBERED = 64
@@ -35,10 +36,14 @@ class Parsed:
 
 @dataclass(frozen=True)
 class Analysis(Parsed):
-    """What the instant tier knows of one text, and what it was told beside the text."""
+    """What the instant tier knows of one text, and what it was told beside the text.
+
+    ``notices`` are about what the person wrote for Tilewright, such as a misspelt directive.
+    """
 
     issues: tuple[Issue, ...]
     context: AnalysisContext
+    notices: tuple[Notice, ...] = ()
 
     def host_ranges(self, kernel: str) -> tuple[Range, ...]:
         """The launches of a kernel and the host functions around them."""
@@ -89,11 +94,15 @@ class AnalysisService:
         return found
 
     async def analyze(
-        self, snapshot: Snapshot, parsed: Parsed, context: AnalysisContext
+        self,
+        snapshot: Snapshot,
+        parsed: Parsed,
+        context: AnalysisContext,
+        silenced: frozenset[str] = frozenset(),
     ) -> Analysis:
-        """The issues of a parsed snapshot under a context."""
-        key = _key(snapshot, repr(context))
-        found: Analysis = await self._once(key, self._analyze, parsed, context)
+        """The issues of a parsed snapshot under a context, without those that are silenced."""
+        key = (*_key(snapshot, repr(context)), silenced)
+        found: Analysis = await self._once(key, self._analyze, parsed, context, silenced)
         return found
 
     async def _once(self, key: "_Key", compute: Callable[..., Any], *arguments: Any) -> Any:
@@ -124,13 +133,20 @@ class AnalysisService:
         module = parse(text, snapshot.path or snapshot.uri)
         return Parsed(module, facts_keys(module))
 
-    def _analyze(self, parsed: Parsed, context: AnalysisContext) -> Analysis:
-        issues = self._engine.analyze(parsed.module, context) if parsed.module.kernels else ()
-        return Analysis(parsed.module, parsed.facts_keys, issues, context)
+    def _analyze(
+        self, parsed: Parsed, context: AnalysisContext, silenced: frozenset[str]
+    ) -> Analysis:
+        module = parsed.module
+        if not module.kernels:
+            return Analysis(module, parsed.facts_keys, (), context)
+        with ONE_AT_A_TIME:
+            found = self._engine.analyze(module, context)
+        issues = tuple(issue for issue in found if issue.id not in silenced)
+        return Analysis(module, parsed.facts_keys, issues, context, self._engine.notices(module))
 
 
-_Key = tuple[str, str, str]
+_Key = tuple[Hashable, ...]
 
 
-def _key(snapshot: Snapshot, what: str) -> _Key:
+def _key(snapshot: Snapshot, what: str) -> tuple[str, str, str]:
     return (snapshot.hash, snapshot.path or snapshot.uri, what)

@@ -13,6 +13,7 @@ class ClientFeatures:
     pull_diagnostics: bool = False
     diagnostic_refresh: bool = False
     code_lens_refresh: bool = False
+    inlay_hint_refresh: bool = False
     related_information: bool = False
     markdown_hover: bool = False
     document_changes: bool = False
@@ -23,6 +24,7 @@ class ClientFeatures:
     message_request: bool = False
     configuration: bool = False
     dynamic_configuration: bool = False
+    dynamic_watching: bool = False
     apply_edit: bool = False
 
 
@@ -40,6 +42,7 @@ def read_features(capabilities: types.ClientCapabilities) -> ClientFeatures:
         pull_diagnostics=at("text_document.diagnostic") is not None,
         diagnostic_refresh=bool(at("workspace.diagnostics.refresh_support")),
         code_lens_refresh=bool(at("workspace.code_lens.refresh_support")),
+        inlay_hint_refresh=bool(at("workspace.inlay_hint.refresh_support")),
         related_information=bool(at("text_document.publish_diagnostics.related_information"))
         or bool(at("text_document.diagnostic.related_information")),
         markdown_hover=types.MarkupKind.Markdown
@@ -52,5 +55,6 @@ def read_features(capabilities: types.ClientCapabilities) -> ClientFeatures:
         message_request=at("window.show_message") is not None,
         configuration=bool(at("workspace.configuration")),
         dynamic_configuration=bool(at("workspace.did_change_configuration.dynamic_registration")),
+        dynamic_watching=bool(at("workspace.did_change_watched_files.dynamic_registration")),
         apply_edit=bool(at("workspace.apply_edit")),
     )

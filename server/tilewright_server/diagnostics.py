@@ -3,9 +3,11 @@
 from lsprotocol import types
 
 from tilewright.analysis.model import Issue, Related
+from tilewright.analysis.suppression import Notice
 from tilewright.knowledge.stages import Stage
 from tilewright.source.model import Kernel
 from tilewright.source.text import Range
+from tilewright_server import wording
 from tilewright_server.analysis import Analysis
 from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.facts import FactStore, KernelFacts, LineMessage
@@ -38,6 +40,7 @@ def all_diagnostics(
 ) -> list[types.Diagnostic]:
     """Everything to underline in a document, both tiers."""
     found = [issue_diagnostic(snapshot, issue, settings, client) for issue in analysis.issues]
+    found += [notice_diagnostic(snapshot, notice) for notice in analysis.notices]
     found += skipped_kernels(snapshot, analysis)
     for kernel in analysis.module.kernels:
         for known in facts.of(analysis, snapshot, kernel.name):
@@ -49,7 +52,7 @@ def issue_diagnostic(
     snapshot: Snapshot, issue: Issue, settings: Settings, client: ClientFeatures
 ) -> types.Diagnostic:
     """One issue, with its id as code and as data for a quick fix."""
-    page = f"{settings.docs_url.rstrip('/')}/{issue.id}" if settings.docs_url else None
+    page = settings.page_of(issue.id)
     return types.Diagnostic(
         range=snapshot.to_lsp(issue.range),
         message=issue.message,
@@ -60,6 +63,17 @@ def issue_diagnostic(
         tags=_tags(issue),
         related_information=_related(snapshot, issue.related, client),
         data={"issue": issue.id, "kernel": issue.kernel},
+    )
+
+
+def notice_diagnostic(snapshot: Snapshot, notice: Notice) -> types.Diagnostic:
+    """Something odd in a comment that is meant for Tilewright."""
+    return types.Diagnostic(
+        range=snapshot.to_lsp(notice.range),
+        message=wording.sentence(notice.message),
+        severity=types.DiagnosticSeverity.Information,
+        code="directive",
+        source=SOURCE,
     )
 
 

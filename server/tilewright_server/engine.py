@@ -3,16 +3,22 @@
 Imported when first used, so that the server starts before the knowledge is read.
 """
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.analysis.suppression import Notice
 from tilewright.rewrites.model import Rewrite
 from tilewright.source.model import Module
 
 if TYPE_CHECKING:
     from tilewright.knowledge import IssueType
+
+# What is inferred of a kernel is shared between detectors, rewrites and hovers and is filled in as
+# they ask: two threads in it at once would take each other's unfinished work for unknown.
+ONE_AT_A_TIME = threading.RLock()
 
 Analyzer = Callable[[Module, AnalysisContext], tuple[Issue, ...]]
 
@@ -28,6 +34,12 @@ def _analyze(module: Module, context: AnalysisContext) -> tuple[Issue, ...]:
     from tilewright.analysis import analyze
 
     return analyze(module, context)
+
+
+def _notices(module: Module) -> tuple[Notice, ...]:
+    from tilewright.analysis.suppression import notices
+
+    return notices(module)
 
 
 def _rewrites_for(issue_id: str) -> tuple[Rewrite, ...]:
@@ -47,5 +59,6 @@ class Engine:
     """What the server asks of the engine; tests replace single fields."""
 
     analyze: Analyzer = _analyze
+    notices: Callable[[Module], tuple[Notice, ...]] = _notices
     rewrites_for: Callable[[str], tuple[Rewrite, ...]] = _rewrites_for
     issue_type: Callable[[str], "IssueType | None"] = _issue_type

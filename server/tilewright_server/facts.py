@@ -114,10 +114,10 @@ def _message(data: Mapping[str, Any], first_line: int) -> LineMessage:
 
 def facts_key(parsed: Parsed, snapshot: Snapshot, kernel: str) -> str:
     """The identity of all that a kernel's facts depend on: its source and the problem beside it."""
-    return f"{parsed.facts_keys.get(kernel)}:{_spec_stamp(snapshot.path)}"
+    return f"{parsed.facts_keys.get(kernel)}:{spec_stamp(snapshot.path)}"
 
 
-def _spec_stamp(path: str | None) -> str:
+def spec_stamp(path: str | None) -> str:
     """A mark that changes when the spec beside a file does; a look at its date, not its text."""
     if path is None:
         return ""

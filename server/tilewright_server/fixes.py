@@ -9,6 +9,7 @@ from tilewright.python_syntax import parse
 from tilewright.rewrites.model import Refusal, Rewrite
 from tilewright.source.text import Range
 from tilewright_server.analysis import Analysis
+from tilewright_server.engine import ONE_AT_A_TIME
 
 _REMEMBERED = 64
 
@@ -38,7 +39,8 @@ class FixService:
 
 def rewrite_text(analysis: Analysis, issue: Issue, rewrite: Rewrite) -> str | Refusal:
     """Apply a rewrite; a result that does not parse or changes nothing is refused."""
-    new = rewrite.apply(analysis.module, issue, analysis.context)
+    with ONE_AT_A_TIME:
+        new = rewrite.apply(analysis.module, issue, analysis.context)
     if isinstance(new, Refusal):
         return new
     if new == analysis.module.text:

@@ -1,6 +1,7 @@
 """Hover texts: one for an issue, one for a kernel. Markdown, or ``plain`` made from it."""
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tilewright.analysis.model import Issue
@@ -14,30 +15,38 @@ if TYPE_CHECKING:
 _MAX_CONFIGS = 8
 
 
-def issue_card(issue: Issue, kind: "IssueType | None", *, with_message: bool = True) -> str:
-    """Title, what is so here, why it costs, what to do, what it gains and who says so.
+def issue_card(
+    issue: Issue,
+    kind: "IssueType | None",
+    *,
+    with_message: bool = True,
+    page: str | None = None,
+    fixes: Sequence[str] = (),
+) -> str:
+    """Title, what is so here, why it costs, when it does not, what to do and what that gains.
 
     Without the message for editors that put the diagnostic's own above the card.
     """
     if kind is None:
         return f"**{issue.id}** (severity {issue.severity})\n\n{issue.message}"
     stage = str(issue.stage).replace("_", " ")
-    gain = str(kind.gain or "unmeasured").strip()
-    source = f" (source: {kind.gain_source})" if kind.gain_source and gain != "unmeasured" else ""
+    source = f" (source: {kind.gain_source})" if kind.gain_source else ""
     parts = [
-        f"**{kind.title}** `{issue.id}` · {stage} · severity {issue.severity}",
+        f"**{kind.title}** `{issue.id}` · {stage} · severity {issue.severity} of 5",
         *([issue.message] if with_message else []),
-        f"**Why** {kind.why}".strip(),
-        f"**Fix** {kind.fix}".strip(),
-        f"**Expected gain** {gain}{source}",
-        *_links(kind),
+        f"**Why** {kind.why.strip()}",
+        *([f"**Unless** {kind.unless.strip()}"] if kind.unless else []),
+        f"**Fix** {kind.fix.strip()}",
+        *(f"**Quick fix** {fix}" for fix in fixes),
+        f"**Expected gain** {kind.gain.strip()}{source}",
+        *_links(kind, page),
     ]
     return "\n\n".join(parts)
 
 
-def _links(kind: "IssueType") -> list[str]:
-    references = [str(reference) for reference in kind.references or ()]
-    return ["**References** " + ", ".join(references)] if references else []
+def _links(kind: "IssueType", page: str | None) -> list[str]:
+    found = [f"**References** {', '.join(kind.references)}"] if kind.references else []
+    return [*found, f"[More about `{kind.id}`]({page})"] if page else found
 
 
 def kernel_card(

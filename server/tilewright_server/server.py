@@ -5,8 +5,7 @@ import logging
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -23,6 +22,8 @@ from tilewright_server.jobs.finish import announce
 from tilewright_server.jobs.local import local_target
 from tilewright_server.jobs.manager import Job, JobManager
 from tilewright_server.jobs.session import environment
+from tilewright_server.project_faults import ProjectFaults
+from tilewright_server.projects import Project, Projects
 from tilewright_server.protocol import TilewrightProtocol
 from tilewright_server.publisher import Publisher
 from tilewright_server.settings import Settings, split_target
@@ -31,6 +32,8 @@ from tilewright_server.timings import Timings
 from tilewright_server.workspace import SnapshotWorkspace
 
 logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 # -P: a file called json.py in the user's folder must not become the engine's json.
 ENGINE_COMMAND = (sys.executable, "-P", "-m", "tilewright")
@@ -64,6 +67,8 @@ class TilewrightServer(LanguageServer):
         self.publisher = Publisher(self)
         self.fixes = FixService(self.pool)
         self._analysis = AnalysisService(engine, self.pool)
+        self._projects = Projects(self.pool)
+        self._faults = ProjectFaults(self)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._local: asyncio.Task[str | None] | None = None
 
@@ -77,18 +82,33 @@ class TilewrightServer(LanguageServer):
         workspace = self.workspace
         return workspace.snapshots() if isinstance(workspace, SnapshotWorkspace) else ()
 
-    @property
-    def context(self) -> AnalysisContext:
-        """What analysis may assume beside the text."""
-        target = split_target(self.settings.target) if self.settings.target else None
-        return AnalysisContext(target=target, triton_version=self.triton)
-
     async def analyze(self, snapshot: Snapshot) -> Analysis:
         """The instant tier's view of a snapshot, with launches that a profile captured."""
+        project = await self.project(snapshot)
         parsed = await self._analysis.parse(snapshot)
-        launches = self.facts.launches(parsed, snapshot)
-        context = replace(self.context, launches=launches)
-        return await self._analysis.analyze(snapshot, parsed, context)
+        context = AnalysisContext(
+            target=split_target(self.settings.target) if self.settings.target else project.target,
+            triton_version=project.triton or self.triton,
+            launches=self.facts.launches(parsed, snapshot),
+            entry=project.entry,
+        )
+        return await self._analysis.analyze(snapshot, parsed, context, project.silenced)
+
+    async def project(self, snapshot: Snapshot) -> Project:
+        """What the files around a document say of it; what is wrong with them is shown."""
+        project = await self._projects.of(snapshot.path)
+        if project.fault is not None:
+            self._faults.show(self._projects.faults)
+        return project
+
+    async def read_projects_again(self) -> None:
+        """A file beside the documents changed: put what it says now in force."""
+        paths = dict.fromkeys(s.path for s in self.snapshots() if s.path is not None)
+        changed = await self._projects.read_again(paths)
+        self._faults.show(self._projects.faults)
+        if changed:
+            self.revision += 1
+            self.refresh()
 
     async def read(self, uri: str) -> tuple[Snapshot, Analysis] | None:
         """An open Python document and its analysis; None for other documents."""
@@ -97,8 +117,11 @@ class TilewrightServer(LanguageServer):
             return None
         return snapshot, await self.analyze(snapshot)
 
-    async def pick_target(self) -> str:
-        """What to compile for where nobody named it: the setting, this machine's GPU, a default."""
+    async def pick_target(self, snapshot: Snapshot) -> str:
+        """What to compile a document for: the setting, the project's, this machine's, a default."""
+        named = (await self.project(snapshot)).target
+        if named is not None and self.settings.target is None:
+            return str(named)
         if self.settings.target is not None or self.settings.device == "interpreter":
             return self.settings.default_target
         if self._local is None:
@@ -130,12 +153,18 @@ class TilewrightServer(LanguageServer):
             self.workspace_diagnostic_refresh(None)
         if self.client.code_lens_refresh:
             self.workspace_code_lens_refresh(None)
+        if self.client.inlay_hint_refresh:
+            self.workspace_inlay_hint_refresh(None)
 
     async def guarded(
         self, name: str, handler: Callable[..., Awaitable[Any]], *arguments: Any
     ) -> Any:
         """Run work that answers no request inside the request boundary."""
         return await guard_async(name, handler, self.timings)(*arguments)
+
+    async def in_pool(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        """Run what may take milliseconds where it does not hold up the loop."""
+        return await asyncio.get_running_loop().run_in_executor(self.pool, work, *arguments)
 
     def background(self, name: str, handler: Callable[..., Awaitable[Any]], *args: Any) -> None:
         """Start guarded work and keep hold of it until it is done."""

@@ -38,6 +38,7 @@ class Settings(BaseModel):
         budget: trials of an optimization; the engine's default if None.
         trusted: False in a workspace whose code must not run: then only source is read.
         diagnostics_in_hover: whether the editor itself shows diagnostics' messages when hovering.
+        inlay_hints: whether what is inferred of a kernel's values stands behind their names.
         docs_url: where a rule's page is found, with the rule's id appended; None for no links.
     """
 
@@ -51,7 +52,12 @@ class Settings(BaseModel):
     budget: int | None = Field(default=None, ge=1)
     trusted: bool = True
     diagnostics_in_hover: bool = Field(default=False, alias="diagnosticsInHover")
+    inlay_hints: bool = Field(default=True, alias="inlayHints")
     docs_url: str | None = Field(default=None, alias="docsUrl")
+
+    def page_of(self, issue_id: str) -> str | None:
+        """Where an issue's page is found, if there are pages."""
+        return f"{self.docs_url.rstrip('/')}/{issue_id}" if self.docs_url else None
 
     @property
     def default_target(self) -> str:

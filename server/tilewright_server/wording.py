@@ -24,6 +24,12 @@ _NUMERICS: Mapping[Numerics, str] = {
 }
 
 
+def sentence(text: str) -> str:
+    """A phrase as a sentence of its own."""
+    ended = text if text.endswith(("?", ".")) else f"{text}."
+    return f"{ended[:1].upper()}{ended[1:]}"
+
+
 def target_label(target: str) -> str:
     """``cuda:90`` as ``NVIDIA (cuda:90)``."""
     vendor = VENDORS.get(target.partition(":")[0])

@@ -89,6 +89,7 @@ class Conversation:
         self.folder = folder
         self.edits: list[types.ApplyWorkspaceEditParams] = []
         self.finished: list[Any] = []
+        self.registered: dict[str, Any] = {}
         self.lens_refreshes = 0
         self.accept = True
         self._versions = itertools.count(1)
@@ -242,7 +243,8 @@ def make_client() -> LanguageClient:
 
     @client.feature(types.CLIENT_REGISTER_CAPABILITY)
     def register(params: types.RegistrationParams) -> None:
-        return None
+        talk: Conversation = client.talk  # type: ignore[attr-defined]
+        talk.registered.update({r.method: r.register_options for r in params.registrations})
 
     return client
 

@@ -10,6 +10,7 @@ from tilewright_server.commands.arguments import OptimizeArguments, read_argumen
 from tilewright_server.commands.start import refuse, why_not
 from tilewright_server.jobs.manager import Job, JobKind, JobState
 from tilewright_server.jobs.optimize import optimize
+from tilewright_server.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer
@@ -28,7 +29,7 @@ async def optimize_command(server: "TilewrightServer", *arguments: Any) -> dict[
         return refuse(server, "this file is being optimized already; cancel that first")
 
     async def work(job: Job) -> None:
-        job.target = wanted.target or await _choose(server)
+        job.target = wanted.target or await _choose(server, snapshot)
         if job.target is None:
             job.state, job.message = JobState.CANCELLED, "no target was chosen"
             return
@@ -37,11 +38,11 @@ async def optimize_command(server: "TilewrightServer", *arguments: Any) -> dict[
     return {"job": server.start_job(Job(JobKind.OPTIMIZE, wanted.uri, wanted.target), work).id}
 
 
-async def _choose(server: "TilewrightServer") -> str | None:
+async def _choose(server: "TilewrightServer", snapshot: Snapshot) -> str | None:
     """The person's target, asked by buttons; the default where there is no choice or no asking."""
     targets = server.settings.targets
     if len(targets) < 2 or not server.client.message_request:
-        return await server.pick_target()
+        return await server.pick_target(snapshot)
     titles = {wording.target_label(target): target for target in targets}
     try:
         answer = await server.window_show_message_request_async(
@@ -52,5 +53,5 @@ async def _choose(server: "TilewrightServer") -> str | None:
             )
         )
     except JsonRpcException:
-        return await server.pick_target()
+        return await server.pick_target(snapshot)
     return titles.get(answer.title) if answer is not None else None

@@ -21,7 +21,7 @@ async def profile_command(server: "TilewrightServer", *arguments: Any) -> dict[s
     replace_running(server, wanted.uri)
 
     async def work(job: Job) -> None:
-        job.target = wanted.target or await server.pick_target()
+        job.target = wanted.target or await server.pick_target(snapshot)
         await profile(server, job, snapshot)
 
     return {"job": server.start_job(Job(JobKind.PROFILE, wanted.uri, wanted.target), work).id}

@@ -16,12 +16,14 @@ from tilewright_server.features.diagnostic import OPTIONS as DIAGNOSTIC_OPTIONS
 from tilewright_server.features.diagnostic import diagnostic, no_diagnostics
 from tilewright_server.features.did_change import did_change
 from tilewright_server.features.did_change_configuration import did_change_configuration
+from tilewright_server.features.did_change_watched_files import did_change_watched_files
 from tilewright_server.features.did_close import did_close
 from tilewright_server.features.did_open import did_open
 from tilewright_server.features.did_save import did_save
 from tilewright_server.features.hover import hover
 from tilewright_server.features.initialize import initialize
 from tilewright_server.features.initialized import initialized
+from tilewright_server.features.inlay_hint import inlay_hint
 from tilewright_server.features.shutdown import shutdown
 from tilewright_server.features.status import STATUS, status
 
@@ -48,8 +50,10 @@ def _as_asked(action: types.CodeAction) -> types.CodeAction:
 ASYNC: tuple[tuple[str, Handler, Any, Handler], ...] = (
     (types.INITIALIZED, initialized, None, nothing),
     (types.WORKSPACE_DID_CHANGE_CONFIGURATION, did_change_configuration, None, nothing),
+    (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, did_change_watched_files, None, nothing),
     (types.TEXT_DOCUMENT_DIAGNOSTIC, diagnostic, DIAGNOSTIC_OPTIONS, no_diagnostics),
     (types.TEXT_DOCUMENT_HOVER, hover, None, nothing),
+    (types.TEXT_DOCUMENT_INLAY_HINT, inlay_hint, None, nothing),
     (types.TEXT_DOCUMENT_CODE_ACTION, code_action, CODE_ACTION_OPTIONS, nothing),
     (types.CODE_ACTION_RESOLVE, code_action_resolve, None, _as_asked),
     (types.TEXT_DOCUMENT_CODE_LENS, code_lens, None, nothing),

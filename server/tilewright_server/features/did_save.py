@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 def did_save(server: "TilewrightServer", params: types.DidSaveTextDocumentParams) -> None:
-    """Only where code of this workspace may run and the person wants it."""
+    """Profile only where code of this workspace may run and the person wants it."""
+    # Not every client watches files, and a spec is also checked against the saved source.
+    server.background("readProjects", server.read_projects_again)
     if server.settings.trusted and server.settings.profile_on_save:
         server.background("profileOnSave", _profile_if_new, server, params.text_document.uri)
 
@@ -26,7 +28,7 @@ async def _profile_if_new(server: "TilewrightServer", uri: str) -> None:
     entries = [kernel.name for kernel in analysis.module.entry_kernels()]
     if not entries:
         return
-    target = await server.pick_target()
+    target = await server.pick_target(snapshot)
     known = [server.facts.of(analysis, snapshot, name) for name in entries]
     running = server.jobs.active(JobKind.PROFILE, uri)
     if any((job.text_hash, job.target) == (snapshot.hash, target) for job in running):

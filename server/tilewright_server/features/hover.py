@@ -1,4 +1,4 @@
-"""``textDocument/hover``: on an issue, its reasons; on a kernel's name, what is known of it."""
+"""``textDocument/hover``: an issue's reasons; what is known of a kernel or a value in one."""
 
 from typing import TYPE_CHECKING
 
@@ -7,10 +7,11 @@ from lsprotocol import types
 from tilewright.analysis.model import Issue
 from tilewright.source.model import Kernel
 from tilewright.source.text import Range
-from tilewright_server import hovers
+from tilewright_server import hovers, wording
 from tilewright_server.analysis import Analysis
 from tilewright_server.readiness import lacking_launch
 from tilewright_server.snapshot import Snapshot
+from tilewright_server.tile_places import card_at
 
 if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer
@@ -38,23 +39,35 @@ async def hover(server: "TilewrightServer", params: types.HoverParams) -> types.
     for issue in analysis.issues:
         if issue.range.contains(line, column):
             kind = server.engine.issue_type(issue.id)
-            alone = not server.settings.diagnostics_in_hover
-            card = hovers.issue_card(issue, kind, with_message=alone)
-            cards.append("\n\n".join([card, *_fixes_not_ready(server, snapshot, analysis, issue)]))
+            ready, not_ready = _fixes(server, snapshot, analysis, issue)
+            card = hovers.issue_card(
+                issue,
+                kind,
+                with_message=not server.settings.diagnostics_in_hover,
+                page=server.settings.page_of(issue.id),
+                fixes=ready,
+            )
+            cards.append("\n\n".join([card, *not_ready]))
             shown.append(issue.range)
+    value = await server.in_pool(card_at, analysis, line, column)
+    if value is not None:
+        cards.append(value[0])
+        shown.append(value[1])
     return _answer(server, snapshot, cards, shown)
 
 
-def _fixes_not_ready(
+def _fixes(
     server: "TilewrightServer", snapshot: Snapshot, analysis: Analysis, issue: Issue
-) -> list[str]:
-    """Quick fixes that an editor may hide because they cannot be made yet, and why."""
-    found = []
+) -> tuple[list[str], list[str]]:
+    """Quick fixes to ask for, and those that cannot be made yet (an editor may hide them)."""
+    ready, not_ready = [], []
     for rewrite in server.engine.rewrites_for(issue.id):
         lacking = lacking_launch(server, snapshot, analysis, issue, rewrite)
-        if lacking is not None:
-            found.append(f"**Quick fix not ready** {rewrite.title}: {lacking}")
-    return found
+        if lacking is None:
+            ready.append(wording.fix_title(rewrite))
+        else:
+            not_ready.append(f"**Quick fix not ready** {rewrite.title}: {lacking}")
+    return ready, not_ready
 
 
 def _answer(

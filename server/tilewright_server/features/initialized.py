@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.features.did_change_configuration import load_settings
+from tilewright_server.features.did_change_watched_files import WATCHED
 
 if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer
@@ -19,19 +22,31 @@ async def initialized(server: "TilewrightServer", params: types.InitializedParam
     """Nothing waits for this: until it is done, the settings of ``initialize`` hold."""
     loop = asyncio.get_running_loop()
     loop.run_in_executor(server.pool, server.engine.issue_type, "")
-    if server.client.dynamic_configuration:
-        server.background("client/registerCapability", _register, server)
+    wanted = tuple(_registrations(server.client))
+    if wanted:
+        server.background("client/registerCapability", _register, server, wanted)
     await load_settings(server)
 
 
-async def _register(server: "TilewrightServer") -> None:
-    method = types.WORKSPACE_DID_CHANGE_CONFIGURATION
-    registration = types.Registration(
-        id="tilewright-configuration",
-        method=method,
-        register_options=types.DidChangeConfigurationRegistrationOptions(section="tilewright"),
-    )
+def _registrations(client: ClientFeatures) -> Iterator[types.Registration]:
+    """The notifications to ask for, where the client lets itself be asked."""
+    if client.dynamic_configuration:
+        yield types.Registration(
+            id="tilewright-configuration",
+            method=types.WORKSPACE_DID_CHANGE_CONFIGURATION,
+            register_options=types.DidChangeConfigurationRegistrationOptions(section="tilewright"),
+        )
+    if client.dynamic_watching:
+        watchers = [types.FileSystemWatcher(glob_pattern=pattern) for pattern in WATCHED]
+        yield types.Registration(
+            id="tilewright-files",
+            method=types.WORKSPACE_DID_CHANGE_WATCHED_FILES,
+            register_options=types.DidChangeWatchedFilesRegistrationOptions(watchers=watchers),
+        )
+
+
+async def _register(server: "TilewrightServer", wanted: tuple[types.Registration, ...]) -> None:
     try:
-        await server.client_register_capability_async(types.RegistrationParams([registration]))
+        await server.client_register_capability_async(types.RegistrationParams(wanted))
     except JsonRpcException as error:
-        logger.warning("%s was not registered: %s", method, error)
+        logger.warning("not registered: %s", error)
