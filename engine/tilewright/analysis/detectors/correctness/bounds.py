@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import nodes_of, source_of, triton_kernels
 from tilewright.analysis.detectors.correctness.masks import additive_parts, terms, upper_bounds
+from tilewright.analysis.detectors.correctness.padding import may_be_padded
 from tilewright.analysis.detectors.correctness.reach import (
     exact_offsets,
     greatest_offset,
@@ -122,6 +123,8 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
             continue
         bounded = next((i for i, _ in upper_bounds(other.mask) if i in indices), None)
         if bounded is not None and bounded in set(additive_parts(other.pointer)):
+            if may_be_padded(module, kernel, access.base):
+                return
             yield _unlike_finding(module, kernel, access, other, bounded)
             return
 
