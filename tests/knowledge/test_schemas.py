@@ -14,6 +14,7 @@ from tilewright.knowledge.schemas import schema_text
 SCHEMAS = {
     "taxonomy": lambda: json_schema("taxonomy"),
     "constraints": lambda: json_schema("constraints"),
+    "patterns": lambda: json_schema("patterns"),
     "hardware": hardware_schema,
     "nki": nki_schema,
     "api": api_schema,

@@ -1,12 +1,20 @@
-"""What is known of tile kernels, as data: issue types, constraints, and the stages they belong to.
+"""What is known of tile kernels, as data: issue types, patterns, constraints, and their stages.
 
 The YAML lies in the repository's ``knowledge/`` and travels inside the wheel.
 """
 
-from tilewright.knowledge.base import all_constraints, constraints, issue_type, taxonomy
+from tilewright.knowledge.base import (
+    all_constraints,
+    all_patterns,
+    constraints,
+    issue_type,
+    patterns_of,
+    taxonomy,
+)
 from tilewright.knowledge.explain import explain
 from tilewright.knowledge.files import KnowledgeError, knowledge_root
 from tilewright.knowledge.model import AppliesTo, Check, Constraint, Example, IssueType
+from tilewright.knowledge.patterns import Pattern, Precondition
 from tilewright.knowledge.schemas import json_schema
 from tilewright.knowledge.stages import Stage
 
@@ -17,12 +25,16 @@ __all__ = [
     "Example",
     "IssueType",
     "KnowledgeError",
+    "Pattern",
+    "Precondition",
     "Stage",
     "all_constraints",
+    "all_patterns",
     "constraints",
     "explain",
     "issue_type",
     "json_schema",
     "knowledge_root",
+    "patterns_of",
     "taxonomy",
 ]

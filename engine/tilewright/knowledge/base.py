@@ -9,6 +9,7 @@ from typing import Any
 
 from tilewright.knowledge.files import KnowledgeError, knowledge_root, read_folder
 from tilewright.knowledge.model import Constraint, ConstraintFile, IssueType, TaxonomyFile
+from tilewright.knowledge.patterns import Pattern, PatternFile
 from tilewright.knowledge.stages import DEFAULT_ORDER
 
 
@@ -22,9 +23,19 @@ def issue_type(issue_id: str) -> IssueType:
     known = taxonomy()
     if issue_id in known:
         return known[issue_id]
-    close = difflib.get_close_matches(issue_id, known, 3, 0.4)
+    close = difflib.get_close_matches(issue_id, [*known, *all_patterns()], 3, 0.4)
     hint = f"the nearest are {', '.join(close)}" if close else "'tilewright explain' lists them"
     raise KnowledgeError(f"unknown issue '{issue_id}'; {hint}")
+
+
+def all_patterns() -> Mapping[str, Pattern]:
+    """Every pattern by id, in the order of the stages."""
+    return _patterns(knowledge_root())
+
+
+def patterns_of(issue_id: str) -> tuple[Pattern, ...]:
+    """The patterns that answer an issue, whatever they apply to."""
+    return tuple(p for p in all_patterns().values() if issue_id in p.issues)
 
 
 def all_constraints() -> tuple[Constraint, ...]:
@@ -55,6 +66,13 @@ def _holds(constraint: Constraint, target: object | None, triton: tuple[int, int
 def _taxonomy(root: Path) -> Mapping[str, IssueType]:
     found = [i for f in read_folder(root, "taxonomy", TaxonomyFile) for i in f.issues]
     found.sort(key=lambda issue: DEFAULT_ORDER.index(issue.stage))
+    return _by_id(found)
+
+
+@cache
+def _patterns(root: Path) -> Mapping[str, Pattern]:
+    found = [p for f in read_folder(root, "patterns", PatternFile) for p in f.patterns]
+    found.sort(key=lambda pattern: DEFAULT_ORDER.index(pattern.stage))
     return _by_id(found)
 
 

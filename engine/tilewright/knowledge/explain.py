@@ -1,7 +1,8 @@
-"""The page of an issue type, as Markdown."""
+"""The page of an issue type or of a pattern, as Markdown."""
 
-from tilewright.knowledge.base import issue_type
-from tilewright.knowledge.model import UNMEASURED, AppliesTo, IssueType
+from tilewright.knowledge.base import all_patterns, issue_type, patterns_of
+from tilewright.knowledge.model import UNMEASURED, AppliesTo, Example, IssueType
+from tilewright.knowledge.patterns import Pattern
 
 SEVERITIES = {1: "advice", 2: "minor", 3: "moderate", 4: "serious", 5: "wrong result or failure"}
 _NUMERICS = {
@@ -14,9 +15,13 @@ _BACKENDS = {"cuda": "NVIDIA", "hip": "AMD", "xpu": "Intel XPU", "neuron": "AWS 
 _LANGUAGES = {"triton": "Triton", "nki": "NKI"}
 
 
-def explain(issue_id: str) -> str:
-    """What the issue is, why it matters and how to fix it; KnowledgeError for an unknown id."""
-    return _page(issue_type(issue_id))
+def explain(entry_id: str) -> str:
+    """What an issue is, why it matters and how to fix it, or what a pattern does and when.
+
+    KnowledgeError for an unknown id.
+    """
+    pattern = all_patterns().get(entry_id)
+    return _page(issue_type(entry_id)) if pattern is None else _pattern_page(pattern)
 
 
 def _page(issue: IssueType) -> str:
@@ -31,23 +36,65 @@ def _page(issue: IssueType) -> str:
     if issue.unless is not None:
         parts.append(f"## Unless\n\n{issue.unless.strip()}")
     if issue.example is not None:
-        parts.append(
-            "## Example\n\nBefore:\n\n"
-            f"```python\n{issue.example.before.rstrip()}\n```\n\nAfter:\n\n"
-            f"```python\n{issue.example.after.rstrip()}\n```"
-        )
+        parts.append(f"## Example\n\n{_example(issue.example)}")
     parts += [f"## Gain\n\n{_gain(issue)}", f"## Applies to\n\n{_applies(issue.applies_to)}"]
     parts.append(f"## Found by\n\n{_found_by(issue)}")
-    if issue.references:
-        lines = "\n".join(f"- {reference}" for reference in issue.references)
-        parts.append(f"## References\n\n{lines}")
+    parts += [f"## Pattern: {p.title}\n\n{_summary(p)}" for p in patterns_of(issue.id)]
+    return _joined(parts, issue.references)
+
+
+def _pattern_page(pattern: Pattern) -> str:
+    parts = [
+        f"# {pattern.title}",
+        f"`{pattern.id}` · pattern of stage {pattern.stage}",
+        f"{pattern.do.strip()}\n\n{_NUMERICS[pattern.numerics]}",
+        f"## When\n\n{_preconditions(pattern)}",
+    ]
+    if pattern.judge is not None:
+        parts.append(f"## What no machine can tell\n\n{pattern.judge.strip()}")
+    parts += [f"## Example\n\n{_example(pattern.example)}", f"## Gain\n\n{_gain(pattern)}"]
+    if pattern.claim is not None:
+        parts.append(f"Claimed by others, not measured here: {pattern.claim.strip()}")
+    answers = "\n".join(f"- `{issue}`: {issue_type(issue).title}" for issue in pattern.issues)
+    parts.append(f"## Answers\n\n{answers}")
+    parts.append(f"## Applies to\n\n{_applies(pattern.applies_to)}")
+    return _joined(parts, pattern.references)
+
+
+def _summary(pattern: Pattern) -> str:
+    """A pattern on the page of an issue that it answers."""
+    return "\n\n".join(
+        (
+            f"`{pattern.id}` · {_applies(pattern.applies_to)}",
+            pattern.do.strip(),
+            f"It needs:\n\n{_preconditions(pattern)}",
+            _example(pattern.example),
+        )
+    )
+
+
+def _preconditions(pattern: Pattern) -> str:
+    return "\n".join(f"- {each.statement}" for each in pattern.preconditions)
+
+
+def _example(example: Example) -> str:
+    return (
+        f"Before:\n\n```python\n{example.before.rstrip()}\n```\n\n"
+        f"After:\n\n```python\n{example.after.rstrip()}\n```"
+    )
+
+
+def _joined(parts: list[str], references: tuple[str, ...]) -> str:
+    if references:
+        lines = "\n".join(f"- {reference}" for reference in references)
+        parts = [*parts, f"## References\n\n{lines}"]
     return "\n\n".join(parts) + "\n"
 
 
-def _gain(issue: IssueType) -> str:
-    if issue.gain == UNMEASURED:
+def _gain(entry: IssueType | Pattern) -> str:
+    if entry.gain == UNMEASURED:
         return "Not measured. `tilewright optimize` measures it on your kernel and device."
-    return f"{issue.gain} ({issue.gain_source})"
+    return f"{entry.gain} ({entry.gain_source})"
 
 
 def _applies(where: AppliesTo) -> str:

@@ -6,11 +6,13 @@ from typing import Any, Literal
 
 from tilewright.knowledge.files import json_schema_of
 from tilewright.knowledge.model import ConstraintFile, TaxonomyFile
+from tilewright.knowledge.patterns import PatternFile
 
-Kind = Literal["taxonomy", "constraints"]
+Kind = Literal["taxonomy", "constraints", "patterns"]
 _KINDS: Mapping[str, tuple[type[Any], str]] = {
     "taxonomy": (TaxonomyFile, "Tilewright issue types"),
     "constraints": (ConstraintFile, "Tilewright constraints"),
+    "patterns": (PatternFile, "Tilewright patterns"),
 }
 
 

@@ -1,0 +1,9 @@
+"""Which patterns of the knowledge base apply to a kernel: ``patterns_for``.
+
+Each precondition is a pure function of module, kernel and context. It holds, it does not hold, or
+it is not known, and says why.
+"""
+
+from tilewright.analysis.preconditions.match import CHECKS, Applicable, Verdict, check, patterns_for
+
+__all__ = ["CHECKS", "Applicable", "Verdict", "check", "patterns_for"]
