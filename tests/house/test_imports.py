@@ -6,7 +6,8 @@ import sys
 import pytest
 from house_modules import Import, SourceModule, all_modules
 
-# Anything may import these: names, errors, where files live for long and for a while, JSON.
+# Anything may import these: names, errors, where files live for long and for a while, JSON, the
+# setting of the garbage collector.
 BASE = {
     "tilewright",
     "errors",
@@ -14,6 +15,7 @@ BASE = {
     "home",
     "scratch",
     "python_syntax",
+    "collection",
     "__version__",
 }
 
@@ -26,6 +28,7 @@ ALLOWED: dict[str, set[str]] = {
     "home": set(),
     "scratch": set(),
     "python_syntax": set(),
+    "collection": set(),
     "__main__": {"cli"},
     "knowledge": set(),
     "worker": set(),

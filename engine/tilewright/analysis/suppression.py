@@ -50,9 +50,14 @@ def notices(module: Module) -> tuple[Notice, ...]:
     return suppressions(module)[1]
 
 
+def has_directives(text: str) -> bool:
+    """Whether a text says anything to Tilewright."""
+    return _MARK in text
+
+
 def suppressions(module: Module) -> tuple[tuple[Suppression, ...], tuple[Notice, ...]]:
     """What the comments of a file suppress, and what is wrong with them."""
-    if _MARK not in module.text:
+    if not has_directives(module.text):
         return (), ()
     found: list[Suppression] = []
     odd: list[Notice] = []

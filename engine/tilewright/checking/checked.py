@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 
 from tilewright.analysis import AnalysisContext, analyze
 from tilewright.analysis.model import Issue
-from tilewright.analysis.suppression import Notice, notices
+from tilewright.analysis.suppression import Notice, has_directives, notices
 from tilewright.checking.configuration import Rules
 from tilewright.source import parse_module
+from tilewright.source.languages import may_hold_kernels
 from tilewright.source.model import Module
 from tilewright.source.notebook import CellMap, notebook_module
 
@@ -35,6 +36,9 @@ class Checked:
 def check_text(text: str, path: str, rules: Rules, context: AnalysisContext) -> Checked:
     """Analyse a text under the rules of its project; what ``context`` states goes before them.
 
+    Of a text that names no tile language nothing is said, not even that it is no Python, unless
+    it holds directives of ours.
+
     Raises:
         InputError: ``path`` is a notebook's and ``text`` is none.
     """
@@ -51,4 +55,5 @@ def check_text(text: str, path: str, rules: Rules, context: AnalysisContext) -> 
 def _parsed(text: str, path: str) -> tuple[Module, CellMap | None]:
     if path.endswith(NOTEBOOK):
         return notebook_module(text, path)
-    return parse_module(text, path), None
+    wanted = may_hold_kernels(text) or has_directives(text)
+    return parse_module(text if wanted else "", path), None

@@ -1,6 +1,7 @@
 """Which Triton code is checked for: what is named, else what is installed beside Tilewright."""
 
 import re
+from functools import cache
 from importlib import metadata
 
 from tilewright.errors import InputError
@@ -18,6 +19,7 @@ def parse_version(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
+@cache
 def installed_triton() -> tuple[int, int] | None:
     """(major, minor) of the Triton in this interpreter, from its metadata; None without one."""
     try:

@@ -7,6 +7,7 @@ import typer
 
 from tilewright.cli import check, compile, facts, optimize, profile, toolchain, verify
 from tilewright.cli.output import ERR, Exit, emit_event
+from tilewright.collection import collect_seldom
 from tilewright.errors import InputError, TilewrightError
 from tilewright.strategies.observer import Stopped
 
@@ -31,6 +32,7 @@ app.add_typer(toolchain.app, name="toolchain")
 
 def main() -> None:
     """Run the command line; every way out has an exit code of ``Exit``."""
+    collect_seldom()
     try:
         app(standalone_mode=True)
     except TilewrightError as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tilewright.problems.model import Case, Entry, EntryKind, Problem, ProblemError
 from tilewright.problems.nodes import SpecNode, read_text
-from tilewright.problems.pyfile import PythonFile, read_python
+from tilewright.problems.pyfile import PythonFile, is_kernelbench, read_python
 from tilewright.problems.spec import Spec, parse_spec
 
 SPEC_SUFFIXES = (".yaml", ".yml")
@@ -34,7 +34,7 @@ def find_problem(source_path: str | Path) -> Problem | None:
         spec = source.with_suffix(suffix)
         if spec.is_file():
             return load_problem(spec, source)
-    if source.is_file() and read_python(source).is_kernelbench:
+    if source.is_file() and is_kernelbench(source):
         return load_problem(source)
     return None
 

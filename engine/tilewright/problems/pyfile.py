@@ -41,6 +41,13 @@ class PythonFile:
         return (*self.classes, *self.functions)
 
 
+def is_kernelbench(path: Path) -> bool:
+    """Whether a file is a KernelBench module. Raises ProblemError."""
+    text = read_text(path)
+    may_be = all(name in text for name in KERNELBENCH_FUNCTIONS)
+    return may_be and read_python(path).is_kernelbench
+
+
 def read_python(path: Path) -> PythonFile:
     """What the file defines; a file that does not parse defines nothing. Raises ProblemError."""
     text = read_text(path)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from tilewright.collection import collect_seldom
 from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.features.did_change_configuration import load_settings
 from tilewright_server.features.did_change_watched_files import WATCHED
@@ -21,11 +22,16 @@ logger = logging.getLogger(__name__)
 async def initialized(server: "TilewrightServer", params: types.InitializedParams) -> None:
     """Nothing waits for this: until it is done, the settings of ``initialize`` hold."""
     loop = asyncio.get_running_loop()
-    loop.run_in_executor(server.pool, server.engine.issue_type, "")
+    loop.run_in_executor(server.pool, _read_ahead, server)
     wanted = tuple(_registrations(server.client))
     if wanted:
         server.background("client/registerCapability", _register, server, wanted)
     await load_settings(server)
+
+
+def _read_ahead(server: "TilewrightServer") -> None:
+    server.engine.issue_type("")
+    collect_seldom()
 
 
 def _registrations(client: ClientFeatures) -> Iterator[types.Registration]:

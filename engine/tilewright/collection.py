@@ -1,0 +1,18 @@
+"""Python's garbage collector, set for programs that make many syntax trees.
+
+Trees, values and facts are hundreds of thousands of objects that live as long as their file is
+remembered. The collector's own thresholds look through them again and again and find nothing:
+that takes as long as the analysis. What is loaded at the start is never garbage at all.
+"""
+
+import gc
+
+_NEW_OBJECTS = 50_000
+_YOUNG_ROUNDS = 20
+_MIDDLE_ROUNDS = 50
+
+
+def collect_seldom() -> None:
+    """For the start of a program, after its imports: cyclic garbage is collected, but seldom."""
+    gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS, _YOUNG_ROUNDS, _MIDDLE_ROUNDS)
