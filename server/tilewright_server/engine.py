@@ -5,7 +5,8 @@ Imported when first used, so that the server starts before the knowledge is read
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.analysis.model import AnalysisContext, Issue
@@ -14,7 +15,9 @@ from tilewright.rewrites.model import Rewrite
 from tilewright.source.model import Module
 
 if TYPE_CHECKING:
+    from tilewright.checking.fixing import Fixed
     from tilewright.knowledge import IssueType
+    from tilewright_server.analysis import Analysis
 
 # What is inferred of a kernel is shared between detectors, rewrites and hovers and is filled in as
 # they ask: two threads in it at once would take each other's unfinished work for unknown.
@@ -48,6 +51,19 @@ def _rewrites_for(issue_id: str) -> tuple[Rewrite, ...]:
     return rewrites_for(issue_id)
 
 
+def _fix_all(analysis: "Analysis", silenced: frozenset[str]) -> "Fixed":
+    """What ``check --fix`` makes of a text; a captured launch is no ground to fix another text."""
+    from tilewright.checking.configuration import Rules
+    from tilewright.checking.fixing import fix_text
+    from tilewright.knowledge import taxonomy
+
+    rules = Rules(frozenset(taxonomy()) - silenced)
+    context = replace(analysis.context, launches=())
+    path = str(Path(analysis.module.path).with_suffix(".py"))
+    with ONE_AT_A_TIME:
+        return fix_text(analysis.module.text, path, rules, context)
+
+
 def _issue_type(issue_id: str) -> "IssueType | None":
     from tilewright.knowledge import taxonomy
 
@@ -61,4 +77,5 @@ class Engine:
     analyze: Analyzer = _analyze
     notices: Callable[[Module], tuple[Notice, ...]] = _notices
     rewrites_for: Callable[[str], tuple[Rewrite, ...]] = _rewrites_for
+    fix_all: Callable[["Analysis", frozenset[str]], "Fixed"] = _fix_all
     issue_type: Callable[[str], "IssueType | None"] = _issue_type

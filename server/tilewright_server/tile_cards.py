@@ -58,10 +58,9 @@ def _head(facts: TileFacts, name: str = "") -> str | None:
     known = _dtype(facts)
     dtype = f" `{known}`" if known else ""
     match facts.kind:
-        case Kind.CONSTEXPR if facts.constant is None:
-            return "constant, set when it is compiled"
         case Kind.CONSTEXPR:
-            return f"constant `{facts.constant.value!r}`"
+            number = facts.constant
+            return f"constant `{number.value!r}`" if number else "constant, set when it is compiled"
         case Kind.POINTER:
             what = "tile of pointers" if facts.shape else "pointer"
             base = f", from `{facts.base}`" if facts.base not in (None, name) else ""

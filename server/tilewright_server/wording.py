@@ -7,6 +7,7 @@ from typing import Any
 
 from tilewright.rewrites.model import Numerics, Rewrite
 from tilewright_server.facts import KernelFacts, Timing
+from tilewright_server.ignoring import Scope
 
 _LONGEST_REASON = 160
 
@@ -47,6 +48,16 @@ def fix_evidence(rewrite: Rewrite) -> str:
         f"parsed; results by construction: {_NUMERICS[rewrite.numerics]}; "
         "not compiled, not run, not measured"
     )
+
+
+def exact_evidence(titles: str) -> str:
+    """The same for several exact rewrites in one edit."""
+    return f"{titles}: parsed; results by construction: exact; not compiled, not run, not measured"
+
+
+def ignore_title(issue_id: str, scope: Scope) -> str:
+    """The title of an action that silences an issue."""
+    return f"Ignore {issue_id} {'on this line' if scope is Scope.LINE else 'in this kernel'}"
 
 
 def lacking_launch(

@@ -4,6 +4,7 @@ import ast
 
 from conversation import (
     DOT_LINE,
+    KERNEL,
     LAUNCH_LINE,
     NAME_LINE,
     Conversation,
@@ -31,7 +32,7 @@ async def _resolve(talk: Conversation, action: types.CodeAction) -> types.CodeAc
 async def test_fix_is_listed_without_and_resolved_with_its_edit(talk: Conversation) -> None:
     await talk.begin()
     talk.open()
-    (action,) = await talk.actions(DOT_LINE, only=[types.CodeActionKind.QuickFix])
+    action, *_ = await talk.actions(DOT_LINE, only=[types.CodeActionKind.QuickFix])
     assert action.title == "Accumulate inside tl.dot (exact, not measured)"
     assert action.edit is None
     resolved = await _resolve(talk, action)
@@ -54,7 +55,7 @@ async def test_fix_is_listed_without_and_resolved_with_its_edit(talk: Conversati
 async def test_fix_of_a_document_that_moved_on_is_refused(talk: Conversation) -> None:
     await talk.begin()
     talk.open()
-    (action,) = await talk.actions(DOT_LINE, only=[types.CodeActionKind.QuickFix])
+    action, *_ = await talk.actions(DOT_LINE, only=[types.CodeActionKind.QuickFix])
     talk.replace("# one line above\n" + talk.text)
     resolved = await _resolve(talk, action)
     assert resolved.edit is None
@@ -143,7 +144,7 @@ async def test_fix_that_may_change_results_asks_first(talk: Conversation) -> Non
 async def test_client_that_cannot_resolve_gets_the_edit_at_once(talk: Conversation) -> None:
     await talk.begin(capabilities(text_document=None, workspace=None))
     talk.open()
-    (action,) = await talk.actions(DOT_LINE, only=[types.CodeActionKind.QuickFix])
+    action, *_ = await talk.actions(DOT_LINE, only=[types.CodeActionKind.QuickFix])
     assert action.edit is not None
     assert action.edit.changes is not None
     assert list(action.edit.changes) == [talk.uri]
@@ -171,7 +172,7 @@ async def test_optimize_is_offered_in_kernel_launch_and_wrapper(talk: Conversati
         }
     ]
     assert not await talk.actions(1, 0, only=["refactor"]), "outside any kernel"
-    assert not await talk.actions(NAME_LINE, 4, only=["source"])
+    assert not await talk.actions(NAME_LINE, 4, only=["source.organizeImports"])
 
 
 async def test_targets_are_the_persons_choice(talk: Conversation) -> None:
@@ -190,3 +191,54 @@ async def test_wrong_setting_is_said_and_left_at_its_default(talk: Conversation)
     settings = (await talk.execute("tilewright.debugInfo"))["settings"]
     assert settings["budget"] == 3
     assert settings["targets"] == ["xpu:bmg-g31", "cuda:90", "hip:gfx942"]
+
+
+def _after(talk: Conversation, action: types.CodeAction) -> str:
+    """The text once an action's edit is applied; nobody is asked about it."""
+    assert action.edit is not None
+    (change,) = action.edit.document_changes or ()
+    assert isinstance(change, types.TextDocumentEdit)
+    assert change.text_document.version == talk.version
+    assert not any(a.needs_confirmation for a in (action.edit.change_annotations or {}).values())
+    return apply_edits(talk.text, list(change.edits))
+
+
+async def test_issue_can_be_ignored_on_its_line_or_in_its_kernel(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open()
+    actions = {a.title: a for a in await talk.actions(DOT_LINE, only=["quickfix"])}
+    assert list(actions)[1:] == [
+        "Ignore dot_accumulator on this line",
+        "Ignore dot_accumulator in this kernel",
+    ]
+    line = await _resolve(talk, actions["Ignore dot_accumulator on this line"])
+    assert "acc += tl.dot(a, b)  # tilewright: ignore[dot_accumulator]\n" in _after(talk, line)
+    kernel = await _resolve(talk, actions["Ignore dot_accumulator in this kernel"])
+    assert "@triton.jit  # tilewright: ignore[dot_accumulator]\n" in _after(talk, kernel)
+
+
+async def test_all_exact_fixes_are_one_edit_on_request(talk: Conversation) -> None:
+    await talk.begin()
+    text = KERNEL.format(engine="nothing").replace(
+        "import triton\n", "import torch\nimport triton\n"
+    )
+    talk.open(text=text.replace("    return c\n", "    torch.cuda.synchronize()\n    return c\n"))
+    assert "source.fixAll.tilewright" not in {a.kind for a in await talk.actions(DOT_LINE)}
+    (action,) = await talk.actions(0, 0, only=["source.fixAll"])
+    assert action.kind == "source.fixAll.tilewright"
+    resolved = await _resolve(talk, action)
+    new = _after(talk, resolved)
+    assert new == text, "the synchronization is gone"
+    (annotation,) = ((resolved.edit and resolved.edit.change_annotations) or {}).values()
+    assert "exact; not compiled, not run, not measured" in (annotation.description or "")
+
+
+async def test_fix_on_save_that_comes_too_late_says_nothing(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open()
+    (action,) = await talk.actions(0, 0, only=["source.fixAll.tilewright"])
+    talk.replace("# moved on\n" + talk.text)
+    resolved = await _resolve(talk, action)
+    assert resolved.edit is None
+    await talk.hover(0, 0)
+    assert talk.client.messages == []

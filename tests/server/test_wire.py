@@ -118,7 +118,7 @@ def test_capabilities_are_what_is_implemented(process: subprocess.Popen[bytes]) 
     offered = result["capabilities"]
     assert result["serverInfo"]["name"] == "tilewright"
     assert offered["codeActionProvider"] == {
-        "codeActionKinds": ["quickfix", "refactor.rewrite.tilewright"],
+        "codeActionKinds": ["quickfix", "refactor.rewrite.tilewright", "source.fixAll.tilewright"],
         "resolveProvider": True,
     }
     assert offered["textDocumentSync"]["change"] == 2

@@ -1,6 +1,7 @@
-"""``codeAction/resolve``: a quick fix's edit, from its data and the document as it is now."""
+"""``codeAction/resolve``: an action's edit, from its data and the document as it is now."""
 
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -11,91 +12,146 @@ from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright_server import wording
 from tilewright_server.analysis import Analysis
 from tilewright_server.edits import Evidence, workspace_edit
+from tilewright_server.ignoring import Scope, ignoring
 from tilewright_server.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer
 
-_MOVED_ON = "The file has changed since this fix was offered; ask for fixes again."
+FIX_ALL_KIND = "source.fixAll.tilewright"
+_MOVED_ON = "The file has changed since this was offered; ask again."
+
+
+class EditKind(StrEnum):
+    """What an action of ours does to the text."""
+
+    FIX = "fix"
+    IGNORE = "ignore"
+    FIX_ALL = "fixAll"
 
 
 @dataclass(frozen=True)
-class FixData:
-    """Which rewrite of which issue in which text. ``line`` and ``column`` are the issue's start."""
+class EditData:
+    """Which edit of which text.
 
+    Attributes:
+        text: the identity of the text.
+        issue, line, column: the issue and where it starts; of all issues, nothing.
+        how: the name of the rewrite, or the scope in which to ignore.
+    """
+
+    kind: EditKind
     uri: str
     version: int | None
     text: str
-    issue: str
-    rewrite: str
-    line: int
-    column: int
+    issue: str = ""
+    line: int = 0
+    column: int = 0
+    how: str = ""
+
+    @classmethod
+    def of(cls, kind: EditKind, snapshot: Snapshot, issue: Issue, how: str) -> "EditData":
+        """An edit that is about one issue."""
+        place = issue.range.line, issue.range.column
+        return cls(kind, snapshot.uri, snapshot.version, snapshot.hash, issue.id, *place, how)
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": "fix", **asdict(self)}
+        return asdict(self)
 
 
-_FIX_DATA = TypeAdapter(FixData)
+_EDIT_DATA = TypeAdapter(EditData)
+
+_Planned = tuple[str, Evidence] | Refusal
 
 
 async def code_action_resolve(
     server: "TilewrightServer", action: types.CodeAction
 ) -> types.CodeAction:
     """The action with its edit; one that is not ours to resolve comes back as it is."""
-    resolved = await resolve_fix(server, action)
-    if resolved.disabled is not None and resolved.edit is None:
+    resolved = await resolve(server, action)
+    # What runs on each save does not speak up where there is nothing to do.
+    if resolved.disabled is not None and resolved.kind != FIX_ALL_KIND:
         server.warn(f"Tilewright: {resolved.disabled.reason}")
     return resolved
 
 
-async def resolve_fix(server: "TilewrightServer", action: types.CodeAction) -> types.CodeAction:
+async def resolve(server: "TilewrightServer", action: types.CodeAction) -> types.CodeAction:
     """The action with its edit, or disabled with the reason why there is none."""
     try:
-        data = _FIX_DATA.validate_python(action.data)
+        data = _EDIT_DATA.validate_python(action.data)
     except ValidationError:
         return action
     snapshot = server.snapshot(data.uri)
     if snapshot is None or snapshot.hash != data.text:
         return disabled(action, _MOVED_ON)
     analysis = await server.analyze(snapshot)
-    found = _find(server, analysis, data)
-    if found is None:
-        return disabled(action, _MOVED_ON)
-    issue, rewrite = found
-    new = await server.fixes.apply(analysis, issue, rewrite)
-    if isinstance(new, Refusal):
-        return disabled(action, new.reason)
+    planned = await _plan(server, snapshot, analysis, data)
+    if isinstance(planned, Refusal):
+        return disabled(action, planned.reason)
     if server.snapshot(data.uri) is not snapshot:
         return disabled(action, _MOVED_ON)
-    return _with_edit(server, action, snapshot, rewrite, new)
+    new, evidence = planned
+    action.edit = workspace_edit(snapshot, new, evidence, server.client)
+    return action
 
 
-def _find(
-    server: "TilewrightServer", analysis: Analysis, data: FixData
-) -> tuple[Issue, Rewrite] | None:
+async def at_once(server: "TilewrightServer", action: types.CodeAction) -> types.CodeAction:
+    """An action as it is listed: with its edit for clients that do not ask for it later."""
+    return action if server.client.resolves_edits else await resolve(server, action)
+
+
+async def _plan(
+    server: "TilewrightServer", snapshot: Snapshot, analysis: Analysis, data: EditData
+) -> _Planned:
+    """The whole new text and what is known of it."""
+    if data.kind is EditKind.FIX_ALL:
+        return await _fix_all(server, snapshot, analysis)
+    issue = _find(analysis, data)
+    if issue is None:
+        return Refusal(_MOVED_ON)
+    if data.kind is EditKind.IGNORE:
+        return await _ignore(server, analysis, issue, Scope(data.how))
+    for rewrite in server.engine.rewrites_for(issue.id):
+        if rewrite.name == data.how:
+            return await _fix(server, analysis, issue, rewrite)
+    return Refusal(_MOVED_ON)
+
+
+def _find(analysis: Analysis, data: EditData) -> Issue | None:
     place = (data.line, data.column)
     for issue in analysis.issues:
         if issue.id == data.issue and (issue.range.line, issue.range.column) == place:
-            for rewrite in server.engine.rewrites_for(issue.id):
-                if rewrite.name == data.rewrite:
-                    return issue, rewrite
+            return issue
     return None
 
 
-def _with_edit(
-    server: "TilewrightServer",
-    action: types.CodeAction,
-    snapshot: Snapshot,
-    rewrite: Rewrite,
-    new: str,
-) -> types.CodeAction:
-    evidence = Evidence(
-        label=f"Tilewright: {rewrite.title}",
-        description=wording.fix_evidence(rewrite),
-        ask=rewrite.numerics is not Numerics.EXACT,
-    )
-    action.edit = workspace_edit(snapshot, new, evidence, server.client)
-    return action
+async def _fix(
+    server: "TilewrightServer", analysis: Analysis, issue: Issue, rewrite: Rewrite
+) -> _Planned:
+    new = await server.fixes.apply(analysis, issue, rewrite)
+    if isinstance(new, Refusal):
+        return new
+    ask = rewrite.numerics is not Numerics.EXACT
+    return new, Evidence(f"Tilewright: {rewrite.title}", wording.fix_evidence(rewrite), ask)
+
+
+async def _ignore(
+    server: "TilewrightServer", analysis: Analysis, issue: Issue, scope: Scope
+) -> _Planned:
+    new = await server.in_pool(ignoring, analysis.module, issue, scope)
+    if new is None:
+        return Refusal("No comment can be put here without changing the code.")
+    label = f"Tilewright: {wording.ignore_title(issue.id, scope)}"
+    return new, Evidence(label, "a comment; the code stays as it is", ask=False)
+
+
+async def _fix_all(server: "TilewrightServer", snapshot: Snapshot, analysis: Analysis) -> _Planned:
+    project = await server.project(snapshot)
+    fixed = await server.in_pool(server.engine.fix_all, analysis, project.silenced)
+    if not fixed.fixes:
+        return Refusal("Nothing here can be fixed exactly.")
+    titles = ", ".join(dict.fromkeys(fix.rewrite.title for fix in fixed.fixes))
+    return fixed.text, Evidence("Tilewright: fix all", wording.exact_evidence(titles), ask=False)
 
 
 def disabled(action: types.CodeAction, reason: str) -> types.CodeAction:
