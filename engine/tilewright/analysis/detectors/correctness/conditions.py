@@ -71,7 +71,7 @@ def boolean_operator_on_tiles(module: Module, context: AnalysisContext) -> Itera
                 yield Finding(
                     module.index.range_of(node),
                     f"`{word}` between tiles is deprecated since Triton 3.4, and Triton's "
-                    f"interpreter asks for the truth of a whole tile here; use {sign}.",
+                    f"interpreter takes one side alone for the result; use {sign}.",
                     kernel.name,
                     data={"operator": word},
                 )
