@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from tilewright.analysis.model import AnalysisContext
-from tilewright.analysis.preconditions import nki, text, tiles
+import tilewright.analysis.preconditions.nki as nki
+import tilewright.analysis.preconditions.text as text
+import tilewright.analysis.preconditions.tiles as tiles
 from tilewright.analysis.preconditions.model import Answer, Question, Subject
 from tilewright.knowledge import AppliesTo, Pattern, Precondition, patterns_of
 from tilewright.source.model import Kernel, Module
