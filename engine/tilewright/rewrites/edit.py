@@ -97,6 +97,15 @@ class Patch:
         inside = [e for e in self._edits if start <= e.start and e.end <= end]
         return _spliced(self.text, inside, start, end)
 
+    def new_line(self, offset: int) -> int:
+        """The 1-based line that a place has once the edits that begin before it are made."""
+        added = sum(
+            e.text.count("\n") - self.text.count("\n", e.start, e.end)
+            for e in self._edits
+            if e.start < offset
+        )
+        return 1 + self.text.count("\n", 0, offset) + added
+
     def fold(self, call: ast.Call) -> None:
         """Lay a call out again where its edits made a line too long; comments forbid it."""
         start, end = self.span(call)

@@ -33,7 +33,7 @@ def float64(module: Module, context: AnalysisContext) -> Iterator[Finding]:
         sure = bool(types)
         if not sure and not _may_be_needless(module, kernel):
             continue
-        for node in _unconditional(kernel.node.body):
+        for node in _stated(kernel.node.body, enters=sure):
             if isinstance(node, ast.Attribute | ast.Name) and _is_float64(module, node):
                 yield Finding(
                     module.index.range_of(node),
@@ -56,14 +56,28 @@ def _is_float64(module: Module, node: ast.Attribute | ast.Name) -> bool:
     return isinstance(node.ctx, ast.Load) and module.names.resolve(node) == TL + "float64"
 
 
-def _unconditional(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """Nodes outside conditionals and comparisons: there a type may be asked about, not used."""
+def _stated(body: list[ast.stmt], enters: bool) -> Iterator[ast.AST]:
+    """Nodes outside comparisons, where a type is asked about and not used.
+
+    Branches are left out as well, since one may be there for fp64 data; where no data is, only
+    those are that a condition on a type leads to.
+    """
     pending: list[ast.AST] = list(reversed(body))
     while pending:
         node = pending.pop()
-        if not isinstance(node, ast.If | ast.IfExp | ast.Compare | ast.Assert):
+        if isinstance(node, ast.If | ast.IfExp) and not (enters and not _is_on_type(node.test)):
+            continue
+        if not isinstance(node, ast.Compare | ast.Assert):
             yield node
             pending.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+def _is_on_type(test: ast.expr) -> bool:
+    """Whether a condition names a type, its own or a tile's."""
+    names = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)}
+    names |= {n.attr for n in ast.walk(test) if isinstance(n, ast.Attribute)}
+    words = ("type", "float", "fp", "double", "64", "precision")
+    return any(word in name.lower() for name in names for word in words)
 
 
 def _double_buffers(module: Module, kernel: Kernel, launch: Launch) -> Iterator[Finding]:
