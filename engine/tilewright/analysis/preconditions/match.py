@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from tilewright.analysis.model import AnalysisContext
 import tilewright.analysis.preconditions.nki as nki
 import tilewright.analysis.preconditions.text as text
 import tilewright.analysis.preconditions.tiles as tiles
+from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.preconditions.model import Answer, Question, Subject
 from tilewright.knowledge import AppliesTo, Pattern, Precondition, patterns_of
 from tilewright.source.model import Kernel, Module

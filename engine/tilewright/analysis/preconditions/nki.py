@@ -18,19 +18,18 @@ def nki_side(subject: Subject, parameters: Parameters) -> Answer:
     """An axis of an operand has so many elements; axis 1 is all of the free dimensions."""
     least, most = whole(parameters, "least"), whole(parameters, "most")
     axis, operand = whole(parameters, "axis"), str(parameters["operand"])
-    flow, unknown = _flow(subject), 0
-    for view in _operands(flow, parameters):
-        side = _side(flow, view, axis)
-        if side is not None and least <= side <= most:
-            return Answer(True, f"{operand} has {side} elements along axis {axis}")
-        unknown += side is None
-    if unknown:
+    flow = _flow(subject)
+    sides = [_side(flow, view, axis) for view in _operands(flow, parameters)]
+    fitting = next((side for side in sides if side is not None and least <= side <= most), None)
+    if fitting is not None:
+        return Answer(True, f"{operand} has {fitting} elements along axis {axis}")
+    if None in sides:
         return Answer(None, f"the extent of {operand} is not known")
     return Answer(False, f"no {operand} has from {least} to {most} elements along axis {axis}")
 
 
-def _side(flow: Flow, view: View, axis: int) -> int | None:
-    sides = flow.numbers(view.shape)
+def _side(flow: Flow, view: View | None, axis: int) -> int | None:
+    sides = None if view is None else flow.numbers(view.shape)
     if sides is None:
         return None
     if axis == 0:
@@ -41,34 +40,34 @@ def _side(flow: Flow, view: View, axis: int) -> int | None:
 
 def nki_dtype(subject: Subject, parameters: Parameters) -> Answer:
     """An operand has one of some element types."""
-    wanted, operand = words(parameters, "dtypes"), str(parameters["operand"])
-    found = {view.dtype for view in _operands(_flow(subject), parameters)}
-    fitting = found & set(wanted)
-    if fitting:
-        return Answer(True, f"{operand} is {', '.join(map(str, fitting))}")
-    if None in found:
-        return Answer(None, f"the element type of {operand} is not known")
-    return Answer(False, f"no {operand} is {' or '.join(wanted)}")
+    views = _operands(_flow(subject), parameters)
+    found = {None if view is None else view.dtype for view in views}
+    return _among(found, words(parameters, "dtypes"), str(parameters["operand"]))
 
 
 def nki_memory(subject: Subject, parameters: Parameters) -> Answer:
     """An operand lies in HBM, SBUF or PSUM."""
-    wanted, operand = str(parameters["memory"]), str(parameters["operand"])
-    found = {view.memory for view in _operands(_flow(subject), parameters)}
-    if any(memory is not None and memory.value == wanted for memory in found):
-        return Answer(True, f"{operand} is in {wanted}")
+    views = _operands(_flow(subject), parameters)
+    memories = {None if view is None else view.memory for view in views}
+    found = {None if memory is None else memory.value for memory in memories}
+    return _among(found, words(parameters, "memory"), str(parameters["operand"]))
+
+
+def _among(found: set[str | None], wanted: tuple[str, ...], operand: str) -> Answer:
+    fitting = sorted(name for name in found if name in wanted and name is not None)
+    if fitting:
+        return Answer(True, f"{operand} is {' and '.join(fitting)}")
     if None in found:
-        return Answer(None, f"the memory of {operand} is not known")
-    return Answer(False, f"no {operand} is in {wanted}")
+        return Answer(None, f"what {operand} is, is not known")
+    return Answer(False, f"no {operand} is {' or '.join(wanted)}")
 
 
-def _operands(flow: Flow, parameters: Parameters) -> Iterator[View]:
-    """The tensors that instructions of a name are given as one of their arguments."""
-    name = str(parameters["call"])
+def _operands(flow: Flow, parameters: Parameters) -> Iterator[View | None]:
+    """What instructions of a name are given as one of their arguments; None where unknown."""
+    name, operand = str(parameters["call"]), str(parameters["operand"])
     for operation in flow.operations:
-        view = operation.operands.get(str(parameters["operand"]))
-        if operation.name == name and view is not None:
-            yield view
+        if operation.name == name:
+            yield operation.operands.get(operand)
 
 
 def _flow(subject: Subject) -> Flow:
