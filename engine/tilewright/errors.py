@@ -29,3 +29,11 @@ class InputError(TilewrightError):
             return self.message
         where = self.path if self.line is None else f"{self.path}:{self.line}"
         return f"{where}: {self.message}"
+
+
+class Stopped(BaseException):
+    """Asked to stop: finish with the best so far.
+
+    A BaseException, so that no handler meant for errors swallows it. The command line raises it
+    from its signal handler.
+    """

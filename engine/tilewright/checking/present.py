@@ -2,13 +2,15 @@
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.analysis.model import Issue
 from tilewright.checking.checked import Checked
-from tilewright.checking.fixing import Fix
 from tilewright.knowledge import taxonomy
 from tilewright.source.text import Range
+
+if TYPE_CHECKING:
+    from tilewright.checking.fixing import Fix
 
 
 def as_json(checked: Checked) -> dict[str, Any]:
@@ -78,7 +80,7 @@ def _many(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-def fix_line(path: str, fix: Fix) -> str:
+def fix_line(path: str, fix: "Fix") -> str:
     """What was done, and how far it was verified."""
     where = fix.issue.range
     place = f"{path}:{where.line}:{where.column + 1}"

@@ -14,7 +14,6 @@ from tilewright.checking.annotations import annotations
 from tilewright.checking.checked import NOTEBOOK
 from tilewright.checking.configuration import Rules, default_configuration
 from tilewright.checking.entry import entry_facts
-from tilewright.checking.fixing import fix_text
 from tilewright.checking.present import as_json, as_lines, diff_of, fix_line, summary
 from tilewright.checking.sarif import sarif
 from tilewright.checking.selectors import UnknownSelectorError, issues_meant
@@ -128,6 +127,9 @@ def _tell(files: Sequence[Checked], form: CheckFormat) -> None:
 
 def _fix(paths: list[Path], chosen: _Chosen, form: CheckFormat, *, write: bool) -> None:
     """Fix what can be fixed exactly; told on standard error, so that a diff can be piped."""
+    # Rewrites are loaded where they are asked for.
+    from tilewright.checking.fixing import fix_text
+
     left: list[Checked] = []
     fixed = 0
     for path in checked_files(paths, isolated=False):

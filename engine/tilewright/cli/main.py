@@ -5,29 +5,23 @@ import traceback
 
 import typer
 
-from tilewright.cli import check, compile, facts, optimize, profile, toolchain, verify
+from tilewright.cli.commands import Commands
 from tilewright.cli.output import ERR, Exit, emit_event
 from tilewright.collection import collect_seldom
-from tilewright.errors import InputError, TilewrightError
-from tilewright.strategies.observer import Stopped
+from tilewright.errors import InputError, Stopped, TilewrightError
 
 app = typer.Typer(
     name="tilewright",
-    help="Find, fix and prove optimizations of tile kernels. No edit without evidence.",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(check.check)
-app.command("compile")(compile.compile_kernels)
-app.command()(verify.verify)
-app.command()(optimize.optimize)
-app.command()(profile.profile)
-app.command()(facts.devices)
-app.command()(facts.targets)
-app.command()(facts.explain)
-app.command()(facts.lsp)
-app.add_typer(toolchain.app, name="toolchain")
+
+
+@app.callback()
+def _about() -> None:
+    """Find, fix and prove optimizations of tile kernels. No edit without evidence."""
 
 
 def main() -> None:

@@ -8,9 +8,8 @@ from types import FrameType
 
 from tilewright.devices import list_devices, open_device
 from tilewright.devices.model import Device
-from tilewright.errors import InputError
+from tilewright.errors import InputError, Stopped
 from tilewright.problems.model import Problem
-from tilewright.strategies.observer import Stopped
 from tilewright.targets.model import Target
 
 INTERPRETER = "interpreter"

@@ -11,7 +11,11 @@ from tilewright.serialize import dump
 from tilewright.targets.installing import install_xpu
 from tilewright.targets.toolchains import ToolStatus, all_toolchains
 
-app = typer.Typer(help="See and install the compilers of each backend.", no_args_is_help=True)
+app = typer.Typer(
+    help="See and install the compilers of each backend.",
+    no_args_is_help=True,
+    add_completion=False,
+)
 
 
 class Installable(StrEnum):

@@ -26,11 +26,3 @@ class Silent:
 
     def trial(self, trial: Trial) -> None:
         del trial
-
-
-class Stopped(BaseException):
-    """Asked to stop: finish with the best so far.
-
-    A BaseException, so that no handler meant for errors swallows it. The command line raises it
-    from its signal handler.
-    """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tilewright
 from tilewright.devices.model import Device
-from tilewright.errors import InputError
+from tilewright.errors import InputError, Stopped
 from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.certificate import certify
 from tilewright.evaluation.model import (
@@ -28,7 +28,7 @@ from tilewright.serialize import dump
 from tilewright.source import parse_module
 from tilewright.store import Ledger, Run, Store
 from tilewright.strategies.model import OptimizeResult, Proposer
-from tilewright.strategies.observer import Observer, Stopped
+from tilewright.strategies.observer import Observer
 from tilewright.strategies.present import dump_result
 from tilewright.strategies.pruning import PrunedProposer
 from tilewright.strategies.rewriting import RewriteProposer
