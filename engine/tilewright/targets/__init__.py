@@ -1,7 +1,7 @@
 """Chips that need not be here: naming them, and compiling for them."""
 
 from tilewright.targets.cache import ReportCache
-from tilewright.targets.compiling import compile_launch
+from tilewright.targets.compiling import compile_launch, compile_stage
 from tilewright.targets.model import (
     ArgumentFacts,
     CompileMessage,
@@ -24,5 +24,6 @@ __all__ = [
     "TargetError",
     "all_targets",
     "compile_launch",
+    "compile_stage",
     "parse_target",
 ]

@@ -8,17 +8,20 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.devices.package import worker_hash
 from tilewright.python_syntax import parse
 from tilewright.serialize import dump, load
-from tilewright.targets.cache import ReportCache
+from tilewright.targets.cache import ReportCache, text_cache
 from tilewright.targets.model import (
     CompileMessage,
     CompileReport,
     LaunchFacts,
+    StageText,
     Target,
 )
 from tilewright.targets.toolchains import NoToolchainError, XpuToolchain, xpu_toolchain
@@ -56,32 +59,100 @@ def compile_launch(
     """
     start = time.monotonic()
     cache = cache or ReportCache()
-    toolchain = xpu_toolchain() if target.backend == "xpu" else None
-    compilers = toolchain.identity if toolchain else device.info.triton
-    key = cache_key(compilers, module_path, launch, target, shared_limit)
+    asked = _Asked(device, module_path, launch, target, shared_limit)
+    key = asked.key()
     found = cache.get(key)
     if found is not None:
         return _report(found, launch, target, time.monotonic() - start, cached=True)
-    if toolchain is not None:
-        where = {**describe(target), **_native(toolchain)}
-        if shared_limit is not None:
-            where["shared_limit"] = shared_limit
-        # Host code is told which torch it would meet; the compiler's interpreter has none.
-        job = {**_job("compile_xpu", module_path, launch, where), "torch": device.info.torch}
-        outcome = _compiler(toolchain).run(job, timeout_s)
-    else:
-        where = {**dump(target), "shared_limit": shared_limit}
-        outcome = device.run(_job("compile", module_path, launch, where), timeout_s)
+    outcome = asked.run(timeout_s)
     if outcome.status == "ok":
         cache.put(key, dict(outcome.value))
         return _report(outcome.value, launch, target, outcome.seconds, cached=False)
     return _failed(outcome, launch, target)
 
 
-def _job(
-    kind: str, module_path: str, launch: LaunchFacts, target: Mapping[str, Any]
-) -> dict[str, Any]:
-    return {"kind": kind, "module": module_path, "launch": dump(launch), "target": target}
+def compile_stage(
+    device: Device,
+    module_path: str,
+    launch: LaunchFacts,
+    target: Target,
+    stage: str,
+    *,
+    timeout_s: float = COMPILE_SECONDS,
+    cache: ReportCache | None = None,
+) -> StageText:
+    """The text of one stage of a launch's compilation; from a cache of its own.
+
+    Raises:
+        NoToolchainError, DeviceError: as ``compile_launch`` does.
+    """
+    cache = cache or text_cache()
+    asked = _Asked(device, module_path, launch, target)
+    key = asked.key(stage)
+    found = cache.get(key)
+    if found is None:
+        outcome = asked.run(timeout_s, emit=(stage,))
+        if outcome.status != "ok":
+            return StageText(stage, None, _said(_failed(outcome, launch, target).messages))
+        found = _stage(outcome.value, stage, module_path)
+        if found["text"] is not None:  # what is missing may be installed later
+            cache.put(key, found)
+    return StageText(stage, found["text"], found["missing"])
+
+
+def _stage(value: Mapping[str, Any], stage: str, module_path: str) -> dict[str, Any]:
+    text = value["artifacts"].get(stage)
+    if text is not None:
+        return {"text": without_folder(text, module_path), "missing": ""}
+    told = _said(tuple(load(CompileMessage, message) for message in value["messages"]))
+    return {"text": None, "missing": value.get("missing", {}).get(stage) or told}
+
+
+def _said(messages: tuple[CompileMessage, ...]) -> str:
+    return "; ".join(message.text for message in messages)
+
+
+def without_folder(text: str, module_path: str) -> str:
+    """A stage's text with the module, and what lies beside it, named without its folder."""
+    for folder in {str(Path(module_path).parent), str(Path(module_path).resolve().parent)}:
+        text = text.replace(f"{folder}/", "").replace(f'"{folder}"', '"."')
+    return text
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One question to the compilers."""
+
+    device: Device
+    module_path: str
+    launch: LaunchFacts
+    target: Target
+    shared_limit: int | None = None
+
+    @cached_property
+    def toolchain(self) -> XpuToolchain | None:
+        return xpu_toolchain() if self.target.backend == "xpu" else None
+
+    def key(self, stage: str = "") -> str:
+        compilers = self.toolchain.identity if self.toolchain else self.device.info.triton
+        key = cache_key(compilers, self.module_path, self.launch, self.target, self.shared_limit)
+        return hashlib.sha256(f"{key} {stage}".encode()).hexdigest() if stage else key
+
+    def run(self, timeout_s: float, emit: tuple[str, ...] = ()) -> JobOutcome:
+        limit = {} if self.shared_limit is None else {"shared_limit": self.shared_limit}
+        if self.toolchain is None:
+            where = {**dump(self.target), **limit}
+            return self.device.run(self._job("compile", where, emit), timeout_s)
+        where = {**describe(self.target), **_native(self.toolchain), **limit}
+        # Host code is told which torch it would meet; the compiler's interpreter has none.
+        job = {**self._job("compile_xpu", where, emit), "torch": self.device.info.torch}
+        return _compiler(self.toolchain).run(job, timeout_s)
+
+    def _job(self, kind: str, where: Mapping[str, Any], emit: tuple[str, ...]) -> dict[str, Any]:
+        return {
+            "kind": kind, "module": self.module_path, "launch": dump(self.launch),
+            "target": where, "emit": list(emit),
+        }  # fmt: skip
 
 
 def _compiler(toolchain: XpuToolchain) -> WorkerClient:

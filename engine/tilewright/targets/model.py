@@ -96,3 +96,22 @@ class CompileReport:
     seconds: float = 0.0
     cached: bool = False
     details: Mapping[str, int | float | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StageText:
+    """What a kernel reads like at one stage of its compilation; ``missing`` says why it has none.
+
+    The module that was compiled, and modules beside it, are named in it without their folder.
+    """
+
+    stage: str
+    text: str | None
+    missing: str = ""
+
+
+STAGES = ("ttir", "ttgir", "llir", "ptx", "sass", "amdgcn", "spirv", "xe-asm")
+"""Stages a text can be had of."""
+
+MACHINE_CODE = {"cuda": "sass", "hip": "amdgcn", "xpu": "xe-asm"}
+"""The stage of each backend that runs on the chip."""

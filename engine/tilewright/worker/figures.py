@@ -144,7 +144,7 @@ def _resource_usage(cubin: bytes) -> dict[str, int] | None:
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        match = _RESOURCE.search(_tool("cuobjdump", "-res-usage", file.name))
+        match = _RESOURCE.search(tool("cuobjdump", "-res-usage", file.name))
     if match is None:
         return None
     names = ("registers", "stack", "shared", "local")
@@ -158,7 +158,7 @@ def _spilled(spill: re.Match[str] | None, usage: Mapping[str, int] | None) -> in
     return 0 if usage and not usage["stack"] and not usage["local"] else None
 
 
-def _tool(name: str, *arguments: str) -> str:
+def tool(name: str, *arguments: str) -> str:
     """What a CUDA tool that Triton ships, or the machine has, printed; empty if it is not there."""
     shipped = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / name
     return _run(str(shipped) if shipped.exists() else shutil.which(name), *arguments)

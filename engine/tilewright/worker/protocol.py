@@ -42,7 +42,8 @@ launch recorded and none executed.
 
 ``compile``: module, launch, target ``{backend, arch}``, emit=[] -> ok, messages, registers,
 spill_bytes, shared_bytes, shared_limit, code_bytes, toolchain, seconds, details, and artifacts
-``{kind: text}`` for what ``emit`` names. A backend this Triton lacks is a job error.
+``{stage: text}`` for what ``emit`` names, and missing ``{stage: why it has no text}``. Stages are
+ttir, ttgir, llir, ptx, sass, amdgcn, spirv, xe-asm. A backend this Triton lacks is a job error.
 
 ``compile_xpu``: module, launch, emit=[], torch? (the version host code is told), target ``{backend,
 arch, ocloc: path or null, ocloc_version, device (ocloc's name for the chip), properties (what

@@ -26,6 +26,7 @@ _SPILLED_BYTES = re.compile(rb"\bspill_size:\s+(\d+)")
 _SPILL_SIZE = re.compile(r"^//\.spill size (\d+)", re.MULTILINE)
 _SPILLED = re.compile(r"allocated (\d+) regs and spilled around (\d+)")
 _INSTRUCTION = re.compile(r"^ *(?:\([^)]*\) *)*([a-z]\w*(?:\.\w+)*)(.*)$", re.MULTILINE)
+_DECLARATION = re.compile(r"^//\.declare .*\n", re.MULTILINE)
 _SPILLING = re.compile(r"// .*\b(spill|fill):? +(?:to|from) ")
 _MESSAGE = re.compile(r"\b(?:load|store|atomic)\w*\.(?:ugm|slm)\.[\w.]+")
 _COUNTS = {
@@ -55,6 +56,7 @@ class Native:
         registers: registers a hardware thread; 128 or 256 before Xe3. None if not told.
         spill_bytes: see ``SPILL_UNIT``; None if not told.
         counts: instructions by kind, and ``instructions`` in all; empty if none were dumped.
+        assembly: what was dumped, without the declarations before the code.
     """
 
     error: str = ""
@@ -62,6 +64,7 @@ class Native:
     spill_bytes: int | None = None
     code_bytes: int | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
+    assembly: str = ""
 
 
 def compile_native(
@@ -99,6 +102,7 @@ def _read(binary: bytes, said: str, register_bytes: int, dump: Path) -> Native:
         spill_bytes=_spill_bytes(binary, assembly, said, register_bytes),
         code_bytes=code or None,
         counts=_counts(assembly),
+        assembly=_DECLARATION.sub("", assembly),
     )
 
 

@@ -20,7 +20,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.compiler.errors import CompilationError
 
-from .. import figures, modules
+from .. import figures, modules, stages
 from ..protocol import JobError
 
 _BACKENDS = {"cuda": "nvidia", "hip": "amd", "xpu": "intel"}
@@ -52,7 +52,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     report: dict[str, Any] = {"ok": False, "messages": messages, "artifacts": {}}
     if compiled is not None:
         report.update(_figures(compiled, backend, arch, log, job))
-        report["artifacts"] = artifacts(compiled, job.get("emit") or ())
+        report.update(stages.texts(compiled.asm, job.get("emit") or ()))
     report["toolchain"] = figures.toolchain(backend, arch)
     report["seconds"] = time.perf_counter() - start
     return report
@@ -234,15 +234,6 @@ def _figures(
         messages.append(message(f"needs {columns} columns of tensor memory, {name} has 512"))
     found.update(shared_bytes=shared, shared_limit=limit, ok=not messages, messages=messages)
     return found
-
-
-def artifacts(compiled: Any, kinds: Any) -> dict[str, str]:
-    """The stages' texts that ``kinds`` names and the compiler keeps."""
-    return {
-        kind: compiled.asm[kind]
-        for kind in kinds
-        if kind in compiled.asm and isinstance(compiled.asm[kind], str)
-    }
 
 
 def _fresh() -> contextlib.AbstractContextManager[Any]:

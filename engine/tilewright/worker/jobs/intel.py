@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,11 +16,12 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from .. import modules, stand_in, xe
+from .. import modules, stages, stand_in, xe
 from ..protocol import JobError
 from . import compiling
 
 _WARP_SIZE = 32
+_XE_ASM = "xe-asm"
 _LARGE = "-cl-intel-256-GRF-per-thread"
 _MODES = {"-cl-intel-128-GRF-per-thread": "128", _LARGE: "256"}
 _AUTO = "-cl-intel-enable-auto-large-GRF-mode"
@@ -55,8 +56,10 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
         details["options_not_known_to_compiler"] = ", ".join(dropped)
     report: dict[str, Any] = {"ok": False, "messages": messages, "artifacts": {}}
     if compiled is not None:
-        report.update(_figures(compiled, target))
-        report["artifacts"] = compiling.artifacts(compiled, job.get("emit") or ())
+        native = _figures(compiled, target)
+        texts = {_XE_ASM: native.pop("assembly", "")}
+        report.update(native)
+        report.update(_texts(compiled.asm, job.get("emit") or (), texts, native))
     report["details"] = {**report.get("details", {}), **details}
     report["toolchain"] = _toolchain(target)
     report["seconds"] = time.perf_counter() - start
@@ -198,11 +201,26 @@ def _figures(compiled: Any, target: Mapping[str, Any]) -> dict[str, Any]:
                 registers=native.registers,
                 spill_bytes=native.spill_bytes,
                 code_bytes=native.code_bytes,
+                assembly=native.assembly,
             )
     return {
         **found, "shared_bytes": shared, "shared_limit": limit,
         "ok": not messages, "messages": messages, "details": details,
     }  # fmt: skip
+
+
+def _texts(
+    asm: Mapping[str, Any],
+    wanted: Sequence[str],
+    more: Mapping[str, str],
+    report: Mapping[str, Any],
+) -> dict[str, Any]:
+    found = stages.texts(asm, wanted, more)
+    if _XE_ASM in found["missing"]:
+        said = [m["text"] for m in report["messages"]]
+        why = report["details"].get("native") or "; ".join(said) or "ocloc dumped no assembly"
+        found["missing"][_XE_ASM] = why
+    return found
 
 
 def _over_limits(
