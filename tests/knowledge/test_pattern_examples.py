@@ -172,3 +172,23 @@ def test_what_patterns_say_of_options() -> None:
     assert (CUDAOptions.num_stages, HIPOptions.num_stages) == (3, 2)
     assert (HIPOptions(arch="gfx942").warp_size, HIPOptions(arch="gfx1100").warp_size) == (64, 32)
     assert "num_consumer_groups" not in inspect.signature(triton.Config).parameters
+    assert "atomic_add" in dir(triton.language.tensor_descriptor)
+
+
+@pytest.mark.parametrize(("pointer", "element"), [("*fp16", "f16"), ("*bf16", "bf16")])
+def test_sums_of_halves_are_taken_in_halves(pointer: str, element: str, tmp_path: Path) -> None:
+    module = parse_module(_PRELUDE + all_patterns()["sum_in_fp32"].example.before)
+    function = getattr(_imported(module, tmp_path), module.kernels[0].name)
+    signature = {"x_ptr": pointer, "out_ptr": pointer, "n": "i32", "BLOCK": "constexpr"}
+    source = ASTSource(function, signature, {(3,): 64})
+    text = triton.compile(source, target=GPUTarget(*_CHIPS["cuda"])).asm["ttir"]
+    additions = [line for line in text.splitlines() if "arith.addf" in line]
+    assert additions
+    assert all(f": {element}" in line for line in additions)
+
+
+def test_kpack_is_taken_back_on_the_newest_cdna() -> None:
+    from triton.backends.amd.compiler import HIPOptions
+
+    with pytest.warns(UserWarning, match="kpack is deprecated"):
+        assert HIPOptions(arch="gfx950", kpack=2).kpack == 1

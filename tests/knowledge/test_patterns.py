@@ -1,7 +1,9 @@
 """The patterns as data: complete, readable, each answering something that is found or rewritten."""
 
 import ast
+import re
 import string
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +30,8 @@ from tilewright.source import parse_module
 from tilewright.targets.model import Target
 
 PATTERNS = list(all_patterns().values())
+ROOT = Path(__file__).parents[2]
+DOCUMENT = (ROOT / "docs" / "knowledge.md").read_text(encoding="utf-8")
 VENDORS = {"nvidia": ("cuda",), "amd": ("hip",), "intel": ("xpu",)}
 
 
@@ -143,3 +147,27 @@ def test_serious_issues_of_speed_have_a_pattern() -> None:
     ]
     assert costly
     assert not [i.id for i in costly if not patterns_of(i.id)]
+
+
+def test_the_document_counts_what_is_there() -> None:
+    kinds = {
+        "taxonomy": taxonomy().values(),
+        "patterns": PATTERNS,
+        "constraints": all_constraints(),
+    }
+    for folder, entries in kinds.items():
+        row = re.search(rf"^\| `{folder}/` .*\| (\d+) \| (\d+) \|$", DOCUMENT, re.MULTILINE)
+        assert row is not None
+        languages = [entry.applies_to.languages for entry in entries]
+        counts = tuple(sum(name in each for each in languages) for name in ("triton", "nki"))
+        assert tuple(map(int, row.groups())) == counts, folder
+
+
+def test_entries_and_files_that_the_document_names_exist() -> None:
+    rows = [line.split("|") for line in DOCUMENT.splitlines() if line.startswith("| ")]
+    named = {i for row in rows if len(row) == 6 for i in re.findall(r"`(\w+)`", row[4])}
+    constraint_ids = {c.id for c in all_constraints()}
+    assert len(named) > 20
+    assert named <= set(taxonomy()) | set(all_patterns()) | constraint_ids
+    for path in re.findall(r"`((?:tests|engine)/[\w/]+\.py)`", DOCUMENT):
+        assert (ROOT / path).is_file(), path
