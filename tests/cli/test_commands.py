@@ -37,12 +37,12 @@ def test_check_lists_kernels_and_issues_with_their_places() -> None:
     assert file["path"] == "examples/matmul.py"
     assert file["kernels"] == ["matmul_kernel"]
     lines = (EXAMPLES / "matmul.py").read_text().splitlines()
-    issue = next(i for i in file["issues"] if i["id"] == "dot_accumulator")
+    issue = next(i for i in file["issues"] if i["id"] == "dtype_precision")
     assert set(issue) == {
         "id", "stage", "severity", "message", "kernel",
         "line", "column", "end_line", "end_column", "gain", "gain_source", "unless", "related",
     }  # fmt: skip
-    assert lines[issue["line"] - 1][issue["column"] :].startswith("acc += tl.dot")
+    assert lines[issue["line"] - 1][issue["column"] :].startswith("tl.dot(a.to(tl.float32)")
 
 
 def test_check_of_a_folder_finds_every_file_and_text_names_places() -> None:

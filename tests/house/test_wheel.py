@@ -79,7 +79,7 @@ def test_check_finds_knowledge_and_issues(base: Path) -> None:
     (file,) = json.loads(run.stdout)["files"]
     assert file["path"].endswith("matmul.py")
     found = {issue["id"] for issue in file["issues"]}
-    assert "dot_accumulator" in found
+    assert "dtype_precision" in found
     assert all(1 <= issue["severity"] <= 5 for issue in file["issues"])
 
 

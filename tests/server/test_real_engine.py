@@ -49,14 +49,14 @@ async def test_issues_of_the_example_are_shown_and_one_is_fixed(real: Conversati
     uri = _open_matmul(real)
     await until(lambda: real.client.diagnostics.get(uri), 20)
     found = {d.code: d for d in real.client.diagnostics[uri]}
-    issue = found["dot_accumulator"]
+    issue = found["no_swizzling"]
     line = issue.range.start.line
-    assert real.text.split("\n")[line].lstrip().startswith("acc +=")
+    assert real.text.split("\n")[line].lstrip().startswith("pid_m =")
     card = await real.hover(line, issue.range.start.character + 1)
     assert card is not None
     assert "**Why**" in card
     actions = await real.actions(line, issue.range.start.character + 1, only=["quickfix"])
-    action = next(a for a in actions if a.title.startswith("Accumulate inside tl.dot"))
+    action = next(a for a in actions if a.title.startswith("Visit tiles in groups"))
     resolved = await real.client.code_action_resolve_async(action)
     assert resolved.edit is not None
     (change,) = resolved.edit.document_changes or ()
@@ -64,7 +64,7 @@ async def test_issues_of_the_example_are_shown_and_one_is_fixed(real: Conversati
     new = apply_edits(real.text, list(change.edits))
     ast.parse(new)
     real.replace(new)
-    await until(lambda: "dot_accumulator" not in {d.code for d in real.client.diagnostics[uri]}, 20)
+    await until(lambda: "no_swizzling" not in {d.code for d in real.client.diagnostics[uri]}, 20)
 
 
 @pytest.mark.triton

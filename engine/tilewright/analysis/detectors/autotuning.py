@@ -49,12 +49,24 @@ def _reuses_tiles(module: Module, kernel: Kernel, flow: Flow) -> bool:
     """Whether the kernel does more than stream blocks, which any block does equally well."""
     if any(True for _ in flow.calls(TL + "dot", TL + "dot_scaled")):
         return True
-    in_loop = (
+    summed = _accumulated(flow)
+    reduced = (
         set(access.loops) & access.pointer.varies
+        and access.result in summed
         and any(part.op == "arange" for part in walk(access.pointer))
         for access in flow.loads
     )
-    return any(in_loop) or _transposes(module, kernel, flow)
+    return any(reduced) or _transposes(module, kernel, flow)
+
+
+def _accumulated(flow: Flow) -> set[Value]:
+    """What each turn of a loop adds to a value of the turn before."""
+    found: set[Value] = set()
+    for phi, end in flow.back_edges.items():
+        parts = set(walk(end))
+        if phi in parts:
+            found |= parts
+    return found
 
 
 def _transposes(module: Module, kernel: Kernel, flow: Flow) -> bool:

@@ -1,7 +1,9 @@
 """Detectors of the persistent stage: how many programs share the tiles, and who decides it."""
 
 import ast
+import re
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from tilewright.analysis.detectors.chips import chip_of
 from tilewright.analysis.detectors.common import TL, triton_kernels
@@ -18,13 +20,16 @@ from tilewright.source.parse import module_constants
 _MOST_UNITS = 1024
 """A literal above this is a limit of the grid, not a count of compute units."""
 
+_CHIP = re.compile(r"_?(?:sm_?|gfx|gcu|mi|[abhl](?=\d{2}))\d{2,4}[a-z]?")
 _ROUNDS = 4
 _SHORT_LOOP = 32
 
 
-@detector("persistent_num_progs_hardcoded")
+@detector("persistent_num_progs_hardcoded", whole_file=True)
 def persistent_num_progs_hardcoded(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A literal count of programs for a kernel that walks over its tiles with that stride."""
+    if _is_for_one_chip(module.path):
+        return
     for kernel, flow in triton_kernels(module):
         loop = _grid_stride_loop(flow)
         if loop is None:
@@ -41,6 +46,11 @@ def persistent_num_progs_hardcoded(module: Module, context: AnalysisContext) -> 
                     related=(Related("the loop over tiles", module.index.range_of(loop.node)),),
                     data={"programs": str(found[0]), "literal": found[1]},
                 )
+
+
+def _is_for_one_chip(path: str) -> bool:
+    """Whether the file lies in a folder that is named after a chip: ``sm90``, ``gfx942``."""
+    return any(_CHIP.fullmatch(folder.lower()) for folder in PurePath(path).parts[:-1])
 
 
 def _grid_stride_loop(flow: Flow) -> Loop | None:

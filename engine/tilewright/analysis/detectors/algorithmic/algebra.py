@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from tilewright.analysis.bases import pointer_base
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
@@ -36,6 +37,9 @@ def _masked_again(value: Value) -> str | None:
     condition, kept, dropped = value.positional
     load = _without_casts(kept)
     if load.op != "load" or load.keyword("mask") is not condition:
+        return None
+    if pointer_base(load.operands[0]) is None:
+        # An extension's memory, whose masked loads may not fill.
         return None
     other = load.keyword("other")
     if other is None or not (other is dropped or _same_number(other, dropped)):

@@ -3,7 +3,8 @@
 import ast
 
 from tilewright.analysis.detectors.common import nodes_of
-from tilewright.source.host import host_of
+from tilewright.analysis.values import Loop, walk
+from tilewright.source.host import host_of, last_assigned, resolve
 from tilewright.source.model import Kernel, Launch, Module
 
 _LONG = ("tile", "multi_block", "multiblock", "split", "large", "long", "chunk", "looped")
@@ -50,3 +51,39 @@ def _launched(block: list[ast.stmt]) -> set[str]:
         for node in ast.walk(statement)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
     }
+
+
+def fits_block_to_loop(module: Module, kernel: Kernel, loop: Loop) -> bool:
+    """Whether the host computes the block from the extent that a loop goes over in blocks.
+
+    Such a loop turns once, or a few times for the longest rows.
+    """
+    if loop.bounds is None:
+        return False
+    names = {str(v.detail) for bound in loop.bounds[1:] for v in walk(bound) if v.op == "param"}
+    blocks, extents = names & set(kernel.constexprs), names - set(kernel.constexprs)
+    launches = module.launches_of(kernel.name)
+    return any(_computes_from(module, launch, blocks, extents) for launch in launches)
+
+
+def _computes_from(module: Module, launch: Launch, blocks: set[str], extents: set[str]) -> bool:
+    given = [launch.arguments[name] for name in extents if name in launch.arguments]
+    texts = {
+        ast.unparse(form)
+        for node in given
+        for form in (node, resolve(module, launch, node))
+        if not isinstance(form, ast.Constant)
+    }
+    return any(
+        isinstance(part, ast.expr) and ast.unparse(part) in texts
+        for name in blocks
+        if name in launch.arguments
+        for part in ast.walk(_computed(module, launch, launch.arguments[name]))
+    )
+
+
+def _computed(module: Module, launch: Launch, node: ast.expr) -> ast.expr:
+    """What an argument was computed by; for one of several names, the whole right-hand side."""
+    node = resolve(module, launch, node)
+    found = last_assigned(module, launch, node.id) if isinstance(node, ast.Name) else None
+    return node if found is None else found.value

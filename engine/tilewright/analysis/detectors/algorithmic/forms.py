@@ -6,35 +6,53 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import TL, nodes_of, source_of, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.tiles import tiles_of
+from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source.model import Module
+from tilewright.targets.model import Target
 
 _EXP = (TL + "exp", TL + "math.exp")
+_STATED = {"acc", "out_dtype", "max_num_imprecise_acc", None}
 _BOUNDED = (TL + "abs", TL + "math.abs", TL + "minimum", TL + "maximum", TL + "clamp")
 
 
 @detector("dot_accumulator")
 def dot_accumulator(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """``acc += tl.dot(a, b)`` in a loop."""
+    """``acc += tl.dot(a, b)`` of fp8 tiles in a loop, on the chip where that sum stays apart."""
+    if context.target is None or not _leaves_fp8_sums_apart(context.target):
+        return
     for kernel, flow in triton_kernels(module):
+        if not any(True for _ in flow.calls(TL + "dot")):
+            continue
         tiles = tiles_of(module, kernel, context)
         for name, definitions in flow.definitions.items():
             for definition in definitions:
                 dot = _added_dot(module, definition.statement, name)
                 if dot is None or not definition.loops:
                     continue
-                before = _other_addend(definition.value, flow.values.get(dot))
-                known = None if before is None else tiles.of(before).dtype
-                if before is None or before.op != "phi" or known not in (None, "fp32"):
+                product = flow.values.get(dot)
+                before = _other_addend(definition.value, product)
+                if product is None or before is None or before.op != "phi":
                     continue
-                yield Finding(
-                    module.index.range_of(definition.statement),
-                    f"The product is added to {name} after tl.dot; tl.dot(..., {name}) states the "
-                    "accumulation, which the compiler has to recognise from the sum otherwise.",
-                    kernel.name,
-                    data={"accumulator": name},
-                )
+                if tiles.of(before).dtype in (None, "fp32") and _multiplies_fp8(tiles, product):
+                    yield Finding(
+                        module.index.range_of(definition.statement),
+                        f"The fp8 products are added to {name} outside the tensor core, an "
+                        f"addition for each element in every turn; tl.dot(..., {name}) saves it, "
+                        "if the fewer bits of this core's fp8 accumulator are enough.",
+                        kernel.name,
+                        data={"accumulator": name},
+                    )
+
+
+def _leaves_fp8_sums_apart(target: Target) -> bool:
+    """Hopper alone: Triton hands every other sum of a product to the matrix instruction."""
+    digits = "".join(c for c in target.arch if c.isdigit())
+    return target.backend == "cuda" and digits == "90"
+
+
+def _multiplies_fp8(tiles: Tiles, product: Value) -> bool:
+    return all((tiles.of(o).dtype or "").startswith("fp8") for o in product.positional[:2])
 
 
 def _added_dot(module: Module, statement: ast.stmt, name: str) -> ast.Call | None:
@@ -52,7 +70,7 @@ def _added_dot(module: Module, statement: ast.stmt, name: str) -> ast.Call | Non
     for node in candidates:
         if isinstance(node, ast.Call) and module.names.is_call(node, TL + "dot"):
             keywords = {k.arg for k in node.keywords}
-            if len(node.args) == 2 and not keywords & {"acc", "out_dtype", None}:
+            if len(node.args) == 2 and not keywords & _STATED:
                 return node
     return None
 

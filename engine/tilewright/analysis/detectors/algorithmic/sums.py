@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tilewright.analysis.detectors.algorithmic.dispatch import fits_block_to_loop
 from tilewright.analysis.detectors.common import TL, first_line, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -33,6 +34,8 @@ def reduction_tree_suboptimal(module: Module, context: AnalysisContext) -> Itera
                 continue
             node = next((n for n, v, _ in flow.placed if v is reduction), None)
             if node is None or not _is_tile(tiles.of(reduction.positional[0]).shape):
+                continue
+            if fits_block_to_loop(module, kernel, loop):
                 continue
             name = str(phi.detail).partition(":")[2]
             yield Finding(

@@ -109,13 +109,7 @@ def _read_backs(module: Module, node: ast.FunctionDef, launches: list[Launch]) -
 
 def _is_size(module: Module, node: ast.FunctionDef, call: ast.Call) -> bool:
     """Whether the number read decides a shape: then the host cannot go on without it."""
-    names = {
-        target.id
-        for s in nodes_of(node)
-        if isinstance(s, ast.Assign) and any(n is call for n in ast.walk(s.value))
-        for target in s.targets
-        if isinstance(target, ast.Name)
-    }
+    names = _computed_from(node, call)
     places: list[ast.AST] = [n for n in nodes_of(node) if isinstance(n, ast.Slice)]
     places += [n for n in nodes_of(node) if isinstance(n, ast.Call) and _allocates(module, n)]
     return any(
@@ -123,6 +117,18 @@ def _is_size(module: Module, node: ast.FunctionDef, call: ast.Call) -> bool:
         for place in places
         for inner in ast.walk(place)
     )
+
+
+def _computed_from(node: ast.FunctionDef, call: ast.Call) -> set[str]:
+    """Names that hold what a call gives, or a number computed from that."""
+    names: set[str] = set()
+    for statement in sorted(
+        (s for s in nodes_of(node) if isinstance(s, ast.Assign)), key=lambda s: s.lineno
+    ):
+        parts = list(ast.walk(statement.value))
+        if call in parts or any(isinstance(n, ast.Name) and n.id in names for n in parts):
+            names |= {t.id for t in statement.targets if isinstance(t, ast.Name)}
+    return names
 
 
 def _allocates(module: Module, node: ast.Call) -> bool:

@@ -21,7 +21,6 @@ _SMALL = 64
 @detector("transpose_in_loop")
 def transpose_in_loop(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A tile loaded in each turn of a loop and transposed before it is used."""
-    on_intel = context.target is not None and context.target.backend == "xpu"
     for kernel, flow in triton_kernels(module):
         transposed = _transposed(flow)
         if not transposed:
@@ -29,7 +28,7 @@ def transpose_in_loop(module: Module, context: AnalysisContext) -> Iterator[Find
         users, tiles = _users(flow), tiles_of(module, kernel, context)
         for value, (node, access) in transposed.items():
             into = _beyond_casts(value, users)
-            if not into or (not on_intel and all(user.op == "dot" for user in into)):
+            if not into or all(user.op == "dot" for user in into):
                 # Where tensor instructions read operands from shared memory, either way does.
                 continue
             pointer = tiles.of(access.pointer)

@@ -123,12 +123,17 @@ def _limit(chip: Chip, held: Sequence[_Held], setting: Setting) -> float:
 
 
 def held_bytes(held: Sequence[_Held], setting: Setting, chip: Chip) -> int | None:
-    """Least bytes of registers that tiles take; None where none of their sizes is known."""
+    """Least bytes of registers that tiles take; None where none of their sizes is known.
+
+    None as well for a tile that Triton does not have, since its sides are powers of two.
+    """
     total, is_known = 0, False
     for item in held:
         if item.is_accumulator and _has_tensor_memory(chip):
             continue
         size = elements_of(item.facts.shape, setting.numbers)
+        if size is not None and size & (size - 1):
+            return None
         width = 4 if item.is_accumulator else BYTES.get(item.facts.dtype or "")
         if size is not None and width is not None:
             total += size * width
