@@ -37,6 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "devices": {"targets", "hardware", "knowledge", "worker"},
     "problems": {"targets"},
     "source": set(),
+    "captures": {"source", "targets", "hardware", "knowledge", "devices", "worker"},
     "analysis": {"source", "knowledge", "targets", "hardware"},
     "rewrites": {"analysis", "source", "knowledge", "targets", "hardware"},
     "evaluation": {"analysis", "source", "knowledge", "targets", "hardware", "problems", "devices"},
@@ -53,7 +54,7 @@ ALLOWED["checking"] = {
     "problems",
 }
 ALLOWED["report"] = ALLOWED["strategies"] | {"strategies"}
-ALLOWED["cli"] = ALLOWED["report"] | {"report", "server", "checking"}
+ALLOWED["cli"] = ALLOWED["report"] | {"report", "server", "checking", "captures"}
 ALLOWED["server"] = ALLOWED["strategies"] | {"strategies", "checking"}
 
 HEAVY = {"torch", "triton", "numpy"}

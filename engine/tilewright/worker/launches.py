@@ -77,14 +77,19 @@ class Recorder:
                 "kernel": kernel.fn.__name__,
                 "grid": [int(size) for size in grid],
                 "arguments": [describe(param, bound[param.name]) for param in kernel.params],
-                "options": {
-                    name: value
-                    for name, value in options.items()
-                    if isinstance(value, int | float | bool | str) and name not in _DROPPED_OPTIONS
-                },
+                "options": plain_options(options),
             }
         )
         self.config_index.append(self._config)
+
+
+def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The compiler options among a launch's other keywords."""
+    return {
+        name: value
+        for name, value in options.items()
+        if isinstance(value, int | float | bool | str) and name not in _DROPPED_OPTIONS
+    }
 
 
 def bind(

@@ -1,0 +1,100 @@
+"""A folder of captured launches: written, read, and asked about a source file."""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tilewright.captures.model import VERSION, CapturedKernel, CaptureError, Found
+from tilewright.captures.texts import text_hash
+from tilewright.serialize import dump, load
+from tilewright.source.model import Kernel, Module
+from tilewright.source.text import digest
+
+
+@dataclass(frozen=True)
+class Captures:
+    """All kernels of a folder."""
+
+    kernels: tuple[CapturedKernel, ...]
+
+    def of(self, module: Module, path: Path) -> Found:
+        """What is captured of a file's kernels; those whose text has changed since are stale.
+
+        A file that was moved is known by its kernels' texts.
+        """
+        here = str(path.resolve())
+        now = {(kernel.name, _hash_of(kernel)) for kernel in module.kernels}
+        fitting: list[CapturedKernel] = []
+        stale: list[CapturedKernel] = []
+        for captured in self.kernels:
+            fits = (captured.kernel, captured.text_hash) in now
+            if captured.file == here:
+                (fitting if fits else stale).append(captured)
+            elif fits and not Path(captured.file).exists():
+                fitting.append(captured)
+        return Found(tuple(fitting), tuple(stale))
+
+
+def load_captures(folder: Path) -> Captures:
+    """Read a folder.
+
+    Raises:
+        CaptureError: no such folder, or a file in it is none of this version's.
+    """
+    if not folder.is_dir():
+        raise CaptureError(
+            "no such folder of captured launches; `tilewright capture -- COMMAND` makes one",
+            str(folder),
+        )
+    return Captures(tuple(_read(path) for path in sorted(folder.glob("*.json"))))
+
+
+def write_kernels(folder: Path, kernels: Iterable[CapturedKernel]) -> list[Path]:
+    """Write a file a kernel, in place of what was captured of the same kernels before."""
+    folder.mkdir(parents=True, exist_ok=True)
+    new = list(kernels)
+    places = {(kernel.file, kernel.qualified_name) for kernel in new}
+    for path in folder.glob("*.json"):
+        if _place_in(path) in places:
+            path.unlink()
+    return [_write(folder, kernel) for kernel in new]
+
+
+def _hash_of(kernel: Kernel) -> str:
+    return text_hash(" " * kernel.range.column + kernel.text)
+
+
+def _write(folder: Path, kernel: CapturedKernel) -> Path:
+    plain = re.sub(r"\W+", "_", kernel.kernel)
+    name = digest(f"{kernel.file}\0{kernel.qualified_name}\0{kernel.text_hash}")[:10]
+    path = folder / f"{plain}-{name}.json"
+    beside = path.with_suffix(".tmp")
+    beside.write_text(json.dumps(dump(kernel), indent=1) + "\n", encoding="utf-8")
+    return beside.replace(path)
+
+
+def _place_in(path: Path) -> tuple[Any, Any] | None:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return None
+    return (data.get("file"), data.get("qualified_name")) if isinstance(data, dict) else None
+
+
+def _read(path: Path) -> CapturedKernel:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        version = data["version"]
+        if version == VERSION:
+            return load(CapturedKernel, data)
+    except (ValueError, KeyError, TypeError, ValidationError) as error:
+        reason = str(error).splitlines()[0]
+        raise CaptureError(f"is no file of captured launches: {reason}", str(path)) from None
+    raise CaptureError(
+        f"is of version {version}, this Tilewright reads {VERSION}; capture again", str(path)
+    )

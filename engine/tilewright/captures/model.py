@@ -1,0 +1,121 @@
+"""What was seen of a kernel's launches; one file a kernel below ``.tilewright/launches``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tilewright.errors import InputError
+from tilewright.targets.model import LaunchFacts, Target
+
+VERSION = 1
+FOLDER = ".tilewright/launches"
+
+
+class CaptureError(InputError):
+    """A folder or file of captured launches that cannot be used."""
+
+
+class Tuned(StrEnum):
+    """How an autotuned launch came by its configuration."""
+
+    CHOSEN = "chosen"
+    FIRST = "first"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a tensor argument lay, beyond what ``ArgumentFacts`` says of it.
+
+    Attributes:
+        offset: of its first element in its storage, in elements.
+        alignment: the largest power of two that divides its address, 64 at most.
+        storage: a number; arguments of one launch with the same number share a storage.
+    """
+
+    name: str
+    offset: int
+    alignment: int
+    storage: int
+    device: str
+
+
+@dataclass(frozen=True)
+class Written:
+    """Which tensor arguments had other bits after the launch than before, among those compared.
+
+    Writing the bits that were there already is not seen.
+    """
+
+    names: tuple[str, ...]
+    compared: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CapturedLaunch:
+    """One distinct launch.
+
+    Attributes:
+        facts: arguments, options and the evaluated grid, as the rest of the engine knows them.
+        count: how often it came.
+        tensors: where its tensor arguments lay.
+        overlaps: pairs of arguments whose address ranges overlap.
+        device: "cuda:0", or "interpreter", which cannot tell what the compiler or a device does.
+        target: what Triton compiled for; None in the interpreter.
+        tuned: None for a kernel without autotuner.
+        written: None where nobody asked (``--writes``).
+        failure: what it raised.
+    """
+
+    facts: LaunchFacts
+    count: int
+    tensors: tuple[Placement, ...] = ()
+    overlaps: tuple[tuple[str, str], ...] = ()
+    device: str = ""
+    target: Target | None = None
+    tuned: Tuned | None = None
+    written: Written | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class CapturedKernel:
+    """A kernel's file of captured launches.
+
+    Attributes:
+        file, line, qualified_name: where the kernel stood.
+        text_hash: of its text from the first decorator on, without comments and blank lines.
+        others: launches beyond the limit of distinct ones: counted, not recorded.
+        versions: of torch and triton.
+    """
+
+    version: int
+    kernel: str
+    qualified_name: str
+    file: str
+    line: int
+    text_hash: str
+    launches: tuple[CapturedLaunch, ...]
+    others: int = 0
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        return sum(launch.count for launch in self.launches) + self.others
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is captured of one source file: kernels as they still are, and those edited since."""
+
+    fitting: tuple[CapturedKernel, ...] = ()
+    stale: tuple[CapturedKernel, ...] = ()
+
+    def launches(self, *, failed: bool = False) -> tuple[LaunchFacts, ...]:
+        """Facts of the distinct launches, the most frequent first; failed ones only on demand."""
+        seen = [
+            launch
+            for kernel in self.fitting
+            for launch in sorted(kernel.launches, key=lambda x: -x.count)
+            if failed or launch.failure is None
+        ]
+        return tuple({repr(launch.facts): launch.facts for launch in seen}.values())

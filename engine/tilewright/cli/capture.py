@@ -1,0 +1,100 @@
+"""``tilewright capture -- COMMAND``: the launches that somebody's own script or tests make.
+
+Standard output is the command's own; all that is said here goes to standard error.
+"""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tilewright.captures.folder import write_kernels
+from tilewright.captures.merging import Merged, merge
+from tilewright.captures.model import FOLDER, CapturedKernel
+from tilewright.captures.running import Wish, run_recorded
+from tilewright.cli.output import ERR, Format
+from tilewright.scratch import scratch_folder
+
+_INTERPRETED = (
+    "in the interpreter: no chip, no compiler, no times; an autotuned kernel ran with the first "
+    "configuration it would try"
+)
+
+
+def capture(
+    command: Annotated[list[str], typer.Argument(help="What to run, after --.")],
+    out: Annotated[Path, typer.Option(help="Folder for the launches.")] = Path(FOLDER),
+    interpret: Annotated[
+        bool, typer.Option("--interpret", help="Run kernels in Triton's interpreter: no GPU.")
+    ] = False,
+    writes: Annotated[
+        bool, typer.Option("--writes", help="Tell which tensors a launch wrote; costs copies.")
+    ] = False,
+    limit: Annotated[int, typer.Option(min=1, help="Distinct launches to keep of a kernel.")] = 64,
+    form: Annotated[
+        Format, typer.Option("--format", help="text or json; both go to standard error.")
+    ] = Format.TEXT,
+) -> None:
+    """Run COMMAND and record every kernel launch in it. Exits as COMMAND does."""
+    with scratch_folder() as scratch:
+        code, parts = run_recorded(command, Wish(interpret, writes, limit), scratch)
+        merged = merge(parts, limit)
+    write_kernels(out, merged.kernels)
+    if form is Format.JSON:
+        _as_json(merged, out, code)
+    else:
+        _as_text(merged, out, interpret=interpret)
+    raise typer.Exit(code)
+
+
+def _as_text(merged: Merged, out: Path, *, interpret: bool) -> None:
+    for kernel in merged.kernels:
+        ERR.print(f"  {_line(kernel)}", markup=False)
+    for note in merged.notes:
+        ERR.print(f"note: {note}", markup=False)
+    launches = sum(kernel.total for kernel in merged.kernels)
+    if launches:
+        how = f" ({_INTERPRETED})" if interpret else ""
+        ERR.print(f"{launches} launches of {len(merged.kernels)} kernels in {out}{how}")
+    else:
+        ERR.print(f"tilewright: no launch was recorded: {_why_none(merged)}", markup=False)
+
+
+def _line(kernel: CapturedKernel) -> str:
+    failed = sum(launch.failure is not None for launch in kernel.launches)
+    parts = [f"{kernel.total} launches, {len(kernel.launches)} of them distinct"]
+    if kernel.others:
+        parts.append(f"{kernel.others} beyond the limit counted only")
+    if failed:
+        parts.append(f"{failed} distinct ones failed")
+    return f"{kernel.file}:{kernel.line} {kernel.kernel}: {'; '.join(parts)}"
+
+
+def _why_none(merged: Merged) -> str:
+    if merged.processes:
+        return "a process launched kernels, but none could be read (see the notes)"
+    return (
+        "no Python process of the command launched a Triton kernel through its JIT; -S, -E and -I "
+        "keep the recorder out, and so does calling a compiled kernel directly"
+    )
+
+
+def _as_json(merged: Merged, out: Path, code: int) -> None:
+    told = {
+        "folder": str(out),
+        "exit_code": code,
+        "kernels": [
+            {
+                "kernel": kernel.kernel,
+                "file": kernel.file,
+                "line": kernel.line,
+                "launches": kernel.total,
+                "distinct": len(kernel.launches),
+                "beyond_limit": kernel.others,
+            }
+            for kernel in merged.kernels
+        ],
+        "notes": list(merged.notes),
+    }
+    ERR.print(json.dumps(told), markup=False)

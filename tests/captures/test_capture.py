@@ -1,0 +1,255 @@
+"""``tilewright capture`` on scripts and tests that know nothing of it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tilewright.captures import Captures, load_captures
+from tilewright.captures.model import CapturedKernel, CapturedLaunch
+
+pytestmark = pytest.mark.triton
+
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, out_ptr, n, factor, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at, at < n) * factor, at < n)
+
+
+def run(x, out, factor=2.0, **options):
+    n = x.numel()
+    scale[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, out, n, factor, BLOCK=64, **options)
+"""
+
+
+def capture(folder: Path, *command: str, options: tuple[str, ...] = ()) -> Any:
+    """The ended command, run in ``folder``; Triton's interpreter stands for a GPU."""
+    return subprocess.run(
+        [sys.executable, "-m", "tilewright", "capture", "--interpret", *options, "--", *command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def script(folder: Path, body: str, *, name: str = "script.py") -> Path:
+    path = folder / name
+    path.write_text(KERNEL + body)
+    return path
+
+
+def captured(folder: Path) -> Captures:
+    return load_captures(folder / ".tilewright" / "launches")
+
+
+def only_kernel(folder: Path) -> CapturedKernel:
+    (kernel,) = captured(folder).kernels
+    return kernel
+
+
+def only_launch(folder: Path) -> CapturedLaunch:
+    (launch,) = only_kernel(folder).launches
+    return launch
+
+
+def test_a_launch_is_recorded_as_it_was_made(tmp_path: Path) -> None:
+    path = script(tmp_path, "x = torch.ones(2, 101)\nrun(x[1], torch.empty(101), num_warps=8)\n")
+    assert capture(tmp_path, sys.executable, str(path)).returncode == 0
+    kernel = only_kernel(tmp_path)
+    assert (kernel.kernel, kernel.file, kernel.line) == ("scale", str(path.resolve()), 7)
+    launch = only_launch(tmp_path)
+    assert launch.facts.grid == (2,)
+    assert launch.facts.options == {"num_warps": 8}
+    x, out, n, factor, block = launch.facts.arguments
+    assert (x.type, x.shape, x.strides, x.divisible_by_16) == ("*fp32", (101,), (1,), False)
+    assert out.divisible_by_16
+    assert (n.type, n.value, factor.type, factor.value) == ("i32", 101, "fp32", 2.0)
+    assert (block.kind, block.value) == ("constexpr", 64)
+    assert [(place.name, place.offset, place.alignment) for place in launch.tensors] == [
+        ("x_ptr", 101, 4),
+        ("out_ptr", 0, 64),
+    ]
+    assert launch.device == "interpreter"
+    assert launch.target is None
+
+
+def test_equal_launches_are_one_and_counted(tmp_path: Path) -> None:
+    path = script(
+        tmp_path,
+        "for n in (64, 64, 64, 96):\n    run(torch.ones(n), torch.empty(n))\n",
+    )
+    assert capture(tmp_path, sys.executable, str(path)).returncode == 0
+    assert [(x.facts.grid, x.count) for x in only_kernel(tmp_path).launches] == [
+        ((1,), 3),
+        ((2,), 1),
+    ]
+
+
+def test_beyond_the_limit_launches_are_counted_only(tmp_path: Path) -> None:
+    path = script(
+        tmp_path,
+        "for n in range(1, 9):\n    run(torch.ones(n), torch.empty(n))\n",
+    )
+    capture(tmp_path, sys.executable, str(path), options=("--limit", "3"))
+    kernel = only_kernel(tmp_path)
+    assert (len(kernel.launches), kernel.others, kernel.total) == (3, 5, 8)
+
+
+def test_arguments_in_the_same_memory_are_told(tmp_path: Path) -> None:
+    path = script(
+        tmp_path,
+        "x = torch.ones(256)\nrun(x[:64], x[64:128])\nrun(x[:64], x[32:96])\n",
+    )
+    capture(tmp_path, sys.executable, str(path))
+    apart, over = only_kernel(tmp_path).launches
+    assert {place.storage for place in apart.tensors} == {0}
+    assert apart.overlaps == ()
+    assert over.overlaps == (("x_ptr", "out_ptr"),)
+
+
+def test_what_a_launch_wrote_is_told_on_demand(tmp_path: Path) -> None:
+    path = script(tmp_path, "run(torch.ones(64), torch.zeros(64))\n")
+    capture(tmp_path, sys.executable, str(path))
+    assert only_launch(tmp_path).written is None
+    capture(tmp_path, sys.executable, str(path), options=("--writes",))
+    written = only_launch(tmp_path).written
+    assert written is not None
+    assert (written.names, written.compared) == (("out_ptr",), ("out_ptr", "x_ptr"))
+
+
+def test_output_and_exit_code_are_the_commands_own(tmp_path: Path) -> None:
+    path = script(
+        tmp_path,
+        "run(torch.ones(8), torch.empty(8))\nprint('mine')\nraise SystemExit(7)\n",
+    )
+    ended = capture(tmp_path, sys.executable, str(path))
+    assert (ended.returncode, ended.stdout) == (7, "mine\n")
+    assert "scale: 1 launches" in ended.stderr
+
+
+def test_a_script_that_dies_leaves_what_it_had_launched(tmp_path: Path) -> None:
+    path = script(
+        tmp_path,
+        "import os, signal\n"
+        "for n in (8, 8):\n    run(torch.ones(n), torch.empty(n))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n",
+    )
+    assert capture(tmp_path, sys.executable, str(path)).returncode == 128 + 9
+    assert only_launch(tmp_path).count == 2
+
+
+def test_a_launch_that_raises_is_recorded_as_failed(tmp_path: Path) -> None:
+    path = script(tmp_path, "scale[(1,)](torch.ones(8), None, 8, 1.0, BLOCK=8)\n")
+    assert capture(tmp_path, sys.executable, str(path)).returncode == 1
+    launch = only_launch(tmp_path)
+    assert launch.failure is not None
+    assert launch.count == 1
+
+
+def test_several_processes_are_put_together(tmp_path: Path) -> None:
+    path = script(
+        tmp_path,
+        "import multiprocessing, subprocess, sys\n"
+        "def work():\n    run(torch.ones(64), torch.empty(64))\n"
+        "if __name__ == '__main__':\n"
+        "    work()\n"
+        "    for start in ('fork', 'spawn'):\n"
+        "        child = multiprocessing.get_context(start).Process(target=work)\n"
+        "        child.start(); child.join()\n"
+        "    subprocess.run([sys.executable, '-c', 'import script; script.work()'], check=True)\n",
+    )
+    ended = capture(tmp_path, sys.executable, str(path))
+    assert ended.returncode == 0, ended.stderr
+    assert only_launch(tmp_path).count == 4
+
+
+def test_pytest_in_two_processes(tmp_path: Path) -> None:
+    script(tmp_path, "", name="kernels.py")
+    (tmp_path / "test_kernels.py").write_text(
+        "import pytest, torch\n"
+        "from kernels import run\n"
+        "@pytest.mark.parametrize('n', [64, 65, 66, 67])\n"
+        "def test_it(n):\n"
+        "    out = torch.empty(n)\n"
+        "    run(torch.ones(n), out)\n"
+        "    assert (out == 2).all()\n"
+    )
+    pytest.importorskip("xdist")
+    ended = capture(tmp_path, sys.executable, "-m", "pytest", "-q", "-n", "2")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "4 passed" in ended.stdout
+    assert sorted(x.facts.arguments[2].value for x in only_kernel(tmp_path).launches) == [
+        64, 65, 66, 67,
+    ]  # fmt: skip
+
+
+def test_of_an_autotuned_kernel_the_configuration_is_recorded(tmp_path: Path) -> None:
+    text = KERNEL.replace(
+        "@triton.jit",
+        "@triton.autotune([triton.Config({'BLOCK': 32}, num_warps=2), "
+        "triton.Config({'BLOCK': 64})], key=['n'])\n@triton.jit",
+    ).replace("BLOCK=64, ", "")
+    path = tmp_path / "script.py"
+    path.write_text(text + "run(torch.ones(64), torch.empty(64))\n")
+    ended = capture(tmp_path, sys.executable, str(path))
+    assert ended.returncode == 0, ended.stderr
+    launch = only_launch(tmp_path)
+    assert launch.tuned == "first"
+    assert launch.facts.argument("BLOCK").value == 32  # type: ignore[union-attr]
+    assert launch.facts.options["num_warps"] == 2
+    assert "first configuration" in ended.stderr
+
+
+def test_a_new_capture_takes_the_place_of_the_old(tmp_path: Path) -> None:
+    path = script(tmp_path, "run(torch.ones(64), torch.empty(64))\n")
+    capture(tmp_path, sys.executable, str(path))
+    path.write_text(path.read_text().replace("* factor", "+ factor").replace("64)", "32)"))
+    capture(tmp_path, sys.executable, str(path))
+    assert only_launch(tmp_path).facts.arguments[0].shape == (32,)
+
+
+def test_the_users_own_sitecustomize_still_runs(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text("import sys\nsys.mine = 'here'\n")
+    path = script(tmp_path, "import sys\nprint(sys.mine)\nrun(torch.ones(8), torch.empty(8))\n")
+    ended = subprocess.run(
+        [sys.executable, "-m", "tilewright", "capture", "--interpret", "--", sys.executable, path],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(site)},
+    )
+    assert ended.stdout == "here\n", ended.stderr
+    assert only_launch(tmp_path).count == 1
+
+
+def test_a_command_without_launches_says_why_there_may_be_none(tmp_path: Path) -> None:
+    ended = capture(tmp_path, sys.executable, "-c", "print(1)")
+    assert (ended.returncode, ended.stdout) == (0, "1\n")
+    assert "no launch was recorded" in ended.stderr
+
+
+def test_a_command_that_is_not_there(tmp_path: Path) -> None:
+    ended = capture(tmp_path, "no-such-command-anywhere")
+    assert ended.returncode == 2
+    assert "cannot be started" in ended.stderr
+
+
+def test_json_says_where_the_files_are(tmp_path: Path) -> None:
+    path = script(tmp_path, "run(torch.ones(8), torch.empty(8))\n")
+    ended = capture(tmp_path, sys.executable, str(path), options=("--format", "json"))
+    told = json.loads(ended.stderr.splitlines()[-1])
+    assert told["folder"] == ".tilewright/launches"
+    assert told["kernels"][0]["launches"] == 1
