@@ -22,6 +22,11 @@ class Captures:
 
     kernels: tuple[CapturedKernel, ...]
 
+    def concern(self, path: Path) -> bool:
+        """Whether there may be something of this file: by its place, or it was moved there."""
+        here = str(path.resolve())
+        return any(x.file == here or not Path(x.file).exists() for x in self.kernels)
+
     def of(self, module: Module, path: Path) -> Found:
         """What is captured of a file's kernels; those whose text has changed since are stale.
 

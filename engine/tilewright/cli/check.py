@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tilewright.analysis.model import AnalysisContext
+from tilewright.captures import Captures, load_captures
 from tilewright.checking import Checked, check_text, configuration_for
 from tilewright.checking.annotations import annotations
 from tilewright.checking.checked import NOTEBOOK
@@ -18,6 +19,7 @@ from tilewright.checking.present import as_json, as_lines, diff_of, fix_line, su
 from tilewright.checking.sarif import sarif
 from tilewright.checking.selectors import UnknownSelectorError, issues_meant
 from tilewright.checking.versions import installed_triton, parse_version
+from tilewright.cli.captured import found_in
 from tilewright.cli.inputs import checked_files, read_source, target_of, write_source
 from tilewright.cli.output import ERR, OUT, Exit, emit_json
 from tilewright.errors import InputError
@@ -58,11 +60,18 @@ def check(
     isolated: Annotated[
         bool, typer.Option("--isolated", help="Do not look for [tool.tilewright].")
     ] = False,
+    captured: Annotated[
+        Path | None, typer.Option(help="Folder of captured launches, to check with what they say.")
+    ] = None,
 ) -> None:
     """Find issues in kernels from their source. Exits with 1 if there are any."""
     version = parse_version(triton) if triton else None
     chosen = _Chosen(
-        AnalysisContext(target_of(target), version), _meant(select), _meant(ignore), isolated
+        AnalysisContext(target_of(target), version),
+        _meant(select),
+        _meant(ignore),
+        isolated,
+        load_captures(captured) if captured else None,
     )
     if diff or fix:
         _fix(paths, chosen, form, write=fix and not diff)
@@ -85,7 +94,9 @@ class _Chosen:
         select: frozenset[str] | None,
         ignore: frozenset[str] | None,
         isolated: bool,
+        captures: Captures | None,
     ) -> None:
+        self._captures = captures
         self._context = context
         self._select = select
         self._ignore = ignore or frozenset()
@@ -99,7 +110,9 @@ class _Chosen:
         problem = find_problem(path)
         entry = entry_facts(problem) if problem is not None else None
         version = rules.triton or installed_triton()
-        return replace(rules, issues=issues, triton=version), replace(self._context, entry=entry)
+        launches = found_in(self._captures, path).launches() if self._captures else ()
+        context = replace(self._context, entry=entry, launches=launches)
+        return replace(rules, issues=issues, triton=version), context
 
 
 def _meant(names: list[str] | None) -> frozenset[str] | None:
