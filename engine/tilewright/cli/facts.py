@@ -52,17 +52,31 @@ def targets(form: AsFormat = Format.TEXT) -> None:
 
 def explain(
     issue: Annotated[
-        str | None, typer.Argument(help="An issue id, as `check` prints it; none lists them.")
+        str | None,
+        typer.Argument(
+            help="An issue id, as `check` prints it, or a pattern's; none lists issues."
+        ),
     ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(metavar="FILE[:NAME]", help="Say which patterns apply to these kernels."),
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="Chip, e.g. cuda:90.")] = None,
     form: AsFormat = Format.TEXT,
 ) -> None:
     """Say what an issue means, why it costs, and what to do; or list all issues."""
     if issue is None:
         _list_issues(form)
         return
-    page = explain_issue(issue)
+    page, value = explain_issue(issue), {}
+    if kernel is not None:
+        # Analysis is loaded where a kernel is looked at, and not to list devices.
+        from tilewright.cli.applicable import applicable, as_json, as_markdown
+
+        found = applicable(issue, kernel, target)
+        page, value = f"{page}\n{as_markdown(found)}", {"patterns": as_json(found)}
     if form is Format.JSON:
-        emit_json({"id": issue, "markdown": page})
+        emit_json({"id": issue, "markdown": page, **value})
     else:
         OUT.print(Markdown(page))
 

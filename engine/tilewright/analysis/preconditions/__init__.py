@@ -4,6 +4,13 @@ Each precondition is a pure function of module, kernel and context. It holds, it
 it is not known, and says why.
 """
 
-from tilewright.analysis.preconditions.match import CHECKS, Applicable, Verdict, check, patterns_for
+from tilewright.analysis.preconditions.match import (
+    CHECKS,
+    Applicable,
+    Verdict,
+    check,
+    judged,
+    patterns_for,
+)
 
-__all__ = ["CHECKS", "Applicable", "Verdict", "check", "patterns_for"]
+__all__ = ["CHECKS", "Applicable", "Verdict", "check", "judged", "patterns_for"]

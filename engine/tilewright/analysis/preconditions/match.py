@@ -78,12 +78,22 @@ def patterns_for(
     Those whose preconditions all hold stand first.
     """
     found = [
-        Applicable(pattern, _verdicts(pattern, module, kernel, context))
+        judged(pattern, module, kernel, context)
         for pattern in patterns_of(issue)
         if kernel.language.value in pattern.applies_to.languages
     ]
     left = [each for each in found if each.holds is not False]
     return tuple(sorted(left, key=lambda each: each.holds is None))
+
+
+def judged(
+    pattern: Pattern, module: Module, kernel: Kernel, context: AnalysisContext
+) -> Applicable:
+    """One pattern with what is known of its preconditions in one kernel."""
+    where = _where(pattern.applies_to, context)
+    asked = (check(each, module, kernel, context) for each in pattern.preconditions)
+    first = Verdict("the target is one it is for", where.holds, where.reason)
+    return Applicable(pattern, (first, *asked))
 
 
 def check(
@@ -93,14 +103,6 @@ def check(
     subject = Subject(module, kernel, context)
     answer = CHECKS[precondition.name](subject, precondition.parameters)
     return Verdict(precondition.statement, answer.holds, answer.reason)
-
-
-def _verdicts(
-    pattern: Pattern, module: Module, kernel: Kernel, context: AnalysisContext
-) -> tuple[Verdict, ...]:
-    where = _where(pattern.applies_to, context)
-    asked = (check(each, module, kernel, context) for each in pattern.preconditions)
-    return (Verdict("the target is one it is for", where.holds, where.reason), *asked)
 
 
 def _where(where: AppliesTo, context: AnalysisContext) -> Answer:
