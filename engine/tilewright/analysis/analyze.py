@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from tilewright.analysis.detectors import needs_whole_file, registered
+from tilewright.analysis.detectors import Scope, registered, scope_of
+from tilewright.analysis.host_graph import launching_functions
 from tilewright.analysis.model import AnalysisContext, Finding, Issue
 from tilewright.analysis.remembered import Remembered, Surroundings
 from tilewright.analysis.suppression import unsuppressed
@@ -14,6 +15,9 @@ from tilewright.source.model import Module
 
 _NOTHING_KNOWN = AnalysisContext()
 _REMEMBERED = Remembered()
+_FILE = frozenset({Scope.FILE})
+_KERNEL = frozenset({Scope.KERNEL, Scope.HOST})
+_HOST = frozenset({Scope.HOST})
 
 
 def analyze(module: Module, context: AnalysisContext = _NOTHING_KNOWN) -> tuple[Issue, ...]:
@@ -21,20 +25,22 @@ def analyze(module: Module, context: AnalysisContext = _NOTHING_KNOWN) -> tuple[
 
     What the file's own comments suppress is left out.
     """
-    issues = list(_found(module, context, whole_file=True))
+    issues = list(_found(module, context, _FILE))
     around = Surroundings(module, context)
     for kernel in module.kernels:
-        alone = replace(module, focus=kernel)
-        find = partial(_found, alone, context, whole_file=False)
-        issues += _REMEMBERED.get(kernel, around, find)
+        find = partial(_found, replace(module, focus=kernel), context, _KERNEL)
+        issues += _REMEMBERED.get(around.of(kernel), around.layout, find)
+    for host in launching_functions(module):
+        find = partial(_found, replace(module, focus=host), context, _HOST)
+        issues += _REMEMBERED.get(around.of_host(host), around.layout, find)
     ordered = sorted(issues, key=lambda issue: (issue.range, issue.id, issue.message))
     return unsuppressed(module, ordered)
 
 
-def _found(module: Module, context: AnalysisContext, *, whole_file: bool) -> Iterator[Issue]:
+def _found(module: Module, context: AnalysisContext, scopes: frozenset[Scope]) -> Iterator[Issue]:
     types = taxonomy()
     for issue_id, detect in registered().items():
-        if needs_whole_file(issue_id) is whole_file:
+        if scope_of(issue_id) in scopes:
             kind = types[issue_id]
             for finding in detect(module, context):
                 yield _issue(issue_id, finding, kind.stage, kind.severity)

@@ -1,5 +1,6 @@
 """Places in a file told by the statement they stand in, so that they survive lines added above."""
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping
@@ -10,6 +11,8 @@ from tilewright.source.model import Module
 from tilewright.source.text import Range
 
 _Anchor = tuple[str, int]
+_IN_WORDS = re.compile(r"\bline \d")
+_IN_DATA = ("line", "lines", "loops")
 _BEFORE_ALL: _Anchor = ("", -1)
 
 
@@ -48,10 +51,12 @@ class Layout:
     def moved(self, issue: Issue, to: "Layout") -> Issue | None:
         """An issue of a file of this layout, where it is in one of another.
 
-        None if it names a place in a statement that is not there.
+        None if it names a place in a statement that is not there, or says a line's number.
         """
         if self.starts == to.starts and self.anchors == to.anchors:
             return issue
+        if _says_a_line(issue):
+            return None
         places = (issue.range, *(r.range for r in issue.related))
         if not all(self._anchor(place) in to.lines for place in places):
             return None
@@ -66,3 +71,10 @@ class Layout:
         anchor = self._anchor(where)
         by = to.lines[anchor] - self.lines[anchor]
         return Range(where.line + by, where.column, where.end_line + by, where.end_column)
+
+
+def _says_a_line(issue: Issue) -> bool:
+    """Whether a line is named in words or in the data, where it is not moved along."""
+    return _IN_WORDS.search(issue.message) is not None or any(
+        key.endswith(_IN_DATA) for key in issue.data
+    )

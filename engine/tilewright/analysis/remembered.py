@@ -2,6 +2,7 @@
 
 import ast
 import hashlib
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -14,50 +15,58 @@ from tilewright.source.model import Kernel, Module
 
 _KEPT = 1024
 
-_Key = tuple[str, str]
+# Detectors ask whether a file says these anywhere, or a name in quotes.
+_PHRASES = (
+    *("globals()", "exec(", "sys.modules[", "import *", "pre_hook", "float64", "double"),
+    *("ALLOW_NON_CONSTEXPR_GLOBALS", "triton.__version__", "torch_", "triton.language.extra."),
+)
+_GLOBAL = "global "
+_QUOTED = re.compile(r"[\"'](\w+)[\"']")
 
 
 class Remembered:
-    """The issues of single kernels, by everything they depend on. Safe between threads."""
+    """The issues of single kernels and host functions, by everything they depend on.
+
+    Safe between threads.
+    """
 
     def __init__(self) -> None:
-        self._known: OrderedDict[_Key, tuple[Layout, tuple[Issue, ...]]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[Layout, tuple[Issue, ...]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(
-        self,
-        kernel: Kernel,
-        surroundings: "Surroundings",
-        find: Callable[[], Iterable[Issue]],
+        self, key: str, layout: Layout, find: Callable[[], Iterable[Issue]]
     ) -> tuple[Issue, ...]:
-        """The issues of a kernel in its surroundings, found now if need be."""
-        key = (kernel.text, surroundings.of(kernel))
+        """The issues known by a key, moved to where they are now, or found now."""
         with self._lock:
             known = self._known.get(key)
             if known is not None:
                 self._known.move_to_end(key)
         if known is not None:
-            layout, issues = known
-            moved = tuple(m for i in issues if (m := layout.moved(i, surroundings.layout)))
+            before, issues = known
+            moved = tuple(m for i in issues if (m := before.moved(i, layout)))
             if len(moved) == len(issues):
                 return moved
         found = tuple(find())
         with self._lock:
-            self._known[key] = (surroundings.layout, found)
+            self._known[key] = (layout, found)
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)
         return found
 
 
 class Surroundings:
-    """All that issues of a file's kernels depend on beside a kernel's own text.
+    """All that the issues of a file's kernels and host functions depend on.
 
-    That is every statement that is no kernel, the helpers a kernel calls and those they call,
-    which kernels call others, and the context. Which lines they stand on does not matter.
+    That is a kernel's own text, or those of the kernels a host function launches; the helpers
+    these call and those they call; every statement that is no kernel; which kernels call others;
+    the few phrases that are looked for everywhere; and the context. Which lines they stand on
+    does not matter.
     """
 
     def __init__(self, module: Module, context: AnalysisContext) -> None:
         self.layout = Layout.of(module)
+        self._module = module
         self._texts: dict[str, str] = {}
         for kernel in module.kernels:
             self._texts[kernel.name] = self._texts.get(kernel.name, "") + kernel.text
@@ -65,17 +74,25 @@ class Surroundings:
         self._common = self._hash_common(module, context)
 
     def of(self, kernel: Kernel) -> str:
-        """The identity of what surrounds one kernel."""
-        place = f"{self._common}:{self.layout.place_of(kernel.range)}"
-        helpers = _reached(kernel.name, self._calls)
-        if not helpers:
-            return place
-        texts = "\0".join(f"{name}:{self._texts[name]}" for name in sorted(helpers))
-        return f"{place}:{_digest(texts)}"
+        """The identity of all that one kernel's issues depend on."""
+        names = _reached([kernel.name], self._calls)
+        return self._identity(self.layout.place_of(kernel.range), names, kernel.text)
+
+    def of_host(self, function: str) -> str:
+        """The identity of all that one host function's issues depend on."""
+        where = self._module.index.range_of(self._module.host_functions[function])
+        launched = [n.kernel for n in self._module.launches if n.host_function == function]
+        names = _reached(launched, self._calls)
+        return self._identity(self.layout.place_of(where), names, f"def {function}")
+
+    def _identity(self, place: object, kernels: Iterable[str], subject: str) -> str:
+        texts = (f"{name}:{self._texts.get(name, '')}" for name in sorted(kernels))
+        return _digest("\0".join((self._common, repr(place), subject, *texts)))
 
     def _hash_common(self, module: Module, context: AnalysisContext) -> str:
         kernels = {id(kernel.node) for kernel in module.kernels}
-        parts = [repr(context), repr(sorted(module.names.origins.items()))]
+        parts = [module.path, repr(context), repr(sorted(module.names.origins.items()))]
+        parts.append(repr(sorted(frozenset().union(*(_said(k.text) for k in module.kernels)))))
         parts.append(repr(sorted(pure_helpers(module) & self._called())))
         parts.append(repr(sorted((name, sorted(to)) for name, to in self._calls.items() if to)))
         for statement, first in zip(module.tree.body, self.layout.starts, strict=True):
@@ -102,14 +119,25 @@ def _names_in(node: ast.FunctionDef) -> frozenset[str]:
     return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
 
 
-def _reached(name: str, calls: Mapping[str, frozenset[str]]) -> set[str]:
-    found: set[str] = set()
-    pending = [name]
+@lru_cache(maxsize=1024)
+def _said(text: str) -> frozenset[str]:
+    """What a kernel says that detectors look for in the whole file."""
+    said = {f"{match[1]}" for match in _QUOTED.finditer(text)}
+    said.update(phrase for phrase in _PHRASES if phrase in text)
+    if _GLOBAL in text:
+        said.update(line for line in text.split("\n") if _GLOBAL in line)
+    return frozenset(said)
+
+
+def _reached(names: Iterable[str], calls: Mapping[str, frozenset[str]]) -> set[str]:
+    """Kernels, and those they name, and so on."""
+    found = set(names)
+    pending = list(found)
     while pending:
-        new = calls[pending.pop()] - found
+        new = calls.get(pending.pop(), frozenset()) - found
         found |= new
         pending.extend(new)
-    return found - {name}
+    return found
 
 
 def _digest(text: str) -> str:

@@ -151,7 +151,8 @@ _OLD_NKI = ("neuronxcc", "torch_neuronx.nki_jit", "torch_neuronx.xla_impl.ops.nk
 class Module:
     """A parsed file. ``tree`` holds the statements that parse, at their true places.
 
-    ``focus`` is the one kernel that detectors look at; None means all of them.
+    ``focus`` is the one kernel that detectors look at, or the one host function, by its name in
+    ``host_functions``; None means all of them.
     """
 
     path: str
@@ -164,7 +165,14 @@ class Module:
     launches: tuple[Launch, ...]
     host_functions: Mapping[str, ast.FunctionDef] = field(compare=False, repr=False)
     problems: tuple[SyntaxProblem, ...]
-    focus: Kernel | None = field(default=None, compare=False, repr=False)
+    focus: "Kernel | str | None" = field(default=None, compare=False, repr=False)
+
+    @property
+    def focused(self) -> tuple[Kernel, ...]:
+        """The kernels that detectors look at."""
+        if self.focus is None:
+            return self.kernels
+        return () if isinstance(self.focus, str) else (self.focus,)
 
     @property
     def nki_flavour(self) -> NkiFlavour | None:

@@ -22,7 +22,7 @@ from tilewright.analysis.detectors import (
     nki,
     persistent_kernel,
 )
-from tilewright.analysis.detectors.registry import Detector, needs_whole_file, table
+from tilewright.analysis.detectors.registry import Detector, Scope, scope_of, table
 
 _FILES = (
     algorithmic,
@@ -43,7 +43,7 @@ _FILES = (
 """Importing a file registers its detectors."""
 
 
-__all__ = ["Detector", "needs_whole_file", "registered"]
+__all__ = ["Detector", "Scope", "registered", "scope_of"]
 
 
 def registered() -> Mapping[str, Detector]:

@@ -20,14 +20,14 @@ _MAX_ENVIRONMENTS = 256
 
 def triton_kernels(module: Module) -> Iterator[tuple[Kernel, Flow]]:
     """The Triton kernels of a module that are to be looked at, each with its dataflow."""
-    for kernel in module.kernels if module.focus is None else (module.focus,):
+    for kernel in module.focused:
         if kernel.language is Language.TRITON:
             yield kernel, flow_of(module, kernel)
 
 
 def nki_kernels(module: Module) -> Iterator[Kernel]:
     """The NKI kernels of a module that are to be looked at."""
-    for kernel in module.kernels if module.focus is None else (module.focus,):
+    for kernel in module.focused:
         if kernel.language is Language.NKI:
             yield kernel
 

@@ -51,7 +51,7 @@ def _straight(write: Use, use: Use) -> bool:
     return use.place.branches == write.place.branches and use.place.loops == write.place.loops
 
 
-@detector("unfused_kernels", whole_file=True)
+@detector("unfused_kernels", host=True)
 def unfused_kernels(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A private buffer between two launches, the second elementwise over it."""
     for _, graph, _ in graphs(module):
@@ -99,7 +99,7 @@ def _waits_for_more(graph: HostGraph, value: HostValue, write: Use, read: Use) -
     return False
 
 
-@detector("unfused_elementwise", whole_file=True)
+@detector("unfused_elementwise", host=True)
 def unfused_elementwise(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A torch operation, element by element, on the result of a launch that nothing else reads."""
     for _, graph, _ in graphs(module):
@@ -160,7 +160,7 @@ def _narrows(module: Module, value: HostValue, use: Use) -> bool:
     return is_type and module.names.resolve(first) not in _FP32
 
 
-@detector("unfused_reduction", whole_file=True)
+@detector("unfused_reduction", host=True)
 def unfused_reduction(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A torch reduction over the whole of a full-size result that nothing else reads."""
     for _, graph, _ in graphs(module):
@@ -194,7 +194,7 @@ def _reduction(module: Module, use: Use) -> str | None:
     return kernel.name if is_only_reduced_in(module, kernel, use.parameter or "") else None
 
 
-@detector("fusion_noop", whole_file=True)
+@detector("fusion_noop", host=True)
 def fusion_noop(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A buffer that is written and never read, or an operation that changes nothing."""
     for _, graph, launches in graphs(module):

@@ -1,30 +1,42 @@
 """The table of detectors: which function looks for which issue of the taxonomy."""
 
 from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
 
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.source.model import Module
 
+
+class Scope(Enum):
+    """How much of a file a detector looks at: one kernel, also one host function, or all."""
+
+    KERNEL = "kernel"
+    HOST = "host"
+    FILE = "file"
+
+
 Detector = Callable[[Module, AnalysisContext], Iterator[Finding]]
 
 _DETECTORS: dict[str, Detector] = {}
-_WHOLE_FILE: set[str] = set()
+_SCOPES: dict[str, Scope] = {}
 
 
-def detector(issue_id: str, *, whole_file: bool = False) -> Callable[[Detector], Detector]:
+def detector(
+    issue_id: str, *, whole_file: bool = False, host: bool = False
+) -> Callable[[Detector], Detector]:
     """Register a function as the detector of an issue.
 
     What it finds in a kernel must follow from that kernel, the file's statements that are no
-    kernels, which kernels are free of side effects, and the context; else it has to see the
-    ``whole_file``.
+    kernels, which kernels are free of side effects, and the context. One that looks at ``host``
+    functions that launch kernels also sees each of those alone: what it finds there must follow
+    from the same, and the kernels launched there. Any other has to see the ``whole_file``.
     """
 
     def register(function: Detector) -> Detector:
         if issue_id in _DETECTORS:
             raise ValueError(f"two detectors for {issue_id}")
         _DETECTORS[issue_id] = function
-        if whole_file:
-            _WHOLE_FILE.add(issue_id)
+        _SCOPES[issue_id] = Scope.FILE if whole_file else Scope.HOST if host else Scope.KERNEL
         return function
 
     return register
@@ -35,6 +47,6 @@ def table() -> Mapping[str, Detector]:
     return dict(_DETECTORS)
 
 
-def needs_whole_file(issue_id: str) -> bool:
-    """Whether a detector has to run again when anything in the file changes."""
-    return issue_id in _WHOLE_FILE
+def scope_of(issue_id: str) -> Scope:
+    """How much of a file a detector looks at."""
+    return _SCOPES[issue_id]

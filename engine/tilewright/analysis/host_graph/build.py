@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from tilewright.analysis.host_graph.expressions import HostExpressions
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, UseKind
-from tilewright.source.model import Language, Launch, Module
+from tilewright.source.model import Kernel, Language, Launch, Module
 
 
 class _Subject:
@@ -26,11 +26,15 @@ class _Subject:
 
 
 def launching_functions(module: Module) -> Mapping[str, list[Launch]]:
-    """Host functions that launch Triton kernels of this file, with their launches."""
+    """The host functions to be looked at that launch Triton kernels of this file."""
     triton = {kernel.name for kernel in module.kernels if kernel.language is Language.TRITON}
     found: dict[str, list[Launch]] = {}
+    if isinstance(module.focus, Kernel):
+        return found
     for launch in module.launches:
         host = launch.host_function
+        if module.focus is not None and module.focus != host:
+            continue
         if launch.kernel in triton and host is not None and host in module.host_functions:
             found.setdefault(host, []).append(launch)
     return found

@@ -58,7 +58,7 @@ def _used_once(graph: HostGraph, value: HostValue) -> bool:
     return len(graph.data_uses(value)) == 1
 
 
-@detector("common_subexpression", whole_file=True)
+@detector("common_subexpression", host=True)
 def common_subexpression(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """The same torch operation on the same tensors, twice in one function."""
     for _, graph, launches in graphs(module):
@@ -125,7 +125,7 @@ def _changes(kind: UseKind, role: object) -> bool:
     return kind is UseKind.LAUNCH and not getattr(role, "only_reads", False)
 
 
-@detector("associativity_reorder", whole_file=True)
+@detector("associativity_reorder", host=True)
 def associativity_reorder(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """``(a @ b) @ c`` where ``a @ (b @ c)`` takes fewer operations, or the other way round."""
     for name, graph, launches in graphs(module):
@@ -157,7 +157,7 @@ def _reordered(
     )
 
 
-@detector("gemm_simplification", whole_file=True)
+@detector("gemm_simplification", host=True)
 def gemm_simplification(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A product with a matrix that is diagonal, triangular or constant by construction."""
     yield from triangular_products(module, context)
@@ -186,7 +186,7 @@ def _keeps(graph: HostGraph, value: HostValue) -> bool:
     return not any(_changes(use.kind, use.role) for use in graph.data_uses(value))
 
 
-@detector("suboptimal_algorithm", whole_file=True)
+@detector("suboptimal_algorithm", host=True)
 def suboptimal_algorithm(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A product that is only summed, or attention with its score matrix in memory."""
     yield from summed_products(module, context)

@@ -36,7 +36,7 @@ def _only_read_by_launches(graph: HostGraph, value: HostValue) -> list[Use]:
     return uses
 
 
-@detector("unnecessary_materialization", whole_file=True)
+@detector("unnecessary_materialization", host=True)
 def unnecessary_materialization(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A tensor of one number, a broadcast copy, or an elementwise result, made for one launch."""
     for _, graph, _ in graphs(module):
@@ -123,7 +123,7 @@ def _loads_a_tile(module: Module, launch: Launch, use: Use) -> bool:
     return any(bool(tiles.of(a.pointer).shape) for a in loads)
 
 
-@detector("dtype_input_conversion", whole_file=True)
+@detector("dtype_input_conversion", host=True)
 def dtype_input_conversion(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A tensor cast on the host only for a kernel to read it."""
     weights = set()

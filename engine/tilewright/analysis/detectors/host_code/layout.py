@@ -14,7 +14,7 @@ _TURNS = frozenset({"t", "T", "mT", "transpose", "permute", "swapaxes", "swapdim
 _SPREADS = frozenset({"expand", "expand_as", "broadcast_to"})
 
 
-@detector("non_contiguous_input", whole_file=True)
+@detector("non_contiguous_input", host=True)
 def non_contiguous_input(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A transposed, cut or expanded view for a kernel that is told no strides."""
     for _, graph, _ in graphs(module):

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import nodes_of
 from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.host_graph import launching_functions
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.source.host import is_fresh
-from tilewright.source.model import Language, Launch, Module
+from tilewright.source.model import Launch, Module
 
 _SYNCHRONIZE = frozenset(
     f"torch.{device}.synchronize" for device in ("cuda", "xpu", "accelerator", "mps", "hpu")
@@ -17,15 +18,10 @@ _CONVERSIONS = frozenset({"float", "int", "bool", "print"})
 _TIMING = frozenset({"elapsed_time", "perf_counter", "perf_counter_ns", "do_bench", "time"})
 
 
-@detector("device_host_sync", whole_file=True)
+@detector("device_host_sync", host=True)
 def device_host_sync(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """The host waits for the device in a function that launches kernels."""
-    triton = {kernel.name for kernel in module.kernels if kernel.language is Language.TRITON}
-    by_host: dict[str, list[Launch]] = {}
-    for launch in module.launches:
-        if launch.kernel in triton and launch.host_function is not None:
-            by_host.setdefault(launch.host_function, []).append(launch)
-    for host, launches in by_host.items():
+    for host, launches in launching_functions(module).items():
         node = module.host_functions[host]
         if not _times_things(node):
             yield from _synchronizations(module, node, launches)

@@ -20,7 +20,7 @@ _HELD_BY_LAYERS = ("weight", "bias")
 _FREE = frozenset({"detach", "view", "reshape", "squeeze", "unsqueeze", "flatten", "data"})
 
 
-@detector("repack_in_forward", whole_file=True)
+@detector("repack_in_forward", host=True)
 def repack_in_forward(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """``self.weight.t().contiguous()`` on the way to a kernel, at each call."""
     for launches, value, weight in _derived_weights(module):
@@ -34,7 +34,7 @@ def repack_in_forward(module: Module, context: AnalysisContext) -> Iterator[Find
             )
 
 
-@detector("cacheable_intermediate", whole_file=True)
+@detector("cacheable_intermediate", host=True)
 def cacheable_intermediate(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """What is computed from weights alone, at each call, for a kernel to read."""
     for launches, value, weight in _derived_weights(module):
