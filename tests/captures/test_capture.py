@@ -253,3 +253,15 @@ def test_json_says_where_the_files_are(tmp_path: Path) -> None:
     told = json.loads(ended.stderr.splitlines()[-1])
     assert told["folder"] == ".tilewright/launches"
     assert told["kernels"][0]["launches"] == 1
+
+
+def test_the_interpreter_runs_kernels_as_verify_does(tmp_path: Path) -> None:
+    """Its libdevice is empty and it cannot convert a float; both are mended before the import."""
+    text = KERNEL.replace(
+        "import triton.language as tl",
+        "import triton.language as tl\nfrom triton.language.extra.libdevice import rsqrt",
+    ).replace("* factor", "* rsqrt(factor.to(tl.float32))")
+    path = tmp_path / "script.py"
+    path.write_text(text + "out = torch.empty(8)\nrun(torch.ones(8), out, 4.0)\nprint(out[0])\n")
+    ended = capture(tmp_path, sys.executable, str(path))
+    assert ended.stdout == "tensor(0.5000)\n", ended.stderr

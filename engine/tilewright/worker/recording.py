@@ -6,6 +6,7 @@ nothing heavy is imported here; torch and triton are, by the first launch, there
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.abc
 import importlib.util
@@ -147,7 +148,23 @@ def _recorded(run: Callable[..., Any], *, interpreted: bool) -> Callable[..., An
     return recorded
 
 
+_for_good = contextlib.ExitStack()
+
+
+def _mend_interpreter(triton: Any) -> None:
+    """What the interpreter does otherwise than the compiler is mended as it is in verify.
+
+    Before a kernel's module is imported: what it imports by name from libdevice it keeps.
+    """
+    del triton
+    if os.environ.get(STEERED):
+        from . import interpreting
+
+        _for_good.enter_context(interpreting.interpreted())
+
+
 _PATCHES: dict[str, Callable[[Any], None]] = {
+    "triton": _mend_interpreter,
     "triton.runtime.jit": _patch_compiled,
     "triton.runtime.autotuner": _patch_tuner,
     "triton.runtime.interpreter": _patch_interpreted,

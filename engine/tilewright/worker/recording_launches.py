@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import inspect
 import json
@@ -57,8 +56,6 @@ class Recorder:
     ) -> tuple[Seen | None, dict[str, Any]]:  # fmt: skip
         """What is remembered until the launch is over, and its keywords with the grid evaluated."""
         try:
-            if interpreted:
-                _correct_the_interpreter()
             known = self._known(kernel, interpreted)
             passed = {k: v for k, v in kwargs.items() if k not in ("grid", "warmup")}
             bound, options = launches.bind(known, args, passed)
@@ -141,19 +138,6 @@ def recorder() -> Recorder:
         _recorders.clear()
         _recorders[pid] = Recorder()
     return _recorders[pid]
-
-
-_corrected = contextlib.ExitStack()
-_corrections: list[str] = []
-
-
-def _correct_the_interpreter() -> None:
-    """What the interpreter does otherwise than the compiler is mended here as it is in verify."""
-    if not _corrections:
-        from . import interpreting
-
-        _corrections.append("mended")
-        _corrected.enter_context(interpreting.interpreted())
 
 
 def _interpreted_params(kernel: Any) -> list[KernelParam]:
