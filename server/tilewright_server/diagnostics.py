@@ -39,10 +39,19 @@ def all_diagnostics(
     client: ClientFeatures,
 ) -> list[types.Diagnostic]:
     """Everything to underline in a document, both tiers."""
-    found = [issue_diagnostic(snapshot, issue, settings, client) for issue in analysis.issues]
-    found += [notice_diagnostic(snapshot, notice) for notice in analysis.notices]
+    found = [
+        issue_diagnostic(snapshot, issue, settings, client)
+        for issue in analysis.issues
+        if snapshot.holds(issue.range.line)
+    ]
+    found += [
+        notice_diagnostic(snapshot, notice)
+        for notice in analysis.notices
+        if snapshot.holds(notice.range.line)
+    ]
     found += skipped_kernels(snapshot, analysis)
-    for kernel in analysis.module.kernels:
+    # Only files are profiled.
+    for kernel in analysis.module.kernels if snapshot.cell is None else ():
         for known in facts.of(analysis, snapshot, kernel.name):
             found += compiled_diagnostics(snapshot, kernel, known)
     return found
@@ -96,6 +105,7 @@ def _related(
             message=place.message,
         )
         for place in related
+        if snapshot.holds(place.range.line)
     ]
 
 
@@ -112,7 +122,7 @@ def skipped_kernels(snapshot: Snapshot, analysis: Analysis) -> list[types.Diagno
             source=SOURCE,
         )
         for line in sorted(line for line in lines if line is not None)
-        if line not in parsed and _is_jitted(snapshot, line)
+        if snapshot.holds(line) and line not in parsed and _is_jitted(snapshot, line)
     ]
 
 

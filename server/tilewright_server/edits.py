@@ -8,7 +8,7 @@ from lsprotocol import types
 from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.lines import LineTable
 from tilewright_server.positions import to_units
-from tilewright_server.snapshot import Snapshot
+from tilewright_server.snapshot import Cell, Snapshot
 
 ANNOTATION = "tilewright"
 
@@ -33,18 +33,34 @@ def match_line_ends(old: str, new: str) -> str:
     return new
 
 
-def line_edits(snapshot: Snapshot, new: str) -> list[types.TextEdit]:
-    """The fewest whole-line edits that turn the snapshot into ``new``, top to bottom."""
-    old_lines = snapshot.table.full_lines()
-    new_lines = LineTable(new).full_lines()
+@dataclass(frozen=True)
+class Hunk:
+    """Old lines ``first`` up to ``end``, counted from 0, and the text that takes their place."""
+
+    first: int
+    end: int
+    new: str
+
+
+def hunks(old: LineTable, new: str) -> list[Hunk]:
+    """The fewest whole-line changes from one text to another, top to bottom."""
+    old_lines, new_lines = old.full_lines(), LineTable(new).full_lines()
     matcher = difflib.SequenceMatcher(None, old_lines, new_lines, autojunk=False)
     return [
-        types.TextEdit(
-            range=types.Range(start=_line_start(snapshot, i1), end=_line_start(snapshot, i2)),
-            new_text="".join(new_lines[j1:j2]),
-        )
+        Hunk(i1, i2, "".join(new_lines[j1:j2]))
         for tag, i1, i2, j1, j2 in matcher.get_opcodes()
         if tag != "equal"
+    ]
+
+
+def line_edits(snapshot: Snapshot, new: str) -> list[types.TextEdit]:
+    """The fewest whole-line edits that turn the snapshot into ``new``, top to bottom."""
+    return [
+        types.TextEdit(
+            range=types.Range(_line_start(snapshot, h.first), _line_start(snapshot, h.end)),
+            new_text=h.new,
+        )
+        for h in hunks(snapshot.table, new)
     ]
 
 
@@ -56,30 +72,91 @@ def _line_start(snapshot: Snapshot, row: int) -> types.Position:
     return types.Position(line=last, character=to_units(line, len(line), snapshot.encoding))
 
 
+DocumentEdits = list[tuple[types.OptionalVersionedTextDocumentIdentifier, list[types.TextEdit]]]
+
+
+def document_edits(snapshot: Snapshot, new: str) -> DocumentEdits | None:
+    """The edits of each document; None where a notebook's cells do not let them be made."""
+    new = match_line_ends(snapshot.text, new)
+    return _whole(snapshot, new) if snapshot.cell is None else cell_edits(snapshot, new)
+
+
 def workspace_edit(
     snapshot: Snapshot, new: str, evidence: Evidence, client: ClientFeatures
 ) -> types.WorkspaceEdit:
-    """An edit bound to the snapshot's version and labelled, where the client supports that."""
-    edits = line_edits(snapshot, match_line_ends(snapshot.text, new))
+    """The edit of a document that is a whole file."""
+    return labelled(_whole(snapshot, match_line_ends(snapshot.text, new)), evidence, client)
+
+
+def _whole(snapshot: Snapshot, new: str) -> DocumentEdits:
+    return [(_document(snapshot.uri, snapshot.version), line_edits(snapshot, new))]
+
+
+def labelled(
+    edits: DocumentEdits, evidence: Evidence, client: ClientFeatures
+) -> types.WorkspaceEdit:
+    """Edits bound to their documents' versions and labelled, where the client supports that."""
     if not client.document_changes:
-        return types.WorkspaceEdit(changes={snapshot.uri: edits})
-    document = types.OptionalVersionedTextDocumentIdentifier(
-        uri=snapshot.uri, version=snapshot.version
-    )
+        return types.WorkspaceEdit(changes={document.uri: each for document, each in edits})
     if not client.change_annotations:
-        change = types.TextDocumentEdit(text_document=document, edits=list(edits))
-        return types.WorkspaceEdit(document_changes=[change])
-    annotated = [
-        types.AnnotatedTextEdit(annotation_id=ANNOTATION, range=e.range, new_text=e.new_text)
-        for e in edits
-    ]
-    return types.WorkspaceEdit(
-        document_changes=[types.TextDocumentEdit(text_document=document, edits=list(annotated))],
-        change_annotations={
-            ANNOTATION: types.ChangeAnnotation(
-                label=evidence.label,
-                description=evidence.description,
-                needs_confirmation=evidence.ask,
-            )
-        },
+        changes = [types.TextDocumentEdit(document, list(each)) for document, each in edits]
+        return types.WorkspaceEdit(document_changes=changes)
+    annotation = types.ChangeAnnotation(
+        label=evidence.label, description=evidence.description, needs_confirmation=evidence.ask
     )
+    return types.WorkspaceEdit(
+        document_changes=[_annotated(document, each) for document, each in edits],
+        change_annotations={ANNOTATION: annotation},
+    )
+
+
+def _document(uri: str, version: int | None) -> types.OptionalVersionedTextDocumentIdentifier:
+    return types.OptionalVersionedTextDocumentIdentifier(uri=uri, version=version)
+
+
+def _annotated(
+    document: types.OptionalVersionedTextDocumentIdentifier, edits: list[types.TextEdit]
+) -> types.TextDocumentEdit:
+    return types.TextDocumentEdit(
+        document,
+        [
+            types.AnnotatedTextEdit(annotation_id=ANNOTATION, range=e.range, new_text=e.new_text)
+            for e in edits
+        ],
+    )
+
+
+def cell_edits(snapshot: Snapshot, new: str) -> DocumentEdits | None:
+    """The edits of each cell; None if one reaches over two, or into a line that is not Python."""
+    found: dict[Cell, list[types.TextEdit]] = {}
+    for hunk in hunks(snapshot.table, new):
+        cell = next((c for c in snapshot.cells if _is_in(hunk, c)), None)
+        if cell is None:
+            return None
+        if not _is_own(snapshot, cell, hunk):
+            return None
+        found.setdefault(cell, []).append(_cell_edit(snapshot, cell, hunk))
+    return [(_document(cell.uri, cell.version), edits) for cell, edits in found.items()]
+
+
+def _is_in(hunk: Hunk, cell: Cell) -> bool:
+    inside = cell.first <= hunk.first < cell.first + cell.count
+    return inside and hunk.end <= cell.first + cell.count
+
+
+def _is_own(snapshot: Snapshot, cell: Cell, hunk: Hunk) -> bool:
+    """Whether the lines are the cell's as they stand there, none of them in place of magic."""
+    own = LineTable(cell.text)
+    rows = range(hunk.first, hunk.end)
+    return all(own.line(row - cell.first) == snapshot.table.line(row) for row in rows)
+
+
+def _cell_edit(snapshot: Snapshot, cell: Cell, hunk: Hunk) -> types.TextEdit:
+    start = types.Position(hunk.first - cell.first, 0)
+    if hunk.end < cell.first + cell.count:
+        end = types.Position(hunk.end - cell.first, 0)
+        return types.TextEdit(types.Range(start, end), hunk.new)
+    # The last line of a cell has no line end of its own.
+    last = LineTable(cell.text).line(cell.count - 1)
+    end = types.Position(cell.count - 1, to_units(last, len(last), snapshot.encoding))
+    return types.TextEdit(types.Range(start, end), hunk.new.removesuffix("\n"))

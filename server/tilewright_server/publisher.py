@@ -1,7 +1,8 @@
 """Push diagnostics for clients that do not pull: debounced, versioned, never stale."""
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
@@ -24,10 +25,22 @@ class Publisher:
         """Publish a document's diagnostics soon, unless the client pulls them."""
         if self._server.client.pull_diagnostics:
             return
+        self._start(uri, self._publish(uri, delay_s))
+
+    def schedule_refresh(self) -> None:
+        """Ask a client that pulls to do so for all documents, when the typing pauses."""
+        if self._server.client.pull_diagnostics and self._server.client.diagnostic_refresh:
+            self._start("", self._refresh())
+
+    def _start(self, uri: str, work: Coroutine[Any, Any, None]) -> None:
         self._drop(uri)
-        task = asyncio.get_running_loop().create_task(self._publish(uri, delay_s))
+        task = asyncio.get_running_loop().create_task(work)
         self._pending[uri] = task
         task.add_done_callback(lambda done: self._done(uri, done))
+
+    async def _refresh(self) -> None:
+        await asyncio.sleep(DEBOUNCE_S)
+        self._server.workspace_diagnostic_refresh(None)
 
     def close(self, uri: str) -> None:
         """Take a closed document's diagnostics away."""

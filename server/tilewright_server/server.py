@@ -22,6 +22,7 @@ from tilewright_server.jobs.finish import announce
 from tilewright_server.jobs.local import local_target
 from tilewright_server.jobs.manager import Job, JobManager
 from tilewright_server.jobs.session import environment
+from tilewright_server.notebooks import OPTIONS as NOTEBOOK_OPTIONS
 from tilewright_server.project_faults import ProjectFaults
 from tilewright_server.projects import Project, Projects
 from tilewright_server.protocol import TilewrightProtocol
@@ -52,7 +53,13 @@ class TilewrightServer(LanguageServer):
 
     def __init__(self, engine: Engine, engine_command: Sequence[str]) -> None:
         # pygls reads stdin in its own pool: two threads, used for nothing else.
-        super().__init__("tilewright", __version__, protocol_cls=TilewrightProtocol, max_workers=2)
+        super().__init__(
+            "tilewright",
+            __version__,
+            protocol_cls=TilewrightProtocol,
+            notebook_document_sync=NOTEBOOK_OPTIONS,
+            max_workers=2,
+        )
         self.engine = engine
         self.engine_command = tuple(engine_command)
         self.client = ClientFeatures()
@@ -81,6 +88,11 @@ class TilewrightServer(LanguageServer):
         """The present version of every open document."""
         workspace = self.workspace
         return workspace.snapshots() if isinstance(workspace, SnapshotWorkspace) else ()
+
+    def cells_of(self, notebook: str) -> tuple[str, ...]:
+        """The documents of an open notebook's cells."""
+        workspace = self.workspace
+        return workspace.cells_beside(notebook) if isinstance(workspace, SnapshotWorkspace) else ()
 
     async def analyze(self, snapshot: Snapshot) -> Analysis:
         """The instant tier's view of a snapshot, with launches that a profile captured."""

@@ -4,12 +4,14 @@ pygls splits lines where LSP does not, which shifts every later line and corrupt
 next edit; these classes keep its interface and replace what it does.
 """
 
+from typing import Any
 from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls.workspace import TextDocument, Workspace
 
 from tilewright_server import positions
+from tilewright_server.notebooks import Notebooks, Source, code_cells
 from tilewright_server.positions import Encoding
 from tilewright_server.snapshot import Snapshot
 
@@ -60,6 +62,10 @@ class SnapshotDocument(TextDocument):
 class SnapshotWorkspace(Workspace):
     """A workspace of ``SnapshotDocument``; documents that are not open are not read from disk."""
 
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._notebooks = Notebooks()
+
     def _create_text_document(
         self,
         doc_uri: str,
@@ -78,11 +84,31 @@ class SnapshotWorkspace(Workspace):
 
     def snapshot(self, uri: str) -> Snapshot | None:
         """The present version of an open document; None if the client has not opened it."""
-
         document = self.text_documents.get(unquote(uri))
-        return document.snapshot if isinstance(document, SnapshotDocument) else None
+        if not isinstance(document, SnapshotDocument):
+            return None
+        notebook = self.get_notebook_document(cell_uri=uri)
+        if notebook is None:
+            return document.snapshot
+        cells = code_cells(notebook, self._source)
+        return self._notebooks.snapshot(document.uri, notebook, tuple(cells), document.encoding)
 
     def snapshots(self) -> tuple[Snapshot, ...]:
         """The present version of every open document."""
-        documents = self.text_documents.values()
-        return tuple(d.snapshot for d in documents if isinstance(d, SnapshotDocument))
+        found = (self.snapshot(uri) for uri in tuple(self.text_documents))
+        return tuple(snapshot for snapshot in found if snapshot is not None)
+
+    def cells_beside(self, uri: str) -> tuple[str, ...]:
+        """The documents of all cells of a notebook."""
+        notebook = self.get_notebook_document(notebook_uri=uri)
+        return tuple(cell.document for cell in notebook.cells) if notebook is not None else ()
+
+    def remove_notebook_document(self, params: types.DidCloseNotebookDocumentParams) -> None:
+        super().remove_notebook_document(params)
+        self._notebooks.forget(params.notebook_document.uri)
+
+    def _source(self, uri: str) -> Source | None:
+        document = self.text_documents.get(unquote(uri))
+        if document is None:
+            return None
+        return Source(document.uri, document.version, document.language_id, document.source)

@@ -226,6 +226,10 @@ async def until(holds: Callable[[], Any], seconds: float = 10.0) -> None:
 def make_client() -> LanguageClient:
     """pytest-lsp's client, with an editor's answers to what this server asks."""
     client = make_test_lsp_client()
+    # lsprotocol cannot read this union, which only clients are sent.
+    client.protocol._converter.register_structure_hook(
+        types.NotebookDocumentSyncOptions, lambda value, _: value
+    )
 
     @client.feature(types.WORKSPACE_APPLY_EDIT)
     def apply_edit(params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:

@@ -20,6 +20,8 @@ def why_not(server: "TilewrightServer", snapshot: Snapshot | None) -> str | None
         return "this workspace is not trusted, so none of its code is run"
     if snapshot is None:
         return "the document is not open"
+    if snapshot.cell is not None:
+        return "kernels of a notebook are read and not run; move them to a Python file"
     if snapshot.path is None:
         return "save the file first: the engine looks for a problem spec beside it"
     return None

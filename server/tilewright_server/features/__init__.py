@@ -24,6 +24,11 @@ from tilewright_server.features.hover import hover
 from tilewright_server.features.initialize import initialize
 from tilewright_server.features.initialized import initialized
 from tilewright_server.features.inlay_hint import inlay_hint
+from tilewright_server.features.notebooks import (
+    notebook_did_change,
+    notebook_did_close,
+    notebook_did_open,
+)
 from tilewright_server.features.shutdown import shutdown
 from tilewright_server.features.status import STATUS, status
 
@@ -39,6 +44,9 @@ SYNC: tuple[tuple[str, Handler, Any], ...] = (
     (types.TEXT_DOCUMENT_DID_CHANGE, did_change, None),
     (types.TEXT_DOCUMENT_DID_CLOSE, did_close, None),
     (types.TEXT_DOCUMENT_DID_SAVE, did_save, None),
+    (types.NOTEBOOK_DOCUMENT_DID_OPEN, notebook_did_open, None),
+    (types.NOTEBOOK_DOCUMENT_DID_CHANGE, notebook_did_change, None),
+    (types.NOTEBOOK_DOCUMENT_DID_CLOSE, notebook_did_close, None),
 )
 
 

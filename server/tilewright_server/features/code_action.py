@@ -40,7 +40,7 @@ async def code_action(
     if wants(only, types.CodeActionKind.QuickFix):
         actions += await quick_fixes(server, snapshot, analysis, params)
         actions += await ignores(server, snapshot, analysis, params)
-    if wants(only, OPTIMIZE_KIND):
+    if wants(only, OPTIMIZE_KIND) and snapshot.cell is None:
         actions += _optimizations(server, snapshot, analysis, snapshot.from_lsp(params.range))
     # Only on request: nobody looks for a whole file's fixes at one place of it.
     if only and wants(only, FIX_ALL_KIND):

@@ -11,7 +11,7 @@ from tilewright.analysis.model import Issue
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright_server import wording
 from tilewright_server.analysis import Analysis
-from tilewright_server.edits import Evidence, workspace_edit
+from tilewright_server.edits import Evidence, document_edits, labelled
 from tilewright_server.ignoring import Scope, ignoring
 from tilewright_server.snapshot import Snapshot
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer
 
 FIX_ALL_KIND = "source.fixAll.tilewright"
+_OVER_CELLS = "The edit would reach over several cells or into magic; make it by hand."
 _MOVED_ON = "The file has changed since this was offered; ask again."
 
 
@@ -91,7 +92,10 @@ async def resolve(server: "TilewrightServer", action: types.CodeAction) -> types
     if server.snapshot(data.uri) is not snapshot:
         return disabled(action, _MOVED_ON)
     new, evidence = planned
-    action.edit = workspace_edit(snapshot, new, evidence, server.client)
+    edits = document_edits(snapshot, new)
+    if edits is None:
+        return disabled(action, _OVER_CELLS)
+    action.edit = labelled(edits, evidence, server.client)
     return action
 
 

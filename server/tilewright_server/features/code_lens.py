@@ -27,6 +27,8 @@ async def code_lens(
     if read is None:
         return None
     snapshot, analysis = read
+    if snapshot.cell is not None:
+        return None  # The engine works on files.
     lenses = []
     for kernel in analysis.module.entry_kernels():
         place = Range(kernel.range.line, 0, kernel.range.line, 0)

@@ -24,7 +24,7 @@ async def inlay_hint(
     snapshot, analysis = read
     asked = snapshot.from_lsp(params.range)
     found = await server.in_pool(hints_in, analysis, asked.line, asked.end_line)
-    return [_hint(snapshot, hint) for hint in found]
+    return [_hint(snapshot, hint) for hint in found if snapshot.holds(hint.line)]
 
 
 def _hint(snapshot: Snapshot, hint: Hint) -> types.InlayHint:
