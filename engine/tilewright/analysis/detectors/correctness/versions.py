@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
+from tilewright.analysis.detectors.correctness.alternatives import builds_without
 from tilewright.analysis.detectors.correctness.language import (
     is_for_a_fork,
     language_name,
@@ -25,11 +26,14 @@ def removed_api(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """Names and keywords that the user's Triton no longer has, or that no version had."""
     version, api = context.triton_version, language_api()
     for kernel, _ in triton_kernels(module):
-        for use in _used(module, kernel):
+        used = _used(module, kernel)
+        gone = [u for u in used if _is_gone(u.presence, version)]
+        has_another_way = builds_without(module, kernel, [u.node for u in gone])
+        for use in used:
             node, name, found = use.node, use.name, use.presence
             if not found.is_known and (version is None or version <= api.last):
                 yield _never(module, kernel.name, node, name, api)
-            elif version is not None and found.until is not None and version >= found.until:
+            elif use in gone and found.until and version and not has_another_way:
                 yield Finding(
                     module.index.range_of(node),
                     f"{_spelled(name)} is gone since Triton {_dotted(found.until)} (here "
@@ -46,9 +50,12 @@ def api_not_yet_there(module: Module, context: AnalysisContext) -> Iterator[Find
     if version is None or version < api.first:
         return
     for kernel, _ in triton_kernels(module):
-        for use in _used(module, kernel):
+        late = [u for u in _used(module, kernel) if _is_late(u.presence, version)]
+        if builds_without(module, kernel, [u.node for u in late]):
+            continue
+        for use in late:
             node, name, found = use.node, use.name, use.presence
-            if found.since is not None and version < found.since:
+            if found.since is not None:
                 yield Finding(
                     module.index.range_of(node),
                     f"{_spelled(name)} came with Triton {_dotted(found.since)}, and here is "
@@ -56,6 +63,14 @@ def api_not_yet_there(module: Module, context: AnalysisContext) -> Iterator[Find
                     kernel.name,
                     data={"name": TL + name},
                 )
+
+
+def _is_late(presence: Presence, version: Version) -> bool:
+    return presence.since is not None and version < presence.since
+
+
+def _is_gone(presence: Presence, version: Version | None) -> bool:
+    return version is not None and presence.until is not None and version >= presence.until
 
 
 @dataclass(frozen=True)
