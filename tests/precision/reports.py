@@ -12,11 +12,16 @@ from corpora import CORPORA, corpus, files
 from tilewright.analysis import AnalysisContext, analyze
 from tilewright.analysis.model import Issue
 from tilewright.knowledge.stages import Stage
-from tilewright.source import parse_module
+from tilewright.source import Module, parse_module
 from tilewright.targets.model import Target
 
 # What `tilewright check --target cuda:90 --triton 3.9` takes for known.
 CONTEXT = AnalysisContext(Target("cuda", "90"), (3, 9))
+# What could be faster hangs on the chip: these add their reports to the sample.
+OTHERS = tuple(
+    AnalysisContext(target, CONTEXT.triton_version)
+    for target in (Target("xpu", "bmg-g31"), Target("hip", "gfx942"), None)
+)
 WRONG_RESULT = 5
 SAMPLED = 200
 AT_LEAST_OF_EACH = 5
@@ -75,11 +80,23 @@ def found_in_corpora() -> tuple[Found, ...]:
 
 
 def found_in(package: str, file: str, path: Path) -> Iterator[Found]:
-    """The reports on one file."""
+    """The reports on one file for the first target, and what others add about performance."""
     module = parse_module(path.read_text(), file)
+    known: set[Report] = set()
+    for context in (CONTEXT, *OTHERS):
+        for found in _found_for(context, package, file, module):
+            is_new = found.report not in known
+            known.add(found.report)
+            if is_new and (context is CONTEXT or not found.is_about_correctness()):
+                yield found
+
+
+def _found_for(
+    context: AnalysisContext, package: str, file: str, module: Module
+) -> Iterator[Found]:
     lines = module.text.splitlines()
     seen: Counter[Report] = Counter()
-    for issue in sorted(analyze(module, CONTEXT), key=_position):
+    for issue in sorted(analyze(module, context), key=_position):
         text = lines[issue.range.line - 1].strip() if issue.range.line <= len(lines) else ""
         first = Report(package, file, issue.kernel or "", issue.id, text)
         seen[first] += 1

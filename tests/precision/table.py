@@ -5,7 +5,7 @@ from pathlib import Path
 
 from corpora import CORPORA, version
 from rates import Rate, rate, rates
-from reports import CONTEXT, Found, Report, about_correctness, found_in_corpora, sampled
+from reports import CONTEXT, OTHERS, Found, Report, about_correctness, found_in_corpora, sampled
 from reviewed import CORRECTNESS, PERFORMANCE, Judgement, Verdict, judgements, read_reviews
 
 PAGE = Path(__file__).parents[2] / "docs" / "precision.md"
@@ -26,8 +26,9 @@ Reports of the stage *correctness* and of severity 5. Every one is reviewed.
 """
 _PERFORMANCE = """## The kernel could be faster
 
-All other reports. {count} of {total} are reviewed: five of each issue where there are as many, the
-others drawn by a hash of where they stand.
+All other reports, with those that {others} and a check without a target add. {count} of {total} make
+the sample, and all of it is reviewed: five of each issue where there are as many, the others drawn by
+a hash of where they stand.
 
 """
 
@@ -41,7 +42,11 @@ def page() -> str:
         triton=".".join(map(str, CONTEXT.triton_version or ())),
         corpora=" and ".join(f"{name} {version(name)}" for name in CORPORA),
     )
-    sample = _PERFORMANCE.format(count=len(performance), total=len(found) - len(correctness))
+    sample = _PERFORMANCE.format(
+        others=", ".join(f"`--target {c.target}`" for c in OTHERS if c.target is not None),
+        count=len(performance),
+        total=len(found) - len(correctness),
+    )
     return (
         opening
         + _CORRECTNESS

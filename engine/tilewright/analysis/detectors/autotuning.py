@@ -17,6 +17,8 @@ from tilewright.source.host import resolve
 from tilewright.source.model import Autotune, Kernel, Launch, Module
 from tilewright.source.text import Range
 
+_HOOKS = ("pre_hook", "post_hook")
+
 
 @detector("missing_autotune")
 def missing_autotune(module: Module, context: AnalysisContext) -> Iterator[Finding]:
@@ -63,10 +65,20 @@ def _accumulated(flow: Flow) -> set[Value]:
     """What each turn of a loop adds to a value of the turn before."""
     found: set[Value] = set()
     for phi, end in flow.back_edges.items():
-        parts = set(walk(end))
-        if phi in parts:
-            found |= parts
+        for outcome in _outcomes(end):
+            parts = set(walk(outcome)) if outcome is not phi else set()
+            if phi in parts:
+                found |= parts
     return found
+
+
+def _outcomes(value: Value) -> Iterator[Value]:
+    """The values that one with several ways to it may be."""
+    if value.op in ("select", "after"):
+        for operand in value.operands:
+            yield from _outcomes(operand)
+    else:
+        yield value
 
 
 def _transposes(module: Module, kernel: Kernel, flow: Flow) -> bool:
@@ -328,13 +340,15 @@ def autotune_missing_reset(module: Module, context: AnalysisContext) -> Iterator
 
 def _has_hook(module: Module, kernel: Kernel) -> bool:
     """Whether code of the user's runs before each trial and may reset buffers."""
+    if not any(hook in module.text for hook in _HOOKS):
+        return False
     kernels = {id(k.node) for k in module.kernels}
     places: list[ast.AST] = list(kernel.node.decorator_list)
     places += [s for s in module.tree.body if id(s) not in kernels]
     return any(
         isinstance(node, ast.Call)
         and module.names.is_call(node, "triton.autotune", "triton.Config")
-        and any(k.arg in ("pre_hook", "post_hook") for k in node.keywords)
+        and any(k.arg in _HOOKS for k in node.keywords)
         for place in places
         for node in ast.walk(place)
     )

@@ -61,12 +61,17 @@ def fits_block_to_loop(module: Module, kernel: Kernel, loop: Loop) -> bool:
     if loop.bounds is None:
         return False
     names = {str(v.detail) for bound in loop.bounds[1:] for v in walk(bound) if v.op == "param"}
-    blocks, extents = names & set(kernel.constexprs), names - set(kernel.constexprs)
-    launches = module.launches_of(kernel.name)
-    return any(_computes_from(module, launch, blocks, extents) for launch in launches)
+    blocks = names & set(kernel.constexprs)
+    if blocks & set(kernel.heuristics):
+        return True
+    return any(
+        _computes_from(module, launch, name, names - {name})
+        for launch in module.launches_of(kernel.name)
+        for name in blocks
+    )
 
 
-def _computes_from(module: Module, launch: Launch, blocks: set[str], extents: set[str]) -> bool:
+def _computes_from(module: Module, launch: Launch, block: str, extents: set[str]) -> bool:
     given = [launch.arguments[name] for name in extents if name in launch.arguments]
     texts = {
         ast.unparse(form)
@@ -74,11 +79,9 @@ def _computes_from(module: Module, launch: Launch, blocks: set[str], extents: se
         for form in (node, resolve(module, launch, node))
         if not isinstance(form, ast.Constant)
     }
-    return any(
+    return block in launch.arguments and any(
         isinstance(part, ast.expr) and ast.unparse(part) in texts
-        for name in blocks
-        if name in launch.arguments
-        for part in ast.walk(_computed(module, launch, launch.arguments[name]))
+        for part in ast.walk(_computed(module, launch, launch.arguments[block]))
     )
 
 
