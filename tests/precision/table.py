@@ -26,9 +26,9 @@ Reports of the stage *correctness* and of severity 5. Every one is reviewed.
 """
 _PERFORMANCE = """## The kernel could be faster
 
-All other reports, with those that {others} and a check without a target add. {count} of {total} make
-the sample, and all of it is reviewed: five of each issue where there are as many, the others drawn by
-a hash of where they stand.
+All other reports, with those that {others} and a check without a
+target add. {count} of {total} are the sample, which is reviewed: five of each issue where there are
+as many, the others drawn by a hash of where they stand.
 
 """
 
