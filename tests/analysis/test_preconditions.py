@@ -2,13 +2,17 @@
 
 import ast
 import builtins
+import re
+from dataclasses import replace
 
 import pytest
 
+from tilewright.analysis import analyze
 from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.preconditions import Verdict, check, patterns_for
-from tilewright.knowledge import Pattern, Precondition, all_patterns
+from tilewright.knowledge import Pattern, Precondition, all_patterns, taxonomy
 from tilewright.knowledge.model import Parameter
+from tilewright.knowledge.nki import nki_interface
 from tilewright.source import parse_module
 from tilewright.source.model import Language, Module
 from tilewright.targets.model import ArgumentFacts, LaunchFacts, Target
@@ -228,6 +232,26 @@ def test_no_precondition_excludes_the_patterns_own_example(pattern: Pattern) -> 
     for each in pattern.preconditions:
         verdict = check(each, module, module.kernels[0], AnalysisContext())
         assert verdict.holds is not False, verdict
+
+
+@pytest.mark.parametrize("pattern", list(all_patterns().values()), ids=lambda p: p.id)
+def test_what_an_example_leads_to_has_no_serious_issue(pattern: Pattern) -> None:
+    """Nor one that the pattern answers. Fragments use names that they do not define."""
+    version = (3, 9) if pattern.applies_to.covers_triton((3, 9)) else (3, 5)
+    after = replace(pattern, example=replace(pattern.example, before=pattern.example.after))
+    found = {i.id for i in analyze(_example(after), AnalysisContext(triton_version=version))}
+    serious = {issue for issue in found if taxonomy()[issue].severity >= 4}
+    assert not serious - {"undefined_name"}
+    assert not found & set(pattern.issues)
+
+
+def test_names_in_nki_examples_exist() -> None:
+    known = nki_interface("neuronxcc").names | nki_interface("nki").names
+    for pattern in all_patterns().values():
+        text = pattern.example.before + pattern.example.after
+        used = {f"nki.language.{name}" for name in re.findall(r"\bnl\.(\w+)", text)}
+        used |= {f"nki.isa.{name}" for name in re.findall(r"\bnisa\.(\w+)", text)}
+        assert used <= known, pattern.id
 
 
 def _example(pattern: Pattern) -> Module:
