@@ -8,9 +8,11 @@ from functools import cache
 
 from tilewright.rewrites.rewinds import (
     autotuning,
+    grids,
     host,
     loads,
     options,
+    rows,
     spelling,
     types,
     warps,
@@ -30,6 +32,8 @@ def all_rewinds() -> tuple[Rewind, ...]:
         *host.REWINDS,
         *options.REWINDS,
         *warps.REWINDS,
+        *grids.REWINDS,
+        *rows.REWINDS,
         *autotuning.REWINDS,
     )
     return tuple(sorted(found, key=lambda rewind: rewind.issue))

@@ -4,7 +4,9 @@ import ast
 from dataclasses import replace
 
 from tilewright.analysis.bases import pointer_base
+from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
+from tilewright.analysis.tiles import Shape, tiles_of
 from tilewright.analysis.values import Flow, Value
 from tilewright.rewrites.scope import is_tl_call
 from tilewright.source.model import Kernel, Module
@@ -79,3 +81,19 @@ def _straight(value: Value) -> Value:
 def enclosed(text: str, node: ast.expr) -> str:
     """A node's text, in parentheses unless it binds tighter than any operator."""
     return text if isinstance(node, PLAIN) else f"({text})"
+
+
+def product_blocks(module: Module, kernel: Kernel) -> list[str]:
+    """The two constexprs that are the sides of every product tile of a kernel."""
+    tiles = tiles_of(module, kernel)
+    dots = flow_of(module, kernel).calls("triton.language.dot")
+    found = {names_of_sides(tiles.of(value).shape) for _, value, _ in dots}
+    (only,) = found if len(found) == 1 else ((),)
+    return list(only) if len(set(only)) == 2 and set(only) <= set(kernel.constexprs) else []
+
+
+def names_of_sides(shape: Shape | None) -> tuple[str, ...]:
+    """A shape whose sides are all parameters, by their names; else nothing."""
+    sides = [] if shape is None else list(shape)
+    names = [str(s.detail) for s in sides if not isinstance(s, int) and s.op == "param"]
+    return tuple(names) if len(names) == len(sides) else ()

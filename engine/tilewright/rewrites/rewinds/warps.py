@@ -7,11 +7,12 @@ from dataclasses import replace
 from tilewright.analysis.detectors.common import decorators_known
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
-from tilewright.analysis.tiles import Shape, tiles_of
+from tilewright.analysis.tiles import tiles_of
 from tilewright.hardware import chip
 from tilewright.rewrites.calls import append_keywords, remove_keywords
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.rewinds.model import Rewind, Rewound
+from tilewright.rewrites.rewinds.sites import names_of_sides, product_blocks
 from tilewright.rewrites.scope import host_scope, keyword, only_value
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.targets.model import Target
@@ -25,7 +26,7 @@ def _few_warps(module: Module, kernel: Kernel, context: AnalysisContext) -> Iter
     """A large tile whose launch does not state its warps."""
     if kernel.autotune is not None or not decorators_known(module, kernel):
         return
-    blocks = _product_blocks(module, kernel)
+    blocks = product_blocks(module, kernel)
     sizes = dict.fromkeys(blocks, _SIDE) or _row_sizes(module, kernel)
     for launch in module.launches_of(kernel.name):
         patch = Patch(module)
@@ -42,31 +43,15 @@ def _few_warps(module: Module, kernel: Kernel, context: AnalysisContext) -> Iter
         yield Rewound(patch.apply(), line, context, form)
 
 
-def _product_blocks(module: Module, kernel: Kernel) -> list[str]:
-    """The two constexprs that are the sides of every product tile of a kernel."""
-    tiles = tiles_of(module, kernel)
-    dots = flow_of(module, kernel).calls("triton.language.dot")
-    found = {_names(tiles.of(value).shape) for _, value, _ in dots}
-    (only,) = found if len(found) == 1 else ((),)
-    return list(only) if len(set(only)) == 2 and set(only) <= set(kernel.constexprs) else []
-
-
 def _row_sizes(module: Module, kernel: Kernel) -> dict[str, int]:
     """The one constexpr that is the length of every tile loaded, in a kernel without products."""
     flow = flow_of(module, kernel)
     if any(True for _ in flow.calls("triton.language.dot")):
         return {}
     tiles = tiles_of(module, kernel)
-    found = {_names(tiles.of(access.pointer).shape) for access in flow.loads} - {()}
+    found = {names_of_sides(tiles.of(access.pointer).shape) for access in flow.loads} - {()}
     (only,) = found if len(found) == 1 else ((),)
     return {only[0]: _ROW} if len(only) == 1 and only[0] in kernel.constexprs else {}
-
-
-def _names(shape: Shape | None) -> tuple[str, ...]:
-    """A shape whose sides are all parameters, by their names; else nothing."""
-    sides = [] if shape is None else list(shape)
-    names = [str(s.detail) for s in sides if not isinstance(s, int) and s.op == "param"]
-    return tuple(names) if len(names) == len(sides) else ()
 
 
 def _places(
@@ -91,7 +76,7 @@ def _state(patch: Patch, places: list[tuple[ast.expr, int]]) -> None:
 
 def _small_registers(module: Module, kernel: Kernel, context: AnalysisContext) -> Iterator[Rewound]:
     """A large product tile for an Intel GPU, and no word about its registers."""
-    blocks = _product_blocks(module, kernel)
+    blocks = product_blocks(module, kernel)
     launches = module.launches_of(kernel.name)
     if not blocks or len(launches) != 1 or not launches[0].is_complete:
         return

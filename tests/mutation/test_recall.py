@@ -1,0 +1,77 @@
+"""Faults put into clean kernels are found on their lines, and rewrites take them out again."""
+
+import ast
+from functools import cache
+
+import pytest
+from recall import Trial, goes_back, recall_of, trials
+from sources import CORPORA, corpora_folder, corpus_modules, own_modules
+
+from tilewright.rewrites import all_rewrites
+from tilewright.rewrites.rewinds import Rewind, all_rewinds
+
+REWINDS = pytest.mark.parametrize("rewind", all_rewinds(), ids=lambda r: r.issue)
+LEAST = 0.95
+REFUSING = {"dot_accumulator", "no_swizzling", "multi_pass_row"}
+"""Rewrites whose preconditions hold for none of our own rewound kernels.
+
+Sums of fp8 products lose bits inside tl.dot, a grouped kernel keeps its group's parameter, and rows
+are fitted only where the file has one launch.
+"""
+
+
+@cache
+def _own() -> tuple[Trial, ...]:
+    return tuple(trials(own_modules()))
+
+
+def _of(rewind: Rewind) -> list[Trial]:
+    return [trial for trial in _own() if trial.rewind is rewind]
+
+
+def test_every_rewrite_has_a_rewind() -> None:
+    undone = {(rewind.rewrite, rewind.issue) for rewind in all_rewinds()}
+    assert undone == {(rewrite.name, rewrite.issue) for rewrite in all_rewrites()}
+
+
+@REWINDS
+def test_faults_in_our_own_kernels_are_found_on_their_lines(rewind: Rewind) -> None:
+    found = _of(rewind)
+    assert found
+    missed = [trial.place for trial in found if not trial.found]
+    assert recall_of(found) >= LEAST, missed
+
+
+@REWINDS
+def test_rewound_text_is_python_and_differs(rewind: Rewind) -> None:
+    for trial in _of(rewind):
+        ast.parse(trial.rewound.text)
+        assert trial.rewound.text != trial.module.text
+        assert 1 <= trial.rewound.line <= len(trial.rewound.text.splitlines())
+
+
+@REWINDS
+def test_a_rewind_is_the_same_every_time(rewind: Rewind) -> None:
+    for trial in _of(rewind)[:2]:
+        again = next(iter(trials([trial.module], [rewind])))
+        assert again.rewound.text in {t.rewound.text for t in _of(rewind)}
+
+
+@REWINDS
+def test_the_rewrite_takes_the_fault_out_again(rewind: Rewind) -> None:
+    results = [goes_back(trial) for trial in _of(rewind)[:40]]
+    fixed = [result for result in results if result is not None]
+    assert bool(fixed) is (rewind.issue not in REFUSING)
+    assert all(fixed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", CORPORA)
+def test_faults_in_published_kernels_are_found_on_their_lines(package: str) -> None:
+    if not (corpora_folder() / package).is_dir():
+        pytest.skip(f"{package} is not installed: make corpora")
+    found = list(trials(corpus_modules(package)))
+    for rewind in all_rewinds():
+        ours = [trial for trial in found if trial.rewind is rewind]
+        missed = [trial.place for trial in ours if not trial.found]
+        assert recall_of(ours) >= LEAST, (rewind.issue, missed)
