@@ -90,6 +90,6 @@ def path_without_tilewright() -> str:
 @pytest.fixture(scope="session")
 def reports(run_scenarios: RunScenarios) -> Reports:
     """The reports of the scenarios that need nothing but the server of this environment."""
-    editing = ("diagnostics", "quickFix", "outdated", "optimize")
+    editing = ("diagnostics", "tiles", "quickFix", "outdated", "optimize")
     names = (*editing, "cancel", "settings", "killedServer", "profile", "commands")
     return run_scenarios(*names, interpreter=sys.executable)

@@ -84,6 +84,24 @@ async function diagnostics(editor) {
   return { hover, problems };
 }
 
+/** What is inferred of a value stands behind its name and in its hover; an issue can be ignored where it is. */
+async function tiles(editor) {
+  await editor.open("matmul.py");
+  const [line, column] = await place("matmul.py", "acc = tl.zeros");
+  await editor.goTo(line);
+  const hint = await editor.waitText(".view-line", /acc: \[BLOCK_M, BLOCK_N\] fp32 = tl\.zeros/, 30_000);
+  await editor.screenshot("1-inlay-hints");
+  const [at, from] = await place("matmul.py", "a_ptrs = ");
+  const hover = await hoverAt(editor, [at, from + 2], /tile of pointers/);
+  await editor.screenshot("1-tile-hover");
+  const value = await hoverAt(editor, [line, column + 1], /BLOCK_M, BLOCK_N/);
+  await editor.goTo(...(await place("matmul.py", "tl.dot(")));
+  const offered = await editor.lightBulb();
+  await editor.screenshot("1-ignore");
+  await editor.press("Escape");
+  return { hint, hover, value, offered };
+}
+
 /** A quick fix is shown with what is known of it, then changes the text as one step to undo. */
 async function quickFix(editor) {
   await editor.open("matmul.py");
@@ -296,6 +314,7 @@ async function untrusted(editor) {
 
 const all = {
   diagnostics,
+  tiles,
   quickFix,
   outdated,
   optimize,

@@ -36,6 +36,22 @@ def test_a_finding_is_underlined_and_explained(reports: Reports) -> None:
     assert any(int(word) > 0 for word in " ".join(facts["problems"]).split() if word.isdigit())
 
 
+def test_a_value_is_explained_in_the_kernels_own_names(reports: Reports) -> None:
+    facts = seen(reports, "tiles")
+    assert "acc: [BLOCK_M, BLOCK_N] fp32 = tl.zeros" in facts["hint"]
+    assert "tile of pointers [BLOCK_M, BLOCK_K]" in facts["hover"]
+    assert "stride_am elements apart along axis 0" in facts["hover"]
+    assert "tile [BLOCK_M, BLOCK_N] fp32" in facts["value"]
+
+
+def test_what_does_not_apply_can_be_ignored(reports: Reports) -> None:
+    offered = seen(reports, "tiles")["offered"]
+    assert any(title.startswith("Ignore ") and title.endswith("on this line") for title in offered)
+    assert any(
+        title.startswith("Ignore ") and title.endswith("in this kernel") for title in offered
+    )
+
+
 def test_a_quick_fix_says_what_is_known_and_touches_one_line(reports: Reports) -> None:
     facts = seen(reports, "quickFix")
     assert "not measured" in facts["chosen"]

@@ -39,6 +39,7 @@ export function connect(
     documentSelector: [
       { scheme: "file", language: "python" },
       { scheme: "untitled", language: "python" },
+      { notebook: "*", language: "python" },
     ],
     outputChannel: log,
     revealOutputChannelOn: RevealOutputChannelOn.Never,
