@@ -1,89 +1,127 @@
 """``tilewright compile``: what a chip's own compiler makes of a kernel, with no such chip here."""
 
-import secrets
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from tilewright.cli.inputs import problem_of, read_source, target_of
+from tilewright.cli.compile_stages import show_stage
+from tilewright.cli.compile_tables import compared, figure, options_of
+from tilewright.cli.compile_variants import Variant, compiled, launches_of, variant
 from tilewright.cli.output import OUT, Exit, Format, emit_json, working
-from tilewright.cli.session import device_for, need_problem
 from tilewright.errors import InputError
-from tilewright.evaluation.workbench import Workbench
-from tilewright.scratch import scratch_folder
 from tilewright.serialize import dump
-from tilewright.source import parse_module
-from tilewright.targets.model import CompileReport
+from tilewright.targets.model import MACHINE_CODE, STAGES, CompileReport, Target
+
+_STAGES = ", ".join(dict.fromkeys(chain(*STAGES.values())))
+_NOT_TOGETHER = "--emit, --lines and --compare each show something else; give one of them"
 
 
 def compile_kernels(
     file: Annotated[str, typer.Argument(help="FILE or FILE::KERNEL.")],
-    target: Annotated[str, typer.Option(help="Chip, e.g. cuda:90 or hip:gfx942.")],
+    target: Annotated[str | None, typer.Option(help="Chip, e.g. cuda:90 or hip:gfx942.")] = None,
     problem: Annotated[
         Path | None, typer.Option(help="Spec that says what to compile it with.")
+    ] = None,
+    options: Annotated[
+        str, typer.Option(help="Compiler options and constexprs to set: num_warps=8,BLOCK_M=64.")
+    ] = "",
+    emit: Annotated[
+        str | None, typer.Option(help=f"Show a stage's text instead: {_STAGES}.")
+    ] = None,
+    lines: Annotated[
+        bool, typer.Option("--lines", help="Instructions of each source line, by kind.")
+    ] = False,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(help="Two targets side by side, each TARGET or TARGET,num_warps=8."),
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
 ) -> None:
     """Compile FILE's kernels as its problem launches them. Exits with 1 if one does not compile."""
+    if sum((emit is not None, lines, compare is not None)) > 1:
+        raise InputError(_NOT_TOGETHER)
     name, _, kernel = file.partition("::")
     path = Path(name)
-    with working(f"compiling {name} for {target}"):
-        reports, notes = compile_file(path, kernel or None, target, problem)
+    if compare is not None:
+        wanted = tuple(variant(one, options) for one in compare)
+        raise typer.Exit(_compare(path, kernel or None, wanted, problem, form))
+    if target is None:
+        raise InputError("which chip? give --target, e.g. --target cuda:90, or --compare A B")
+    one = variant(target, options)
+    if emit is not None or lines:
+        stage = _stage(one.target, emit)
+        with launches_of(path, kernel or None, problem) as launches:
+            raise typer.Exit(show_stage(path, launches, one, stage, lines, form))
+    raise typer.Exit(_reports(path, kernel or None, one, problem, form))
+
+
+def _stage(target: Target, asked: str | None) -> str:
+    """The stage that was asked for; the machine code if none was."""
+    known = STAGES[target.backend]
+    if asked is not None and asked not in known:
+        raise InputError(f"{target} has no stage {asked}; it has {', '.join(known)}")
+    return asked or MACHINE_CODE[target.backend]
+
+
+def _reports(
+    path: Path, kernel: str | None, one: Variant, problem: Path | None, form: Format
+) -> Exit:
+    doing = working(f"compiling {path} for {one.target}")
+    with doing, launches_of(path, kernel, problem) as launches:
+        reports, notes = compiled(launches, one), launches.notes
     if form is Format.JSON:
-        emit_json({"path": name, "reports": [dump(r) for r in reports], "notes": list(notes)})
+        emit_json({"path": str(path), "reports": [dump(r) for r in reports], "notes": list(notes)})
     else:
         _print(reports, notes)
-    raise typer.Exit(Exit.DONE if all(report.ok for report in reports) else Exit.FINDINGS)
+    return _exit(reports)
 
 
-def compile_file(
-    path: Path, kernel: str | None, target: str, spec: Path | None
-) -> tuple[list[CompileReport], tuple[str, ...]]:
-    """Reports for every launch of the problem's measured case, or of one kernel of it."""
-    text = read_source(path)
-    known = [k.name for k in parse_module(text, str(path)).kernels]
-    if kernel is not None and kernel not in known:
-        raise InputError(f"no kernel {kernel}; it has {', '.join(known) or 'none'}", str(path))
-    wanted = target_of(target)
-    assert wanted is not None
-    found = need_problem(problem_of(spec, path), path)
-    case = (*found.measured_cases(), *found.check_cases())[0]
-    with device_for("interpreter", wanted) as device, scratch_folder() as scratch:
-        bench = Workbench(device, found, path, scratch, secrets.randbits(48))
-        capture = bench.capture(text, case)
-        if capture.failure is not None:
-            raise InputError(f"its entry point fails: {capture.failure}", str(path))
-        launches = [x for x in capture.launches if kernel is None or x.kernel == kernel]
-        if not launches:
-            raise InputError(
-                f"{found.entry.name} launches {kernel or 'no Triton kernel'} nowhere", str(path)
-            )
-        return [bench.compile(text, launch, wanted) for launch in launches], capture.notes
+def _compare(
+    path: Path, kernel: str | None, wanted: tuple[Variant, ...], problem: Path | None, form: Format
+) -> Exit:
+    doing = working(f"compiling {path} twice")
+    with doing, launches_of(path, kernel, problem) as launches:
+        columns = [compiled(launches, one) for one in wanted]
+    if form is Format.JSON:
+        found = [
+            {"variant": str(one), "reports": [dump(r) for r in reports]}
+            for one, reports in zip(wanted, columns, strict=True)
+        ]
+        emit_json({"path": str(path), "compared": found, "notes": list(launches.notes)})
+    else:
+        for pair in zip(*columns, strict=True):
+            OUT.print(compared(pair, tuple(str(one) for one in wanted)))
+        _messages([report for pair in zip(*columns, strict=True) for report in pair])
+    return _exit([report for column in columns for report in column])
+
+
+def _exit(reports: list[CompileReport]) -> Exit:
+    return Exit.DONE if all(report.ok for report in reports) else Exit.FINDINGS
 
 
 def _print(reports: list[CompileReport], notes: tuple[str, ...]) -> None:
     table = Table("kernel", "options", "registers", "spills", "shared", "compiler")
     for report in reports:
-        constexprs = {a.name: a.value for a in report.launch.arguments if a.kind == "constexpr"}
-        options = {**constexprs, **report.launch.options}
         table.add_row(
             report.kernel,
-            " ".join(f"{name}={value}" for name, value in options.items()),
-            _figure(report.registers),
-            _figure(report.spill_bytes, " B"),
-            _figure(report.shared_bytes, " B"),
+            options_of(report.launch),
+            figure(report.registers),
+            figure(report.spill_bytes, " B"),
+            figure(report.shared_bytes, " B"),
             report.toolchain if report.ok else "does not compile",
         )
     OUT.print(table)
-    for report in reports:
-        for message in report.messages:
-            line = f"line {message.line}: " if message.line else ""
-            OUT.print(f"{report.kernel}: {line}{message.text}", markup=False)
+    _messages(reports)
     for note in notes:
         OUT.print(f"note: {note}", markup=False)
 
 
-def _figure(value: Any, unit: str = "") -> str:
-    return "not told" if value is None else f"{value}{unit}"
+def _messages(reports: list[CompileReport]) -> None:
+    for report in reports:
+        for message in report.messages:
+            line = f"line {message.line}: " if message.line else ""
+            told = f"{report.kernel} for {report.target}: {line}{message.text}"
+            OUT.print(told, markup=False)

@@ -115,7 +115,7 @@ def _said(messages: tuple[CompileMessage, ...]) -> str:
 def without_folder(text: str, module_path: str) -> str:
     """A stage's text with the module, and what lies beside it, named without its folder."""
     for folder in {str(Path(module_path).parent), str(Path(module_path).resolve().parent)}:
-        text = text.replace(f"{folder}/", "").replace(f'"{folder}"', '"."')
+        text = text.replace(f"{folder}/", "").replace(folder, ".")
     return text
 
 

@@ -110,8 +110,12 @@ class StageText:
     missing: str = ""
 
 
-STAGES = ("ttir", "ttgir", "llir", "ptx", "sass", "amdgcn", "spirv", "xe-asm")
-"""Stages a text can be had of."""
+STAGES: Mapping[str, tuple[str, ...]] = {
+    "cuda": ("ttir", "ttgir", "llir", "ptx", "sass"),
+    "hip": ("ttir", "ttgir", "llir", "amdgcn"),
+    "xpu": ("ttir", "ttgir", "llir", "spirv", "xe-asm"),
+}
+"""The stages of each backend that have a text, in their order."""
 
 MACHINE_CODE = {"cuda": "sass", "hip": "amdgcn", "xpu": "xe-asm"}
-"""The stage of each backend that runs on the chip."""
+"""The stage of each backend that is the chip's own."""

@@ -3,14 +3,17 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from tilewright.targets.assembly import amdgcn, ptx, sass, xe
+from tilewright.targets.assembly.amdgcn import instructions as of_amdgcn
 from tilewright.targets.assembly.model import Instruction, Listing, Place
+from tilewright.targets.assembly.ptx import instructions as of_ptx
+from tilewright.targets.assembly.sass import instructions as of_sass
+from tilewright.targets.assembly.xe import instructions as of_xe
 
 _READERS: Mapping[str, Callable[[str], Iterator[Instruction]]] = {
-    "ptx": ptx.instructions,
-    "sass": sass.instructions,
-    "amdgcn": amdgcn.instructions,
-    "xe-asm": xe.instructions,
+    "ptx": of_ptx,
+    "sass": of_sass,
+    "amdgcn": of_amdgcn,
+    "xe-asm": of_xe,
 }
 
 CODE = frozenset(_READERS)

@@ -47,7 +47,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
         kernel = modules.find_kernel(module, job["launch"]["kernel"])
         signature, constants, attributes = specialize(kernel, job["launch"], backend, module)
         source = ASTSource(kernel, signature, constants, attributes)
-        with _fresh(), native_messages() as said, _ptxas_log() as log:
+        with fresh(), native_messages() as said, _ptxas_log() as log:
             compiled, messages = compile_source(source, target, job, module, said)
     report: dict[str, Any] = {"ok": False, "messages": messages, "artifacts": {}}
     if compiled is not None:
@@ -236,7 +236,7 @@ def _figures(
     return found
 
 
-def _fresh() -> contextlib.AbstractContextManager[Any]:
+def fresh() -> contextlib.AbstractContextManager[Any]:
     """Compile although Triton has it in its cache: only then ptxas tells what it spilled."""
     return mock.patch.dict("os.environ", {"TRITON_ALWAYS_COMPILE": "1"})
 

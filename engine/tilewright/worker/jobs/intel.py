@@ -6,7 +6,7 @@ import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -45,7 +45,9 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     target = job["target"]
     options, dropped = _options(job["launch"].get("options") or {})
     launch = {**job["launch"], "options": options}
-    with _no_driver(target):
+    # A kernel out of Triton's own cache may name a file that was compiled before.
+    again = compiling.fresh() if job.get("emit") else nullcontext()
+    with _no_driver(target), again:
         module, absent = _load(job)
         compiled, messages = _to_spirv({**job, "launch": launch}, module)
     details: dict[str, Any] = {}

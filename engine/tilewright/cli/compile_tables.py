@@ -1,0 +1,45 @@
+"""Tables of compile reports."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from tilewright.targets.model import CompileReport, LaunchFacts
+
+_LAST = "compiler"
+
+
+def options_of(launch: LaunchFacts) -> str:
+    """Constexprs and compiler options of a launch, in a line."""
+    constexprs = {a.name: a.value for a in launch.arguments if a.kind == "constexpr"}
+    return " ".join(f"{name}={value}" for name, value in {**constexprs, **launch.options}.items())
+
+
+def figure(value: Any, unit: str = "") -> str:
+    """A figure in words."""
+    return "not told" if value is None else f"{value}{unit}"
+
+
+def compared(reports: Sequence[CompileReport], titles: Sequence[str]) -> Table:
+    """One launch's figures, a column for each of its reports; what neither has is left out."""
+    table = Table(reports[0].kernel, *titles)
+    columns = [dict(_figures(report)) for report in reports]
+    names = list(dict.fromkeys(name for column in columns for name in column if name != _LAST))
+    for name in (*names, _LAST):
+        table.add_row(name, *(Text(column.get(name, "-")) for column in columns))
+    return table
+
+
+def _figures(report: CompileReport) -> Iterator[tuple[str, str]]:
+    yield "compiles", "yes" if report.ok else "no"
+    yield "options", options_of(report.launch)
+    yield "registers", figure(report.registers)
+    yield "spills", figure(report.spill_bytes, " B")
+    yield "shared memory", figure(report.shared_bytes, " B")
+    yield "shared memory allowed", figure(report.shared_limit, " B")
+    yield "code", figure(report.code_bytes, " B")
+    for name, value in sorted(report.details.items()):
+        yield name.replace("_", " "), str(value)
+    yield _LAST, report.toolchain
