@@ -14,6 +14,7 @@ from typing import Any
 from tilewright.devices.model import Device, JobOutcome, JobStatus
 from tilewright.errors import TilewrightError
 from tilewright.evaluation.model import text_hash
+from tilewright.evaluation.placing import place_source
 from tilewright.problems.model import Case, Entry, Problem
 from tilewright.serialize import dump, load
 from tilewright.targets import compile_launch
@@ -78,20 +79,7 @@ class Workbench:
 
     def place(self, text: str) -> Path:
         """The file that holds ``text``, under the user's own file name."""
-        folder = self.scratch / "sources" / text_hash(text)
-        path = folder / self.source_path.name
-        if not path.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            self._link_neighbours(folder)
-            path.write_text(text)
-        return path
-
-    def _link_neighbours(self, folder: Path) -> None:
-        """What stands beside the user's file can be imported from the placed one as well."""
-        for beside in self.source_path.resolve().parent.iterdir():
-            is_package = beside.is_dir() and (beside / "__init__.py").exists()
-            if beside.name != self.source_path.name and (beside.suffix == ".py" or is_package):
-                (folder / beside.name).symlink_to(beside)
+        return place_source(self.source_path, text, self.scratch / "sources" / text_hash(text))
 
     def job(self, kind: str, text: str | None = None, **fields: Any) -> dict[str, Any]:
         """A job for the worker, about ``text`` if there is one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import importlib
 import importlib.util
 import re
 import sys
@@ -18,13 +19,16 @@ if TYPE_CHECKING:  # compilers' own environments have no torch
     import torch
 
 _STATE_SEED = 20_011
+_RELATIVE = re.compile(r"^\s*from\s+\.", re.MULTILINE)
 
 
 def load_module(path: str) -> ModuleType:
-    """Import a file by its path; what it imports from its own folder is found."""
+    """Import a file by its path; what it imports from its own folder or package is found."""
     file = Path(path)
     if not file.is_file():
         raise JobError(f"there is no file {path}")
+    if (file.parent / "__init__.py").is_file() and _RELATIVE.search(file.read_text("utf-8-sig")):
+        return _load_member(file)
     place = hashlib.sha256(str(file).encode()).hexdigest()[:8]
     name = f"under_test_{re.sub(r'[^0-9A-Za-z]', '_', file.stem)}_{place}"
     spec = importlib.util.spec_from_file_location(name, file)
@@ -35,6 +39,19 @@ def load_module(path: str) -> ModuleType:
     sys.path.insert(0, str(file.parent))
     spec.loader.exec_module(module)
     return module
+
+
+def _load_member(file: Path) -> ModuleType:
+    """Import a file as a member of its package, under a name that no other copy of it has."""
+    name, root = file.stem, file.parent
+    while (root / "__init__.py").is_file():
+        name, root = f"{root.name}.{name}", root.parent
+    above = f"under_test_{hashlib.sha256(str(root).encode()).hexdigest()[:8]}"
+    if above not in sys.modules:
+        sys.modules[above] = ModuleType(above)
+        sys.modules[above].__path__ = [str(root)]
+    sys.path.append(str(root))
+    return importlib.import_module(f"{above}.{name}")
 
 
 def find_entry(job: Mapping[str, Any], module: ModuleType) -> Any:

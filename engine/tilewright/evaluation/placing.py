@@ -1,0 +1,33 @@
+"""A candidate's text in a folder of its own, among the modules that the user's file stands among."""
+
+from pathlib import Path
+
+
+def place_source(source: Path, text: str, folder: Path) -> Path:
+    """The file in ``folder`` that holds ``text``; written, with its surroundings, the first time.
+
+    What stands beside the user's file can be imported from the placed one as well: its
+    neighbours, and where it is a member of a package, that package, whose other members are links.
+    """
+    user = source.resolve()
+    root = user.parent
+    while (root / "__init__.py").is_file():
+        root = root.parent
+    path = folder / user.relative_to(root).with_name(source.name)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        place, here = folder, root
+        for part in user.relative_to(root).parts:
+            # Above a package may stand all that is installed.
+            if here != root or here == user.parent:
+                _link_neighbours(here, place, part)
+            place, here = place / part, here / part
+        path.write_text(text)
+    return path
+
+
+def _link_neighbours(beside: Path, folder: Path, name: str) -> None:
+    for neighbour in beside.iterdir():
+        is_package = neighbour.is_dir() and (neighbour / "__init__.py").exists()
+        if neighbour.name != name and (neighbour.suffix == ".py" or is_package):
+            (folder / neighbour.name).symlink_to(neighbour)
