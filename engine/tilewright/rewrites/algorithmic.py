@@ -2,9 +2,13 @@
 
 import ast
 import re
+from dataclasses import replace
 
+from tilewright.analysis.detectors.algorithmic.loads import redundant_computation
 from tilewright.analysis.detectors.common import are_distinct
+from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.analysis.values import Value
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.rewrites.numbering import ValueNumbers
@@ -167,6 +171,8 @@ def _reuse_load(module: Module, issue: Issue, context: AnalysisContext) -> str |
         if statement is None:
             continue
         text = _reused(module, kernel, statement, load)
+        if text is None:
+            text = _held(module, kernel, context, statement, load)
         if text is not None:
             return text
     return Refusal("no name still holds this load, or a store stands in between")
@@ -197,6 +203,47 @@ def _reused(module: Module, kernel: Kernel, statement: ast.stmt, load: ast.AST) 
                 patch.replace(node, holder)
         return patch.apply()
     return None
+
+
+def _held(
+    module: Module, kernel: Kernel, context: AnalysisContext, statement: ast.stmt, load: ast.AST
+) -> str | None:
+    """Reuse across writes elsewhere and into branches, where the analysis finds it the same."""
+    assert isinstance(load, ast.Call)
+    where = module.index.range_of(load)
+    findings = redundant_computation(replace(module, focus=kernel), context)
+    found = next((f for f in findings if f.range == where), None)
+    if found is None:
+        return None
+    flow = flow_of(module, kernel)
+    first = found.related[0].range
+    loads = {module.index.range_of(a.node): a.result for a in flow.loads}
+    pair = (loads.get(first), loads.get(where))
+    for node in ast.walk(statement):
+        value = flow.values.get(node) if isinstance(node, ast.expr) else None
+        if value is None or not any(n is load for n in ast.walk(node)):
+            continue
+        for name, definitions in flow.definitions.items():
+            given = module.index.range_of(definitions[0].statement)
+            inside = given.contains(first.line, first.column)
+            if len(definitions) == 1 and inside and _alike(definitions[0].value, value, pair):
+                patch = Patch(module)
+                assert isinstance(node, ast.expr)
+                patch.replace(node, name)
+                return patch.apply()
+    return None
+
+
+def _alike(one: Value, two: Value, pair: tuple[Value | None, Value | None]) -> bool:
+    """Whether two values are one, given that a pair of loads gives the same."""
+    if one is two or (one, two) == pair:
+        return True
+    return (
+        (one.op, one.detail, one.keywords) == (two.op, two.detail, two.keywords)
+        and one.op != "load"
+        and len(one.operands) == len(two.operands) > 0
+        and all(_alike(a, b, pair) for a, b in zip(one.operands, two.operands, strict=True))
+    )
 
 
 def _see(numbers: ValueNumbers, statement: ast.stmt) -> None:
