@@ -1,8 +1,10 @@
 """Detectors of undefined lanes: what a mask leaves out and a reduction takes in."""
 
+import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL, source_of, triton_kernels
+from tilewright.analysis.detectors.correctness.trips import only_later_trips_use
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import Shape, Tiles, tiles_of
@@ -16,19 +18,21 @@ _REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "argmax", "argmi
 def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """Masked lanes of a load without ``other`` that enter a reduction or a dot."""
     for kernel, flow in triton_kernels(module):
-        used: dict[Value, str] = {}
+        used: dict[Value, ast.Call] = {}
         tiles = tiles_of(module, kernel, context)
+        by_result = {a.result: a for a in flow.loads if a.result is not None}
         for node, value, _ in flow.placed:
             for load in _undefined_sources(value, tiles):
-                used.setdefault(load, f"{source_of(module, node.func)} on line {node.lineno}")
-        by_result = {a.result: a for a in flow.loads if a.result is not None}
-        for load, where in used.items():
+                access = by_result.get(load)
+                if access is None or not only_later_trips_use(kernel, node, access.node):
+                    used.setdefault(load, node)
+        for load, user in used.items():
             access = by_result.get(load)
             if access is not None and access.mask is not None and access.other is None:
                 yield Finding(
                     module.index.range_of(access.node),
                     "Lanes that the mask leaves out hold undefined values, and they enter "
-                    f"{where}; give other=.",
+                    f"{source_of(module, user.func)} on line {user.lineno}; give other=.",
                     kernel.name,
                 )
 
