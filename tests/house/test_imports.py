@@ -37,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "devices": {"targets", "hardware", "knowledge", "worker"},
     "problems": {"targets"},
     "source": set(),
-    "captures": {"source", "targets", "hardware", "knowledge", "devices", "worker"},
+    "captures": {"source", "targets", "hardware", "knowledge", "devices", "worker", "problems"},
     "analysis": {"source", "knowledge", "targets", "hardware"},
     "rewrites": {"analysis", "source", "knowledge", "targets", "hardware"},
     "evaluation": {"analysis", "source", "knowledge", "targets", "hardware", "problems", "devices"},

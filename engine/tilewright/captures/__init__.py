@@ -2,6 +2,7 @@
 
 from tilewright.captures.folder import Captures, load_captures
 from tilewright.captures.model import CapturedKernel, CapturedLaunch, CaptureError, Found
+from tilewright.captures.problem import problem_of_captured
 
 __all__ = [
     "CaptureError",
@@ -10,4 +11,5 @@ __all__ = [
     "Captures",
     "Found",
     "load_captures",
+    "problem_of_captured",
 ]

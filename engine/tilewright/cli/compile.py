@@ -1,5 +1,8 @@
 """``tilewright compile``: what a chip's own compiler makes of a kernel, with no such chip here."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -7,15 +10,17 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from tilewright.cli.compile_captured import captured_launches
 from tilewright.cli.compile_stages import show_stage
 from tilewright.cli.compile_tables import compared, figure, options_of
-from tilewright.cli.compile_variants import Variant, compiled, launches_of, variant
+from tilewright.cli.compile_variants import Launches, Variant, compiled, launches_of, variant
 from tilewright.cli.output import OUT, Exit, Format, emit_json, working
 from tilewright.errors import InputError
 from tilewright.serialize import dump
 from tilewright.targets.model import MACHINE_CODE, STAGES, CompileReport, Target
 
 _STAGES = ", ".join(dict.fromkeys(chain(*STAGES.values())))
+_Opened = Callable[[], AbstractContextManager[Launches]]
 _NOT_TOGETHER = "--emit, --lines and --compare each show something else; give one of them"
 
 
@@ -24,6 +29,9 @@ def compile_kernels(
     target: Annotated[str | None, typer.Option(help="Chip, e.g. cuda:90 or hip:gfx942.")] = None,
     problem: Annotated[
         Path | None, typer.Option(help="Spec that says what to compile it with.")
+    ] = None,
+    captured: Annotated[
+        Path | None, typer.Option(help="Folder of captured launches to compile it with instead.")
     ] = None,
     options: Annotated[
         str, typer.Option(help="Compiler options and constexprs to set: num_warps=8,BLOCK_M=64.")
@@ -45,17 +53,27 @@ def compile_kernels(
         raise InputError(_NOT_TOGETHER)
     name, _, kernel = file.partition("::")
     path = Path(name)
+    opened = _opened(path, kernel or None, problem, captured)
     if compare is not None:
         wanted = tuple(variant(one, options) for one in compare)
-        raise typer.Exit(_compare(path, kernel or None, wanted, problem, form))
+        raise typer.Exit(_compare(path, opened, wanted, form))
     if target is None:
         raise InputError("which chip? give --target, e.g. --target cuda:90, or --compare A B")
     one = variant(target, options)
     if emit is not None or lines:
         stage = _stage(one.target, emit)
-        with launches_of(path, kernel or None, problem) as launches:
+        with opened() as launches:
             raise typer.Exit(show_stage(path, launches, one, stage, lines, form))
-    raise typer.Exit(_reports(path, kernel or None, one, problem, form))
+    raise typer.Exit(_reports(path, opened, one, form))
+
+
+def _opened(path: Path, kernel: str | None, problem: Path | None, captured: Path | None) -> _Opened:
+    """Where the launches come from."""
+    if captured is None:
+        return partial(launches_of, path, kernel, problem)
+    if problem is not None:
+        raise InputError("--problem and --captured exclude each other")
+    return partial(captured_launches, path, kernel, captured)
 
 
 def _stage(target: Target, asked: str | None) -> str:
@@ -66,11 +84,9 @@ def _stage(target: Target, asked: str | None) -> str:
     return asked or MACHINE_CODE[target.backend]
 
 
-def _reports(
-    path: Path, kernel: str | None, one: Variant, problem: Path | None, form: Format
-) -> Exit:
+def _reports(path: Path, opened: _Opened, one: Variant, form: Format) -> Exit:
     doing = working(f"compiling {path} for {one.target}")
-    with doing, launches_of(path, kernel, problem) as launches:
+    with doing, opened() as launches:
         reports, notes = compiled(launches, one), launches.notes
     if form is Format.JSON:
         emit_json({"path": str(path), "reports": [dump(r) for r in reports], "notes": list(notes)})
@@ -79,11 +95,9 @@ def _reports(
     return _exit(reports)
 
 
-def _compare(
-    path: Path, kernel: str | None, wanted: tuple[Variant, ...], problem: Path | None, form: Format
-) -> Exit:
+def _compare(path: Path, opened: _Opened, wanted: tuple[Variant, ...], form: Format) -> Exit:
     doing = working(f"compiling {path} twice")
-    with doing, launches_of(path, kernel, problem) as launches:
+    with doing, opened() as launches:
         columns = [compiled(launches, one) for one in wanted]
     if form is Format.JSON:
         found = [

@@ -1,4 +1,4 @@
-"""A candidate's text in a folder of its own, among the modules that the user's file stands among."""
+"""A candidate's text in a folder of its own, among the modules that the user's file has."""
 
 from pathlib import Path
 

@@ -1,0 +1,61 @@
+"""What is compiled: the launches captured of a file, with no problem of its own."""
+
+import math
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tilewright.captures import CaptureError, Captures, load_captures, problem_of_captured
+from tilewright.cli.captured import found_in
+from tilewright.cli.compile_variants import Launches
+from tilewright.cli.inputs import read_source
+from tilewright.cli.session import device_for
+from tilewright.evaluation.workbench import Workbench
+from tilewright.scratch import scratch_folder
+from tilewright.targets.model import ArgumentFacts, LaunchFacts
+
+# AMD's compiler is told whether a tensor is smaller than this many bytes.
+_POINTER_RANGE = 2**31
+_WIDEST = 8
+
+
+@contextmanager
+def captured_launches(path: Path, kernel: str | None, folder: Path) -> Iterator[Launches]:
+    """What was captured of the file's kernels, or of one, once for each that compiles alike.
+
+    Raises:
+        CaptureError: no such folder, or nothing in it that fits the file as it is.
+    """
+    captures = load_captures(folder)
+    found, total = _wanted(captures, path, kernel)
+    if not found:
+        what = kernel or "any kernel of it"
+        raise CaptureError(f"{folder} has no launch of {what} as it is now", str(path))
+    alike = {_specialization(launch): launch for launch in reversed(found)}
+    launches = tuple(launch for launch in found if launch in alike.values())
+    notes = (f"{total} captured launches, {len(launches)} of them different to the compiler",)
+    with device_for("interpreter", None) as device, scratch_folder() as scratch:
+        problem = problem_of_captured(folder, found[0].kernel)
+        bench = Workbench(device, problem, path, scratch, secrets.randbits(48))
+        yield Launches(read_source(path), bench, launches, notes)
+
+
+def _wanted(captures: Captures, path: Path, kernel: str | None) -> tuple[list[LaunchFacts], int]:
+    """(launches of the file's kernels that did not fail, how often they came)."""
+    fitting = [x for x in found_in(captures, path).fitting if kernel in (None, x.kernel)]
+    seen = [launch for x in fitting for launch in x.launches if launch.failure is None]
+    return [launch.facts for launch in seen], sum(launch.count for launch in seen)
+
+
+def _specialization(launch: LaunchFacts) -> str:
+    """What Triton's JIT makes a kernel of its own for."""
+    arguments = [_of_argument(argument) for argument in launch.arguments]
+    return repr((launch.kernel, arguments, sorted(launch.options.items())))
+
+
+def _of_argument(argument: ArgumentFacts) -> tuple[object, ...]:
+    small = math.prod(argument.shape or ()) * _WIDEST < _POINTER_RANGE
+    fixed = argument.kind in ("constexpr", "none") or argument.value == 1
+    value = argument.value if fixed else None
+    return (argument.name, argument.type, argument.divisible_by_16, small, value)
