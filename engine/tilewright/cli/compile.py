@@ -12,7 +12,7 @@ from rich.table import Table
 
 from tilewright.cli.compile_captured import captured_launches
 from tilewright.cli.compile_stages import show_stage
-from tilewright.cli.compile_tables import compared, figure, options_of
+from tilewright.cli.compile_tables import compared, figure, options_of, programs_at_a_time
 from tilewright.cli.compile_variants import Launches, Variant, compiled, launches_of, variant
 from tilewright.cli.output import OUT, Exit, Format, emit_json, working
 from tilewright.errors import InputError
@@ -117,7 +117,7 @@ def _exit(reports: list[CompileReport]) -> Exit:
 
 
 def _print(reports: list[CompileReport], notes: tuple[str, ...]) -> None:
-    table = Table("kernel", "options", "registers", "spills", "shared", "compiler")
+    table = Table("kernel", "options", "registers", "spills", "shared", "at a time", "compiler")
     for report in reports:
         table.add_row(
             report.kernel,
@@ -125,6 +125,7 @@ def _print(reports: list[CompileReport], notes: tuple[str, ...]) -> None:
             figure(report.registers),
             figure(report.spill_bytes, " B"),
             figure(report.shared_bytes, " B"),
+            programs_at_a_time(report),
             report.toolchain if report.ok else "does not compile",
         )
     OUT.print(table)

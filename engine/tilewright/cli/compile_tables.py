@@ -6,6 +6,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from tilewright.targets import occupancy_of
 from tilewright.targets.model import CompileReport, LaunchFacts
 
 _LAST = "compiler"
@@ -39,7 +40,19 @@ def _figures(report: CompileReport) -> Iterator[tuple[str, str]]:
     yield "spills", figure(report.spill_bytes, " B")
     yield "shared memory", figure(report.shared_bytes, " B")
     yield "shared memory allowed", figure(report.shared_limit, " B")
+    yield "programs at a time", programs_at_a_time(report)
     yield "code", figure(report.code_bytes, " B")
     for name, value in sorted(report.details.items()):
         yield name.replace("_", " "), str(value)
     yield _LAST, report.toolchain
+
+
+def programs_at_a_time(report: CompileReport) -> str:
+    """The occupancy in words."""
+    found = occupancy_of(report)
+    if found is None:
+        return "not told"
+    return (
+        f"{found.programs} a {found.unit}, {found.warps} of {found.max_warps} warps; "
+        f"limited by {', '.join(found.limited_by)}"
+    )

@@ -9,13 +9,14 @@ from tilewright.hardware.configs import (
     row_configs,
     staging_bytes,
 )
-from tilewright.hardware.model import Chip, DotConfig, HardwareError, Menu, RowConfig
+from tilewright.hardware.model import Chip, DotConfig, HardwareError, Menu, Residency, RowConfig
 
 __all__ = [
     "Chip",
     "DotConfig",
     "HardwareError",
     "Menu",
+    "Residency",
     "RowConfig",
     "accumulator_bytes_per_warp",
     "all_chips",

@@ -8,7 +8,7 @@ from pydantic import ConfigDict
 from tilewright.errors import InputError
 
 _STRICT = ConfigDict(extra="forbid")
-_NAMES = frozenset({"id", "label", "vendor", "chip", "menu", "sources"})
+_NAMES = frozenset({"id", "label", "vendor", "chip", "menu", "sources", "residency"})
 
 
 class HardwareError(InputError):
@@ -76,6 +76,39 @@ class Menu:
 
 
 @dataclass(frozen=True)
+class Residency:
+    """What one compute unit keeps of the programs that run on it at a time.
+
+    Attributes:
+        unit: what the vendor calls it.
+        partitions: schedulers with a register file each: sub-partitions, SIMDs, vector engines.
+        warps: that one partition keeps at most.
+        registers: a thread's registers that one partition has for all its warps together.
+        register_granule: a thread's registers come in multiples of this.
+        warp_granule: a program's warps count as a multiple of this where registers are given out.
+        shared_bytes: for all programs of the unit together.
+        shared_granule: a program's shared memory comes in multiples of this.
+        shared_reserved: bytes more that each program takes.
+        programs: at most, whatever they take; None: no such bound is known.
+        source: where these figures come from.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    unit: str
+    partitions: int
+    warps: int
+    registers: int
+    register_granule: int
+    shared_bytes: int
+    shared_granule: int
+    source: str
+    warp_granule: int = 1
+    shared_reserved: int = 0
+    programs: int | None = None
+
+
+@dataclass(frozen=True)
 class Chip:
     """One compile target and a representative chip of it. None: not known.
 
@@ -92,6 +125,7 @@ class Chip:
         bandwidth_gbs: of device memory, in 10^9 bytes a second.
         peaks: dense 10^12 operations a second, by element type.
         sources: where each figure comes from.
+        residency: for occupancy; it has its own source.
     """
 
     __pydantic_config__ = _STRICT
@@ -115,6 +149,7 @@ class Chip:
     menu: Menu
     sources: Mapping[str, str]
     max_warps_large_registers: int | None = None
+    residency: Residency | None = None
 
     @property
     def backend(self) -> str:

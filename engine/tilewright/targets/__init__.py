@@ -10,6 +10,7 @@ from tilewright.targets.model import (
     Target,
     TargetError,
 )
+from tilewright.targets.occupancy import Occupancy, occupancy_of
 from tilewright.targets.registry import all_targets, parse_target
 from tilewright.targets.toolchains import NoToolchainError
 
@@ -19,11 +20,13 @@ __all__ = [
     "CompileReport",
     "LaunchFacts",
     "NoToolchainError",
+    "Occupancy",
     "ReportCache",
     "Target",
     "TargetError",
     "all_targets",
     "compile_launch",
     "compile_stage",
+    "occupancy_of",
     "parse_target",
 ]

@@ -43,7 +43,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     target = _gpu_target(backend, arch)
     start = time.perf_counter()
     with pretend.no_driver(backend, arch):
-        module = modules.load_module(job["module"])
+        module = modules.load_definitions(job["module"])
         kernel = modules.find_kernel(module, job["launch"]["kernel"])
         signature, constants, attributes = specialize(kernel, job["launch"], backend, module)
         source = ASTSource(kernel, signature, constants, attributes)
@@ -232,6 +232,9 @@ def _figures(
         messages.append(message(f"{text}: use smaller tiles or fewer num_stages"))
     if columns := figures.too_much_tensor_memory(metadata):
         messages.append(message(f"needs {columns} columns of tensor memory, {name} has 512"))
+    found["details"]["warps"] = int(metadata.num_warps)
+    if columns := getattr(metadata, "tmem_size", 0):
+        found["details"]["tensor_memory_columns"] = int(columns)
     found.update(shared_bytes=shared, shared_limit=limit, ok=not messages, messages=messages)
     return found
 

@@ -189,7 +189,10 @@ def _to_spirv(job: Mapping[str, Any], module: Any) -> tuple[Any, list[dict[str, 
 def _figures(compiled: Any, target: Mapping[str, Any]) -> dict[str, Any]:
     metadata = compiled.metadata
     shared, limit = int(metadata.shared), int(target["shared_limit"])
-    details: dict[str, Any] = {"sub_group_size": int(metadata.threads_per_warp)}
+    details: dict[str, Any] = {
+        "warps": int(metadata.num_warps),
+        "sub_group_size": int(metadata.threads_per_warp),
+    }
     found: dict[str, Any] = {"registers": None, "spill_bytes": None, "code_bytes": None}
     messages = [compiling.message(text) for text in _over_limits(metadata, target, shared, limit)]
     if not target.get("ocloc"):
