@@ -54,8 +54,8 @@ def _page(found: dict[str, dict[str, list[Trial]]]) -> str:
     return text + _missed(found)
 
 
-_TRIPS = """A round trip rewrites what was rewound: the count says in how many cases the issue was gone, of
-those where the rewrite applied; it refuses where its own, narrower preconditions do not hold.
+_TRIPS = """A round trip rewrites what was rewound. It counts where the issue was gone, of the
+cases in which the rewrite applied; it refuses where its own, narrower preconditions do not hold.
 "None": the rewrite refuses everywhere.
 """
 
