@@ -104,42 +104,42 @@ async function tiles(editor) {
 
 /** A quick fix is shown with what is known of it, then changes the text as one step to undo. */
 async function quickFix(editor) {
-  await editor.open("matmul.py");
-  const before = await source("matmul.py");
-  await editor.goTo(...(await place("matmul.py", "tl.dot(")));
+  await editor.open("linear_gelu.py");
+  const before = await source("linear_gelu.py");
+  await editor.goTo(...(await place("linear_gelu.py", "(tl.exp(2 * u) - 1)")));
   await editor.page.waitForSelector(SQUIGGLE, { timeout: 30_000 });
   await editor.lightBulb();
-  const chosen = await editor.choose(/Accumulate inside tl\.dot/);
-  const evidence = await editor.waitText(TOAST, /matmul\.py:/);
+  const chosen = await editor.choose(/Write tanh so that/);
+  const evidence = await editor.waitText(TOAST, /linear_gelu\.py:/);
   await editor.page.waitForSelector(".monaco-diff-editor .line-insert");
   await editor.screenshot("2-quick-fix");
   await editor.page.locator(".editor-actions .action-label[aria-label^='Apply the Proposed Edit']").click();
-  await editor.page.waitForSelector('.tab.active.dirty[data-resource-name="matmul.py"]');
+  await editor.page.waitForSelector('.tab.active.dirty[data-resource-name="linear_gelu.py"]');
   await editor.focusEditor();
   await editor.press("Control+S");
-  await until(async () => (await source("matmul.py")) !== before, "the fix to be saved");
-  const after = await source("matmul.py");
+  await until(async () => (await source("linear_gelu.py")) !== before, "the fix to be saved");
+  const after = await source("linear_gelu.py");
   await editor.press("Control+Z", "Control+S");
-  await until(async () => (await source("matmul.py")) === before, "one undo to bring the text back");
+  await until(async () => (await source("linear_gelu.py")) === before, "one undo to bring the text back");
   return { chosen, evidence, before, after };
 }
 
 /** An edit that was shown is dropped when the file changes under it. */
 async function outdated(editor) {
-  await editor.open("matmul.py");
-  await editor.goTo(...(await place("matmul.py", "tl.dot(")));
+  await editor.open("linear_gelu.py");
+  await editor.goTo(...(await place("linear_gelu.py", "(tl.exp(2 * u) - 1)")));
   await editor.page.waitForSelector(SQUIGGLE, { timeout: 30_000 });
   await editor.lightBulb();
-  await editor.choose(/Accumulate inside tl\.dot/);
+  await editor.choose(/Write tanh so that/);
   await editor.page.waitForSelector(".monaco-diff-editor .line-insert");
-  await editor.page.locator(".editor.original .view-line", { hasText: "offs_n =" }).click();
+  await editor.page.locator(".editor.original .view-line", { hasText: "bias = tl.load" }).click();
   await editor.page.keyboard.type("#");
-  const told = await editor.waitText(TOAST, /matmul\.py has changed/);
+  const told = await editor.waitText(TOAST, /linear_gelu\.py has changed/);
   await editor.page.waitForSelector(".monaco-diff-editor", { state: "detached" });
   await editor.screenshot("2-outdated");
   await editor.focusEditor();
   await editor.press("Control+Z");
-  await editor.page.waitForSelector('.tab.active:not(.dirty)[data-resource-name="matmul.py"]');
+  await editor.page.waitForSelector('.tab.active:not(.dirty)[data-resource-name="linear_gelu.py"]');
   await dismissNotifications(editor);
   return { told };
 }
@@ -148,7 +148,7 @@ async function outdated(editor) {
 async function optimize(editor) {
   await editor.open("matmul.py");
   const before = await source("matmul.py");
-  await editor.goTo(...(await place("matmul.py", "tl.dot(")));
+  await editor.goTo(...(await place("matmul.py", "tl.program_id(0)")));
   await editor.page.waitForSelector(SQUIGGLE, { timeout: 30_000 });
   const offered = await editor.lightBulb();
   await editor.screenshot("2-light-bulb");
