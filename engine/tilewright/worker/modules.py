@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from .protocol import JobError
 
@@ -39,6 +40,29 @@ def load_module(path: str) -> ModuleType:
     sys.path.insert(0, str(file.parent))
     spec.loader.exec_module(module)
     return module
+
+
+class _FirstLaunch(BaseException):
+    """A script began to do its work; nothing that catches errors may catch this."""
+
+
+def load_definitions(path: str) -> ModuleType:
+    """Import a file to compile what it defines: a script that launches on import stops there."""
+    from triton.runtime.autotuner import Autotuner
+    from triton.runtime.jit import JITFunction
+
+    def stop(kernel: Any, *args: Any, **kwargs: Any) -> None:
+        raise _FirstLaunch
+
+    with mock.patch.object(JITFunction, "run", stop), mock.patch.object(Autotuner, "run", stop):
+        try:
+            return load_module(path)
+        except _FirstLaunch:
+            partly = (m for m in list(sys.modules.values()) if getattr(m, "__file__", "") == path)
+            found = next(partly, None)
+            if found is None:
+                raise JobError(f"{path} launches kernels while it is imported") from None
+            return found
 
 
 def _load_member(file: Path) -> ModuleType:
