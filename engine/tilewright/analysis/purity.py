@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from tilewright.analysis.expressions import PURE_BUILTINS, method_writes_nothing, writes_nothing
-from tilewright.source.model import Module
+from tilewright.source.model import Kernel, Module
 from tilewright.source.names import Names
 
 
@@ -32,7 +32,7 @@ def pure_helpers(module: Module) -> frozenset[str]:
 @lru_cache(maxsize=64)
 def _pure_helpers(subject: _ByTree) -> frozenset[str]:
     names = subject.module.names
-    called = {k.name: _unsafe_calls(_Subject(k.node, names)) for k in subject.module.kernels}
+    called = {k.name: _unsafe_calls(_Subject(k, names)) for k in subject.module.kernels}
     pure: set[str] = set()
     while True:
         more = {name for name, calls in called.items() if calls <= pure} - pure
@@ -42,18 +42,20 @@ def _pure_helpers(subject: _ByTree) -> frozenset[str]:
 
 
 class _Subject:
-    """A function with the names it is read under."""
+    """A kernel's text with the names it is read under."""
 
-    __slots__ = ("names", "node")
+    __slots__ = ("names", "node", "text")
 
-    def __init__(self, node: ast.FunctionDef, names: Names) -> None:
-        self.node, self.names = node, names
+    def __init__(self, kernel: Kernel, names: Names) -> None:
+        self.node, self.text, self.names = kernel.node, kernel.text, names
 
     def __hash__(self) -> int:
-        return id(self.node)
+        return hash(self.text)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Subject) and other.node is self.node and other.names is self.names
+        if not isinstance(other, _Subject):
+            return False
+        return other.names is self.names and other.text == self.text
 
 
 @lru_cache(maxsize=1024)

@@ -17,8 +17,15 @@ _KEPT = 1024
 
 # Detectors ask whether a file says these anywhere, or a name in quotes.
 _PHRASES = (
-    *("globals()", "exec(", "sys.modules[", "import *", "pre_hook", "float64", "double"),
-    *("ALLOW_NON_CONSTEXPR_GLOBALS", "triton.__version__", "torch_", "triton.language.extra."),
+    *("globals()", "exec(", "sys.modules[", "import *", "pre_hook", "post_hook"),
+    *(
+        "float64",
+        "double",
+        "ALLOW_NON_CONSTEXPR_GLOBALS",
+        "triton.__version__",
+        "torch_",
+        "triton.language.extra.",
+    ),
 )
 _GLOBAL = "global "
 _QUOTED = re.compile(r"[\"'](\w+)[\"']")
@@ -92,8 +99,13 @@ class Surroundings:
     def _hash_common(self, module: Module, context: AnalysisContext) -> str:
         kernels = {id(kernel.node) for kernel in module.kernels}
         parts = [module.path, repr(context), repr(sorted(module.names.origins.items()))]
-        parts.append(repr(sorted(frozenset().union(*(_said(k.text) for k in module.kernels)))))
-        parts.append(repr(sorted(pure_helpers(module) & self._called())))
+        said = [*(_said(k.text) for k in module.kernels), _said(self._between_statements())]
+        parts.append(repr((sorted(frozenset().union(*said)), bool(module.problems))))
+        if not kernels <= {id(statement) for statement in module.tree.body}:
+            # A kernel inside a function sees names that are bound anywhere.
+            parts += self._texts.values()
+        called = self._called()
+        parts.append(repr(sorted(pure_helpers(module) & called if called else ())))
         parts.append(repr(sorted((name, sorted(to)) for name, to in self._calls.items() if to)))
         for statement, first in zip(module.tree.body, self.layout.starts, strict=True):
             if id(statement) not in kernels:
@@ -101,8 +113,31 @@ class Surroundings:
                 parts.append("\n".join(module.index.lines[first - 1 : last]))
         return _digest("\0".join(parts))
 
+    def _between_statements(self) -> str:
+        """Comments, and what does not parse."""
+        lines, found, last = self._module.index.lines, list[str](), 0
+        for statement, first in zip(self._module.tree.body, self.layout.starts, strict=True):
+            found += lines[last : first - 1]
+            last = statement.end_lineno or statement.lineno
+        return "\n".join((*found, *lines[last:]))
+
     def _called(self) -> frozenset[str]:
         return frozenset().union(*self._calls.values())
+
+
+class _Text:
+    """A kernel, equal to any that reads the same, wherever it stands."""
+
+    __slots__ = ("node", "text")
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.node, self.text = kernel.node, kernel.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Text) and other.text == self.text
 
 
 def _calls(module: Module) -> Mapping[str, frozenset[str]]:
@@ -110,13 +145,13 @@ def _calls(module: Module) -> Mapping[str, frozenset[str]]:
     known = {kernel.name for kernel in module.kernels}
     calls: dict[str, frozenset[str]] = dict.fromkeys(known, frozenset())
     for kernel in module.kernels:
-        calls[kernel.name] |= known & _names_in(kernel.node)
+        calls[kernel.name] |= known & _names_in(_Text(kernel))
     return calls
 
 
 @lru_cache(maxsize=1024)
-def _names_in(node: ast.FunctionDef) -> frozenset[str]:
-    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+def _names_in(subject: _Text) -> frozenset[str]:
+    return frozenset(n.id for n in ast.walk(subject.node) if isinstance(n, ast.Name))
 
 
 @lru_cache(maxsize=1024)

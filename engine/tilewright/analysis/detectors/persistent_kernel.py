@@ -25,7 +25,7 @@ _ROUNDS = 4
 _SHORT_LOOP = 32
 
 
-@detector("persistent_num_progs_hardcoded", whole_file=True)
+@detector("persistent_num_progs_hardcoded")
 def persistent_num_progs_hardcoded(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A literal count of programs for a kernel that walks over its tiles with that stride."""
     if _is_for_one_chip(module.path):

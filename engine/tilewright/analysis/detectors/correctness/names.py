@@ -2,7 +2,6 @@
 
 import ast
 import builtins
-from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -12,8 +11,8 @@ from tilewright.analysis.detectors.correctness.scopes import (
     bound_in_file,
     bound_in_module,
     looks_names_up_at_run_time,
-    module_level_bindings,
     names_bound_in,
+    times_bound_in_module,
 )
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -130,7 +129,9 @@ def _plain(module: Module) -> dict[str, ast.stmt]:
     if looks_names_up_at_run_time(module):
         return {}
     found = dict(_plainly_bound_in(module.tree))
-    counts = Counter(module_level_bindings(module)) if found else Counter[str]()
+    if not found:
+        return {}
+    counts = times_bound_in_module(module)
     return {name: statement for name, statement in found.items() if counts[name] == 1}
 
 

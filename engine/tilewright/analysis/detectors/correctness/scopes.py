@@ -1,7 +1,8 @@
 """Which names a file, its module level and a kernel bind."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from tilewright.analysis.detectors.common import nodes_of
@@ -26,28 +27,37 @@ def bound_in_module(module: Module) -> frozenset[str]:
 
 
 @lru_cache(maxsize=64)
-def _bound_in_module(tree: ast.Module, with_globals: bool) -> frozenset[str]:
-    bound = bindings(tree, with_globals=with_globals)
+def _bound_in_module(tree: ast.Module, global_lines: tuple[int, ...]) -> frozenset[str]:
+    bound = bindings(tree, global_lines=global_lines)
     return frozenset(bound) | {"__name__", "__file__", "__doc__"}
 
 
-def module_level_bindings(module: Module) -> Iterator[str]:
-    """Each binding of a module-level name, as often as it is bound."""
-    return bindings(module.tree, with_globals=_declares_globals(module))
+def times_bound_in_module(module: Module) -> Mapping[str, int]:
+    """How often each module-level name is bound."""
+    return _times_bound(module.tree, _declares_globals(module))
 
 
-def _declares_globals(module: Module) -> bool:
-    return "global " in module.text
+@lru_cache(maxsize=64)
+def _times_bound(tree: ast.Module, global_lines: tuple[int, ...]) -> Counter[str]:
+    return Counter(bindings(tree, global_lines=global_lines))
 
 
-def bindings(tree: ast.Module, *, with_globals: bool) -> Iterator[str]:
-    """The same, with or without the names that functions declare global."""
+def _declares_globals(module: Module) -> tuple[int, ...]:
+    """The lines that may declare names global."""
+    if "global " not in module.text:
+        return ()
+    return tuple(n for n, line in enumerate(module.index.lines, 1) if "global " in line)
+
+
+def bindings(tree: ast.Module, *, global_lines: tuple[int, ...]) -> Iterator[str]:
+    """The same, and names that functions declare global on some of the lines."""
     pending: list[ast.AST] = list(tree.body)
     while pending:
         node = pending.pop()
         yield from _names(node)
         if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
-            yield from _declared_global(node) if with_globals else ()
+            if any(node.lineno <= n <= (node.end_lineno or n) for n in global_lines):
+                yield from _declared_global(node)
         elif isinstance(node, ast.Assign | ast.Import | ast.ImportFrom):
             targets = node.targets if isinstance(node, ast.Assign) else ()
             pending.extend(targets)
