@@ -265,3 +265,54 @@ def test_the_interpreter_runs_kernels_as_verify_does(tmp_path: Path) -> None:
     path.write_text(text + "out = torch.empty(8)\nrun(torch.ones(8), out, 4.0)\nprint(out[0])\n")
     ended = capture(tmp_path, sys.executable, str(path))
     assert ended.stdout == "tensor(0.5000)\n", ended.stderr
+
+
+def test_trial_runs_of_a_tuner_are_not_recorded_its_choice_is(tmp_path: Path) -> None:
+    """The script interprets by itself and brings a benchmark that prefers the second."""
+    text = KERNEL.replace(
+        "@triton.jit",
+        "ran = []\n"
+        "def bench(call, quantiles):\n"
+        "    call()\n"
+        "    ran.append(1)\n"
+        "    return [-len(ran)] * 3\n\n"
+        "@triton.autotune([triton.Config({'BLOCK': 32}), triton.Config({'BLOCK': 64})], "
+        "key=['n'], do_bench=bench)\n@triton.jit",
+    ).replace("BLOCK=64, ", "")
+    path = tmp_path / "script.py"
+    call = "run(torch.ones(64), torch.empty(64), factor=torch.tensor(2.0))\n"
+    path.write_text(text.replace("* factor", "* tl.load(factor)") + call + call)
+    ended = subprocess.run(
+        [sys.executable, "-m", "tilewright", "capture", "--", sys.executable, str(path)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+    )
+    assert ended.returncode == 0, ended.stderr
+    launch = only_launch(tmp_path)
+    assert (launch.tuned, launch.count, launch.facts.grid) == ("chosen", 2, (1,))
+
+
+def test_a_launch_for_a_chip_names_it(tmp_path: Path) -> None:
+    """With a driver that knows its chip and cannot launch, as the machine has none."""
+    path = script(
+        tmp_path,
+        "from triton.backends.compiler import GPUTarget\n"
+        "from triton.runtime import driver\n"
+        "class Driver:\n"
+        "    def get_current_target(self): return GPUTarget('cuda', 90, 32)\n"
+        "    def get_current_device(self): raise RuntimeError('no such chip here')\n"
+        "driver.set_active(Driver())\n"
+        "run(torch.ones(64), torch.empty(64))\n",
+    )
+    ended = subprocess.run(
+        [sys.executable, "-m", "tilewright", "capture", "--", sys.executable, str(path)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 1
+    launch = only_launch(tmp_path)
+    assert str(launch.target) == "cuda:90"
+    assert launch.failure == "RuntimeError: no such chip here"
