@@ -279,10 +279,12 @@ def _part(statement: ast.Assign, position: int, count: int) -> Assigned:
 @lru_cache(maxsize=8192)
 def _bound(statement: ast.stmt) -> frozenset[str]:
     """Names a statement may bind, at any depth."""
+    defines = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     return frozenset(
-        node.id
+        node.name if isinstance(node, defines) else node.id
         for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del)
+        if isinstance(node, defines)
+        or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del))
     )
 
 
