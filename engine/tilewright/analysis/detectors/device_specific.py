@@ -90,13 +90,25 @@ def _dot_axes(flow: Flow) -> tuple[int, int] | None:
     for _, value, loops in flow.calls(TL + "dot"):
         if not loops or len(value.positional) < 2:
             continue
-        if any(v.is_binary("FloorDiv") for o in value.positional[:2] for v in walk(o)):
+        if any(_takes_apart(v) for o in value.positional[:2] for v in walk(o)):
             # Tiles taken apart into images and rows: neighbours are not what they seem.
             continue
         left, right = (_program_axes(operand) & {0, 1} for operand in value.positional[:2])
         if len(left) == 1 and len(right) == 1 and left != right:
             return next(iter(left)), next(iter(right))
     return None
+
+
+def _takes_apart(value: Value) -> bool:
+    """Whether an index computed from the program id, not looked up in memory, is divided."""
+    pending = [value.operands[0]] if value.is_binary("FloorDiv") else []
+    while pending:
+        part = pending.pop()
+        if part.op == "program_id":
+            return True
+        if part.op != "load":
+            pending.extend(part.operands)
+    return False
 
 
 def _program_axes(value: Value) -> set[int]:
