@@ -1,4 +1,4 @@
-"""The reviewed reports: what a person who read the kernel says of each.
+"""The reviewed reports: what reading the kernel, or compiling it, says of each.
 
 A review is one judgement with its reason; kernels with the same text share it.
 """
