@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -254,3 +255,30 @@ def test_a_stage_that_was_read_before_comes_from_the_cache(
 
     monkeypatch.setattr(WorkerDevice, "run", run)
     assert stage("cuda:90", "ptx") == first
+
+
+@pytest.mark.triton
+def test_spills_are_seen_where_the_assembler_says_there_are_some(tmp_path: Path) -> None:
+    """The assembler counts bytes a thread, of which an instruction moves 4 to 16."""
+    problem = find_problem(EXAMPLES / "matmul.py")
+    assert problem is not None
+    with WorkerClient(sys.executable) as client:
+        info = DeviceInfo("interpreter", "", None, False, "", client.hello["triton"], "")
+        bench = Workbench(WorkerDevice(client, info), problem, EXAMPLES / "matmul.py", tmp_path, 0)
+        (launch,) = bench.capture(SOURCE, problem.measured_cases()[0]).launches
+        large = replace(
+            launch,
+            arguments=tuple(
+                replace(a, value=128) if a.name in ("BLOCK_M", "BLOCK_N") else a
+                for a in launch.arguments
+            ),
+            options={"num_warps": 2},
+        )
+        report = bench.compile(SOURCE, large, Target("cuda", "80"))
+        module = str(bench.place(SOURCE))
+        found = compile_stage(bench.device, module, large, Target("cuda", "80"), "sass")
+    assert found.text is not None
+    counts = mix(listing_of("sass", found.text, "matmul.py"))
+    for kind in ("load", "store"):
+        bytes_moved = int(report.details[f"spill_{kind}_bytes"])
+        assert bytes_moved / 16 <= counts[f"spill_{kind}"] <= bytes_moved / 4
