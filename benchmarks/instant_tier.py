@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.analysis import analyze
+from tilewright.collection import collect_seldom
 from tilewright.source import parse_module
 
 ROOT = Path(__file__).parents[1]
@@ -39,6 +40,7 @@ def main() -> int:
         print(f"{CORPUS} is not there: make corpora", file=sys.stderr)
         return 2
     text = _long_file()
+    collect_seldom()  # As the command line and the server do.
     result = {
         "package": _package(),
         "file": {"lines": text.count("\n"), "kernels": len(parse_module(text).kernels)},
