@@ -1,6 +1,7 @@
 """Tile inference over a kernel's flow: facts of each value, computed once."""
 
 import ast
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -21,7 +22,7 @@ from tilewright.targets.model import LaunchFacts
 
 
 class Tiles:
-    """What inference says of one kernel's values."""
+    """What inference says of one kernel's values. Safe between threads."""
 
     def __init__(self, module: Module, kernel: Kernel, launches: tuple[LaunchFacts, ...]) -> None:
         self._flow = flow_of(module, kernel)
@@ -37,11 +38,16 @@ class Tiles:
         self._variables = self._engine.variables
         self._programs = Programs(self._engine, subject)
         self._known: dict[Value, TileFacts] = {}
+        # A value that another thread has begun must not be taken for one that cannot be known.
+        self._lock = threading.RLock()
 
     def of(self, value: Value) -> TileFacts:
         """What is known of a value of this kernel's flow."""
         known = self._known.get(value)
-        if known is None:
+        return self._infer(value) if known is None else known
+
+    def _infer(self, value: Value) -> TileFacts:
+        with self._lock:
             facts = self._engine.of(value)
             axes = self._programs.of(value)
             known = facts if axes is None else replace(facts, programs=axes)
@@ -52,13 +58,17 @@ class Tiles:
         """What is known of a name behind the statement that assigns it."""
         for definition in self._flow.definitions.get(name, ()):
             if definition.statement is statement:
-                return self._variables.named(name, self.of(definition.value))
+                with self._lock:
+                    return self._variables.named(name, self.of(definition.value))
         return UNKNOWN
 
     def at(self, node: ast.expr) -> TileFacts:
         """What is known of an expression of this kernel."""
         value = self._flow.values.get(node)
-        return UNKNOWN if value is None else self._variables.seen(node, self.of(value))
+        if value is None:
+            return UNKNOWN
+        with self._lock:
+            return self._variables.seen(node, self.of(value))
 
 
 class _Subject:
