@@ -63,12 +63,27 @@ def only_launch(folder: Path) -> CapturedLaunch:
     return launch
 
 
-def test_a_launch_is_recorded_as_it_was_made(tmp_path: Path) -> None:
-    path = script(tmp_path, "x = torch.ones(2, 101)\nrun(x[1], torch.empty(101), num_warps=8)\n")
-    assert capture(tmp_path, sys.executable, str(path)).returncode == 0
-    kernel = only_kernel(tmp_path)
-    assert (kernel.kernel, kernel.file, kernel.line) == ("scale", str(path.resolve()), 7)
-    launch = only_launch(tmp_path)
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, CapturedKernel]:
+    """The kernels of several scripts, captured by one command with ``--writes``."""
+    folder = tmp_path_factory.mktemp("recorded")
+    scripts = {
+        "view": "x = torch.ones(2, 101)\nrun(x[1], torch.zeros(101), num_warps=8)\n",
+        "equal": "for n in (64, 64, 64, 96):\n    run(torch.ones(n), torch.empty(n))\n",
+        "memory": "x = torch.ones(256)\nrun(x[:64], x[64:128])\nrun(x[:64], x[32:96])\n",
+    }
+    for name, body in scripts.items():
+        script(folder, body, name=f"{name}.py")
+    command = (sys.executable, "-c", "import view, equal, memory")
+    ended = capture(folder, *command, options=("--writes",))
+    assert ended.returncode == 0, ended.stderr
+    return {Path(kernel.file).stem: kernel for kernel in captured(folder).kernels}
+
+
+def test_a_launch_is_recorded_as_it_was_made(recorded: dict[str, CapturedKernel]) -> None:
+    kernel = recorded["view"]
+    assert (kernel.kernel, Path(kernel.file).name, kernel.line) == ("scale", "view.py", 7)
+    (launch,) = kernel.launches
     assert launch.facts.grid == (2,)
     assert launch.facts.options == {"num_warps": 8}
     x, out, n, factor, block = launch.facts.arguments
@@ -80,20 +95,25 @@ def test_a_launch_is_recorded_as_it_was_made(tmp_path: Path) -> None:
         ("x_ptr", 101, 4),
         ("out_ptr", 0, 64),
     ]
-    assert launch.device == "interpreter"
-    assert launch.target is None
+    assert (launch.device, launch.target) == ("interpreter", None)
 
 
-def test_equal_launches_are_one_and_counted(tmp_path: Path) -> None:
-    path = script(
-        tmp_path,
-        "for n in (64, 64, 64, 96):\n    run(torch.ones(n), torch.empty(n))\n",
-    )
-    assert capture(tmp_path, sys.executable, str(path)).returncode == 0
-    assert [(x.facts.grid, x.count) for x in only_kernel(tmp_path).launches] == [
-        ((1,), 3),
-        ((2,), 1),
-    ]
+def test_equal_launches_are_one_and_counted(recorded: dict[str, CapturedKernel]) -> None:
+    seen = [(launch.facts.grid, launch.count) for launch in recorded["equal"].launches]
+    assert seen == [((1,), 3), ((2,), 1)]
+
+
+def test_arguments_in_the_same_memory_are_told(recorded: dict[str, CapturedKernel]) -> None:
+    apart, over = recorded["memory"].launches
+    assert {place.storage for place in apart.tensors} == {0}
+    assert apart.overlaps == ()
+    assert over.overlaps == (("x_ptr", "out_ptr"),)
+
+
+def test_what_a_launch_wrote_is_told(recorded: dict[str, CapturedKernel]) -> None:
+    written = recorded["view"].launches[0].written
+    assert written is not None
+    assert (written.names, written.compared) == (("out_ptr",), ("out_ptr", "x_ptr"))
 
 
 def test_beyond_the_limit_launches_are_counted_only(tmp_path: Path) -> None:
@@ -106,28 +126,6 @@ def test_beyond_the_limit_launches_are_counted_only(tmp_path: Path) -> None:
     assert (len(kernel.launches), kernel.others, kernel.total) == (3, 5, 8)
 
 
-def test_arguments_in_the_same_memory_are_told(tmp_path: Path) -> None:
-    path = script(
-        tmp_path,
-        "x = torch.ones(256)\nrun(x[:64], x[64:128])\nrun(x[:64], x[32:96])\n",
-    )
-    capture(tmp_path, sys.executable, str(path))
-    apart, over = only_kernel(tmp_path).launches
-    assert {place.storage for place in apart.tensors} == {0}
-    assert apart.overlaps == ()
-    assert over.overlaps == (("x_ptr", "out_ptr"),)
-
-
-def test_what_a_launch_wrote_is_told_on_demand(tmp_path: Path) -> None:
-    path = script(tmp_path, "run(torch.ones(64), torch.zeros(64))\n")
-    capture(tmp_path, sys.executable, str(path))
-    assert only_launch(tmp_path).written is None
-    capture(tmp_path, sys.executable, str(path), options=("--writes",))
-    written = only_launch(tmp_path).written
-    assert written is not None
-    assert (written.names, written.compared) == (("out_ptr",), ("out_ptr", "x_ptr"))
-
-
 def test_output_and_exit_code_are_the_commands_own(tmp_path: Path) -> None:
     path = script(
         tmp_path,
@@ -135,6 +133,7 @@ def test_output_and_exit_code_are_the_commands_own(tmp_path: Path) -> None:
     )
     ended = capture(tmp_path, sys.executable, str(path))
     assert (ended.returncode, ended.stdout) == (7, "mine\n")
+    assert only_launch(tmp_path).written is None, "nobody asked"
     assert "scale: 1 launches" in ended.stderr
 
 
