@@ -17,9 +17,10 @@ What `tilewright check --target {target} --triton {triton}` reports on
 {corpora},
 and how often that is right by the written definition of the issue (`tilewright explain ID`), judged
 by reading the source and, where it can decide, by what Triton's compiler makes of the kernel. Each
-judgement, with its reason, is in `tests/precision/`. *Debatable* means that what is said is true and
-an engineer of that project may still leave it so; it counts half. Kernels that a vendor's backend copies word for word count as often as they are there. What a
-review found wrong was mended in the detectors: these are the rates of what is reported now.
+judgement, with its reason, is in `tests/precision/`. *Debatable* means that what is said is true
+and an engineer of that project may still leave it so; it counts half. Kernels that a vendor's
+backend copies word for word count as often as they are there. What a review found wrong was mended
+in the detectors: these are the rates of what is reported now.
 
 """
 _CORRECTNESS = """## The kernel is wrong
