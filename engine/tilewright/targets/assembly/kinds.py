@@ -10,8 +10,9 @@ from tilewright.targets.assembly.model import Instruction
 class Kind(StrEnum):
     """Kinds of instructions.
 
-    Spills are traffic with local or scratch memory, where spilled registers go. Transcendental
-    instructions are all of the special function unit: reciprocals and roots too.
+    Local accesses are to a thread's own memory: spilled registers, or arrays of functions such as
+    sine, which NVIDIA's code does not tell apart. Spills are those of which the compiler says so.
+    Transcendental instructions are all of the special function unit: reciprocals and roots too.
     """
 
     WGMMA = "wgmma"
@@ -33,6 +34,8 @@ class Kind(StrEnum):
     TRANSCENDENTAL = "transcendental"
     FP64 = "fp64"
     CONVERSION = "conversion"
+    LOCAL_LOAD = "local_load"
+    LOCAL_STORE = "local_store"
     SPILL_LOAD = "spill_load"
     SPILL_STORE = "spill_store"
     OTHER = "other"
@@ -52,8 +55,8 @@ _PTX = _rules(
     (Kind.MMA, r"w?mma\.(?:sp\b.*\.)?(?:mma\.)?sync\b"),
     (Kind.ASYNC_COPY, r"cp\.async\.c[ag]\b"),
     (Kind.TMA, r"cp\.(?:reduce\.)?async\.bulk\.(?!commit_group|wait_group|prefetch)"),
-    (Kind.SPILL_LOAD, r"ld\.(?:\w+\.)*local\b"),
-    (Kind.SPILL_STORE, r"st\.(?:\w+\.)*local\b"),
+    (Kind.LOCAL_LOAD, r"ld\.(?:\w+\.)*local\b"),
+    (Kind.LOCAL_STORE, r"st\.(?:\w+\.)*local\b"),
     (Kind.SHARED_LOAD, r"(?:ldmatrix\b|ld\.(?:\w+\.)*shared\b)"),
     (Kind.SHARED_STORE, r"(?:stmatrix\b|st\.(?:\w+\.)*shared\b)"),
     (Kind.GLOBAL_LOAD, r"ld\.(?:\w+\.)*global\b"),
@@ -70,8 +73,8 @@ _SASS = _rules(
     (Kind.MMA, r"[HIQOBD]MMA\b"),
     (Kind.ASYNC_COPY, r"LDGSTS\b"),
     (Kind.TMA, r"(?:UTMALDG|UTMASTG|UTMAREDG|UBLKCP|UBLKRED)\b"),
-    (Kind.SPILL_LOAD, r"LDL\b"),
-    (Kind.SPILL_STORE, r"STL\b"),
+    (Kind.LOCAL_LOAD, r"LDL\b"),
+    (Kind.LOCAL_STORE, r"STL\b"),
     (Kind.SHARED_LOAD, r"LDSM?\b"),
     (Kind.SHARED_STORE, r"STSM?\b"),
     (Kind.GLOBAL_LOAD, r"LDG\b"),
@@ -87,8 +90,8 @@ _GCN = _rules(
     (Kind.WMMA, r"v_s?wmmac?_"),
     (Kind.TMA, r"tensor_(?:load_to|store_from)_lds"),
     (Kind.ASYNC_COPY, r"(?:global_load_lds|global_load_async_to_lds|buffer_load_lds)_"),
-    (Kind.SPILL_LOAD, r"scratch_load_"),
-    (Kind.SPILL_STORE, r"scratch_store_"),
+    (Kind.LOCAL_LOAD, r"scratch_load_"),
+    (Kind.LOCAL_STORE, r"scratch_store_"),
     (Kind.ATOMIC, r"(?:global|buffer|flat)_atomic_"),
     (Kind.GLOBAL_LOAD, r"(?:global|buffer)_load_"),
     (Kind.GLOBAL_STORE, r"(?:global|buffer)_store_"),
