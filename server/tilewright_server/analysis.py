@@ -11,15 +11,13 @@ from typing import Any
 
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.suppression import Notice
+from tilewright.source.languages import may_hold_kernels
 from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range
 from tilewright_server.engine import ONE_AT_A_TIME, Engine, parse
 from tilewright_server.snapshot import Snapshot
 
 _REMEMBERED = 64
-
-# A file that names none of these holds no kernel and is not parsed: most files of a project.
-_LANGUAGES = ("triton", "nki")
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ class AnalysisService:
 
     def _parse(self, snapshot: Snapshot) -> Parsed:
         text = snapshot.text.encode(errors="replace").decode()
-        if not any(language in text for language in _LANGUAGES):
+        if not may_hold_kernels(text):
             text = ""
         module = parse(text, snapshot.path or snapshot.uri)
         return Parsed(module, facts_keys(module))
