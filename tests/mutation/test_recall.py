@@ -12,11 +12,10 @@ from tilewright.rewrites.rewinds import Rewind, all_rewinds
 
 REWINDS = pytest.mark.parametrize("rewind", all_rewinds(), ids=lambda r: r.issue)
 LEAST = 0.95
-REFUSING = {"dot_accumulator", "no_swizzling", "multi_pass_row"}
+REFUSING = {"no_swizzling", "multi_pass_row"}
 """Rewrites whose preconditions hold for none of our own rewound kernels.
 
-Sums of fp8 products lose bits inside tl.dot, a grouped kernel keeps its group's parameter, and rows
-are fitted only where the file has one launch.
+A grouped kernel keeps its group's parameter, and rows are fitted only where the file has one launch.
 """
 
 

@@ -23,7 +23,7 @@ from tilewright.rewrites.scope import (
 )
 from tilewright.source.model import Kernel, Module
 
-_NARROW_ACCUMULATION = ("*fp8", "*i8", "*u8", "*fp64")
+_NARROW_ACCUMULATION = ("*i8", "*u8", "*fp64")
 
 
 def _accumulate_in_dot(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
@@ -188,7 +188,8 @@ REWRITES = (
         name="dot_accumulator",
         issue="dot_accumulator",
         title="Accumulate inside tl.dot",
-        numerics=Numerics.REASSOCIATING,
+        # Hopper sums fp8 products with fewer bits than fp32.
+        numerics=Numerics.PRECISION_REDUCING,
         apply=_accumulate_in_dot,
     ),
     Rewrite(
