@@ -108,6 +108,26 @@ def test_figures_of_chips_that_are_not_here(bench: Bench, target: str, detail: s
     assert "triton" in report["toolchain"]
 
 
+def test_amd_stores_and_barriers_are_counted(bench: Bench) -> None:
+    path = bench.variant("matmul.py", "32, 32, 32, 4, 3", "128, 128, 64, 8, 3")
+    old, new = (compiled(bench, path, f"hip:{arch}")["details"] for arch in ("gfx942", "gfx1201"))
+    assert old["global_stores_64b"] == 8
+    assert new["global_stores_128b"] == 8
+    assert old["barriers"] == new["barriers"] == 3  # gfx1201 signals, then waits
+
+
+def test_stages_texts_are_handed_back_and_what_has_none_says_why(bench: Bench) -> None:
+    launch = captured(bench)["launches"][0]
+    report = bench.get(
+        "compile", module=str(KERNELS / "matmul.py"), launch=launch, emit=["ptx", "sass", "spirv"],
+        target={"backend": "cuda", "arch": "90"},
+    )  # fmt: skip
+    assert set(report["artifacts"]) == {"ptx", "sass"}
+    assert f'//## File "{KERNELS / "matmul.py"}", line' in report["artifacts"]["sass"]
+    assert report["missing"] == {"spirv": "this compiler does not pass it"}
+    assert report["details"]["warps"] == 4
+
+
 def test_spills_are_counted(bench: Bench) -> None:
     path = bench.variant("matmul.py", "32, 32, 32, 4, 3", "128, 128, 32, 2, 1")
     report = compiled(bench, path, "cuda:80")

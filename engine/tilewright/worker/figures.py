@@ -44,11 +44,13 @@ _PTX_COUNTS = {
 _GCN_COUNTS = {
     "mfma": r"\bv_s?mfmac?_",
     "wmma": r"\bv_s?wmmac?_",
-    "barriers": r"\bs_barrier",
+    "barriers": r"\bs_barrier\b|\bs_barrier_signal",
     "fp64_instructions": r"\bv_(?:add|mul|fma)_f64\b",
 }
 _GCN_LOAD = re.compile(r"\b(?:global|buffer)_load_(dwordx?\d?|b\d+|ushort|ubyte|u16|u8|short_d16)")
+_GCN_STORE = re.compile(r"\b(?:global|buffer)_store_(dwordx?\d?|b\d+|short|byte)")
 _GCN_WIDTHS = {"dword": 32, "dwordx2": 64, "dwordx3": 96, "dwordx4": 128, "ushort": 16, "ubyte": 8,
+               "short": 16, "byte": 8,
                "u16": 16, "u8": 8, "short_d16": 16}  # fmt: skip
 
 
@@ -86,6 +88,7 @@ def amd(asm: Mapping[str, Any]) -> dict[str, Any]:
     spilled = _yaml_number(text, "vgpr_spill_count")
     details = _counts(text, _GCN_COUNTS)
     details.update(_widths("load", Counter(_gcn_width(m[1]) for m in _GCN_LOAD.finditer(text))))
+    details.update(_widths("store", Counter(_gcn_width(m[1]) for m in _GCN_STORE.finditer(text))))
     for name, value in (
         ("agprs", _yaml_number(text, "agpr_count")),
         ("sgprs", scalar),
