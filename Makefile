@@ -14,7 +14,7 @@ BIN    := $(VENV)/bin
 comma  := ,
 STAMP  := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 CORPORA_STAMP := build/corpora/.installed
-SOURCES := engine server tests examples benchmarks docs
+SOURCES := engine server tests examples benchmarks docs/issue_pages.py
 FAST   := not gpu and not browser and not slow and not editor
 
 .DEFAULT_GOAL := help

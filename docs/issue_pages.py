@@ -59,8 +59,9 @@ def _row(issue: IssueType) -> str:
     firing, silent = (count.firing, count.silent) if issue.detector else ("not decided", "-")
     fix = ", ".join(r.name for r in rewrites_for(issue.id)) or "-"
     language = ", ".join(issue.applies_to.languages)
+    title = issue.title.replace("|", "\\|")
     return (
-        f"| [{issue.id}]({issue.id}.md) | {issue.title} | {issue.severity} | {language} "
+        f"| [{issue.id}]({issue.id}.md) | {title} | {issue.severity} | {language} "
         f"| {firing} | {silent} | {fix} |"
     )
 
