@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
-import json
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,10 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.devices.package import worker_hash
-from tilewright.python_syntax import parse
 from tilewright.serialize import dump, load
 from tilewright.targets.cache import ReportCache, text_cache
+from tilewright.targets.keys import cache_key
 from tilewright.targets.model import (
     CompileMessage,
     CompileReport,
@@ -34,7 +30,6 @@ if TYPE_CHECKING:  # devices build on targets: no import back at run time
 COMPILE_SECONDS = 120.0
 # How a worker's message begins when the kernel was not judged.
 _NO_VERDICT = ("no toolchain for", "not compiled for")
-_ENVIRONMENT = ("TRITON_PTXAS_PATH", "TRITON_DEFAULT_FP_FUSION", "DISABLE_PTXAS_OPT")
 
 
 def compile_launch(
@@ -164,52 +159,6 @@ def _compiler(toolchain: XpuToolchain) -> WorkerClient:
 def _native(toolchain: XpuToolchain) -> dict[str, Any]:
     found = toolchain.ocloc
     return {"ocloc": found.path if found else None, "ocloc_version": found.version if found else ""}
-
-
-def cache_key(
-    compilers: str, module_path: str, launch: LaunchFacts, target: Target, shared_limit: int | None
-) -> str:
-    """Everything a report depends on: sources, launch, target, compilers, the worker itself."""
-    parts = [
-        _sources_hash(Path(module_path)),
-        json.dumps(dump(launch), sort_keys=True),
-        str(target),
-        str(shared_limit),
-        compilers,
-        worker_hash(),
-        *(f"{name}={os.environ.get(name)}" for name in _ENVIRONMENT),
-    ]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _sources_hash(path: Path) -> str:
-    """Hash of a module and of the modules beside it that it imports, directly or not."""
-    digest = hashlib.sha256()
-    waiting, seen = [path], {path}
-    while waiting:
-        current = waiting.pop()
-        text = current.read_text(encoding="utf-8", errors="replace")
-        digest.update(text.encode())
-        for name in sorted(_imported(text)):
-            beside = path.parent / f"{name}.py"
-            if beside not in seen and beside.is_file():
-                seen.add(beside)
-                waiting.append(beside)
-    return digest.hexdigest()
-
-
-def _imported(text: str) -> set[str]:
-    try:
-        tree = parse(text)
-    except (SyntaxError, ValueError):
-        return set()
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module.partition(".")[0])
-    return names
 
 
 def _report(
