@@ -15,7 +15,7 @@ LEAST = 0.95
 REFUSING = {"no_swizzling", "multi_pass_row"}
 """Rewrites whose preconditions hold for none of our own rewound kernels.
 
-A grouped kernel keeps its group's parameter, and rows are fitted only where the file has one launch.
+A grouped kernel keeps its group's parameter; rows are fitted only where the file has one launch.
 """
 
 
