@@ -18,7 +18,7 @@ SOURCES := engine server tests examples benchmarks docs/issue_pages.py
 FAST   := not gpu and not browser and not slow and not editor
 
 .DEFAULT_GOAL := help
-.PHONY: help docs setup demo test test-slow test-all test-editor corpora agreement precision lint format types wheel clean distclean
+.PHONY: help docs setup demo test test-slow test-all test-editor corpora agreement precision recall precision lint format types wheel clean distclean
 
 help: ## say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -65,6 +65,9 @@ agreement: corpora ## compare tile inference with the compiler over the corpora;
 
 precision: corpora ## reports on the corpora against the reviewed lists; writes docs/precision.md
 	PYTHONPATH=tests/corpora $(BIN)/python tests/precision/table.py
+
+recall: corpora ## faults put into kernels, and how many are found; writes docs/recall.md
+	PYTHONPATH=tests/corpora $(BIN)/python tests/mutation/write_recall.py
 
 test-all: test test-slow test-editor ## everything that needs no GPU
 

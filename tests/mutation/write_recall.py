@@ -1,6 +1,6 @@
 """Writes docs/recall.md: what the detectors find of the faults that rewinds put in.
 
-``python tests/mutation/write_recall.py``, after ``make corpora``; minutes.
+``make recall``; minutes.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ makes it clean first.
 The kernels: this repository's examples, what its rewrites lead to and the golden files of its
 detectors ("own"), and the published packages that `make corpora` installs ({packages}).
 
-`python tests/mutation/write_recall.py` writes this file.
+`make recall` writes this file.
 """
 
 
