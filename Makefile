@@ -18,7 +18,7 @@ SOURCES := engine server tests examples benchmarks docs/issue_pages.py
 FAST   := not gpu and not browser and not slow and not editor
 
 .DEFAULT_GOAL := help
-.PHONY: help docs setup demo test test-slow test-all test-editor corpora agreement precision recall precision lint format types wheel clean distclean
+.PHONY: help docs setup demo test test-slow test-all test-editor corpora agreement precision recall lint format types wheel clean distclean
 
 help: ## say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
