@@ -61,10 +61,10 @@ $(CORPORA_STAMP): tests/corpora/requirements.txt | setup
 	@touch $@
 
 agreement: corpora ## compare tile inference with the compiler over the corpora; writes docs/agreement.md
-	PYTHONPATH=tests/corpora $(BIN)/python tests/agreement/table.py
+	PYTHONPATH=tests/corpora $(BIN)/python tests/agreement/agreement_table.py
 
 precision: corpora ## reports on the corpora against the reviewed lists; writes docs/precision.md
-	PYTHONPATH=tests/corpora $(BIN)/python tests/precision/table.py
+	PYTHONPATH=tests/corpora $(BIN)/python tests/precision/precision_table.py
 
 recall: corpora ## faults put into kernels, and how many are found; writes docs/recall.md
 	PYTHONPATH=tests/corpora $(BIN)/python tests/mutation/write_recall.py

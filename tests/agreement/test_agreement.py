@@ -6,7 +6,7 @@ pytest.importorskip("triton")
 
 import corpora
 from comparing import ASPECTS
-from table import Summary, summarize
+from agreement_table import Summary, summarize
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow]
 

@@ -4,7 +4,7 @@ import pytest
 from rates import rate
 from reports import about_correctness, found_in_corpora, sampled
 from reviewed import CORRECTNESS, PERFORMANCE, judgements, read_reviews
-from table import PAGE, page
+from precision_table import PAGE, page
 from unreviewed import as_yaml, missing
 
 pytestmark = pytest.mark.slow
