@@ -5,8 +5,8 @@ import pytest
 pytest.importorskip("triton")
 
 import corpora
-from comparing import ASPECTS
 from agreement_table import Summary, summarize
+from comparing import ASPECTS
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow]
 

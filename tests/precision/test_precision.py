@@ -1,10 +1,10 @@
 """Reports on the corpora are reviewed, and few of them are wrong."""
 
 import pytest
+from precision_table import PAGE, page
 from rates import rate
 from reports import about_correctness, found_in_corpora, sampled
 from reviewed import CORRECTNESS, PERFORMANCE, judgements, read_reviews
-from precision_table import PAGE, page
 from unreviewed import as_yaml, missing
 
 pytestmark = pytest.mark.slow
