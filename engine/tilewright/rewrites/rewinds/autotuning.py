@@ -58,15 +58,31 @@ def _has_choice(module: Module, kernel: Kernel, tuned: set[str]) -> bool:
     multiplies = any(True for _ in flow.calls("triton.language.dot"))
     summed = {part for end in _sums(flow) for part in walk(end)}
     reduces = any(
-        set(access.loops) & access.pointer.varies and access.result in summed
+        set(access.loops) & access.pointer.varies
+        and access.result in summed
+        and any(part.op == "arange" for part in walk(access.pointer))
         for access in flow.loads
     )
     return bool(lengths & counted & tuned) and (multiplies or reduces)
 
 
 def _sums(flow: Flow) -> list[Value]:
-    """What a turn of a loop makes of a value of the turn before."""
-    return [end for phi, end in flow.back_edges.items() if phi in set(walk(end))]
+    """What a turn of a loop makes of a value of the turn before, where it computes with it."""
+    return [
+        way
+        for phi, end in flow.back_edges.items()
+        for way in _ways(end)
+        if way is not phi and phi in set(walk(way))
+    ]
+
+
+def _ways(value: Value) -> Iterator[Value]:
+    """What a value may be, behind a branch or a loop that may leave it alone."""
+    if value.op not in ("select", "after"):
+        yield value
+        return
+    for operand in value.operands:
+        yield from _ways(operand)
 
 
 REWINDS = (
