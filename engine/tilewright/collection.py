@@ -7,7 +7,7 @@ that takes as long as the analysis. What is loaded at the start is never garbage
 
 import gc
 
-_NEW_OBJECTS = 50_000
+_NEW_OBJECTS = 500_000
 _YOUNG_ROUNDS = 20
 _MIDDLE_ROUNDS = 50
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from tilewright.analysis.expressions import PURE_BUILTINS, method_writes_nothing, writes_nothing
+from tilewright.analysis.nodes import nodes_of
 from tilewright.source.model import Kernel, Module
 from tilewright.source.names import Names
 
@@ -64,7 +65,7 @@ def _unsafe_calls(subject: _Subject) -> frozenset[str]:
     node = subject.node
     local = {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
     local.update(assigned_names(node.body))
-    calls = (n for n in ast.walk(node) if isinstance(n, ast.Call))
+    calls = (n for n in nodes_of(node) if isinstance(n, ast.Call))
     return frozenset(name for c in calls if (name := _unsafe(c.func, local, subject.names)))
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from tilewright.analysis.flow import pure_helpers
 from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.analysis.nodes import nodes_of
 from tilewright.analysis.places import Layout
 from tilewright.source.model import Kernel, Module
 
@@ -151,7 +152,7 @@ def _calls(module: Module) -> Mapping[str, frozenset[str]]:
 
 @lru_cache(maxsize=1024)
 def _names_in(subject: _Text) -> frozenset[str]:
-    return frozenset(n.id for n in ast.walk(subject.node) if isinstance(n, ast.Name))
+    return frozenset(n.id for n in nodes_of(subject.node) if isinstance(n, ast.Name))
 
 
 @lru_cache(maxsize=1024)

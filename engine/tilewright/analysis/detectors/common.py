@@ -2,10 +2,10 @@
 
 import ast
 from collections.abc import Iterator
-from functools import lru_cache
 
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
+from tilewright.analysis.nodes import nodes_of as nodes_of
 from tilewright.analysis.numbers import Numbers
 from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.constants import Evaluator, Undecidable
@@ -30,12 +30,6 @@ def nki_kernels(module: Module) -> Iterator[Kernel]:
     for kernel in module.focused:
         if kernel.language is Language.NKI:
             yield kernel
-
-
-@lru_cache(maxsize=512)
-def nodes_of(node: ast.FunctionDef) -> tuple[ast.AST, ...]:
-    """Every node of a function, as ``ast.walk`` gives them; walked once."""
-    return tuple(ast.walk(node))
 
 
 def source_of(module: Module, node: ast.expr | ast.stmt) -> str:
