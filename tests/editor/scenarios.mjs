@@ -132,7 +132,7 @@ async function outdated(editor) {
   await editor.lightBulb();
   await editor.choose(/Write tanh so that/);
   await editor.page.waitForSelector(".monaco-diff-editor .line-insert");
-  await editor.page.locator(".editor.original .view-line", { hasText: "bias = tl.load" }).click();
+  await editor.page.locator(".editor.original .view-line", { hasText: "tl.store(" }).click();
   await editor.page.keyboard.type("#");
   const told = await editor.waitText(TOAST, /linear_gelu\.py has changed/);
   await editor.page.waitForSelector(".monaco-diff-editor", { state: "detached" });
