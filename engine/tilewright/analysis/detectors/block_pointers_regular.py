@@ -24,46 +24,38 @@ _FIRST_TO_DEPRECATE_BLOCK_POINTERS = (3, 7)
 @detector("missing_tma")
 def missing_tma(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """Operands of a product read by addresses on a GPU that copies tiles by descriptor."""
-    if _advice(context) == "tma":
-        for kernel, access, others in _kernels(module, context):
-            yield _finding(
-                module,
-                kernel,
-                access,
-                others,
-                f"{_names(access, others)} read by an address for each element, where the tensor "
-                f"memory accelerator of {context.target} copies a whole tile by one instruction",
-            )
+    cost = (
+        ", where the tensor memory "
+        f"accelerator of {context.target} copies a whole tile by one instruction"
+    )
+    return _advised("tma", cost, module, context)
 
 
 @detector("missing_block_pointers")
 def missing_block_pointers(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """The same for Intel GPUs with a Triton that still has block pointers."""
-    if _advice(context) == "block pointer":
-        for kernel, access, others in _kernels(module, context):
-            yield _finding(
-                module,
-                kernel,
-                access,
-                others,
-                f"{_names(access, others)} read by an address for each element, where a block "
-                "pointer states the shape and strides that a 2-D block load of Intel GPUs needs",
-            )
+    cost = (
+        ", where a block pointer states the shape and "
+        "strides that a 2-D block load of Intel GPUs needs"
+    )
+    return _advised("block pointer", cost, module, context)
 
 
 @detector("manual_pointer_arithmetic")
 def manual_pointer_arithmetic(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """The same where the chip is not known to do without, and Triton has descriptors."""
-    if _advice(context) == "descriptor":
-        for kernel, access, others in _kernels(module, context):
-            yield _finding(
-                module,
-                kernel,
-                access,
-                others,
-                f"{_names(access, others)} read by an address for each element; a tensor "
-                "descriptor says shape and strides once, and chips that copy whole tiles can",
-            )
+    cost = "; a tensor descriptor says shape and strides once, and chips that copy whole tiles can"
+    return _advised("descriptor", cost, module, context)
+
+
+def _advised(advice: str, cost: str, module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """One finding a kernel, if this is the advice for chip and version."""
+    if _advice(context) != advice:
+        return
+    for kernel, access, others in _kernels(module, context):
+        names = _names(access, others)
+        text = f"{names} read by an address for each element{cost}"
+        yield _finding(module, kernel, access, others, text)
 
 
 def _advice(context: AnalysisContext) -> str | None:
