@@ -40,8 +40,11 @@ ALLOWED: dict[str, set[str]] = {
     "captures": {"source", "targets", "hardware", "knowledge", "devices", "worker", "problems"},
     "analysis": {"source", "knowledge", "targets", "hardware"},
     "rewrites": {"analysis", "source", "knowledge", "targets", "hardware"},
-    "evaluation": {"analysis", "source", "knowledge", "targets", "hardware", "problems", "devices"},
+    "compiled": {"analysis", "source", "knowledge", "targets", "hardware"},
+    "costs": {"analysis", "source", "knowledge", "targets", "hardware"},
 }
+ALLOWED["signatures"] = ALLOWED["captures"] | {"captures", "analysis"}
+ALLOWED["evaluation"] = ALLOWED["signatures"] | {"signatures", "compiled", "costs"}
 ALLOWED["store"] = ALLOWED["evaluation"] | {"evaluation"}
 ALLOWED["strategies"] = ALLOWED["store"] | {"store", "rewrites"}
 ALLOWED["checking"] = {

@@ -70,6 +70,52 @@ class CompileMessage:
 
 
 @dataclass(frozen=True)
+class Access:
+    """Equal memory instructions of one source line.
+
+    Attributes:
+        kind: "load", "store", "atomic", "async_copy", "tma", "block2d_load" or "block2d_store".
+        space: "global" or "shared".
+        bits: that one thread moves with one of them; None where one moves a tile for many threads.
+        count: of them in the code, however often they run.
+        best_bits: the widest that the line's tile allows, by its element type and the elements a
+            thread holds; None: not known.
+    """
+
+    kind: str
+    space: str
+    bits: int | None
+    count: int
+    best_bits: int | None = None
+
+
+@dataclass(frozen=True)
+class LineReport:
+    """What the compiler made of one line of the user's file, 1-based.
+
+    Attributes:
+        instructions: of the machine code, or of PTX where that was not disassembled.
+        tensor: tensor instructions by kind: "wgmma", "mma", "tcgen05_mma", "mfma", "wmma", "dpas".
+        dots: matrix products that the line asks for, before they become instructions.
+        conversions: changes of layout between threads that are left after optimization.
+        loop_depth: loops of the kernel around the line.
+    """
+
+    line: int
+    instructions: int
+    accesses: tuple[Access, ...] = ()
+    tensor: Mapping[str, int] = field(default_factory=dict)
+    dots: int = 0
+    conversions: int = 0
+    spill_loads: int = 0
+    spill_stores: int = 0
+    fp64: int = 0
+    transcendental: int = 0
+    barriers: int = 0
+    loop_depth: int = 0
+
+
+@dataclass(frozen=True)
 class CompileReport:
     """What a real compiler made of one kernel, for one target and one launch.
 
@@ -80,6 +126,7 @@ class CompileReport:
         shared_limit: what the target allows a program, in bytes; None if unknown.
         toolchain: which compilers made it, with versions.
         seconds: wall time; cached tells that it came from a cache.
+        lines: what was made of each line, in order; empty where it was not asked or not told.
     """
 
     target: Target
@@ -96,6 +143,7 @@ class CompileReport:
     seconds: float = 0.0
     cached: bool = False
     details: Mapping[str, int | float | str] = field(default_factory=dict)
+    lines: tuple[LineReport, ...] = ()
 
 
 @dataclass(frozen=True)
