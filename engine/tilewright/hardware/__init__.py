@@ -9,13 +9,22 @@ from tilewright.hardware.configs import (
     row_configs,
     staging_bytes,
 )
-from tilewright.hardware.model import Chip, DotConfig, HardwareError, Menu, Residency, RowConfig
+from tilewright.hardware.model import (
+    Chip,
+    DotConfig,
+    HardwareError,
+    Menu,
+    Rates,
+    Residency,
+    RowConfig,
+)
 
 __all__ = [
     "Chip",
     "DotConfig",
     "HardwareError",
     "Menu",
+    "Rates",
     "Residency",
     "RowConfig",
     "accumulator_bytes_per_warp",

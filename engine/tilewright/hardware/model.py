@@ -8,7 +8,7 @@ from pydantic import ConfigDict
 from tilewright.errors import InputError
 
 _STRICT = ConfigDict(extra="forbid")
-_NAMES = frozenset({"id", "label", "vendor", "chip", "menu", "sources", "residency"})
+_NAMES = frozenset({"id", "label", "vendor", "chip", "menu", "sources", "residency", "rates"})
 
 
 class HardwareError(InputError):
@@ -109,6 +109,36 @@ class Residency:
 
 
 @dataclass(frozen=True)
+class Rates:
+    """What a chip does in a time, for estimates of it. None: not known, or not published.
+
+    Attributes:
+        clock_mhz: the highest that the vendor states for work on all units (boost, game clock).
+        fp32_lanes: fp32 multiply-adds of one compute unit in a cycle.
+        special_lanes: transcendental fp32 results (exp2, rsqrt, ...) of one unit in a cycle.
+        shared_bytes: read from one unit's shared memory in a cycle.
+        tensor_flops: of one unit's tensor instructions in a cycle, dense, a multiply-add being
+            two, by element type; a type that is not named is not known.
+        l2_bandwidth_gbs: of reads that hit the cache that all units share, 10^9 bytes a second.
+        memory_latency_ns: of a load from device memory.
+        launch_us: between a launch and its kernel's first instruction.
+        sources: where each figure comes from, by its name.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    clock_mhz: int | None
+    fp32_lanes: int | None
+    special_lanes: int | None
+    shared_bytes: int | None
+    tensor_flops: Mapping[str, int]
+    l2_bandwidth_gbs: float | None
+    memory_latency_ns: float | None
+    launch_us: float | None
+    sources: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Chip:
     """One compile target and a representative chip of it. None: not known.
 
@@ -126,6 +156,7 @@ class Chip:
         peaks: dense 10^12 operations a second, by element type.
         sources: where each figure comes from.
         residency: for occupancy; it has its own source.
+        rates: for estimates of time; with their own sources.
     """
 
     __pydantic_config__ = _STRICT
@@ -150,6 +181,7 @@ class Chip:
     sources: Mapping[str, str]
     max_warps_large_registers: int | None = None
     residency: Residency | None = None
+    rates: Rates | None = None
 
     @property
     def backend(self) -> str:
