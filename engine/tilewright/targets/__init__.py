@@ -2,6 +2,7 @@
 
 from tilewright.targets.cache import ReportCache
 from tilewright.targets.compiling import compile_launch, compile_stage
+from tilewright.targets.many import Wanted, compile_many
 from tilewright.targets.model import (
     ArgumentFacts,
     CompileMessage,
@@ -24,8 +25,10 @@ __all__ = [
     "ReportCache",
     "Target",
     "TargetError",
+    "Wanted",
     "all_targets",
     "compile_launch",
+    "compile_many",
     "compile_stage",
     "occupancy_of",
     "parse_target",

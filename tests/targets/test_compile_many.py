@@ -1,0 +1,100 @@
+"""Many launches at once: order, progress, what cannot be judged."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tilewright.devices import WorkerClient
+from tilewright.devices.local import WorkerDevice
+from tilewright.devices.model import DeviceInfo
+from tilewright.targets import (
+    ArgumentFacts,
+    LaunchFacts,
+    NoToolchainError,
+    ReportCache,
+    Target,
+    compile_many,
+)
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def scale_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs, mask=offs < N)
+    tl.store(y_ptr + offs, x * 2, mask=offs < N)
+"""
+H100 = Target("cuda", "90")
+LAUNCH = LaunchFacts(
+    "scale_kernel",
+    (1024,),
+    (
+        ArgumentFacts("x_ptr", "tensor", "*fp16", None, (1 << 20,), (1,), True),
+        ArgumentFacts("y_ptr", "tensor", "*fp16", None, (1 << 20,), (1,), True),
+        ArgumentFacts("N", "int", "i32", 1 << 20, divisible_by_16=True),
+        ArgumentFacts("BLOCK", "constexpr", "constexpr", 1024),
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerDevice]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_HOME", str(tmp_path_factory.mktemp("home")))
+        with WorkerClient(sys.executable) as client:
+            hello = client.hello
+            info = DeviceInfo(
+                "interpreter", "", None, False, hello["torch"], hello["triton"], hello["python"]
+            )
+            yield WorkerDevice(client, info)
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> str:
+    path = tmp_path / "scale.py"
+    path.write_text(KERNEL)
+    return str(path)
+
+
+def with_block(block: int, warps: int) -> LaunchFacts:
+    arguments = (*LAUNCH.arguments[:-1], replace(LAUNCH.arguments[-1], value=block))
+    return replace(LAUNCH, arguments=arguments, options={"num_warps": warps})
+
+
+@pytest.mark.triton
+def test_reports_come_in_the_order_asked_for(
+    device: WorkerDevice, module: str, tmp_path: Path
+) -> None:
+    launches = [with_block(block, warps) for block in (256, 1000, 2048) for warps in (2, 8)]
+    told: list[tuple[int, int]] = []
+    reports = compile_many(
+        device,
+        [(module, launch, H100) for launch in launches],
+        progress=lambda done, of: told.append((done, of)),
+        cache=ReportCache(tmp_path / "cache"),
+    )
+    assert [getattr(report, "launch", None) for report in reports] == launches
+    assert [getattr(report, "ok", None) for report in reports] == [
+        True, True, False, False, True, True,
+    ]  # fmt: skip
+    assert told == [(done, 6) for done in range(1, 7)]
+
+
+@pytest.mark.triton
+def test_what_nothing_here_compiles_for_stands_in_its_place(
+    device: WorkerDevice, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_XPU_PYTHON", "/nowhere/python")
+    intel, nvidia = compile_many(
+        device,
+        [(module, LAUNCH, Target("xpu", "bmg-g31")), (module, LAUNCH, H100)],
+        cache=ReportCache(tmp_path / "cache"),
+    )
+    assert isinstance(intel, NoToolchainError)
+    assert not isinstance(nvidia, NoToolchainError)
+    assert nvidia.ok
