@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tilewright.captures.model import VERSION, CapturedKernel, CaptureError, Found
+from tilewright.captures.model import READABLE, VERSION, CapturedKernel, CaptureError, Found
 from tilewright.captures.texts import text_hash
 from tilewright.serialize import dump, load
 from tilewright.source.model import Kernel, Module
@@ -95,7 +95,7 @@ def _read(path: Path) -> CapturedKernel:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         version = data["version"]
-        if version == VERSION:
+        if version in READABLE:
             return load(CapturedKernel, data)
     except (ValueError, KeyError, TypeError, ValidationError) as error:
         reason = str(error).splitlines()[0]

@@ -98,6 +98,7 @@ def _told(lines: list[Line]) -> dict[int, dict[str, Any]]:
             about["failure"] = line["failure"]
         if "written" in line:
             about["written"] = {"names": line["written"], "compared": line["compared"]}
+        about |= {name: line[name] for name in ("contents", "site") if name in line}
     return found
 
 

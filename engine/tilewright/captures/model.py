@@ -7,7 +7,9 @@ from enum import StrEnum
 from tilewright.errors import InputError
 from tilewright.targets.model import LaunchFacts, Target
 
-VERSION = 1
+VERSION = 2
+# Files of the first version say neither what integer tensors held nor how large storages were.
+READABLE = (1, 2)
 FOLDER = ".tilewright/launches"
 
 
@@ -30,6 +32,7 @@ class Placement:
         offset: of its first element in its storage, in elements.
         alignment: the largest power of two that divides its address, 64 at most.
         storage: a number; arguments of one launch with the same number share a storage.
+        storage_bytes: how large the whole storage is; None in files of version 1.
     """
 
     name: str
@@ -37,6 +40,35 @@ class Placement:
     alignment: int
     storage: int
     device: str
+    storage_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a tensor argument held before the first of equal launches.
+
+    Attributes:
+        low, high: the smallest and the largest (finite) value, both included.
+        values: all of them in order, of an integer tensor with 1024 at most.
+        ascending: of a longer integer tensor: no value is smaller than the one before.
+        mean, std: of floats, where they were asked for (``--values``).
+    """
+
+    low: float
+    high: float
+    values: tuple[int, ...] | None = None
+    ascending: bool = False
+    mean: float | None = None
+    std: float | None = None
+
+
+@dataclass(frozen=True)
+class Site:
+    """The line that launched: the innermost that is not Triton's own."""
+
+    file: str
+    line: int
+    function: str
 
 
 @dataclass(frozen=True)
@@ -64,6 +96,9 @@ class CapturedLaunch:
         tuned: None for a kernel without autotuner.
         written: None where nobody asked (``--writes``).
         failure: what it raised.
+        contents: what integer tensors held, by argument.
+        site: where its first came from.
+        grid_reads: the arguments that the grid was computed from; None where it was no function.
     """
 
     facts: LaunchFacts
@@ -75,6 +110,9 @@ class CapturedLaunch:
     tuned: Tuned | None = None
     written: Written | None = None
     failure: str | None = None
+    contents: Mapping[str, Contents] = field(default_factory=dict)
+    site: Site | None = None
+    grid_reads: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,13 @@ class Wish:
         interpret: run kernels in Triton's interpreter, where there is no GPU.
         writes: compare tensors before and after the first of equal launches.
         limit: distinct launches a kernel.
+        values: tell the range, mean and deviation of floats as well.
     """
 
     interpret: bool = False
     writes: bool = False
     limit: int = 64
+    values: bool = False
 
 
 def run_recorded(command: Sequence[str], wish: Wish, scratch: Path) -> tuple[int, Path]:
@@ -68,6 +70,8 @@ def _environment(wish: Wish, hook: Path, parts: Path) -> dict[str, str]:
     }
     if wish.writes:
         mine["TILEWRIGHT_CAPTURE_WRITES"] = "1"
+    if wish.values:
+        mine["TILEWRIGHT_CAPTURE_VALUES"] = "1"
     if wish.interpret:
         mine |= {"TRITON_INTERPRET": "1", "TILEWRIGHT_CAPTURE_STEERED": "1"}
     return {**os.environ, **mine}

@@ -31,6 +31,9 @@ def capture(
     writes: Annotated[
         bool, typer.Option("--writes", help="Tell which tensors a launch wrote; costs copies.")
     ] = False,
+    values: Annotated[
+        bool, typer.Option("--values", help="Tell the range, mean and deviation of floats as well.")
+    ] = False,
     limit: Annotated[int, typer.Option(min=1, help="Distinct launches to keep of a kernel.")] = 64,
     form: Annotated[
         Format, typer.Option("--format", help="text or json; both go to standard error.")
@@ -38,7 +41,7 @@ def capture(
 ) -> None:
     """Run COMMAND and record every kernel launch in it. Exits as COMMAND does."""
     with scratch_folder() as scratch:
-        code, parts = run_recorded(command, Wish(interpret, writes, limit), scratch)
+        code, parts = run_recorded(command, Wish(interpret, writes, limit, values), scratch)
         merged = merge(parts, limit)
     write_kernels(out, merged.kernels)
     if form is Format.JSON:

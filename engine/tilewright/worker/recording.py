@@ -13,7 +13,7 @@ import importlib.util
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -22,16 +22,19 @@ from typing import Any
 TO = "TILEWRIGHT_CAPTURE_TO"
 LIMIT = "TILEWRIGHT_CAPTURE_LIMIT"
 WRITES = "TILEWRIGHT_CAPTURE_WRITES"
+VALUES = "TILEWRIGHT_CAPTURE_VALUES"
 STEERED = "TILEWRIGHT_CAPTURE_STEERED"
 _CUSTOMIZE = "sitecustomize"
 
 
 class _Thread(threading.local):
-    """What a thread is doing: inside which tuners, and whether one of them is benchmarking."""
+    """What a thread is doing: inside which tuners, whether one of them is benchmarking, and
+    whether the recorder looks at tensors, with operations that may be Triton kernels themselves."""
 
     def __init__(self) -> None:
         self.tuners: list[str] = []
         self.benchmarking = 0
+        self.looking = 0
 
 
 _thread = _Thread()
@@ -127,7 +130,7 @@ def _launch_first(tuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 def _recorded(run: Callable[..., Any], *, interpreted: bool) -> Callable[..., Any]:
     @functools.wraps(run)
     def recorded(kernel: Any, *args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("warmup") or _thread.benchmarking:
+        if kwargs.get("warmup") or _thread.benchmarking or _thread.looking:
             return run(kernel, *args, **kwargs)
         from . import recording_launches
 
@@ -136,16 +139,27 @@ def _recorded(run: Callable[..., Any], *, interpreted: bool) -> Callable[..., An
         except OSError:  # nowhere to write: the command that started us tells that nothing came
             return run(kernel, *args, **kwargs)
         tuned = _thread.tuners[-1] if _thread.tuners else None
-        seen, kwargs = recorder.before(kernel, args, kwargs, tuned, interpreted)
+        with _looking():
+            seen, kwargs = recorder.before(kernel, args, kwargs, tuned, interpreted)
         try:
             result = run(kernel, *args, **kwargs)
         except BaseException as error:
             recorder.after(seen, failure=f"{type(error).__name__}: {error}")
             raise
-        recorder.after(seen)
+        with _looking():
+            recorder.after(seen)
         return result
 
     return recorded
+
+
+@contextlib.contextmanager
+def _looking() -> Iterator[None]:
+    _thread.looking += 1
+    try:
+        yield
+    finally:
+        _thread.looking -= 1
 
 
 _for_good = contextlib.ExitStack()

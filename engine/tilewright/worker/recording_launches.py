@@ -15,7 +15,7 @@ import torch
 import triton
 from triton.runtime.jit import KernelParam
 
-from . import launches, recording, tensors
+from . import launches, recording, recording_contents, tensors
 from .recording_parts import Part
 
 _DEFAULT_LIMIT = 64
@@ -49,6 +49,7 @@ class Recorder:
         self._kernels: dict[int, Any] = {}
         self._limit = int(os.environ.get(recording.LIMIT) or _DEFAULT_LIMIT)
         self._writes = bool(os.environ.get(recording.WRITES))
+        self._values = bool(os.environ.get(recording.VALUES))
 
     def before(
         self, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tuned: str | None,
@@ -59,8 +60,8 @@ class Recorder:
             known = self._known(kernel, interpreted)
             passed = {k: v for k, v in kwargs.items() if k not in ("grid", "warmup")}
             bound, options = launches.bind(known, args, passed)
-            grid = kwargs["grid"](bound) if callable(kwargs["grid"]) else kwargs["grid"]
-            record = _record(known, bound, options, grid)
+            grid, reads = _evaluated(kwargs["grid"], bound)
+            record = _record(known, bound, options, grid) | {"grid_reads": reads}
             record |= {"tuned": tuned, "interpreted": interpreted, **_where(bound, interpreted)}
             return self._remember(record, bound), {**kwargs, "grid": grid}
         except _ODD as error:
@@ -106,7 +107,12 @@ class Recorder:
         if slot is None:
             return None
         given = {k: v for k, v in bound.items() if isinstance(v, torch.Tensor)}
-        return Seen(slot, _contents(given) if fresh and self._writes else {}, given)
+        looked_at = _comparable(given) if fresh else {}
+        if fresh:
+            told = recording_contents.contents(looked_at, floats=self._values)
+            self._part.tell({"of": slot, "contents": told, "site": recording_contents.site()})
+        before = {name: _bits(tensor) for name, tensor in looked_at.items() if self._writes}
+        return Seen(slot, before, given)
 
     def _slot(self, record: dict[str, Any]) -> int | None:
         """A counter of its own for a record; beyond the limit, the kernel's one for all others."""
@@ -170,6 +176,30 @@ def text_hash(source: str) -> str:
     return hashlib.sha256(kept.encode(errors="replace")).hexdigest()[:32]
 
 
+class _Asked(dict[str, Any]):
+    """What a grid is called with; remembers which names it looked up."""
+
+    def __init__(self, known: dict[str, Any]) -> None:
+        super().__init__(known)
+        self.names: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.names.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.names.add(name)
+        return super().get(name, default)
+
+
+def _evaluated(grid: Any, bound: dict[str, Any]) -> tuple[Any, list[str] | None]:
+    """(the grid, the arguments that it was computed from; None where it was no function)."""
+    if not callable(grid):
+        return grid, None
+    asked = _Asked(bound)
+    return grid(asked), sorted(asked.names)
+
+
 def _record(
     kernel: Any, bound: dict[str, Any], options: dict[str, Any], grid: Any
 ) -> dict[str, Any]:
@@ -177,8 +207,10 @@ def _record(
     places = {}
     for param, facts in zip(kernel.params, arguments, strict=True):
         value = bound[param.name]
-        if facts["kind"] == "tensor" and hasattr(value, "data_ptr"):
-            places[param.name] = _place(value)
+        if facts["kind"] != "tensor":
+            continue
+        places[param.name] = _place(value)
+        if hasattr(value, "data_ptr"):
             specialized = not (param.do_not_specialize or param.do_not_specialize_on_alignment)
             facts["divisible_by_16"] = specialized and places[param.name]["alignment"] >= 16
     return {
@@ -195,13 +227,14 @@ def _record(
 
 def _place(value: Any) -> dict[str, Any]:
     tensor = value if isinstance(value, torch.Tensor) else value.base
-    address = int(value.data_ptr())
+    address = int(tensor.data_ptr())
     size = tensor.element_size()
     reach = tensors.extent(tensor.shape, tensor.stride()) * size
     return {
         "offset": int(tensor.storage_offset()),
         "alignment": min(address & -address, _MOST_ALIGNMENT) if address else _MOST_ALIGNMENT,
         "storage": int(tensor.untyped_storage().data_ptr()),
+        "storage_bytes": int(tensor.untyped_storage().nbytes()),
         "range": (address, address + reach),
         "device": str(tensor.device),
     }
@@ -239,11 +272,12 @@ def _where(bound: dict[str, Any], interpreted: bool) -> dict[str, Any]:
     }
 
 
-def _contents(given: dict[str, Any]) -> dict[str, Any]:
+def _comparable(given: dict[str, Any]) -> dict[str, Any]:
+    """The tensors that can be read without stopping a CUDA graph's recording or taking long."""
     if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
         return {}
     return {
-        name: _bits(tensor)
+        name: tensor
         for name, tensor in given.items()
         if tensor.numel() * tensor.element_size() <= _MOST_COMPARED_BYTES
     }
