@@ -1,0 +1,40 @@
+"""Running sums along rows that fit a program's registers, fp32."""
+
+import triton
+import triton.language as tl
+
+SHAPES = ({"M": 512, "N": 1024}, {"M": 16384, "N": 2048})
+
+
+@triton.jit
+def scan_kernel(x_ptr, y_ptr, M, N, stride, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    columns = tl.arange(0, BLOCK)
+    inside = (rows[:, None] < M) & (columns[None, :] < N)
+    at = rows[:, None] * stride + columns[None, :]
+    x = tl.load(x_ptr + at, mask=inside, other=0.0)
+    tl.store(y_ptr + at, tl.cumsum(x, 1), mask=inside)
+
+
+KERNEL = scan_kernel
+
+
+def configs(shape):
+    block = 1 << (shape["N"] - 1).bit_length()
+    return [
+        {"ROWS": rows, "BLOCK": block, "num_warps": w, "num_stages": 2}
+        for rows in (1, 2, 4, 8)
+        for w in (1, 2, 4, 8, 16)
+    ]
+
+
+def arguments(shape, config, empty):
+    size = (shape["M"], shape["N"])
+    return {
+        "x_ptr": empty(size, "float32"), "y_ptr": empty(size, "float32"),
+        "M": shape["M"], "N": shape["N"], "stride": shape["N"],
+    }  # fmt: skip
+
+
+def grid(shape, config):
+    return (-(-shape["M"] // config["ROWS"]),)

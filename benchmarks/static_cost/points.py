@@ -1,0 +1,91 @@
+"""The points of the benchmark: each kernel of ``kernels/`` in each shape and configuration.
+
+A kernel's file has KERNEL, SHAPES, configs(shape), arguments(shape, config, empty) and
+grid(shape, config); ``empty(shape, dtype, high)`` makes a tensor, of integers below ``high``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from tilewright.worker import launches
+
+FOLDER = Path(__file__).parent / "kernels"
+OPTIONS = ("num_warps", "num_stages")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One kernel, shape and configuration."""
+
+    kernel: str
+    shape: Mapping[str, int]
+    config: Mapping[str, int]
+
+    @property
+    def group(self) -> str:
+        """Kernel and shape: what configurations are compared within."""
+        return f"{self.kernel} " + " ".join(f"{k}={v}" for k, v in self.shape.items())
+
+    @property
+    def name(self) -> str:
+        return f"{self.group} | " + " ".join(f"{k}={v}" for k, v in self.config.items())
+
+
+def kernel_names() -> tuple[str, ...]:
+    return tuple(sorted(file.stem for file in FOLDER.glob("*.py")))
+
+
+def load(kernel: str) -> ModuleType:
+    """The module of a kernel, imported once."""
+    name = f"static_cost_{kernel}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, FOLDER / f"{kernel}.py")
+        if spec is None or spec.loader is None:
+            raise FileNotFoundError(f"no kernel {kernel} in {FOLDER}")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+
+
+def points(kernels: tuple[str, ...]) -> Iterator[Point]:
+    """Every point, kernel by kernel and shape by shape."""
+    for kernel in kernels:
+        module = load(kernel)
+        for shape in module.SHAPES:
+            for config in module.configs(shape):
+                yield Point(kernel, shape, config)
+
+
+def absent(shape: tuple[int, ...], dtype: str, high: int | None = None) -> torch.Tensor:
+    """A tensor without memory, for compiling and describing."""
+    return torch.empty(shape, dtype=getattr(torch, dtype), device="meta")
+
+
+def arguments(point: Point, empty: Callable[..., Any]) -> dict[str, Any]:
+    return dict(load(point.kernel).arguments(point.shape, point.config, empty))
+
+
+def grid(point: Point) -> tuple[int, ...]:
+    return tuple(load(point.kernel).grid(point.shape, point.config))
+
+
+def launch_facts(point: Point) -> dict[str, Any]:
+    """The launch as ``LaunchFacts`` in JSON; a fresh allocation is aligned."""
+    kernel = load(point.kernel).KERNEL
+    values = arguments(point, absent) | dict(point.config)
+    return {
+        "kernel": kernel.fn.__name__,
+        "grid": list(grid(point)),
+        "arguments": [launches.describe(param, values[param.name]) for param in kernel.params],
+        "options": {name: point.config[name] for name in OPTIONS},
+    }
