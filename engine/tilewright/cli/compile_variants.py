@@ -1,17 +1,19 @@
 """What is compiled: a problem's launches, for a target, with options set as asked."""
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tilewright.cli.inputs import problem_of, read_source, target_of
-from tilewright.cli.session import device_for, need_problem
+from tilewright.cli.session import device_for
 from tilewright.errors import InputError
 from tilewright.evaluation.workbench import Workbench
 from tilewright.scratch import scratch_folder
-from tilewright.source import parse_module
+from tilewright.signatures import Origin, Signature, inferable, inferred, problem_without_spec
+from tilewright.source import Module, parse_module
 from tilewright.targets import compile_stage
 from tilewright.targets.model import CompileReport, LaunchFacts, StageText, Target
 
@@ -39,12 +41,13 @@ class Variant:
 
 @dataclass(frozen=True)
 class Launches:
-    """The launches of a problem's measured case, and where to compile them."""
+    """What to compile, where, and how much of it is known; ``signatures`` says the last."""
 
     text: str
     bench: Workbench
     launches: tuple[LaunchFacts, ...]
     notes: tuple[str, ...]
+    signatures: tuple[Signature, ...] = ()
 
 
 def variant(written: str, options: str = "") -> Variant:
@@ -79,28 +82,88 @@ def _value(text: str) -> Value:
 
 
 @contextmanager
-def launches_of(path: Path, kernel: str | None, spec: Path | None) -> Iterator[Launches]:
-    """What the file's problem launches, of all its kernels or of one.
+def launches_of(
+    path: Path, kernel: str | None, spec: Path | None, configs: int | None = None
+) -> Iterator[Launches]:
+    """What the file's problem launches, of all its kernels or of one; inferred without a problem.
+
+    Args:
+        configs: how many configurations of an autotuned kernel; 0 for all. None: all that a
+            problem launches, the first of those inferred.
 
     Raises:
-        InputError: no such kernel, no problem, host code that fails, or nothing launched.
+        InputError: no such kernel, host code that fails, or nothing launched.
     """
     text = read_source(path)
-    known = [k.name for k in parse_module(text, str(path)).kernels]
-    if kernel is not None and kernel not in known:
-        raise InputError(f"no kernel {kernel}; it has {', '.join(known) or 'none'}", str(path))
-    found = need_problem(problem_of(spec, path), path)
-    case = (*found.measured_cases(), *found.check_cases())[0]
+    module = parse_module(text, str(path))
+    if kernel is not None and module.kernel(kernel) is None:
+        known = ", ".join(k.name for k in module.kernels)
+        raise InputError(f"no kernel {kernel}; it has {known or 'none'}", str(path))
+    found = problem_of(spec, path)
     with device_for("interpreter", None) as device, scratch_folder() as scratch:
+        if found is None:
+            bench = Workbench(device, problem_without_spec(path), path, scratch, 0)
+            yield _inferred(bench, module, kernel, 1 if configs is None else configs)
+            return
         bench = Workbench(device, found, path, scratch, secrets.randbits(48))
-        capture = bench.capture(text, case)
-        if capture.failure is not None:
-            raise InputError(f"its entry point fails: {capture.failure}", str(path))
-        launches = tuple(x for x in capture.launches if kernel is None or x.kernel == kernel)
-        if not launches:
-            what = kernel or "no Triton kernel"
-            raise InputError(f"{found.entry.name} launches {what} nowhere", str(path))
-        yield Launches(text, bench, launches, capture.notes)
+        launches = _specified(bench, module, kernel)
+        if not launches.launches:  # the problem's entry point does not launch this kernel
+            inferred = _inferred(bench, module, kernel, 1 if configs is None else configs)
+            said = f"{found.entry.name} launches {kernel} nowhere: its arguments are inferred"
+            yield replace(inferred, notes=(said, *inferred.notes))
+            return
+        yield replace(launches, launches=first_configs(launches.launches, configs or 0))
+
+
+def _specified(bench: Workbench, module: Module, kernel: str | None) -> Launches:
+    """The launches of the problem's measured case."""
+    problem = bench.problem
+    case = (*problem.measured_cases(), *problem.check_cases())[0]
+    capture = bench.capture(module.text, case)
+    if capture.failure is not None:
+        raise InputError(f"its entry point fails: {capture.failure}", module.path)
+    launches = tuple(x for x in capture.launches if kernel is None or x.kernel == kernel)
+    if not launches and kernel is None:
+        raise InputError(f"{problem.entry.name} launches no Triton kernel", module.path)
+    made = tuple(Signature(launch, Origin.SPEC) for launch in launches)
+    return Launches(module.text, bench, launches, capture.notes, made)
+
+
+def _inferred(bench: Workbench, module: Module, kernel: str | None, configs: int) -> Launches:
+    """What the file's text and its import tell, and what is assumed for the rest."""
+    kernels = [k for k in inferable(module) if kernel in (None, k.name)]
+    if kernel is not None and not kernels:
+        kernels = [k for k in module.kernels if k.name == kernel]
+    if not kernels:
+        raise InputError("has no Triton kernel", module.path)
+    placed = str(bench.place(module.text))
+    found = inferred(bench.device, module, placed, kernels, configs or None)
+    launches = tuple(signature.launch for signature in found.signatures)
+    notes = (*found.notes, *_told(found.signatures))
+    return Launches(module.text, bench, launches, notes, found.signatures)
+
+
+def _told(signatures: Sequence[Signature]) -> Iterator[str]:
+    """What was assumed of each kernel, once for all its configurations."""
+    for name in dict.fromkeys(signature.launch.kernel for signature in signatures):
+        one = next(x for x in signatures if x.launch.kernel == name)
+        yield f"{name} has neither spec nor captured launch; inferred from the file:"
+        yield from (f"  {words}" for words in one.assumptions)
+        if one.compiler_says:
+            yield f"  none of the signatures tried holds; the compiler says: {one.compiler_says}"
+
+
+def first_configs(launches: Sequence[LaunchFacts], configs: int) -> tuple[LaunchFacts, ...]:
+    """The first of the launches that differ in constexprs and options alone; all for 0."""
+    seen: Counter[str] = Counter()
+    kept = []
+    for launch in launches:
+        given = [a for a in launch.arguments if a.kind != "constexpr"]
+        alike = repr((launch.kernel, given))
+        seen[alike] += 1
+        if not configs or seen[alike] <= configs:
+            kept.append(launch)
+    return tuple(kept)
 
 
 def compiled(launches: Launches, one: Variant) -> list[CompileReport]:

@@ -40,11 +40,11 @@ def load_module(path: str, answers: Answers) -> tuple[ModuleType, list[str]]:
     Raises:
         JobError: the file needs a real value of an absent library, or more than this Triton has.
     """
-    absent: list[str] = [] if _installed("torch") else ["torch"]
+    absent: list[str] = [] if installed("torch") else ["torch"]
     while True:
         try:
-            with _standing_in(absent, answers):
-                return modules.load_module(path), absent
+            with standing_in(absent, answers):
+                return modules.load_definitions(path), absent
         except ModuleNotFoundError as error:
             root = (error.name or "").partition(".")[0]
             if not root or root in absent or root == "triton":
@@ -52,12 +52,14 @@ def load_module(path: str, answers: Answers) -> tuple[ModuleType, list[str]]:
             absent.append(root)
 
 
-def _installed(name: str) -> bool:
+def installed(name: str) -> bool:
+    """Whether this interpreter finds a library."""
     return importlib.machinery.PathFinder.find_spec(name) is not None
 
 
 @contextlib.contextmanager
-def _standing_in(roots: Sequence[str], answers: Answers) -> Iterator[None]:
+def standing_in(roots: Sequence[str], answers: Answers) -> Iterator[None]:
+    """Answer imports of these libraries, and of all below them, while the block runs."""
     finder = _Finder(roots, answers)
     sys.meta_path.append(finder)
     try:

@@ -20,7 +20,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.compiler.errors import CompilationError
 
-from .. import figures, modules, stages
+from .. import figures, loading, modules, stages
 from ..protocol import JobError
 
 _BACKENDS = {"cuda": "nvidia", "hip": "amd", "xpu": "intel"}
@@ -43,7 +43,8 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     target = _gpu_target(backend, arch)
     start = time.perf_counter()
     with pretend.no_driver(backend, arch):
-        module = modules.load_definitions(job["module"])
+        loaded = loading.load_kernels(job["module"])
+        module = loaded.module
         kernel = modules.find_kernel(module, job["launch"]["kernel"])
         signature, constants, attributes = specialize(kernel, job["launch"], backend, module)
         source = ASTSource(kernel, signature, constants, attributes)
@@ -53,6 +54,8 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     if compiled is not None:
         report.update(_figures(compiled, backend, arch, log, job))
         report.update(stages.texts(compiled.asm, job.get("emit") or ()))
+    if notes := loaded.notes():
+        report["details"] = {**report.get("details", {}), "imported": "; ".join(notes)}
     report["toolchain"] = figures.toolchain(backend, arch)
     report["seconds"] = time.perf_counter() - start
     return report

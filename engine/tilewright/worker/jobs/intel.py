@@ -16,7 +16,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from .. import modules, stages, stand_in, xe
+from .. import loading, modules, stages, stand_in, xe
 from ..protocol import JobError
 from . import compiling
 
@@ -29,10 +29,6 @@ _AUTO = "-cl-intel-enable-auto-large-GRF-mode"
 _RECOMPILED_ABOVE_BYTES = 1000
 _OLD_WORDS = {"128": "small", "256": "large"}
 _RENAMED_OPTIONS = {"warp_size": "threads_per_warp"}
-_IMPORT_FAILURES = (
-    ImportError, AttributeError, TypeError, ValueError, KeyError, NameError, RuntimeError,
-    AssertionError, OSError,
-)  # fmt: skip
 _LACKING = re.compile(
     r"module 'triton[\w.]*' has no attribute '\w+'|unexpected keyword argument '\w+'"
     r"|cannot import name '\w+' from 'triton[\w.]*'|No module named 'triton[\w.]*'"
@@ -48,12 +44,15 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     # A kernel out of Triton's own cache may name a file that was compiled before.
     again = compiling.fresh() if job.get("emit") else nullcontext()
     with _no_driver(target), again:
-        module, absent = _load(job)
-        compiled, messages = _to_spirv({**job, "launch": launch}, module)
+        loaded = _load(job)
+        compiled, messages = _to_spirv({**job, "launch": launch}, loaded.module)
     details: dict[str, Any] = {}
-    if others := ", ".join(name for name in absent if name != "torch"):
+    if others := ", ".join(name for name in loaded.absent if name != "torch"):
         details["host_code_without"] = others
-        _require_no_errors(messages, others)
+        _require_no_errors(messages, f"the compiler's own environment has no {others}")
+    if loaded.left_out:
+        details["imported"] = "; ".join(loaded.notes())
+        _require_no_errors(messages, details["imported"])
     if dropped:
         details["options_not_known_to_compiler"] = ", ".join(dropped)
     report: dict[str, Any] = {"ok": False, "messages": messages, "artifacts": {}}
@@ -131,7 +130,7 @@ def _no_driver(target: Mapping[str, Any]) -> Iterator[None]:
         yield
 
 
-def _load(job: Mapping[str, Any]) -> tuple[Any, list[str]]:
+def _load(job: Mapping[str, Any]) -> loading.Loaded:
     answers = {
         "torch.__version__": job.get("torch") or "2.0.0",
         "torch.version.cuda": None,
@@ -141,14 +140,7 @@ def _load(job: Mapping[str, Any]) -> tuple[Any, list[str]]:
         "torch.xpu.is_available()": True,
         "torch.xpu.device_count()": 1,
     }
-    try:
-        return stand_in.load_module(job["module"], answers)
-    except _IMPORT_FAILURES as error:
-        _require_known(str(error))
-        raise JobError(
-            f"not compiled for {job['target']['backend']}: the file cannot be imported in the "
-            f"compiler's own environment ({type(error).__name__}: {error})"
-        ) from error
+    return loading.load_kernels(job["module"], answers)
 
 
 def _require_known(text: str) -> None:
@@ -160,12 +152,11 @@ def _require_known(text: str) -> None:
         )
 
 
-def _require_no_errors(messages: list[dict[str, Any]], absent: str) -> None:
+def _require_no_errors(messages: list[dict[str, Any]], why: str) -> None:
     """What fails without a library may be a kernel that calls into it: that is no verdict."""
     if messages:
         raise JobError(
-            f"not compiled for xpu: the compiler's own environment has no {absent}, and without it "
-            f"the compiler says: {messages[0]['text']}"
+            f"not compiled for xpu: {why}, and without it the compiler says: {messages[0]['text']}"
         )
 
 

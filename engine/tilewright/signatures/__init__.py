@@ -1,0 +1,20 @@
+"""What to compile a kernel with: from a spec, from captured launches, or inferred and said so."""
+
+from tilewright.signatures.choosing import Inferred, inferred
+from tilewright.signatures.finding import captured, inferable, problem_without_spec
+from tilewright.signatures.guessing import guesses
+from tilewright.signatures.model import Assumption, Guess, Origin, Signature, in_words
+
+__all__ = [
+    "Assumption",
+    "Guess",
+    "Inferred",
+    "Origin",
+    "Signature",
+    "captured",
+    "guesses",
+    "in_words",
+    "inferable",
+    "inferred",
+    "problem_without_spec",
+]

@@ -1,0 +1,97 @@
+"""Which of a kernel's inferred launches to compile: the first that the compiler's front end takes.
+
+The interpreter that kernels run in imports the file and tries them; no code is generated, and
+nothing is launched.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.devices.model import Device, JobStatus
+from tilewright.errors import InputError
+from tilewright.serialize import dump, load
+from tilewright.signatures.guessing import guesses
+from tilewright.signatures.model import Assumption, Guess, Origin, Signature, in_words
+from tilewright.source.model import Kernel, Module
+from tilewright.targets.model import LaunchFacts
+
+SECONDS = 120.0
+_ALL = "divisible by 16 and tensors aligned to 16 bytes and below 2 GiB, as most launches are"
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """What was inferred of a file's kernels, and what was left out to import it."""
+
+    signatures: tuple[Signature, ...]
+    notes: tuple[str, ...] = ()
+
+
+def inferred(
+    device: Device, module: Module, placed: str, kernels: Iterable[Kernel], configs: int | None = 1
+) -> Inferred:
+    """A signature for each kernel, or for each of its first ``configs`` configurations.
+
+    Args:
+        placed: the file to import, which holds the module's text.
+        configs: how many of an autotuned kernel's configurations; None for all.
+
+    Raises:
+        InputError: the file cannot be imported at all.
+    """
+    tried = {kernel.name: list(guesses(module, kernel)) for kernel in kernels}
+    job = {
+        "kind": "specialize",
+        "module": placed,
+        "kernels": {name: [_sent(guess) for guess in each] for name, each in tried.items()},
+    }
+    outcome = device.run(job, SECONDS)
+    if outcome.status is not JobStatus.OK:
+        raise InputError(f"its kernels cannot be imported: {outcome.message}", module.path)
+    found = outcome.value["kernels"]
+    made = (_signatures(tried[name], found[name], configs) for name in tried)
+    return Inferred(tuple(s for each in made for s in each), tuple(outcome.value["notes"]))
+
+
+def _sent(guess: Guess) -> dict[str, Any]:
+    return {
+        "launch": dump(guess.launch),
+        "config": guess.config,
+        "defaulted": sorted(guess.defaulted),
+    }
+
+
+def _signatures(
+    tried: Sequence[Guess], found: Mapping[str, Any], configs: int | None
+) -> list[Signature]:
+    chosen = found["chosen"]
+    guess = tried[chosen or 0]
+    filled: Mapping[str, str] = found.get("filled") or {}
+    said = "" if chosen is not None else (found["refused"] or ["it says nothing"])[0]
+    launches = [load(LaunchFacts, launch) for launch in found["launches"]] or [guess.launch]
+    words = (*_words(guess, filled), *_about_configs(found, guess.config, configs))
+    return [
+        Signature(launch, Origin.INFERRED, words, said) for launch in launches[: configs or None]
+    ]
+
+
+def _words(guess: Guess, filled: Mapping[str, str]) -> tuple[str, ...]:
+    """What was assumed, less what the import of the file told after all."""
+    told = [a for a in guess.assumptions if a.name not in filled]
+    heuristic = sorted(name for name, source in filled.items() if source == "heuristic")
+    if heuristic:
+        why = "as the kernel's heuristics compute it from the arguments assumed here"
+        told += [Assumption(name, "computed", why) for name in heuristic]
+    return in_words(told)
+
+
+def _about_configs(found: Mapping[str, Any], first: int, configs: int | None) -> tuple[str, ...]:
+    count = found.get("configs") or 0
+    told = []
+    if count > 1 and configs is not None and configs < count:
+        which = "the first" if configs == 1 else f"the first {configs}"
+        told.append(f"{which} of its {count} autotune configurations; --configs all takes each")
+    if count and found.get("pruned"):
+        told.append("its autotuner prunes configurations by the arguments; that was not asked")
+    return tuple(told)

@@ -1,0 +1,29 @@
+"""The signatures of a file's kernels, from the surest source that has any."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tilewright.captures import Captures
+from tilewright.problems.model import Entry, EntryKind, Problem
+from tilewright.signatures.model import Origin, Signature
+from tilewright.source.model import Kernel, Language, Module
+from tilewright.source.text import digest
+
+
+def captured(captures: Captures, module: Module, path: Path) -> tuple[Signature, ...]:
+    """Of the kernels that launches were captured of, and that were not edited since."""
+    found = captures.of(module, path).launches()
+    return tuple(Signature(launch, Origin.CAPTURED) for launch in found)
+
+
+def inferable(module: Module) -> Iterator[Kernel]:
+    """The kernels that can be compiled by themselves: not those that only others call."""
+    for kernel in module.kernels:
+        if kernel.language is Language.TRITON and not module.is_helper(kernel):
+            yield kernel
+
+
+def problem_without_spec(path: Path) -> Problem:
+    """A problem without cases: its kernels can be compiled, and nothing of it can be run."""
+    entry = Entry(EntryKind.FUNCTION, path.stem)
+    return Problem(str(path), digest(str(path)), entry, None, {}, "inferred")

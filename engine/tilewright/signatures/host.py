@@ -1,0 +1,271 @@
+"""What the host code of a launch says of its arguments, with sizes of tensors assumed.
+
+Nothing is run: assignments before the launch are evaluated in their order, whatever branch they
+stand in, and what a tensor's shape would say is answered with one extent.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilewright.signatures.tensors import TensorReader
+from tilewright.source.constants import Evaluator, Undecidable
+from tilewright.source.model import Launch, Module
+from tilewright.source.parse import module_constants
+
+Literal = int | float | bool | str | None
+_HEADS = ("head_dim", "headdim", "head_size", "d_head", "HEAD_DIM")
+_HEAD_EXTENT = 64
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a launch says of one argument.
+
+    Attributes:
+        value: of a number, string or None.
+        has_value: whether ``value`` is known.
+        is_assumed: it was computed from extents that were assumed.
+        dtype: the element type of a tensor, as Triton names it; None if not said.
+        block: the block of a tensor descriptor.
+        is_inner: it is the innermost stride of a tensor, taken for 1.
+        is_type: ``value`` names an element type.
+    """
+
+    value: Literal = None
+    has_value: bool = False
+    is_assumed: bool = False
+    dtype: str | None = None
+    block: tuple[int, ...] | None = None
+    is_inner: bool = False
+    is_type: bool = False
+
+
+@dataclass(frozen=True)
+class HostCode:
+    """What the host code says of a launch's arguments and compiler options."""
+
+    arguments: Mapping[str, Told] = field(default_factory=dict)
+    options: Mapping[str, int | float | bool | str] = field(default_factory=dict)
+    line: int | None = None
+
+
+def host_code(module: Module, kernel: str, which: int, extent: int) -> HostCode:
+    """Of the launch ``which`` of a kernel; empty if the file has none.
+
+    Args:
+        extent: what each side of a tensor is taken to be.
+    """
+    launches = [x for x in module.launches_of(kernel) if not x.is_warmup]
+    if not launches:
+        return HostCode()
+    launch = launches[which]
+    reader = _Reader(module, launch, extent)
+    arguments = {name: reader.told(node) for name, node in launch.arguments.items()}
+    options = {name: reader.told(node).value for name, node in launch.options.items()}
+    known = {k: v for k, v in options.items() if isinstance(v, int | float | bool | str)}
+    return HostCode(arguments, known, launch.range.line)
+
+
+class _Reader:
+    """The names of one host function, as they are where it launches."""
+
+    def __init__(self, module: Module, launch: Launch, extent: int) -> None:
+        functions = {n.name: n for n in module.tree.body if isinstance(n, ast.FunctionDef)}
+        self._evaluator = Evaluator(module_constants(module.tree), functions, module.names)
+        self._extent = extent
+        self._scope: dict[str, Any] = {}
+        self._assumed: set[str] = set()
+        self._assigned: dict[str, ast.expr] = {}
+        self._innermost: dict[str, int] = {}
+        around = _function_around(module.tree, launch.node)
+        self._note_strides(launch)
+        if around is not None:
+            self._enter(around, launch.node.lineno)
+        self.tensors = TensorReader(module.names, self._assigned)
+
+    def told(self, node: ast.expr) -> Told:
+        """What an argument's expression says."""
+        if named := self.tensors.type_named(node):
+            return Told(named, True, is_type=True)
+        if self._is_inner(node):
+            return Told(1, True, is_assumed=True, is_inner=True)
+        try:
+            value, is_assumed = self._value(node)
+        except Undecidable:
+            return Told(dtype=self.tensors.dtype(node), block=self._block(node))
+        if value is None or isinstance(value, bool | int | float | str):
+            return Told(value, True, is_assumed)
+        return Told()
+
+    def _enter(self, function: ast.FunctionDef, line: int) -> None:
+        spec = function.args
+        positional = [*spec.posonlyargs, *spec.args]
+        defaults = zip(reversed(positional), reversed(spec.defaults), strict=False)
+        keywords = zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
+        for argument, default in [*defaults, *keywords]:
+            if default is not None:
+                self._assign(argument.arg, default, keep_none=False)
+        for statement in _assignments(function, line):
+            if len(statement.targets) == 1:
+                self._bind(statement.targets[0], statement.value)
+
+    def _bind(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Name):
+            self._assigned[target.id] = value
+            self._assign(target.id, value)
+        elif isinstance(target, ast.Tuple) and _is_shape(value):
+            for item in target.elts:
+                if isinstance(item, ast.Name):
+                    self._assume(item.id)
+        elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            if len(target.elts) == len(value.elts):
+                for item, inner in zip(target.elts, value.elts, strict=True):
+                    self._bind(item, inner)
+        elif isinstance(target, ast.Tuple):
+            self._unpack([e.id for e in target.elts if isinstance(e, ast.Name)], value)
+
+    def _unpack(self, names: list[str], value: ast.expr) -> None:
+        try:
+            items, is_assumed = self._value(value)
+        except Undecidable:
+            items, is_assumed = None, False
+        if isinstance(items, list | tuple) and len(items) == len(names):
+            self._scope.update(zip(names, items, strict=True))
+            self._assumed |= set(names) if is_assumed else set()
+        else:
+            self._forget(*names)
+
+    def _assign(self, name: str, value: ast.expr, *, keep_none: bool = True) -> None:
+        try:
+            found, is_assumed = self._value(value)
+        except Undecidable:
+            self._forget(name)
+            return
+        if found is None and not keep_none:
+            return
+        if is_assumed and isinstance(found, int) and name in _HEADS:
+            found = _HEAD_EXTENT
+        self._scope[name] = found
+        (self._assumed.add if is_assumed else self._assumed.discard)(name)
+
+    def _assume(self, name: str) -> None:
+        self._scope[name] = _HEAD_EXTENT if name in _HEADS else self._extent
+        self._assumed.add(name)
+
+    def _forget(self, *names: str) -> None:
+        for name in names:
+            self._scope.pop(name, None)
+            self._assumed.discard(name)
+
+    def _value(self, node: ast.expr) -> tuple[Any, bool]:
+        """(value, whether it depends on what was assumed); raises ``Undecidable``."""
+        assuming = _Extents(self._extent)
+        plain = ast.fix_missing_locations(assuming.visit(_copied(node)))
+        value = self._evaluator.value(plain, dict(self._scope))
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        return value, assuming.count > 0 or bool(names & self._assumed)
+
+    def _note_strides(self, launch: Launch) -> None:
+        """The highest axis whose stride is passed is a tensor's innermost."""
+        for node in launch.arguments.values():
+            if (found := _stride(node)) is not None:
+                tensor, axis = found
+                self._innermost[tensor] = max(axis, self._innermost.get(tensor, 0))
+
+    def _is_inner(self, node: ast.expr) -> bool:
+        found = _stride(node)
+        if found is None:
+            return False
+        tensor, axis = found
+        return axis == -1 or (axis > 0 and axis == self._innermost.get(tensor))
+
+    def _block(self, node: ast.expr) -> tuple[int, ...] | None:
+        """The block of a tensor descriptor that the host makes."""
+        made = self._assigned.get(node.id) if isinstance(node, ast.Name) else node
+        if not isinstance(made, ast.Call) or "TensorDescriptor" not in ast.unparse(made.func):
+            return None
+        given = [k.value for k in made.keywords if k.arg == "block_shape"] or made.args[-1:]
+        try:
+            block = self._value(given[0])[0] if given else None
+        except Undecidable:
+            return None
+        if isinstance(block, list | tuple) and all(isinstance(side, int) for side in block):
+            return tuple(block)
+        return None
+
+
+class _Extents(ast.NodeTransformer):
+    """Answers what the host asks of shapes with one extent, and counts the answers."""
+
+    def __init__(self, extent: int) -> None:
+        self._extent = extent
+        self.count = 0
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        if _is_shape(node.value):
+            return self._answer()
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        match node.func:
+            case ast.Attribute(attr="size" | "stride") if node.args:
+                return self._answer()
+            case ast.Attribute(attr="numel" | "nelement" | "dim" | "element_size"):
+                return self._answer(_ANSWERS.get(node.func.attr))
+        return self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if node.attr == "ndim":
+            return self._answer(2)
+        return self.generic_visit(node)
+
+    def _answer(self, value: int | None = None) -> ast.Constant:
+        self.count += 1
+        return ast.Constant(self._extent if value is None else value)
+
+
+_ANSWERS = {"numel": 1 << 20, "nelement": 1 << 20, "dim": 2, "element_size": 2}
+
+
+def _copied(node: ast.expr) -> ast.expr:
+    copied: ast.expr = ast.parse(ast.unparse(node), mode="eval").body
+    return copied
+
+
+def _is_shape(node: ast.expr) -> bool:
+    match node:
+        case ast.Attribute(attr="shape"):
+            return True
+        case ast.Call(func=ast.Attribute(attr="size" | "stride"), args=[]):
+            return True
+        case ast.Subscript(slice=ast.Slice()):
+            return _is_shape(node.value)
+    return False
+
+
+def _stride(node: ast.expr) -> tuple[str, int] | None:
+    """(the tensor, the axis) of ``x.stride(axis)``."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="stride", value=tensor), args=[axis]):
+            try:
+                number = ast.literal_eval(axis)
+            except (ValueError, SyntaxError):
+                return None
+            return (ast.unparse(tensor), number) if isinstance(number, int) else None
+    return None
+
+
+def _function_around(tree: ast.Module, node: ast.Call) -> ast.FunctionDef | None:
+    """The innermost function that a call stands in."""
+    found = None
+    for inner in ast.walk(tree):
+        if isinstance(inner, ast.FunctionDef) and any(n is node for n in ast.walk(inner)):
+            found = inner
+    return found
+
+
+def _assignments(function: ast.FunctionDef, line: int) -> Iterator[ast.Assign]:
+    found = (n for n in ast.walk(function) if isinstance(n, ast.Assign) and n.lineno < line)
+    return iter(sorted(found, key=lambda statement: statement.lineno))

@@ -1,0 +1,195 @@
+"""What a kernel's parameters are used for, read from its text."""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tilewright.analysis.flow import flow_of
+from tilewright.analysis.values import Flow, Value, walk
+from tilewright.signatures import names
+from tilewright.signatures.reading import (
+    addressed,
+    compared,
+    descriptors,
+    leftmost,
+    pointed_at,
+    tested,
+    used_as_types,
+)
+from tilewright.source.model import Kernel, Module
+
+Literal = int | float | str | bool
+_DEEPEST = 3
+_SHAPING = tuple(
+    f"triton.language.{name}" for name in ("zeros", "full", "reshape", "view", "broadcast_to")
+)
+_BITWISE = ("BitAnd", "BitOr", "BitXor", "LShift", "RShift", "Mod", "FloorDiv")
+
+
+class Role(StrEnum):
+    """What a parameter that is no constexpr is to the kernel."""
+
+    POINTER = "pointer"
+    INDEX_POINTER = "pointer to indices"
+    FLAG_POINTER = "pointer to flags"
+    DESCRIPTOR = "tensor descriptor"
+    INTEGER = "integer"
+    FLOAT = "float"
+
+
+POINTERS = frozenset({Role.POINTER, Role.INDEX_POINTER, Role.FLAG_POINTER})
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Roles of parameters, and what constexprs are used as.
+
+    Attributes:
+        parameters: the role of each parameter that is no constexpr.
+        sizes: parameters that extents of tiles are computed from.
+        tests: parameters that are a condition by themselves.
+        types: parameters used as an element type.
+        compared: constants that a parameter is compared with.
+        multiplied: pointers whose elements become operands of ``tl.dot``.
+    """
+
+    parameters: Mapping[str, Role]
+    sizes: frozenset[str]
+    tests: frozenset[str]
+    types: frozenset[str]
+    compared: Mapping[str, tuple[Literal, ...]]
+    multiplied: frozenset[str]
+
+    def is_pointer(self, name: str) -> bool:
+        return self.parameters.get(name) in POINTERS
+
+
+@dataclass(frozen=True)
+class _Handed:
+    """A parameter that is handed on to a parameter of another function of the file."""
+
+    own: str
+    there: str
+    roles: Roles
+
+
+def roles_of(module: Module, kernel: Kernel, depth: int = 0) -> Roles:
+    """The roles of a kernel's parameters, by itself and in the functions it hands them on to."""
+    flow = flow_of(module, kernel)
+    handed = list(_handed_on(module, kernel, depth))
+
+    def also(wanted: str) -> frozenset[str]:
+        return frozenset(h.own for h in handed if h.there in getattr(h.roles, wanted))
+
+    inherited = {h.own: h.roles.compared[h.there] for h in handed if h.there in h.roles.compared}
+    return Roles(
+        _parameters(kernel, flow, handed),
+        _sizes(flow) | also("sizes"),
+        tested(kernel.node) | also("tests"),
+        used_as_types(kernel.node) | also("types"),
+        {**inherited, **compared(kernel.node)},
+        _multiplied(flow) | also("multiplied"),
+    )
+
+
+def _parameters(kernel: Kernel, flow: Flow, handed: list[_Handed]) -> dict[str, Role]:
+    pointers = {a.base for a in flow.accesses if a.base} | pointed_at(kernel.node)
+    pointers |= addressed(kernel.node) & {p.name for p in kernel.parameters}
+    pointers |= {h.own for h in handed if h.roles.is_pointer(h.there)}
+    addressing = _addressing(flow)
+    indices = _loaded_from(addressing) | _loaded_from(_bit_operands(flow))
+    indices |= {h.own for h in handed if h.roles.parameters.get(h.there) == Role.INDEX_POINTER}
+    flags = _loaded_from([a.mask for a in flow.accesses if a.mask is not None])
+    used = {str(v.detail) for v in addressing if v.op == "param"}
+    found = {
+        p.name: _role(p.name, pointers, indices, flags, used)
+        for p in kernel.parameters
+        if not p.is_constexpr
+    }
+    return found | dict.fromkeys(descriptors(kernel.node) & found.keys(), Role.DESCRIPTOR)
+
+
+def _role(
+    name: str, pointers: set[str], indices: set[str], flags: set[str], addressing: set[str]
+) -> Role:
+    if name in pointers or (names.POINTER.search(name) and name not in addressing - pointers):
+        if name in indices or names.INDEX.search(name):
+            return Role.INDEX_POINTER
+        return Role.FLAG_POINTER if name in flags and names.BITS.search(name) else Role.POINTER
+    if name in addressing or names.STRIDE.search(name):
+        return Role.INTEGER
+    return Role.FLOAT if names.FLOAT.search(name) else Role.INTEGER
+
+
+def _addressing(flow: Flow) -> list[Value]:
+    """Every value that an address or a loop bound is computed from."""
+    roots = [a.pointer for a in flow.accesses]
+    roots += [bound for loop in flow.loops.values() for bound in loop.bounds or ()]
+    return list({id(value): value for root in roots for value in walk(root)}.values())
+
+
+def _loaded_from(values: Iterable[Value]) -> set[str]:
+    """The parameters that these values are loaded from."""
+    found = set()
+    for root in values:
+        for value in [root] if root.op != "cast" else walk(root):
+            if value.op == "load":
+                base = _base(value.operands[0])
+                found |= {base} if base else set()
+    return found
+
+
+def _base(pointer: Value) -> str | None:
+    """The parameter that is the leftmost summand of an address."""
+    for _ in range(30):
+        if pointer.op == "param" or not pointer.operands:
+            break
+        pointer = pointer.operands[0]
+    return str(pointer.detail) if pointer.op == "param" else None
+
+
+def _bit_operands(flow: Flow) -> list[Value]:
+    found: list[Value] = []
+    for value in set(flow.values.values()):
+        if value.is_binary(*_BITWISE) or (value.op == "unary" and value.detail == "Invert"):
+            found += value.operands
+    return found
+
+
+def _multiplied(flow: Flow) -> frozenset[str]:
+    """Pointers whose elements are operands of a matrix product."""
+    found: set[str] = set()
+    for value in set(flow.values.values()):
+        if value.op == "dot":
+            operands = (inner for one in value.positional[:2] for inner in walk(one))
+            bases = (_base(inner.operands[0]) for inner in operands if inner.op == "load")
+            found |= {base for base in bases if base}
+    return frozenset(found)
+
+
+def _sizes(flow: Flow) -> frozenset[str]:
+    found = set()
+    for value in set(flow.values.values()):
+        if value.op == "arange" or value.is_call(*_SHAPING):
+            for inner in value.positional[:2] if value.op == "call" else value.operands:
+                found |= {str(v.detail) for v in walk(inner) if v.op == "param"}
+    return frozenset(found)
+
+
+def _handed_on(module: Module, kernel: Kernel, depth: int) -> Iterator[_Handed]:
+    if depth > _DEEPEST:
+        return
+    for call in ast.walk(kernel.node):
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
+            continue
+        helper = module.kernel(call.func.id)
+        if helper is None or helper.name == kernel.name:
+            continue
+        roles = roles_of(module, helper, depth + 1)
+        given = dict(zip([p.name for p in helper.parameters], call.args, strict=False))
+        given.update({k.arg: k.value for k in call.keywords if k.arg})
+        for there, argument in given.items():
+            for own in leftmost(argument):
+                if kernel.parameter(own) is not None:
+                    yield _Handed(own, there, roles)
