@@ -9,8 +9,11 @@ from typer.testing import CliRunner
 
 from tilewright.cli.main import app
 from tilewright.targets import NoToolchainError, all_targets
-from tilewright.targets.installing import InstallError, install_xpu
-from tilewright.targets.toolchains import all_toolchains, ocloc, xpu_python, xpu_toolchain
+from tilewright.targets.installing import install_xpu
+from tilewright.targets.listing import ToolStatus, all_toolchains, compiled_targets
+from tilewright.targets.ocloc.finding import ocloc
+from tilewright.targets.steps import InstallError
+from tilewright.targets.toolchains import xpu_python, xpu_toolchain
 from tilewright.targets.xpu import TRAITS, describe
 
 OCLOC = """#!/bin/sh
@@ -61,19 +64,51 @@ def test_an_interpreter_that_was_named_wrongly_is_named_again(
 def test_what_is_missing_is_listed_with_its_command(bare: Path) -> None:
     found = {(status.backend, status.part): status for status in all_toolchains(sys.executable)}
     assert list(found) == [
-        ("cuda", "triton"), ("hip", "triton"), ("xpu", "triton"), ("xpu", "ocloc"),
+        ("cuda", "triton"), ("cuda", "ptxas"), ("cuda", "ptxas-blackwell"), ("cuda", "nvdisasm"),
+        ("hip", "triton"), ("xpu", "triton"), ("xpu", "ocloc"), ("xpu", "spirv-dis"),
     ]  # fmt: skip
     assert not found["xpu", "triton"].found
     assert found["xpu", "triton"].command == "tilewright toolchain install xpu"
-    assert "SPIR-V" in found["xpu", "ocloc"].missing
-    assert found["xpu", "ocloc"].command == "apt-get install intel-ocloc"
+    assert "registers and spills" in found["xpu", "ocloc"].missing
+    assert found["xpu", "ocloc"].command == "tilewright toolchain install xpu"
+    assert found["xpu", "spirv-dis"].command == "apt-get install spirv-tools"
+    assert not [t for t in compiled_targets(found.values()) if t.startswith("xpu")]
+
+
+@pytest.mark.triton
+def test_each_compiler_says_which_chips_it_knows(bare: Path) -> None:
+    found = {(s.backend, s.part): s for s in all_toolchains(sys.executable)}
+    assert found["cuda", "ptxas"].targets == ("75", "80", "86", "89", "90")
+    assert found["cuda", "ptxas-blackwell"].targets == ("100", "120")
+    assert found["cuda", "nvdisasm"].targets == ("75", "80", "86", "89", "90", "100", "120")
+    assert found["hip", "triton"].targets == ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+    assert compiled_targets(found.values()) == tuple(
+        str(target) for target in all_targets() if target.backend != "xpu"
+    )
+
+
+def test_what_an_assembler_does_not_know_is_not_compiled_for() -> None:
+    def status(part: str, *targets: str, lacking: tuple[str, ...] = ()) -> ToolStatus:
+        return ToolStatus("cuda", part, "", True, targets=targets, lacking=lacking)
+
+    triton = status("triton", "80", "90", "100", "120", lacking=("75",))
+    ptxas = status("ptxas", "75", "80", "90")
+    blackwell = status("ptxas-blackwell", "100", lacking=("120",))
+    compiled = ("cuda:80", "cuda:90", "cuda:100")
+    assert compiled_targets((triton, ptxas, blackwell)) == compiled
+    assert compiled_targets((triton, ptxas)) == compiled[:2]
 
 
 def test_an_ocloc_too_old_for_a_chip_says_which(bare: Path) -> None:
-    path = fake_ocloc(bare / "toolchains" / "xpu" / "ocloc")
-    status = all_toolchains(sys.executable)[-1]
+    path = fake_ocloc(bare / "toolchains" / "ocloc" / "ocloc")
+    status = all_toolchains(sys.executable)[-2]
     assert (status.found, status.version, status.where) == (True, "25.13.33276", str(path))
     assert status.missing == "it does not know bmg-g31, ptl: a newer ocloc does"
+    assert (status.targets, status.lacking) == (
+        ("pvc", "dg2", "lnl", "bmg-g21"),
+        ("bmg-g31", "ptl"),
+    )
+    assert status.command == "tilewright toolchain install xpu"
 
 
 def test_an_ocloc_that_tells_its_version_in_a_file(
@@ -93,9 +128,25 @@ def test_the_list_as_json(bare: Path) -> None:
     run = CliRunner().invoke(app, ["toolchain", "list", "--format", "json"])
     assert run.exit_code == 0
     statuses = json.loads(run.stdout)["toolchains"]
-    assert [status["backend"] for status in statuses] == ["cuda", "hip", "xpu", "xpu"]
+    assert [s["backend"] for s in statuses] == [*["cuda"] * 4, "hip", *["xpu"] * 3]
+    assert not [t for t in json.loads(run.stdout)["targets"] if t.startswith("xpu")]
     text = CliRunner().invoke(app, ["toolchain", "list"]).stdout
     assert "get it: tilewright toolchain install xpu" in text
+    long = [line for line in text.splitlines() if len(line) > 80]
+    assert all("/" in line for line in long), "a path is not broken, all else is"
+
+
+def test_a_dry_run_tells_and_changes_nothing(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tilewright.targets.installing.PYTHON", sys.version_info[:2])
+    path = fake_ocloc(bare / "elsewhere" / "ocloc")
+    monkeypatch.setenv("TILEWRIGHT_OCLOC", str(path))
+    run = CliRunner().invoke(app, ["toolchain", "install", "xpu", "--dry-run", "--format", "json"])
+    assert run.exit_code == 0, run.output
+    environment, packages, offline = json.loads(run.stdout)["steps"]
+    assert str(bare / "toolchains" / "xpu") in environment
+    assert "triton-xpu==" in packages
+    assert offline == f"ocloc 25.13.33276 is there: {path}"
+    assert not (bare / "toolchains").exists()
 
 
 @pytest.mark.parametrize("target", [t for t in all_targets() if t.backend == "xpu"], ids=str)
@@ -131,7 +182,7 @@ def test_a_failed_installation_leaves_nothing(bare: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(bare / "nothing"))
     said: list[str] = []
-    with pytest.raises(InstallError, match="pip install"):
+    with pytest.raises(InstallError, match="pip download"):
         install_xpu(said.append)
     assert "making an environment" in said[0]
     assert not list((bare / "toolchains").iterdir())

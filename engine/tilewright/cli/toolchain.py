@@ -1,21 +1,34 @@
 """``toolchain list`` and ``toolchain install``: the compilers for chips that are not here."""
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from textwrap import fill
+from typing import Annotated, Any
 
 import typer
 
 from tilewright.cli.output import ERR, OUT, Format, emit_json
 from tilewright.devices.discovery import chosen_python
 from tilewright.serialize import dump
-from tilewright.targets.installing import install_xpu
-from tilewright.targets.toolchains import ToolStatus, all_toolchains
+from tilewright.targets.installing import install_xpu, planned_xpu
+from tilewright.targets.listing import ToolStatus, all_toolchains, compiled_targets
+from tilewright.targets.ocloc.installing import install_ocloc, planned
+from tilewright.targets.registry import all_targets
 
 app = typer.Typer(
     help="See and install the compilers of each backend.",
     no_args_is_help=True,
     add_completion=False,
 )
+_COLUMNS = 79
+_INDENT: Mapping[str, Any] = {
+    "initial_indent": " " * 6,
+    "subsequent_indent": " " * 8,
+    "break_long_words": False,
+    "break_on_hyphens": False,
+}
+_AsFormat = Annotated[Format, typer.Option("--format", help="text or json.")]
 
 
 class Installable(StrEnum):
@@ -25,40 +38,77 @@ class Installable(StrEnum):
 
 
 @app.command("list")
-def list_toolchains(
-    form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
-) -> None:
-    """Say for each backend which compilers are here, and how to get those that are missing."""
+def list_toolchains(form: _AsFormat = Format.TEXT) -> None:
+    """Say which compilers are here, which chips they know, and how to get what is missing."""
     found = all_toolchains(chosen_python())
+    compiled = compiled_targets(found)
     if form is Format.JSON:
-        emit_json({"toolchains": [dump(status) for status in found]})
+        emit_json({"toolchains": [dump(status) for status in found], "targets": list(compiled)})
         return
     for status in found:
-        OUT.print(_line(status), markup=False)
-        if status.missing:
-            OUT.print(f"              {status.missing}", markup=False)
-        if status.command:
-            OUT.print(f"              get it: {status.command}", markup=False)
+        _show(status)
+    _show_targets(compiled)
 
 
-def _line(status: ToolStatus) -> str:
-    what = f"{status.version} ({status.where})" if status.found else "not found"
-    return f"{status.backend:<6}{status.part:<8}{what}"
+def _show(status: ToolStatus) -> None:
+    what = status.version if status.found else "not found"
+    OUT.print(f"{status.backend:<6}{status.part:<17}{status.purpose}: {what}", markup=False)
+    told = (
+        status.where.replace(str(Path.home()), "~", 1),
+        f"knows {' '.join(status.targets)}" if status.targets else "",
+        status.missing,
+        f"get it: {status.command}" if status.command else "",
+    )
+    for line in filter(None, told):
+        OUT.print(fill(line, _COLUMNS, **_INDENT), markup=False)
+
+
+def _show_targets(compiled: Sequence[str]) -> None:
+    every = [str(target) for target in all_targets()]
+    OUT.print(f"\nto machine code: {len(compiled)} of {len(every)} targets", markup=False)
+    lacking = [target for target in every if target not in compiled]
+    if lacking:
+        OUT.print(fill(f"not for: {' '.join(lacking)}", _COLUMNS, **_INDENT), markup=False)
 
 
 @app.command()
 def install(
-    backend: Annotated[Installable, typer.Argument(help="xpu: Triton for Intel GPUs.")],
-    form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+    backend: Annotated[
+        Installable, typer.Argument(help="xpu: Triton for Intel GPUs, and ocloc where apt has it.")
+    ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done; change nothing.")
+    ] = False,
+    form: _AsFormat = Format.TEXT,
 ) -> None:
-    """Install a backend's compiler into Tilewright's home. Does nothing if it is there."""
+    """Install a backend's compilers into Tilewright's home. Does nothing if they are there."""
     del backend  # there is one
+    if dry_run:
+        _say_plan(form)
+        return
 
     def say(line: str) -> None:
         ERR.print(line, markup=False)
 
     found = install_xpu(say)
-    if form is Format.JSON:
-        emit_json({"toolchain": dump(found)})
-    else:
+    if form is Format.TEXT:
         OUT.print(f"xpu: {found.distribution} {found.version} ({found.python})", markup=False)
+    offline = install_ocloc(say)
+    if form is Format.JSON:
+        emit_json(
+            {
+                "toolchain": dump(found),
+                "ocloc": {**dump(offline), "devices": sorted(offline.devices)},
+            }
+        )
+    else:
+        OUT.print(f"xpu: ocloc {offline.version} ({offline.path})", markup=False)
+
+
+def _say_plan(form: Format) -> None:
+    steps = [*planned_xpu(), *planned()]
+    if form is Format.JSON:
+        emit_json({"steps": steps})
+        return
+    for step in steps:
+        OUT.print(f"- {step}", markup=False)

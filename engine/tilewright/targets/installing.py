@@ -2,28 +2,56 @@
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
-import subprocess
 import sys
-import tempfile
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
-from tilewright.errors import TilewrightError
+from tilewright.home import home
+from tilewright.targets.ocloc.lock import checksum
+from tilewright.targets.steps import (
+    InstallError,
+    Say,
+    beside,
+    put_in_place,
+    require_space,
+    run_step,
+    size_mb,
+)
 from tilewright.targets.toolchains import Interpreter, interpreter, xpu_folder
 
-PACKAGES = ("triton-xpu==3.3.0b1", "setuptools")
+PINS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "triton-xpu==3.3.0b1": (
+            "06ced7a5cfddb8123f48cc1da2337dde6e965cbe6f787a6342da41b2eb8111c1",
+        ),
+        "setuptools==80.9.0": ("062d34222ad13e0cc312a4c02d73f059e86a4acbfbdea8f8f76b28c99f306922",),
+    }
+)
+"""Packages and the checksums that their wheels must have; the first is of CPython 3.11's."""
 PYTHON = (3, 11)
-NEEDED_MB = 700
-_TELLING = re.compile(r"^\s*(Collecting|Downloading|Installing|Using cached|ERROR|WARNING)")
+NEEDED_MB = 900
+_OPTIONS = ("--disable-pip-version-check", "--progress-bar", "off", "--no-input")
+_PINNED = ("--no-deps", "--only-binary", ":all:", "--require-hashes", "-r")
 
-Say = Callable[[str], None]
+
+def downloads() -> Path:
+    """Where the packages stay, so that they can be installed again without a network."""
+    return home() / "downloads" / "xpu"
 
 
-class InstallError(TilewrightError):
-    """The environment could not be made; nothing is left of the attempt."""
+def planned_xpu() -> tuple[str, ...]:
+    """What ``install_xpu`` would do now, a sentence a line; raises InstallError if it cannot."""
+    place = xpu_folder()
+    found = _working(place)
+    if found is not None:
+        return (f"{found.distribution} {found.version} is there: {found.python}",)
+    source = f"the packages in {downloads()}" if _all_kept() else "pip's index, checksums pinned"
+    return (
+        f"make an environment with {_base_python()} in {place} ({NEEDED_MB} MB with downloads)",
+        f"install {' and '.join(PINS)} into it from {source}",
+    )
 
 
 def install_xpu(say: Say) -> Interpreter:
@@ -38,26 +66,21 @@ def install_xpu(say: Say) -> Interpreter:
     place = xpu_folder()
     found = _working(place)
     if found is not None:
-        say(
-            f"already there: {found.distribution} {found.version} in {place} ({_size_mb(place)} MB)"
-        )
+        say(f"already there: {found.distribution} {found.version} in {place} ({size_mb(place)} MB)")
         return found
     python = _base_python()
     place.parent.mkdir(parents=True, exist_ok=True)
-    _require_space(place.parent)
-    folder = Path(tempfile.mkdtemp(prefix=".xpu-", dir=place.parent))
-    try:
+    require_space(place.parent, NEEDED_MB)
+    with beside(place) as folder:
         _build(python, folder, say)
-        _move(folder, place)
+        put_in_place(folder, place, lambda path: _working(path) is not None)
         interpreter.cache_clear()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     found = _working(place)
     if found is None:
         raise InstallError(
             f"{place} was made, but its Triton does not answer; remove it, try again"
         )
-    say(f"installed {found.distribution} {found.version} in {place} ({_size_mb(place)} MB)")
+    say(f"installed {found.distribution} {found.version} in {place} ({size_mb(place)} MB)")
     return found
 
 
@@ -79,65 +102,40 @@ def _base_python() -> str:
     other = shutil.which(name)
     if other is None:
         raise InstallError(
-            f"{PACKAGES[0]} is built for CPython {PYTHON[0]}.{PYTHON[1]} alone; this is Python "
-            f"{sys.version_info.major}.{sys.version_info.minor} and there is no {name} on PATH: "
-            "install one, then run the command again"
+            f"{next(iter(PINS))} is built for CPython {PYTHON[0]}.{PYTHON[1]} alone; this is "
+            f"Python {sys.version_info.major}.{sys.version_info.minor} and there is no {name} on "
+            "PATH: install one, then run the command again"
         )
     return other
 
 
-def _require_space(folder: Path) -> None:
-    free = shutil.disk_usage(folder).free // 1_000_000
-    if free < NEEDED_MB:
-        raise InstallError(
-            f"{folder} has {free} MB free, {NEEDED_MB} MB are needed; make room, or name another "
-            "place with TILEWRIGHT_HOME"
-        )
-
-
 def _build(python: str, folder: Path, say: Say) -> None:
-    say(f"making an environment with {python}; it will take about {NEEDED_MB} MB")
-    _run([python, "-m", "venv", str(folder)], say)
-    inside = str(folder / "bin" / "python")
-    options = ["--disable-pip-version-check", "--progress-bar", "off", "--no-input"]
-    _run([inside, "-m", "pip", "install", "--pre", *options, *PACKAGES], say)
+    say(f"making an environment with {python}; it will take about {NEEDED_MB} MB with downloads")
+    run_step([python, "-m", "venv", str(folder)], say)
+    inside, kept = str(folder / "bin" / "python"), downloads()
+    pins = folder / "pins.txt"
+    pins.write_text("".join(_requirement(*pin) for pin in PINS.items()), encoding="utf-8")
+    pip = [inside, "-m", "pip"]
+    if _all_kept():
+        say(f"from the packages kept in {kept}, checksums verified; no network is used")
+    else:
+        kept.mkdir(parents=True, exist_ok=True)
+        run_step([*pip, "download", *_OPTIONS, "-d", str(kept), *_PINNED, str(pins)], say)
+    local = ["--no-index", "--find-links", str(kept)]
+    run_step([*pip, "install", *_OPTIONS, *local, *_PINNED, str(pins)], say)
     say("looking whether it compiles for Intel")
-    _run([inside, "-c", "from triton.backends import backends; backends['intel']"], say)
+    run_step([inside, "-c", "from triton.backends import backends; backends['intel']"], say)
 
 
-def _run(command: list[str], say: Say) -> None:
-    """Run a step, handing on the lines that tell of progress; its last words in the error."""
-    try:
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-        )
-    except OSError as error:
-        raise InstallError(f"cannot run {command[0]}: {error.strerror}") from None
-    lines: list[str] = []
-    with process:
-        for line in process.stdout or ():
-            lines.append(line.rstrip())
-            if _TELLING.match(line):
-                say(line.strip())
-    if process.returncode != 0:
-        last = "\n".join(line for line in lines if line)[-1500:]
-        raise InstallError(f"`{' '.join(command)}` ended with {process.returncode}:\n{last}")
+def _requirement(name: str, checksums: tuple[str, ...]) -> str:
+    return f"{name} {' '.join(f'--hash=sha256:{checksum}' for checksum in checksums)}\n"
 
 
-def _move(folder: Path, place: Path) -> None:
-    """Put the environment in its place; one that does not work makes room for it."""
-    if place.exists():
-        broken = Path(tempfile.mkdtemp(prefix=".xpu-", dir=place.parent))
-        os.replace(place, broken)  # noqa: PTH105 - onto an empty folder, which Path.replace hides
-        shutil.rmtree(broken, ignore_errors=True)
-    try:
-        folder.replace(place)
-    except OSError:
-        if _working(place) is None:
-            raise
-
-
-def _size_mb(folder: Path) -> int:
-    """What the files of a folder take on disk, in 10^6 bytes."""
-    files = (path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
-    return sum(files) // 1_000_000
+def _all_kept() -> bool:
+    """Whether an earlier installation left every package, with the checksum it should have."""
+    folder = downloads()
+    if not folder.is_dir():
+        return False
+    wheels = (path for path in folder.iterdir() if path.suffix == ".whl")
+    found = {checksum(path) for path in wheels}
+    return all(found & set(checksums) for checksums in PINS.values())

@@ -1,0 +1,1 @@
+"""Intel's offline compiler: found, or put in place from the distribution's packages."""
