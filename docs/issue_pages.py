@@ -15,13 +15,17 @@ from tilewright.knowledge.stages import DEFAULT_ORDER  # noqa: E402
 from tilewright.rewrites import rewrites_for  # noqa: E402
 
 FOLDER = ROOT / "docs" / "issues"
+COMPILED = ROOT / "tests" / "compiled" / "kernels"
 _HEAD = """\
 # Issues
 
-What `tilewright check` and the editor find from the source alone. Written by `make docs` from
-`knowledge/taxonomy/` and the golden kernels in `tests/analysis/kernels/`; edit those.
+What `tilewright check` and the editor find, from the source alone or, where the table says so, by
+compiling. Written by `make docs` from `knowledge/taxonomy/` and the golden kernels in
+`tests/analysis/kernels/` and `tests/compiled/kernels/`; edit those.
 "Firing" and "silent" count the golden kernels that show an issue and those that only look alike.
 """
+
+_FOUND_BY = {"source": "source", "compiled": "compiling"}
 
 
 def pages() -> dict[str, str]:
@@ -35,9 +39,10 @@ def _page(issue_id: str) -> str:
     names = [r.title for r in rewrites_for(issue_id)]
     if names:
         text += "\n## Quick fix\n\n" + "\n".join(f"- {title}" for title in names) + "\n"
-    if (KERNELS / f"{issue_id}.md").exists():
-        path = f"../../tests/analysis/kernels/{issue_id}.md"
-        text += f"\n## Kernels\n\n[Where it fires, and what only looks alike]({path}).\n"
+    for folder in (KERNELS, COMPILED):
+        if (folder / f"{issue_id}.md").exists():
+            path = f"../../{folder.relative_to(ROOT)}/{issue_id}.md"
+            text += f"\n## Kernels\n\n[Where it fires, and what only looks alike]({path}).\n"
     return text
 
 
@@ -48,22 +53,31 @@ def _table() -> str:
         if issues:
             rows = [_row(issue) for issue in sorted(issues, key=lambda i: i.id)]
             parts.append(
-                f"## {stage}\n\n| issue | | severity | language | firing | silent | quick fix |\n"
-                "| --- | --- | --- | --- | --- | --- | --- |\n" + "\n".join(rows) + "\n"
+                f"## {stage}\n\n"
+                "| issue | | severity | language | found by | firing | silent | quick fix |\n"
+                "| --- | --- | --- | --- | --- | --- | --- | --- |\n" + "\n".join(rows) + "\n"
             )
     return "\n".join(parts)
 
 
 def _row(issue: IssueType) -> str:
-    count = shown(issue.id)
-    firing, silent = (count.firing, count.silent) if issue.detector else ("not decided", "-")
+    firing, silent = _shown(issue)
     fix = ", ".join(r.name for r in rewrites_for(issue.id)) or "-"
     language = ", ".join(issue.applies_to.languages)
     title = issue.title.replace("|", "\\|")
     return (
         f"| [{issue.id}]({issue.id}.md) | {title} | {issue.severity} | {language} "
-        f"| {firing} | {silent} | {fix} |"
+        f"| {_FOUND_BY[issue.tier]} | {firing} | {silent} | {fix} |"
     )
+
+
+def _shown(issue: IssueType) -> tuple[object, object]:
+    if issue.tier == "compiled":
+        text = (COMPILED / f"{issue.id}.md").read_text(encoding="utf-8")
+        firing, silent = text.split("\n## Silent\n")
+        return firing.count("\n```python\n"), silent.count("\n```python\n")
+    count = shown(issue.id)
+    return (count.firing, count.silent) if issue.detector else ("not decided", "-")
 
 
 def main() -> None:

@@ -52,7 +52,10 @@ def test_in_the_order_of_the_stages_and_in_the_file_of_its_stage() -> None:
         issues = read_file(path, TaxonomyFile).issues
         if path.stem.startswith("nki_"):
             assert {i.applies_to.languages for i in issues} == {("nki",)}
+        elif path.stem == "compiled":
+            assert {i.tier for i in issues} == {"compiled"}
         else:
+            assert {i.tier for i in issues} == {"source"}
             assert {i.stage.value for i in issues} == {path.stem}
 
 

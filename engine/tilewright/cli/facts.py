@@ -11,6 +11,7 @@ from tilewright.devices import list_devices
 from tilewright.hardware import all_chips
 from tilewright.knowledge import explain as explain_issue
 from tilewright.knowledge import taxonomy
+from tilewright.knowledge.model import IssueType
 from tilewright.knowledge.stages import DEFAULT_ORDER
 from tilewright.serialize import dump
 
@@ -92,8 +93,15 @@ def _list_issues(form: Format) -> None:
         if issue.stage is not stage:
             stage = issue.stage
             OUT.print(f"[bold]{stage}[/bold]")
-        unfound = "" if issue.detector else " (not found by check)"
-        OUT.print(f"  {issue.id:{width}}  {issue.severity}  {issue.title}{unfound}", markup=False)
+        OUT.print(
+            f"  {issue.id:{width}}  {issue.severity}  {issue.title}{_found(issue)}", markup=False
+        )
+
+
+def _found(issue: IssueType) -> str:
+    if issue.tier == "compiled":
+        return " (found by compiling)"
+    return "" if issue.detector else " (not found by check)"
 
 
 def lsp(

@@ -106,6 +106,11 @@ def _applies(where: AppliesTo) -> str:
 
 
 def _found_by(issue: IssueType) -> str:
+    if issue.tier == "compiled":
+        return (
+            "`tilewright compile`, `tilewright check --compiled TARGET` and the editor, from what "
+            "the compilers of the chosen chips make of the kernel."
+        )
     if issue.detector:
         return "`tilewright check` and the editor, from the source alone."
     return "Nothing yet: the source alone does not decide it. Proposers are told of it."

@@ -106,6 +106,7 @@ class IssueType:
         numerics: what the fix may do to results; "corrects" where they were wrong before.
         unless: when it does not apply although it looks alike; shown to the person.
         detector: whether the instant tier finds it.
+        tier: what it takes to find it: the text, or what compilers make of it.
     """
 
     __pydantic_config__ = _STRICT
@@ -125,6 +126,7 @@ class IssueType:
     example: Example | None = None
     unless: _Text | None = None
     detector: bool = False
+    tier: Literal["source", "compiled"] = "source"
 
 
 @dataclass(frozen=True)

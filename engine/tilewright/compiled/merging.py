@@ -1,0 +1,117 @@
+"""One issue for what many configurations and several targets have in common."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tilewright.analysis.model import Issue
+from tilewright.compiled.model import Seen
+from tilewright.knowledge.model import IssueType
+from tilewright.targets.model import CompileReport, LaunchFacts, Target
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """What a rule said of a report."""
+
+    seen: Seen
+    report: CompileReport
+
+
+def merged(
+    kind: IssueType, kernel: str, sightings: Sequence[Sighting], reports: Sequence[CompileReport]
+) -> Iterator[Issue]:
+    """Issues of one kind and one kernel.
+
+    Args:
+        reports: all of this kernel, those of which nothing was said too.
+    """
+    told: dict[tuple[object, ...], list[tuple[Target, Sighting]]] = {}
+    for group in _by_place_and_target(sightings):
+        worst = max(group, key=lambda one: one.seen.amount)
+        target = worst.report.target
+        which = _which(group, worst, [r for r in reports if r.target == target])
+        seen = worst.seen
+        key = (seen.where, seen.lead, which, seen.what, seen.do, seen.severity)
+        told.setdefault(key, []).append((target, worst))
+    for common, found in told.items():
+        yield _issue(kind, kernel, str(common[2]), found)
+
+
+def _by_place_and_target(sightings: Iterable[Sighting]) -> Iterable[list[Sighting]]:
+    groups: dict[tuple[object, ...], list[Sighting]] = {}
+    for one in sightings:
+        groups.setdefault((one.seen.where, one.report.target), []).append(one)
+    return groups.values()
+
+
+def _issue(
+    kind: IssueType, kernel: str, which: str, found: Sequence[tuple[Target, Sighting]]
+) -> Issue:
+    targets = [str(target) for target, _ in found]
+    worst = found[0][1]
+    seen, report = worst.seen, worst.report
+    lead = seen.lead.format(targets=_listed(targets), which=which)
+    text = f"{lead}{seen.what}; {seen.do}." if seen.do else f"{lead}{seen.what}."
+    return Issue(
+        id=kind.id,
+        stage=kind.stage,
+        severity=min(kind.severity, seen.severity or kind.severity),
+        message=text[:1].upper() + text[1:],
+        kernel=kernel,
+        range=seen.where,
+        data={
+            "targets": ",".join(targets),
+            "toolchain": report.toolchain,
+            "configuration": configuration(report.launch),
+            **seen.data,
+        },
+    )
+
+
+def _which(group: Sequence[Sighting], worst: Sighting, reports: Sequence[CompileReport]) -> str:
+    """How many of a target's reports it holds for, and for which most; empty where there is one."""
+    launches = list({_identity(r.launch): r.launch for r in reports}.values())
+    holds = {_identity(one.report.launch) for one in group}
+    if len(launches) < 2:
+        return ""
+    varying = _varying(launches)
+    noun = "configurations" if varying else "launches"
+    many = f"{len(holds)} of {len(launches)}" if len(holds) < len(launches) else "all"
+    if many == "all" and len(launches) == 2:
+        many = "both"
+    told = f" in {many} {noun}" if many != "all" else f" in all {len(launches)} {noun}"
+    return f"{told}{_example(worst.report.launch, varying, len(holds))}"
+
+
+def _example(launch: LaunchFacts, varying: Sequence[str], holds: int) -> str:
+    settings = configuration_of(launch)
+    said = " ".join(f"{name}={settings[name]}" for name in varying if name in settings)
+    if not said:
+        return ""
+    return f" ({said})" if holds == 1 else f" (worst {said})"
+
+
+def _varying(launches: Sequence[LaunchFacts]) -> list[str]:
+    """Constexprs and options that are not the same in all launches."""
+    all_settings = [configuration_of(launch) for launch in launches]
+    names = dict.fromkeys(name for settings in all_settings for name in settings)
+    return [n for n in names if len({str(settings.get(n)) for settings in all_settings}) > 1]
+
+
+def configuration_of(launch: LaunchFacts) -> Mapping[str, object]:
+    """Constexprs and compiler options of a launch."""
+    constexprs = {a.name: a.value for a in launch.arguments if a.kind == "constexpr"}
+    return {**constexprs, **launch.options}
+
+
+def configuration(launch: LaunchFacts) -> str:
+    """The same in a line."""
+    return " ".join(f"{name}={value}" for name, value in configuration_of(launch).items())
+
+
+def _identity(launch: LaunchFacts) -> str:
+    return repr((launch.arguments, launch.grid, sorted(launch.options.items())))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,79 @@
+"""Every rule of the compiled tier on kernels that real compilers compiled."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from golden_compiles import Golden, goldens
+
+from tilewright.compiled import compiled_issues
+from tilewright.compiled.rules import RULES
+from tilewright.devices import WorkerClient
+from tilewright.devices.local import WorkerDevice
+from tilewright.devices.model import DeviceInfo
+from tilewright.source import parse_module
+from tilewright.targets import CompileReport, ReportCache, compile_launch
+
+GOLDENS = goldens()
+XPU = "TILEWRIGHT_XPU_PYTHON" in os.environ and (
+    "TILEWRIGHT_OCLOC" in os.environ or shutil.which("ocloc") is not None
+)
+
+
+def _marks(golden: Golden) -> list[pytest.MarkDecorator]:
+    """Intel's compilers are elsewhere, and AMD's take longer."""
+    backends = {target.backend for _, target in golden.wanted}
+    marks = [pytest.mark.triton]
+    if backends - {"cuda"}:
+        marks.append(pytest.mark.slow)
+    if "xpu" in backends:
+        reason = "needs TILEWRIGHT_XPU_PYTHON and ocloc: tilewright toolchain install xpu"
+        marks.append(pytest.mark.skipif(not XPU, reason=reason))
+    return marks
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerDevice]:
+    with WorkerClient(sys.executable) as client:
+        hello = client.hello
+        info = DeviceInfo(
+            "interpreter", "", None, False, hello["torch"], hello["triton"], hello["python"]
+        )
+        yield WorkerDevice(client, info)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> ReportCache:
+    return ReportCache(tmp_path_factory.mktemp("reports"))
+
+
+def compiled(
+    golden: Golden, device: WorkerDevice, cache: ReportCache, folder: Path
+) -> list[CompileReport]:
+    path = folder / "kernel.py"
+    path.write_text(golden.text)
+    return [
+        compile_launch(device, str(path), launch, target, cache=cache)
+        for launch, target in golden.wanted
+    ]
+
+
+@pytest.mark.parametrize("golden", [pytest.param(g, id=g.name, marks=_marks(g)) for g in GOLDENS])
+def test_golden_kernel(
+    golden: Golden, device: WorkerDevice, cache: ReportCache, tmp_path: Path
+) -> None:
+    reports = compiled(golden, device, cache, tmp_path)
+    found = compiled_issues(parse_module(golden.text, "kernel.py"), reports)
+    lines = {i.range.line for i in found if i.id == golden.issue}
+    told = [f"{i.range.line}: {i.id}: {i.message}" for i in found] or [str(r) for r in reports]
+    assert lines == golden.expected, "\n".join(told)
+
+
+def test_every_rule_has_kernels_that_fire_and_kernels_that_do_not() -> None:
+    for issue in RULES:
+        own = [g for g in GOLDENS if g.issue == issue]
+        assert sum(g.fires for g in own) >= 2, issue
+        assert sum(not g.fires for g in own) >= 2, issue
