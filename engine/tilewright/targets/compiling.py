@@ -6,17 +6,20 @@ import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache as once
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.serialize import dump, load
+from tilewright.targets.by_line import READ, line_reports
 from tilewright.targets.cache import ReportCache, text_cache
 from tilewright.targets.keys import cache_key
 from tilewright.targets.model import (
     CompileMessage,
     CompileReport,
     LaunchFacts,
+    LineReport,
     StageText,
     Target,
 )
@@ -59,11 +62,20 @@ def compile_launch(
     found = cache.get(key)
     if found is not None:
         return _report(found, launch, target, time.monotonic() - start, cached=True)
-    outcome = asked.run(timeout_s)
+    outcome = asked.run(timeout_s, emit=READ[target.backend])
     if outcome.status == "ok":
-        cache.put(key, dict(outcome.value))
-        return _report(outcome.value, launch, target, outcome.seconds, cached=False)
+        digest = _digest(outcome.value, module_path, target)
+        cache.put(key, digest)
+        return _report(digest, launch, target, outcome.seconds, cached=False)
     return _failed(outcome, launch, target)
+
+
+def _digest(value: Mapping[str, Any], module_path: str, target: Target) -> dict[str, Any]:
+    """A worker's answer with its texts read, line by line, and left out."""
+    texts = {name: without_folder(text, module_path) for name, text in value["artifacts"].items()}
+    lines = line_reports(target.backend, texts, Path(module_path).name)
+    kept = {name: part for name, part in value.items() if name not in ("artifacts", "missing")}
+    return {**kept, "lines": [dump(line) for line in lines]}
 
 
 def compile_stage(
@@ -130,6 +142,7 @@ class _Asked:
 
     def key(self, stage: str = "") -> str:
         compilers = self.toolchain.identity if self.toolchain else self.device.info.triton
+        compilers = f"{compilers} {_readers_hash()}"
         key = cache_key(compilers, self.module_path, self.launch, self.target, self.shared_limit)
         return hashlib.sha256(f"{key} {stage}".encode()).hexdigest() if stage else key
 
@@ -148,6 +161,14 @@ class _Asked:
             "kind": kind, "module": self.module_path, "launch": dump(self.launch),
             "target": where, "emit": list(emit),
         }  # fmt: skip
+
+
+@once
+def _readers_hash() -> str:
+    """Hash of the code that reads compilers' texts: what it said before is not said again."""
+    here = Path(__file__).parent
+    files = [*sorted(here.glob("assembly/*.py")), here / "by_line.py", here / "model.py"]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
 def _compiler(toolchain: XpuToolchain) -> WorkerClient:
@@ -179,6 +200,7 @@ def _report(
         seconds=seconds,
         cached=cached,
         details=found.get("details") or {},
+        lines=tuple(load(LineReport, line) for line in found.get("lines") or ()),
     )
 
 

@@ -1,0 +1,110 @@
+"""What became of each source line, read from the texts of a compilation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tilewright.targets.assembly.kinds import Kind, kind_of
+from tilewright.targets.assembly.listing import listing_of
+from tilewright.targets.assembly.model import Instruction
+from tilewright.targets.assembly.tiles import TileOp, tile_ops
+from tilewright.targets.assembly.widths import bits_of
+from tilewright.targets.model import Access, LineReport
+
+READ: Mapping[str, tuple[str, ...]] = {
+    "cuda": ("ttgir", "ptx"),
+    "hip": ("ttgir", "amdgcn"),
+    "xpu": ("ttgir", "xe-asm"),
+}
+"""The stages of each backend that are read."""
+
+TENSOR = (Kind.WGMMA, Kind.MMA, Kind.TCGEN05_MMA, Kind.MFMA, Kind.WMMA, Kind.DPAS)
+"""Kinds of tensor instructions."""
+
+_ACCESSES = {
+    Kind.GLOBAL_LOAD: ("load", "global"),
+    Kind.GLOBAL_STORE: ("store", "global"),
+    Kind.SHARED_LOAD: ("load", "shared"),
+    Kind.SHARED_STORE: ("store", "shared"),
+    Kind.ASYNC_COPY: ("async_copy", "global"),
+    Kind.TMA: ("tma", "global"),
+    Kind.BLOCK_LOAD: ("block2d_load", "global"),
+    Kind.BLOCK_STORE: ("block2d_store", "global"),
+}
+_SHARED_ATOMICS = (".shared", "ds_", ".slm")
+
+
+@dataclass
+class _Line:
+    """What is known of a line so far."""
+
+    kinds: Counter[Kind] = field(default_factory=Counter)
+    accesses: Counter[tuple[str, str, int | None]] = field(default_factory=Counter)
+    ops: list[TileOp] = field(default_factory=list)
+
+
+def line_reports(backend: str, texts: Mapping[str, str], source: str) -> tuple[LineReport, ...]:
+    """A report for each line of the user's file that anything comes from, in order.
+
+    Args:
+        texts: those of the stages in ``READ[backend]`` that there are.
+        source: the user's file, named as in the texts.
+    """
+    tiles, code = READ[backend]
+    lines: dict[int, _Line] = {}
+    for op in tile_ops(texts[tiles], source) if tiles in texts else ():
+        lines.setdefault(op.line, _Line()).ops.append(op)
+    for one in listing_of(code, texts[code], source).instructions if code in texts else ():
+        if one.line is not None:
+            _count(lines.setdefault(one.line, _Line()), code, one)
+    return tuple(_report(number, lines[number]) for number in sorted(lines))
+
+
+def _count(line: _Line, stage: str, one: Instruction) -> None:
+    kind = kind_of(stage, one)
+    line.kinds[kind] += 1
+    if kind is Kind.ATOMIC:
+        shared = any(mark in one.opcode for mark in _SHARED_ATOMICS)
+        line.accesses["atomic", "shared" if shared else "global", bits_of(stage, one)] += 1
+    elif kind in _ACCESSES:
+        line.accesses[(*_ACCESSES[kind], bits_of(stage, one))] += 1
+
+
+def _report(number: int, line: _Line) -> LineReport:
+    kinds = line.kinds
+    return LineReport(
+        line=number,
+        instructions=kinds.total(),
+        accesses=tuple(_accesses(line)),
+        tensor={str(kind): kinds[kind] for kind in TENSOR if kinds[kind]},
+        dots=len({op.place for op in line.ops if op.is_dot}),
+        conversions=sum(op.is_conversion for op in line.ops),
+        spill_loads=kinds[Kind.SPILL_LOAD],
+        spill_stores=kinds[Kind.SPILL_STORE],
+        fp64=kinds[Kind.FP64],
+        transcendental=kinds[Kind.TRANSCENDENTAL],
+        barriers=kinds[Kind.BARRIER],
+        loop_depth=_depth(line.ops),
+    )
+
+
+def _depth(ops: Iterable[TileOp]) -> int:
+    """Loops around a line; what a loop computes for itself is on its own line, but not in it."""
+    loops = [op.depth for op in ops if op.is_loop]
+    return min(loops) if loops else max((op.depth for op in ops), default=0)
+
+
+def _accesses(line: _Line) -> Iterable[Access]:
+    best = {
+        kind: {op.best_bits for op in line.ops if op.access == kind}
+        for kind in ("load", "store", "async_copy")
+    }
+    for (kind, space, bits), count in sorted(line.accesses.items(), key=str):
+        # Of several tiles on one line, none is known to be the one an instruction belongs to.
+        widest = best[kind] if space == "global" and kind in best else set()
+        (known,) = widest if len(widest) == 1 else (None,)
+        if known is not None and bits is not None:
+            known = max(known, bits)
+        yield Access(kind, space, bits, count, known if bits is not None else None)
