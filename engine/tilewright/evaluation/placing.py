@@ -20,14 +20,15 @@ def place_source(source: Path, text: str, folder: Path) -> Path:
         for part in user.relative_to(root).parts:
             # Above a package may stand all that is installed.
             if here != root or here == user.parent:
-                _link_neighbours(here, place, part)
+                _link_neighbours(here, place, part, is_package=here != root)
             place, here = place / part, here / part
         path.write_text(text)
     return path
 
 
-def _link_neighbours(beside: Path, folder: Path, name: str) -> None:
+def _link_neighbours(beside: Path, folder: Path, name: str, *, is_package: bool) -> None:
+    """Link all that a package holds, data included; elsewhere modules and packages alone."""
     for neighbour in beside.iterdir():
-        is_package = neighbour.is_dir() and (neighbour / "__init__.py").exists()
-        if neighbour.name != name and (neighbour.suffix == ".py" or is_package):
+        is_module = neighbour.suffix == ".py" or (neighbour / "__init__.py").exists()
+        if neighbour.name not in (name, "__pycache__") and (is_module or is_package):
             (folder / neighbour.name).symlink_to(neighbour)

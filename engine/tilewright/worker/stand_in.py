@@ -47,7 +47,7 @@ def load_module(path: str, answers: Answers) -> tuple[ModuleType, list[str]]:
                 return modules.load_definitions(path), absent
         except ModuleNotFoundError as error:
             root = (error.name or "").partition(".")[0]
-            if not root or root in absent or root == "triton":
+            if not root or root in absent or root == "triton" or installed(root):
                 raise
             absent.append(root)
 
