@@ -1,6 +1,7 @@
 """What a marked test needs, and the plain reason when this machine lacks it."""
 
 import importlib.util
+import os
 import shutil
 
 import pytest
@@ -18,6 +19,9 @@ def _lacks_gpu() -> str | None:
 def _lacks_editor() -> str | None:
     return None if shutil.which("npm") else "needs Node.js and npm"
 
+
+# A service outlives whoever starts it; tests of it turn it on.
+os.environ.setdefault("TILEWRIGHT_SERVICE", "0")
 
 NEEDS = {
     "triton": _lacks_triton,

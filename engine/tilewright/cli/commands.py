@@ -19,6 +19,7 @@ COMMANDS = {
     "explain": "facts:explain",
     "lsp": "facts:lsp",
     "toolchain": "toolchain:app",
+    "service": "service:app",
 }
 
 

@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import signal
-import struct
 import subprocess
 import tempfile
 import threading
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
+from tilewright.devices.conversation import Conversation, Pending
 from tilewright.devices.model import DeviceError
 from tilewright.devices.package import worker_zip
 from tilewright.home import home
 from tilewright.worker.protocol import COMPILE_ONLY, FOLDER_PREFIX, MARKER
 
-_HEADER = struct.Struct(">I")
 _START_SECONDS = 180.0
 _STOP_SECONDS = 8.0
 _TAIL = 4096
-
-
-class Pending:
-    """A request on its way; ``answer`` is None if the worker ended first."""
-
-    def __init__(self) -> None:
-        self.done = threading.Event()
-        self.answer: dict[str, Any] | None = None
 
 
 class Channel:
@@ -42,19 +32,21 @@ class Channel:
         self._python = python
         self._arguments = arguments
         self._marker = uuid.uuid4().hex
-        self._lock = threading.Lock()
-        self._pending: dict[int, Pending] = {}
-        self._number = 0
         self._stderr = bytearray()
         self._process = self._start()
-        self._reader = threading.Thread(target=self._read, daemon=True, name="tilewright-worker")
+        stdout, stdin = self._process.stdout, self._process.stdin
+        assert stdout is not None
+        assert stdin is not None
+        self._talk = Conversation(
+            cast("BinaryIO", stdout), cast("BinaryIO", stdin), self._has_ended
+        )
         threading.Thread(target=self._read_stderr, daemon=True).start()
         self.hello = self._greet()
-        self._reader.start()
+        self._talk.start()
 
     @property
     def alive(self) -> bool:
-        return self._process.poll() is None and self._reader.is_alive()
+        return self._process.poll() is None and self._talk.alive
 
     @property
     def pid(self) -> int:
@@ -62,27 +54,15 @@ class Channel:
 
     def send(self, job: Mapping[str, Any], timeout_s: float) -> Pending:
         """Hand a job over; the answer, or the worker's end, sets ``done``."""
-        pending = Pending()
-        with self._lock:
-            self._number += 1
-            number = self._number
-            self._pending[number] = pending
-            if not self._write({"id": number, "job": dict(job), "timeout_s": timeout_s}):
-                del self._pending[number]
-                pending.done.set()
-        return pending
+        return self._talk.send(job, timeout_s)
 
     def cancel_all(self) -> None:
         """Stop every job under way; each is answered as an error."""
-        with self._lock:
-            for number in self._pending:
-                self._write({"cancel": number})
+        self._talk.cancel_all()
 
     def close(self) -> None:
         """End the worker and everything it started; waits until they are gone."""
-        with self._lock, contextlib.suppress(OSError):
-            if self._process.stdin is not None:
-                self._process.stdin.close()
+        self._talk.close()
         try:
             self._process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
@@ -91,10 +71,7 @@ class Channel:
         self._clean_up()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, MARKER: self._marker}
-        environment.pop("TRITON_INTERPRET", None)
-        triton_cache = environment.setdefault("TRITON_CACHE_DIR", str(home() / "triton"))
-        Path(triton_cache).mkdir(parents=True, exist_ok=True)
+        environment = {**worker_environment(), MARKER: self._marker}
         try:
             return subprocess.Popen(
                 [self._python, str(worker_zip()), *self._arguments],
@@ -106,13 +83,14 @@ class Channel:
             )
         except OSError as error:
             raise DeviceError(
-                f"cannot start {self._python}: {error.strerror}; {self._way_out()}"
+                f"cannot start {self._python}: {error.strerror}; "
+                f"{way_out(compile_only=COMPILE_ONLY in self._arguments)}"
             ) from error
 
     def _greet(self) -> dict[str, Any]:
         timer = threading.Timer(_START_SECONDS, self._process.kill)
         timer.start()
-        message = self._receive()
+        message = self._talk.receive()
         timer.cancel()
         hello: dict[str, Any] = (message or {}).get("hello") or {}
         if "torch" in hello:
@@ -120,65 +98,15 @@ class Channel:
         self._process.kill()
         self._process.wait()
         reason = hello.get("error") or self._last_words() or "it ended without a word"
-        raise DeviceError(
-            f"{self._python} cannot {self._purpose()} kernels: {reason}; {self._way_out()}"
-        )
-
-    def _purpose(self) -> str:
-        return "compile" if COMPILE_ONLY in self._arguments else "run"
-
-    def _way_out(self) -> str:
-        if COMPILE_ONLY in self._arguments:
-            return "`tilewright toolchain list` says what is there and how to get more"
-        return (
-            "pip install torch triton, or name an interpreter that has torch and triton "
-            "with --python PATH or TILEWRIGHT_PYTHON"
-        )
+        raise cannot_start(self._python, reason, compile_only=COMPILE_ONLY in self._arguments)
 
     def _last_words(self) -> str:
         lines = self._stderr.decode("utf-8", "replace").strip().splitlines()
         return lines[-1] if lines else ""
 
-    def _write(self, message: Mapping[str, Any]) -> bool:
-        body = json.dumps(message).encode()
-        stdin = self._process.stdin
-        if stdin is None or stdin.closed:
-            return False
-        try:
-            stdin.write(_HEADER.pack(len(body)) + body)
-            stdin.flush()
-        except OSError:
-            return False
-        return True
-
-    def _receive(self) -> dict[str, Any] | None:
-        """The next message; None at the end."""
-        stdout = self._process.stdout
-        if stdout is None:
-            return None
-        header = stdout.read(_HEADER.size)
-        if len(header) < _HEADER.size:
-            return None
-        (length,) = _HEADER.unpack(header)
-        body = stdout.read(length)
-        if len(body) < length:
-            return None
-        message: dict[str, Any] = json.loads(body)
-        return message
-
-    def _read(self) -> None:
-        while (message := self._receive()) is not None:
-            with self._lock:
-                pending = self._pending.pop(message["id"], None)
-            if pending is not None:
-                pending.answer = message
-                pending.done.set()
+    def _has_ended(self) -> None:
         self._process.wait()
         self._clean_up()
-        with self._lock:
-            left, self._pending = self._pending, {}
-        for pending in left.values():
-            pending.done.set()
 
     def _read_stderr(self) -> None:
         stderr = self._process.stderr
@@ -197,3 +125,31 @@ class Channel:
                     os.kill(int(folder.name), signal.SIGKILL)
         scratch = Path(tempfile.gettempdir(), FOLDER_PREFIX + self._marker)
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def worker_environment() -> dict[str, str]:
+    """This process's environment as a worker needs it; Triton's cache folder is there."""
+    environment = dict(os.environ)
+    for name in ("TRITON_INTERPRET", MARKER):
+        environment.pop(name, None)
+    triton_cache = environment.setdefault("TRITON_CACHE_DIR", str(home() / "triton"))
+    Path(triton_cache).mkdir(parents=True, exist_ok=True)
+    return environment
+
+
+def cannot_start(python: str, reason: str, *, compile_only: bool) -> DeviceError:
+    """Why an interpreter is of no use, and what to do."""
+    purpose = "compile" if compile_only else "run"
+    return DeviceError(
+        f"{python} cannot {purpose} kernels: {reason}; {way_out(compile_only=compile_only)}"
+    )
+
+
+def way_out(*, compile_only: bool) -> str:
+    """What helps where an interpreter lacks something."""
+    if compile_only:
+        return "`tilewright toolchain list` says what is there and how to get more"
+    return (
+        "pip install torch triton, or name an interpreter that has torch and triton "
+        "with --python PATH or TILEWRIGHT_PYTHON"
+    )

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import threading
 import time
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from tilewright.devices.channel import Channel, Pending
+from tilewright.devices import service
+from tilewright.devices.channel import Channel
+from tilewright.devices.conversation import Pending
 from tilewright.devices.model import JobOutcome, JobStatus
 from tilewright.worker.protocol import COMPILE_ONLY
 
 _GRACE_SECONDS = 20.0
+_QUEUE_SECONDS = 1800.0
+_LOG = logging.getLogger(__name__)
 
 
 class WorkerClient:
@@ -22,13 +27,17 @@ class WorkerClient:
     Args:
         python: the interpreter, which needs torch and triton.
         compile_only: serve compile jobs alone, for which triton is enough.
+        shared: use the compile service of the interpreter, which does compile jobs and captures
+            of launches alone. Where there is none to be had, a warning is logged and a worker of
+            this process is started as without it.
     """
 
-    def __init__(self, python: str, *, compile_only: bool = False) -> None:
+    def __init__(self, python: str, *, compile_only: bool = False, shared: bool = False) -> None:
         self.python = python
-        self._arguments = (COMPILE_ONLY,) if compile_only else ()
+        self._compile_only = compile_only
+        self._shared = shared
         self._lock = threading.Lock()
-        self._channel: Channel | None = None
+        self._channel: Channel | service.ServiceChannel | None = None
         self._closed = False
         atexit.register(self.close)
 
@@ -59,6 +68,7 @@ class WorkerClient:
         start = time.monotonic()
         for _ in range(2):
             pending = self._live().send(job, timeout_s)
+            pending.started.wait(_QUEUE_SECONDS)
             if not pending.done.wait(timeout_s + _GRACE_SECONDS):
                 return self._unanswered(job, time.monotonic() - start)
             if pending.answer is not None:
@@ -83,12 +93,21 @@ class WorkerClient:
             channel.close()
         atexit.unregister(self.close)
 
-    def _live(self) -> Channel:
+    def _live(self) -> Channel | service.ServiceChannel:
         with self._lock:
             if self._channel is None or not self._channel.alive:
                 self._closed = False
-                self._channel = Channel(self.python, self._arguments)
+                self._channel = self._opened()
             return self._channel
+
+    def _opened(self) -> Channel | service.ServiceChannel:
+        if self._shared:
+            try:
+                return service.connect(self.python, compile_only=self._compile_only)
+            except service.ServiceError as error:
+                self._shared = False
+                _LOG.warning("compiling without the compile service: %s", error)
+        return Channel(self.python, (COMPILE_ONLY,) if self._compile_only else ())
 
     def _unanswered(self, job: Mapping[str, Any], seconds: float) -> JobOutcome:
         """The worker is there but silent long after the limit: it is of no more use."""

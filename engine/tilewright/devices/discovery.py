@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from tilewright.devices import service
 from tilewright.devices.client import WorkerClient
 from tilewright.devices.local import INTERPRETER, WorkerDevice
 from tilewright.devices.model import DeviceError, DeviceInfo, JobStatus
@@ -44,7 +45,7 @@ def open_device(device: str = AUTO, python: str | None = None) -> WorkerDevice:
         wanted = next((info.id for info in infos if info.can_time), INTERPRETER)
     for info in infos:
         if info.id == wanted:
-            return WorkerDevice(client(path), info)
+            return WorkerDevice(client(path), info, compiler(path, compile_only=False))
     known = ", ".join(info.id for info in infos)
     raise DeviceError(f"no device {device!r} here; there are {known}, and auto")
 
@@ -56,11 +57,17 @@ def client(python: str) -> WorkerClient:
     return _clients[python]
 
 
-def compiler(python: str) -> WorkerClient:
-    """The one worker of this process for an interpreter that compiles and runs nothing."""
-    key = f"{python} (compiler)"
+def compiler(python: str, *, compile_only: bool = True) -> WorkerClient:
+    """What compiles with an interpreter: its compile service, unless that is turned off.
+
+    Without it ``compile_only`` has a worker of its own, which needs no torch.
+    """
+    if not compile_only and not service.enabled():
+        return client(python)
+    key = f"{python} (compiler{', no torch' if compile_only else ''})"
     if key not in _clients:
-        _clients.setdefault(key, WorkerClient(python, compile_only=True))
+        made = WorkerClient(python, compile_only=compile_only, shared=service.enabled())
+        _clients.setdefault(key, made)
     return _clients[key]
 
 

@@ -7,17 +7,24 @@ from typing import Any
 
 from tilewright.devices.client import WorkerClient
 from tilewright.devices.model import DeviceInfo, JobOutcome
+from tilewright.worker.protocol import SERVED
 
 INTERPRETER = "interpreter"
 _ON_DEVICE = {"run", "time", "measure"}
 
 
 class WorkerDevice:
-    """A device behind a local worker; several of one interpreter share the worker."""
+    """A device behind a local worker; several of one interpreter share the worker.
 
-    def __init__(self, client: WorkerClient, info: DeviceInfo) -> None:
+    ``compiler``: does the jobs that need no device, if it is not the worker itself.
+    """
+
+    def __init__(
+        self, client: WorkerClient, info: DeviceInfo, compiler: WorkerClient | None = None
+    ) -> None:
         self._client = client
         self._info = info
+        self._compiler = compiler or client
 
     @property
     def info(self) -> DeviceInfo:
@@ -31,12 +38,16 @@ class WorkerDevice:
         """Run a job; those that use a device use this one unless they name another."""
         if job.get("kind") in _ON_DEVICE:
             job = {"device": self._info.id, **job}
+        if job.get("kind") in SERVED:
+            return self._compiler.run(job, timeout_s)
         return self._client.run(job, timeout_s)
 
     def cancel(self) -> None:
-        """Stop every job under way on the worker."""
-        self._client.cancel()
+        """Stop every job under way on the worker, and this process's with the compiler."""
+        for worker in {self._client, self._compiler}:
+            worker.cancel()
 
     def close(self) -> None:
         """End the worker; it starts again if the device is used again."""
-        self._client.close()
+        for worker in {self._client, self._compiler}:
+            worker.close()

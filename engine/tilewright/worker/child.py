@@ -11,7 +11,16 @@ from types import TracebackType
 from typing import Any
 
 from . import confine, jobs
-from .protocol import CRASHED, ERROR, OK, OUT_OF_MEMORY, JobError, OutOfMemoryError, write_message
+from .protocol import (
+    CRASHED,
+    ERROR,
+    MARKER,
+    OK,
+    OUT_OF_MEMORY,
+    JobError,
+    OutOfMemoryError,
+    write_message,
+)
 
 _MEMORY_WORDS = ("can't allocate memory", "out of memory", "cannot allocate memory")
 _TRACEBACK_TAIL = 6000
@@ -19,11 +28,25 @@ _NOT_USER = (os.path.dirname(__file__), "site-packages", "/lib/python", "<")  # 
 _RUNS_CODE_UNDER_TEST = {"capture", "compile", "run", "time", "measure"}
 
 
-def main(job: dict[str, Any], result: int, scratch: str, timeout_s: float, parent: int) -> None:
-    """Never returns: ends the process after writing one message to ``result``."""
+def main(
+    job: dict[str, Any],
+    result: int,
+    scratch: str,
+    timeout_s: float,
+    parent: int,
+    environment: dict[str, str] | None = None,
+) -> None:
+    """Never returns: ends the process after writing one message to ``result``.
+
+    ``environment``: of whoever asked, in the place of the worker's own.
+    """
     os.setsid()
     confine.die_with_parent(parent)
     start = time.perf_counter()
+    if environment is not None:
+        mark = os.environ.get(MARKER, "")
+        os.environ.clear()
+        os.environ.update({**environment, MARKER: mark})
     answer = _answer(job, scratch, timeout_s)
     answer["seconds"] = time.perf_counter() - start
     try:

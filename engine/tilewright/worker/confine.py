@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import resource
 import signal
 import sys
@@ -13,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from . import landlock
+from .protocol import SECRET
 
 _PR_SET_PDEATHSIG = 1
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _DEVICE_NODES = (
     "null", "zero", "full", "random", "urandom", "tty",
     "nvidia*", "nvidia-caps/*", "kfd", "dri/*", "shm/cuda*",
@@ -35,7 +34,7 @@ def die_with_parent(parent: int) -> None:
 
 def scrub_environment() -> None:
     """Drop every variable whose name speaks of a secret."""
-    for name in [name for name in os.environ if _SECRET.search(name)]:
+    for name in [name for name in os.environ if SECRET.search(name)]:
         del os.environ[name]
 
 

@@ -8,39 +8,61 @@ import signal
 import sys
 import time
 import warnings
+from typing import Any
 
-from . import zygote
-from .protocol import COMPILE_ONLY, VERSION, write_message
+from . import service, zygote
+from .peers import Peer
+from .protocol import COMPILE_ONLY, SERVICE, VERSION, write_message
 
 _WATCH_S = 0.2
+_STAMPED = ("triton", "triton._C.libtriton", "torch", "torch.version")
 
 
 def main() -> int:
     """Serve until the engine closes stdin; 1 if torch or triton cannot be imported.
 
     With ``COMPILE_ONLY`` on the command line torch is not asked for, and only compilers are served.
+    With ``SERVICE`` it serves whoever connects, until nobody has wanted anything for a while.
     """
-    compile_only = COMPILE_ONLY in sys.argv[1:]
     requests, answers = zygote.private_channels()
-    _watch_for_the_engine()
     # Triton's advice to whoever runs it would stand in every job's output.
     warnings.filterwarnings("ignore", module=r"triton\.")
+    if SERVICE in sys.argv[1:]:
+        return service.main(sys.argv[1:], answers, _hello)
+    _watch_for_the_engine()
+    hello = _hello()
+    write_message(answers, {"hello": hello})
+    if "error" in hello:
+        return 1
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    zygote.Zygote((Peer(requests, answers),)).serve()
+    return 0
+
+
+def _hello() -> dict[str, Any]:
+    """Import what is slow and say what it was; ``error`` where that cannot be."""
     start = time.perf_counter()
-    hello: dict[str, object] = {
+    hello: dict[str, Any] = {
         "protocol": VERSION,
         "python": platform.python_version(),
         "pid": os.getpid(),
     }
     try:
-        hello.update(_import_what_is_slow(compile_only))
+        hello.update(_import_what_is_slow(COMPILE_ONLY in sys.argv[1:]))
     except ImportError as error:
-        write_message(answers, {"hello": {**hello, "error": str(error)}})
-        return 1
-    hello["seconds"] = time.perf_counter() - start
-    write_message(answers, {"hello": hello})
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    zygote.Zygote(requests, answers).serve()
-    return 0
+        return {**hello, "error": str(error)}
+    hello["files"] = _stamps()
+    return {**hello, "seconds": time.perf_counter() - start}
+
+
+def _stamps() -> dict[str, list[int]]:
+    """Files that are others once torch or triton is: when each was written, and its size."""
+    found = {}
+    for name in _STAMPED:
+        path = getattr(sys.modules.get(name), "__file__", None)
+        if path and (stamp := service.stamp(path)):
+            found[path] = stamp
+    return found
 
 
 def _import_what_is_slow(compile_only: bool) -> dict[str, object]:

@@ -85,6 +85,16 @@ def kill_strays(keep: set[int]) -> bool:
     return bool(adopted)
 
 
+def kill_marked(mark: str) -> None:
+    """Kill every other process that was started with ``NAME=value`` in its environment."""
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit() or int(folder.name) == os.getpid():
+            continue
+        with contextlib.suppress(OSError):
+            if mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                _kill(int(folder.name))
+
+
 def kill_all() -> None:
     """Kill every descendant, again and again until none is left or three seconds have passed."""
     end = time.monotonic() + _SWEEP_SECONDS

@@ -11,7 +11,14 @@ torch is null in a worker started with ``COMPILE_ONLY``, which serves compilers 
 Engine to worker: ``{"id", "job", "timeout_s"}``, or ``{"cancel": id}``. End of file ends the worker
 and all that it started.
 Worker to engine, once a request: ``{"id", "status", "value", "message", "output", "seconds"}``;
-status is ok, error, timeout, crashed or out_of_memory; ``output`` is the tail of what was printed.
+status is ok, error, timeout, crashed, out_of_memory, or lost where no process could be started;
+``output`` is the tail of what was printed.
+
+As a service (``SERVICE``) a worker has no engine: it listens on a Unix socket, says hello to each
+client of its own user, and does jobs of the kinds ``SERVED`` alone, as many at a time as there are
+processors, the others in turn: ``{"id", "started": true}`` tells that a job's time has begun. A
+request also carries ``environment``, which its child gets instead of the service's own. A client
+that goes takes its jobs along. ``{"id", "service": "status"|"stop"}`` asks about the service.
 
 A job runs in a child of its own: its own session and scratch folder, no secrets in its environment,
 limits on memory, CPU time and file size, no core dumps; Landlock lets it write below its scratch,
@@ -79,22 +86,29 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
 from typing import Any
 
 VERSION = 1
 COMPILE_ONLY = "--compile-only"
+SERVICE = "--service"
+SERVED = ("compile", "compile_xpu", "capture")
 MARKER = "TILEWRIGHT_WORKER_ID"
 FOLDER_PREFIX = "tilewright-worker-"
 HEADER = struct.Struct(">I")
 MAX_MESSAGE = 256 * 1024 * 1024
 OUTPUT_TAIL = 16 * 1024
 
+SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+"""What the name of a variable has that no job gets to see."""
+
 OK = "ok"
 ERROR = "error"
 TIMEOUT = "timeout"
 CRASHED = "crashed"
 OUT_OF_MEMORY = "out_of_memory"
+LOST = "lost"
 
 
 class JobError(Exception):

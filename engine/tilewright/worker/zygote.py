@@ -11,21 +11,25 @@ import shutil
 import signal
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import child, processes
+from . import child, jobs, processes
+from .peers import Peer
 from .protocol import (
     CRASHED,
     ERROR,
     FOLDER_PREFIX,
+    LOST,
     MARKER,
     OUT_OF_MEMORY,
     OUTPUT_TAIL,
     TIMEOUT,
     MessageBuffer,
-    write_message,
 )
 
 _CHUNK = 1 << 16
@@ -38,6 +42,7 @@ _READS_A_TURN = 64
 class _Running:
     """A job under way; ``message`` is the child's own answer once it has come."""
 
+    peer: Peer
     request: int
     process: int
     scratch: str
@@ -54,100 +59,165 @@ class _Running:
 
 
 class Zygote:
-    """Serves requests until its input ends or its parent is gone."""
+    """Serves requests until its input ends or its parent is gone.
 
-    def __init__(self, requests: int, answers: int) -> None:
-        self._requests = requests
-        self._answers = answers
-        self._inbox = MessageBuffer()
+    Args:
+        folder: where jobs have their scratch folders; removed in the end.
+        limit: how many jobs may run at a time; the others wait. None: all that come.
+    """
+
+    def __init__(
+        self, peers: tuple[Peer, ...], folder: Path | None = None, limit: int | None = None
+    ) -> None:
+        self._limit = limit
         self._selector = selectors.DefaultSelector()
+        self._peers: list[Peer] = []
+        self._waiting: list[tuple[Peer, dict[str, Any]]] = []
         self._jobs: dict[int, _Running] = {}
         self._parent = os.getppid()
         self._next_sweep = 0.0
-        self._folder = _own_folder()
+        self._folder = folder or _own_folder()
+        for peer in peers:
+            self._add(peer)
 
     def serve(self) -> None:
-        """Loop until the engine is gone, then kill everything that was started."""
+        """Loop until nobody wants more, then kill everything that was started."""
         processes.become_subreaper()
         gc.collect()
         gc.freeze()
-        os.set_blocking(self._requests, False)
-        self._selector.register(self._requests, selectors.EVENT_READ, None)
         try:
-            while os.getppid() == self._parent and self._turn():
-                pass
-        except BrokenPipeError:
-            pass
+            while self._wanted():
+                self._turn()
         finally:
             self._shut_down()
 
-    def _turn(self) -> bool:
+    def _wanted(self) -> bool:
+        """Whether there is anybody to serve."""
+        return bool(self._peers) and os.getppid() == self._parent
+
+    def _turn(self) -> None:
         for key, _ in self._selector.select(self._patience()):
-            if key.fd == self._requests:
-                if not self._read_requests():
-                    return False
-            elif key.data.process in self._jobs:
-                self._read_job(key.data, key.fd)
+            handler: Callable[[int], None] = key.data
+            handler(key.fd)
+        self._stop_what_took_too_long()
+        self._start_what_waits()
+        self._drop_who_is_gone()
+        now = time.monotonic()
+        if now >= self._next_sweep:
+            self._next_sweep = now + _SWEEP_S
+            if processes.kill_strays({job.process for job in self._jobs.values()}):
+                processes.reap()
+
+    def _patience(self) -> float:
+        now = time.monotonic()
+        return max(0.0, min([self._tick(), *(job.deadline - now for job in self._jobs.values())]))
+
+    def _tick(self) -> float:
+        """The longest time to sleep."""
+        return _TICK_S
+
+    def _stop_what_took_too_long(self) -> None:
         now = time.monotonic()
         for job in [job for job in self._jobs.values() if now >= job.deadline]:
             limit = job.deadline - job.started
             job.verdict = (TIMEOUT, f"did not finish within {limit:g} s and was stopped")
             self._finish(job)
-        if now >= self._next_sweep:
-            self._next_sweep = now + _SWEEP_S
-            if processes.kill_strays({job.process for job in self._jobs.values()}):
-                processes.reap()
-        return True
 
-    def _patience(self) -> float:
-        now = time.monotonic()
-        return max(0.0, min([_TICK_S, *(job.deadline - now for job in self._jobs.values())]))
+    def _add(self, peer: Peer) -> None:
+        self._peers.append(peer)
+        read = partial(self._read_requests, peer)
+        self._selector.register(peer.requests, selectors.EVENT_READ, read)
 
-    def _read_requests(self) -> bool:
-        data = _read(self._requests)
-        if data is None:
-            return True
-        if not data:
-            return False
-        for request in self._inbox.feed(data):
-            if "cancel" in request:
-                self._cancel(request["cancel"])
-            else:
-                self._start(request)
-        return True
+    def _read_requests(self, peer: Peer, descriptor: int) -> None:
+        del descriptor
+        for request in peer.receive():
+            self._take(peer, request)
 
-    def _cancel(self, request: int) -> None:
-        for job in [job for job in self._jobs.values() if job.request == request]:
-            job.verdict = (ERROR, "was cancelled")
-            self._finish(job)
+    def _take(self, peer: Peer, request: dict[str, Any]) -> None:
+        """Do what a message asks."""
+        if "cancel" in request:
+            self._cancel(peer, request["cancel"])
+        else:
+            self._waiting.append((peer, request))
 
-    def _start(self, request: dict[str, Any]) -> None:
+    def _put(self, peer: Peer, message: dict[str, Any]) -> None:
+        """Answer; what cannot be written at once is written when it can."""
+        peer.put(message)
+        if peer.unsent and peer.answers not in self._selector.get_map():
+            self._selector.register(
+                peer.answers, selectors.EVENT_WRITE, partial(self._write_more, peer)
+            )
+
+    def _write_more(self, peer: Peer, descriptor: int) -> None:
+        peer.flush()
+        if not peer.unsent:
+            self._forget(descriptor)
+
+    def _drop_who_is_gone(self) -> None:
+        for peer in [peer for peer in self._peers if peer.gone]:
+            self._peers.remove(peer)
+            for descriptor in (peer.requests, peer.answers):
+                self._forget(descriptor)
+            self._waiting = [one for one in self._waiting if one[0] is not peer]
+            for job in [job for job in self._jobs.values() if job.peer is peer]:
+                self._finish(job)
+            peer.close()
+
+    def _cancel(self, peer: Peer, request: int) -> None:
+        for one in [one for one in self._waiting if one[0] is peer and one[1]["id"] == request]:
+            self._waiting.remove(one)
+            self._put(peer, _answer(request, ERROR, "was cancelled"))
+        for job in [job for job in self._jobs.values() if job.peer is peer]:
+            if job.request == request:
+                job.verdict = (ERROR, "was cancelled")
+                self._finish(job)
+
+    def _start_what_waits(self) -> None:
+        """Start jobs as far as the limit allows, those of the peer with the fewest first."""
+        while self._waiting and (self._limit is None or len(self._jobs) < self._limit):
+            running = Counter(id(job.peer) for job in self._jobs.values())
+            one = min(self._waiting, key=lambda waiting: running[id(waiting[0])])
+            self._waiting.remove(one)
+            peer, request = one
+            if peer.gone:
+                continue
+            if self._limit is not None:
+                self._put(peer, {"id": request["id"], "started": True})
+            try:
+                self._start(peer, request)
+            except OSError as error:
+                text = f"no process could be started for it: {error.strerror or error}"
+                self._put(peer, _answer(request["id"], LOST, text))
+
+    def _start(self, peer: Peer, request: dict[str, Any]) -> None:
+        jobs.warm_up_for(request["job"])
+        scratch = tempfile.mkdtemp(dir=self._folder)
         result_read, result_write = os.pipe()
         printed_read, printed_write = os.pipe()
-        scratch = tempfile.mkdtemp(dir=self._folder)
         timeout_s = float(request.get("timeout_s") or 60.0)
         parent = os.getpid()
         process = os.fork()
         if process == 0:
             self._become_child(printed_write, (result_read, printed_read))
-            child.main(request["job"], result_write, scratch, timeout_s, parent)
+            environment = request.get("environment")
+            child.main(request["job"], result_write, scratch, timeout_s, parent, environment)
         os.close(result_write)
         os.close(printed_write)
         now = time.monotonic()
         job = _Running(
-            request["id"], process, scratch, result_read, printed_read, os.pidfd_open(process),
-            now, now + timeout_s, _oom_kills(),
+            peer, request["id"], process, scratch, result_read, printed_read,
+            os.pidfd_open(process), now, now + timeout_s, _oom_kills(),
         )  # fmt: skip
         self._jobs[process] = job
         for descriptor in (result_read, printed_read):
             os.set_blocking(descriptor, False)
         for descriptor in (result_read, printed_read, job.pidfd):
-            self._selector.register(descriptor, selectors.EVENT_READ, job)
+            self._selector.register(descriptor, selectors.EVENT_READ, partial(self._read_job, job))
 
     def _become_child(self, printed: int, unused: tuple[int, ...]) -> None:
         """Leave every channel of the zygote and of other jobs; print into ``printed``."""
         self._selector.close()
-        mine = [self._requests, self._answers, *unused]
+        mine = [*unused, *self._own_descriptors()]
         for job in self._jobs.values():
             mine += [job.result, job.printed, job.pidfd]
         null = os.open(os.devnull, os.O_RDONLY)
@@ -159,7 +229,13 @@ class Zygote:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
 
+    def _own_descriptors(self) -> list[int]:
+        """What no child may keep open, its own job's aside."""
+        return [fd for peer in self._peers for fd in (peer.requests, peer.answers)]
+
     def _read_job(self, job: _Running, descriptor: int) -> None:
+        if job.process not in self._jobs:
+            return
         if descriptor == job.printed:
             self._drain_printed(job, _READS_A_TURN)
         elif descriptor == job.result:
@@ -210,7 +286,7 @@ class Zygote:
         answer["id"] = job.request
         answer["output"] = job.tail.decode("utf-8", "replace")
         answer["seconds"] = time.monotonic() - job.started
-        write_message(self._answers, answer)
+        self._put(job.peer, answer)
 
     def _forget(self, descriptor: int) -> None:
         with contextlib.suppress(KeyError, ValueError):
@@ -229,6 +305,14 @@ def _own_folder() -> Path:
     folder = Path(tempfile.gettempdir(), f"{FOLDER_PREFIX}{os.environ.get(MARKER) or os.getpid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
+
+
+def _answer(request: int, status: str, message: str) -> dict[str, Any]:
+    """The answer to a request that had no process."""
+    return {
+        "id": request, "status": status, "message": message, "value": {}, "output": "",
+        "seconds": 0.0,
+    }  # fmt: skip
 
 
 def _read(descriptor: int) -> bytes | None:

@@ -6,14 +6,17 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
+from .. import warm
 from ..protocol import JobError
 
 COMPILERS = ("compile_xpu",)
+_COMPILING = {"compile", "compile_xpu"}
 _MODULES = {
     "probe": "probing",
     "capture": "capturing",
     "compile": "compiling",
     "compile_xpu": "intel",
+    "specialize": "specializing",
     "inputs": "generating",
     "run": "running",
     "compare": "comparing",
@@ -27,6 +30,14 @@ def uses_gpu(job: Mapping[str, Any]) -> bool:
     return job.get("kind") == "probe" or str(job.get("device", "")).startswith(
         ("cuda", "hip", "xpu")
     )
+
+
+def warm_up_for(job: Mapping[str, Any]) -> None:
+    """Do once in the zygote what each child that does such a job would do again."""
+    if job.get("kind") in _COMPILING:
+        warm.before_compiling()
+    elif job.get("kind") != "probe" and uses_gpu(job):
+        warm.before_launching()
 
 
 def preload(compile_only: bool = False) -> None:
@@ -48,6 +59,8 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     if kind not in _MODULES:
         raise JobError(f"unknown job {kind!r}; this worker knows {', '.join(_MODULES)}")
     module = importlib.import_module(f".{_MODULES[kind]}", __name__)
+    if kind in _COMPILING:
+        warm.without_tritons_cache()
     try:
         value: dict[str, Any] = module.perform(job)
     except KeyError as error:

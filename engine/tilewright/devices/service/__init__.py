@@ -1,0 +1,15 @@
+"""The compile service: one worker for all of a user's processes, kept warm for a while."""
+
+from tilewright.devices.service.connection import ServiceChannel, connect
+from tilewright.devices.service.listing import ServiceStatus, running_services, stop_services
+from tilewright.devices.service.places import ServiceError, enabled
+
+__all__ = [
+    "ServiceChannel",
+    "ServiceError",
+    "ServiceStatus",
+    "connect",
+    "enabled",
+    "running_services",
+    "stop_services",
+]

@@ -1,0 +1,114 @@
+"""One connection to a compile service, which is started if it is not there."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tilewright.devices.conversation import Conversation, Pending
+from tilewright.devices.service.places import (
+    ServiceError,
+    open_socket,
+    sent_environment,
+    socket_path,
+)
+from tilewright.devices.service.starting import START_SECONDS, start_service
+
+_HELLO_SECONDS = 20.0
+_PAUSE_SECONDS = 0.05
+
+
+class ServiceChannel:
+    """Carries jobs to a service and their answers back; other clients have their own."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        connection.settimeout(_HELLO_SECONDS)
+        self._talk = Conversation(
+            connection.makefile("rb"),
+            connection.makefile("wb"),
+            lambda: None,
+            queued=True,
+            more={"environment": sent_environment()},
+        )
+        self.hello: dict[str, Any] = (self._talk.receive() or {}).get("hello") or {}
+        connection.settimeout(None)
+
+    @property
+    def welcome(self) -> bool:
+        """Whether the service takes jobs; else it made way for another, or is about to end."""
+        return "pid" in self.hello
+
+    @property
+    def alive(self) -> bool:
+        return self._talk.alive
+
+    @property
+    def pid(self) -> int:
+        """The service's process."""
+        return int(self.hello["pid"])
+
+    def start(self) -> None:
+        """Read answers from now on."""
+        self._talk.start()
+
+    def send(self, job: Mapping[str, Any], timeout_s: float) -> Pending:
+        """Hand a job over; ``started`` tells when its time begins."""
+        return self._talk.send(job, timeout_s)
+
+    def ask(self, about: str) -> Pending:
+        """``status``, or ``stop``, of the service itself."""
+        return self._talk.ask({"service": about})
+
+    def cancel_all(self) -> None:
+        """Stop every job of this connection; each is answered as an error."""
+        self._talk.cancel_all()
+
+    def close(self) -> None:
+        """Leave; the service stops what of this connection is under way, and goes on."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._talk.close()
+        self._socket.close()
+
+
+def connect(python: str, *, compile_only: bool) -> ServiceChannel:
+    """A connection to an interpreter's service.
+
+    Raises:
+        ServiceError: there is none, and none can be started.
+        DeviceError: the interpreter lacks what a worker needs, as service or not.
+    """
+    path = socket_path(python, compile_only=compile_only)
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        found = join(path)
+        if found is not None:
+            return found
+        start_service(python, path, compile_only=compile_only)
+        time.sleep(_PAUSE_SECONDS)
+    raise ServiceError(f"no service listens at {path} after {START_SECONDS:g} s")
+
+
+def join(path: Path) -> ServiceChannel | None:
+    """A connection to the service at ``path``; None where none is, or it is about to end.
+
+    Raises:
+        ServiceError: whoever listens there says nothing.
+    """
+    connection = open_socket(path)
+    if connection is None:
+        return None
+    start = time.monotonic()
+    channel = ServiceChannel(connection)
+    if channel.welcome:
+        channel.start()
+        return channel
+    channel.close()
+    if time.monotonic() - start >= _HELLO_SECONDS:
+        raise ServiceError(f"the service at {path} does not answer: `tilewright service stop`")
+    return None

@@ -1,0 +1,93 @@
+"""Where services listen, how they are told apart, and whether they are wanted."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import stat
+import struct
+from pathlib import Path
+
+from tilewright.devices.channel import worker_environment
+from tilewright.devices.package import worker_hash
+from tilewright.errors import TilewrightError
+from tilewright.home import home
+from tilewright.worker.protocol import SECRET
+
+SWITCH = "TILEWRIGHT_SERVICE"
+IDLE = "TILEWRIGHT_SERVICE_IDLE"
+IDLE_SECONDS = 600.0
+# What an interpreter reads as it starts: a service cannot take it over from a client.
+_READ_AT_START = ("PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LD_PRELOAD")
+_CREDENTIALS = struct.Struct("3i")
+
+
+class ServiceError(TilewrightError):
+    """There is no service to be had; the message says why."""
+
+
+def enabled() -> bool:
+    """Whether compile jobs go to a service; ``TILEWRIGHT_SERVICE=0`` says no."""
+    return os.environ.get(SWITCH) != "0"
+
+
+def idle_seconds() -> float:
+    """After how long without a job a service ends: ``$TILEWRIGHT_SERVICE_IDLE``, or ten minutes."""
+    try:
+        return max(0.0, float(os.environ.get(IDLE) or IDLE_SECONDS))
+    except ValueError:
+        return IDLE_SECONDS
+
+
+def folder() -> Path:
+    """The folder of the sockets; raises ServiceError where others may enter it."""
+    path = home() / "service"
+    path.mkdir(mode=0o700, exist_ok=True)
+    found = path.lstat()
+    private = not stat.S_IMODE(found.st_mode) & 0o077
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or not private:
+        raise ServiceError(f"{path} is not this user's alone; run `chmod 700 {path}` or remove it")
+    return path
+
+
+def socket_path(python: str, *, compile_only: bool) -> Path:
+    """The socket of an interpreter's service, another one for each version of the worker."""
+    parts = [
+        str(Path(python).absolute()),
+        worker_hash(),
+        str(compile_only),
+        *(f"{name}={os.environ.get(name)}" for name in _READ_AT_START),
+    ]
+    name = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    return folder() / f"{name}.sock"
+
+
+def sent_environment() -> dict[str, str]:
+    """This process's environment for a job's child, without secrets."""
+    found = worker_environment()
+    return {name: value for name, value in found.items() if not SECRET.search(name)}
+
+
+def open_socket(path: Path) -> socket.socket | None:
+    """A connection to whoever listens at ``path``; None where nobody does.
+
+    A path may be longer than an address may be; its folder's descriptor is not.
+
+    Raises:
+        ServiceError: another user's process listens there.
+    """
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    place = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        client.connect(f"/proc/self/fd/{place}/{path.name}")
+    except OSError:
+        client.close()
+        return None
+    finally:
+        os.close(place)
+    data = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    if _CREDENTIALS.unpack(data)[1] != os.getuid():
+        client.close()
+        raise ServiceError(f"another user's process listens at {path}")
+    return client
