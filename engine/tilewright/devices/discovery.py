@@ -11,6 +11,7 @@ from typing import Any
 
 from tilewright.devices import service
 from tilewright.devices.client import WorkerClient
+from tilewright.devices.known import keep_hello, known_hello
 from tilewright.devices.local import INTERPRETER, WorkerDevice
 from tilewright.devices.model import DeviceError, DeviceInfo, JobStatus
 from tilewright.targets.model import Target
@@ -20,6 +21,7 @@ _PROBE_SECONDS = 120.0
 _LOG = logging.getLogger(__name__)
 _clients: dict[str, WorkerClient] = {}
 _infos: dict[str, tuple[DeviceInfo, ...]] = {}
+_hellos: dict[str, Mapping[str, Any]] = {}
 
 
 def chosen_python(python: str | None = None) -> str:
@@ -39,6 +41,9 @@ def list_devices(python: str | None = None) -> tuple[DeviceInfo, ...]:
 def open_device(device: str = AUTO, python: str | None = None) -> WorkerDevice:
     """The device with this id; "auto": the first GPU, else the interpreter. Raises DeviceError."""
     path = chosen_python(python)
+    if device == INTERPRETER:
+        about = interpreter(path)
+        return WorkerDevice(client(path), about, compiler(path, compile_only=False))
     infos = probe(path)
     wanted = device
     if device == AUTO:
@@ -71,13 +76,30 @@ def compiler(python: str, *, compile_only: bool = True) -> WorkerClient:
     return _clients[key]
 
 
+def interpreter(python: str) -> DeviceInfo:
+    """Triton's interpreter as a device; starts a worker only where none ever said hello.
+
+    Raises DeviceError.
+    """
+    if python in _infos:
+        return _infos[python][0]
+    if python not in _hellos:
+        _require_torch(python)
+        found = known_hello(python)
+        if found is None:
+            found = compiler(python, compile_only=False).hello
+            keep_hello(python, found)
+        _hellos[python] = found
+    return _interpreter(_hellos[python])
+
+
 def probe(python: str) -> tuple[DeviceInfo, ...]:
     """Ask an interpreter's worker what it has, once a process. Raises DeviceError."""
     if python not in _infos:
-        if python == sys.executable:
-            _require_torch(python)
+        _require_torch(python)
         worker = client(python)
         hello = worker.hello
+        keep_hello(python, hello)
         outcome = worker.run({"kind": "probe"}, _PROBE_SECONDS)
         found: Mapping[str, Any] = outcome.value
         if outcome.status is not JobStatus.OK:
@@ -94,9 +116,12 @@ def close_all() -> None:
         worker.close()
     _clients.clear()
     _infos.clear()
+    _hellos.clear()
 
 
 def _require_torch(python: str) -> None:
+    if python != sys.executable:
+        return
     missing = [name for name in ("torch", "triton") if importlib.util.find_spec(name) is None]
     if missing:
         raise DeviceError(

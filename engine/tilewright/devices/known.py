@@ -1,0 +1,47 @@
+"""What an interpreter's worker said of itself, kept on disk until its files are others."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tilewright.devices.package import worker_hash, write_atomically
+from tilewright.home import home
+from tilewright.worker.service import stamp
+
+_READ_AT_START = ("PYTHONPATH", "PYTHONHOME")
+
+
+def known_hello(python: str) -> Mapping[str, Any] | None:
+    """The hello of this interpreter, if torch and triton are still the files they were."""
+    try:
+        kept = json.loads(_path(python).read_bytes())
+        unchanged = all(stamp(file) == seen for file, seen in kept["files"].items())
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        return None
+    found: Mapping[str, Any] = kept["hello"]
+    return found if unchanged and found.get("torch") else None
+
+
+def keep_hello(python: str, hello: Mapping[str, Any]) -> None:
+    """Remember a hello of a worker that has torch."""
+    files = {**hello.get("files", {}), python: stamp(python)}
+    path = _path(python)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps({"hello": dict(hello), "files": files}).encode())
+
+
+def _path(python: str) -> Path:
+    parts = [
+        str(Path(python).absolute()),
+        worker_hash(),
+        *(f"{name}={os.environ.get(name)}" for name in _READ_AT_START),
+    ]
+    name = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    return home() / "worker" / f"hello-{name}.json"
