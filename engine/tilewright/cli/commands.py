@@ -10,6 +10,7 @@ from typer.main import get_command
 COMMANDS = {
     "check": "check:check",
     "compile": "compile:compile_kernels",
+    "inspect": "inspect:inspect",
     "capture": "capture:capture",
     "verify": "verify:verify",
     "optimize": "optimize:optimize",

@@ -1,0 +1,150 @@
+"""``tilewright inspect``: what the compilers of several chips make of a file as it stands."""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tilewright.cli.inputs import problem_of, read_source, target_of
+from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event, working
+from tilewright.cli.session import INTERPRETER, device_for, stop_on_signal
+from tilewright.errors import InputError
+from tilewright.evaluation.inspecting import Compilers, inspect_kernel, stage_view
+from tilewright.evaluation.launching import KernelLaunches, captures_near, launches_of_kernels
+from tilewright.evaluation.model import text_hash
+from tilewright.evaluation.placing import place_source
+from tilewright.evaluation.workbench import Workbench
+from tilewright.scratch import scratch_folder
+from tilewright.serialize import dump
+from tilewright.source import parse_module
+from tilewright.source.model import Module
+from tilewright.targets.model import STAGES, Target
+
+
+def inspect(
+    file: Annotated[str, typer.Argument(help="FILE or FILE::KERNEL.")],
+    target: Annotated[list[str], typer.Option(help="Chip to compile for; may be repeated.")],
+    stdin: Annotated[
+        bool, typer.Option("--stdin", help="Take the text from standard input; FILE names it.")
+    ] = False,
+    emit: Annotated[
+        str | None, typer.Option(help="Give this stage of one kernel for one target instead.")
+    ] = None,
+    form: Annotated[
+        StreamFormat, typer.Option("--format", help="text, json or events.")
+    ] = StreamFormat.TEXT,
+) -> None:
+    """Compile FILE's kernels for chips that need not be here, and say what stands out, by line."""
+    name, _, kernel = file.partition("::")
+    path, targets = Path(name), [t for t in map(target_of, target) if t is not None]
+    text = read_source(path, from_stdin=stdin)
+    with working(f"compiling {path.name}"), stop_on_signal(), _opened(path, text) as opened:
+        if emit is not None:
+            value = _stage(opened, kernel, targets, emit)
+            answer(value, form, _print_stage)
+        else:
+            value = _inspect(opened, kernel, targets, form)
+            answer(value, form, _print)
+    raise typer.Exit(Exit.DONE)
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A text, its launches, and where it is compiled."""
+
+    module: Module
+    found: tuple[KernelLaunches, ...]
+    compilers: Compilers
+
+    def kernels(self, wanted: str) -> tuple[KernelLaunches, ...]:
+        """All of them, or the one that is wanted."""
+        found = tuple(one for one in self.found if wanted in ("", one.kernel.name))
+        if not found:
+            known = ", ".join(one.kernel.name for one in self.found) or "none"
+            what = f"launched kernel {wanted}" if wanted else "launched kernel"
+            raise InputError(f"no {what}; it has {known}", self.module.path)
+        return found
+
+
+@contextmanager
+def _opened(path: Path, text: str) -> Iterator[_Opened]:
+    module = parse_module(text, str(path))
+    spec = problem_of(None, path)
+    with device_for(INTERPRETER, None) as device, scratch_folder() as scratch:
+        bench = Workbench(device, spec, path, scratch, secrets.randbits(48)) if spec else None
+        placed = place_source(path, text, scratch / "sources" / text_hash(text))
+        captures = captures_near(path)
+        found = launches_of_kernels(module, path, placed, device, bench, captures)
+        yield _Opened(module, found, Compilers(device, placed))
+
+
+def _inspect(
+    opened: _Opened, kernel: str, targets: Sequence[Target], form: StreamFormat
+) -> dict[str, Any]:
+    found = opened.kernels(kernel)
+    entries = []
+    for done, one in enumerate(found):
+        if form is StreamFormat.EVENTS:
+            message = f"compiling {one.kernel.name}"
+            emit_event("progress", percent=10 + 90 * done // len(found), message=message)
+        inspected = inspect_kernel(opened.module, one, targets, opened.compilers)
+        entries.append(dump(inspected))
+        if form is StreamFormat.EVENTS:
+            emit_event("inspected", kernel=entries[-1])
+    return {"path": opened.module.path, "kernels": entries}
+
+
+def _stage(opened: _Opened, kernel: str, targets: Sequence[Target], stage: str) -> dict[str, Any]:
+    if len(targets) != 1:
+        raise InputError("--emit shows one target's stage; give --target once")
+    known = STAGES[targets[0].backend]
+    if stage not in (*known, "native"):
+        raise InputError(f"{targets[0]} has no stage {stage}; it has {', '.join(known)}")
+    one = opened.kernels(kernel)[0]
+    if not one.launches:
+        raise InputError(
+            f"it is not known what to compile {one.kernel.name} with: {'; '.join(one.notes)}",
+            opened.module.path,
+            one.kernel.range.line,
+        )
+    wanted = None if stage == "native" else stage
+    view = stage_view(one.launches[0], targets[0], wanted, opened.compilers)
+    return {**view, "origin": one.origin, "notes": list(one.notes)}
+
+
+def _print_stage(value: dict[str, Any]) -> None:
+    text = (
+        value["text"] if value["text"] is not None else f"no {value['stage']}: {value['missing']}"
+    )
+    OUT.out(text, highlight=False)
+
+
+def _print(value: dict[str, Any]) -> None:
+    for kernel in value["kernels"]:
+        _print_kernel(value["path"], kernel)
+
+
+def _print_kernel(path: str, kernel: dict[str, Any]) -> None:
+    known = f" (launches: {kernel['origin']})" if kernel["origin"] else ""
+    OUT.print(f"{path}:{kernel['line']}: {kernel['name']}{known}", markup=False)
+    for report in kernel["reports"]:
+        target = f"{report['target']['backend']}:{report['target']['arch']}"
+        told = [f"{report[name]} {unit}" for name, unit in _FIGURES if report[name] is not None]
+        said = ", ".join(told) or "compiles" if report["ok"] else "does not compile"
+        OUT.print(f"  {target}: {said} ({report['toolchain']})", markup=False)
+    for issue in kernel["issues"]:
+        place = f"{path}:{issue['range']['line']}"
+        OUT.print(f"  {place}: {issue['id']}: {issue['message']}", markup=False)
+    for note in kernel["notes"]:
+        OUT.print(f"  note: {note}", markup=False)
+
+
+_FIGURES = (
+    ("registers", "registers"),
+    ("spill_bytes", "B spilled"),
+    ("shared_bytes", "B shared"),
+)
