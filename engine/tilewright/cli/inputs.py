@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tilewright.checking import configuration_for
 from tilewright.errors import InputError
 from tilewright.problems import find_problem, load_problem
 from tilewright.problems.model import Problem
@@ -53,6 +52,8 @@ def python_files(paths: Iterable[Path]) -> Iterator[Path]:
 
 def checked_files(paths: Iterable[Path], *, isolated: bool) -> Iterator[Path]:
     """The files to check: those named, and those in folders that the project does not exclude."""
+    from tilewright.checking import configuration_for  # brings every detector along
+
     named = list(paths)
     for path in python_files(named):
         if path in named or isolated or not configuration_for(path).excludes(path):
