@@ -95,7 +95,7 @@ def test_a_report_comes_from_the_cache_the_second_time(
     first = compile_launch(device, str(module), launch, H100, cache=cache)
     assert first.ok
     assert not first.cached
-    assert first.details["global_loads_128b"] == 1
+    assert first.details["global_load_128b"] == 1
     times = []
     for _ in range(5):
         start = time.perf_counter()

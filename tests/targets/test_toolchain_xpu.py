@@ -124,7 +124,7 @@ def test_softmax_compiles(device: WorkerDevice, ocloc: None, tmp_path: Path) -> 
     )
     assert report.ok, report.messages
     assert report.spill_bytes == 0
-    assert report.details["barriers"] > 0
+    assert report.details["barrier"] > 0
     assert "dpas" not in report.details
 
 
@@ -138,7 +138,7 @@ def test_every_architecture_compiles(
     assert toolchain.ocloc is not None
     if TRAITS[arch].device in toolchain.ocloc.devices:
         assert report.registers in (128, 160, 256)  # Xe3 has modes between
-        assert report.details["global_loads"] > 0
+        assert any(name.startswith("global_load") for name in report.details)
         # Triton for Intel multiplies without the matrix instructions of eight lanes.
         assert ("dpas" in report.details) == (arch != "dg2")
     else:
@@ -157,7 +157,8 @@ def test_few_warps_spill_and_many_with_large_registers_do_not(
     assert few.spill_bytes > 10_000
     assert "hardware thread" in str(few.details["spill_unit"])
     assert few.details["spilled_registers"] == few.spill_bytes // 64
-    assert few.details["spill_loads"] > few.details["global_loads"]
+    assert few.details["spill_load"] > few.details["dpas"]
+    assert "spilled around" in str(few.details["spill_message"])
     many = compiled(text, tile=tile, num_warps=32, grf_mode="256")
     assert (many.registers, many.spill_bytes) == (256, 0)
     assert "spill_unit" not in many.details

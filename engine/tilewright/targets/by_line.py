@@ -1,4 +1,4 @@
-"""What became of each source line, read from the texts of a compilation."""
+"""What became of each source line, and of the kernel, read from the texts of a compilation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from tilewright.targets.assembly.kinds import Kind, kind_of
 from tilewright.targets.assembly.listing import listing_of
-from tilewright.targets.assembly.model import Instruction
+from tilewright.targets.assembly.mixes import mix
+from tilewright.targets.assembly.model import Instruction, Listing
 from tilewright.targets.assembly.tiles import TileOp, tile_ops
 from tilewright.targets.assembly.widths import bits_of
 from tilewright.targets.model import Access, LineReport
@@ -19,6 +20,9 @@ READ: Mapping[str, tuple[str, ...]] = {
     "xpu": ("ttgir", "xe-asm"),
 }
 """The stages of each backend that are read."""
+
+READ_IF_SPILLED: Mapping[str, tuple[str, ...]] = {"cuda": ("sass",)}
+"""Stages that are read as well where registers were spilled: PTX has no registers to spill."""
 
 TENSOR = (Kind.WGMMA, Kind.MMA, Kind.TCGEN05_MMA, Kind.MFMA, Kind.WMMA, Kind.DPAS)
 """Kinds of tensor instructions."""
@@ -33,7 +37,23 @@ _ACCESSES = {
     Kind.BLOCK_LOAD: ("block2d_load", "global"),
     Kind.BLOCK_STORE: ("block2d_store", "global"),
 }
+# ptxas reports spills of a kernel, but does not mark them: local accesses of one that spills.
+_SPILLS = {Kind.LOCAL_LOAD: Kind.SPILL_LOAD, Kind.LOCAL_STORE: Kind.SPILL_STORE}
 _SHARED_ATOMICS = (".shared", "ds_", ".slm")
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What the texts say.
+
+    Attributes:
+        lines: a report for each line of the user's file that anything comes from, in order.
+        mix: instructions by kind, of all lines and of none, named as by ``assembly.mix``; and
+            ``instructions`` in all.
+    """
+
+    lines: tuple[LineReport, ...]
+    mix: Mapping[str, int]
 
 
 @dataclass
@@ -45,21 +65,32 @@ class _Line:
     ops: list[TileOp] = field(default_factory=list)
 
 
-def line_reports(backend: str, texts: Mapping[str, str], source: str) -> tuple[LineReport, ...]:
-    """A report for each line of the user's file that anything comes from, in order.
+def digest(backend: str, texts: Mapping[str, str], source: str) -> Digest:
+    """Read a compilation's texts.
 
     Args:
-        texts: those of the stages in ``READ[backend]`` that there are.
+        texts: those of the stages in ``READ`` and ``READ_IF_SPILLED`` that there are.
         source: the user's file, named as in the texts.
     """
     tiles, code = READ[backend]
     lines: dict[int, _Line] = {}
     for op in tile_ops(texts[tiles], source) if tiles in texts else ():
         lines.setdefault(op.line, _Line()).ops.append(op)
-    for one in listing_of(code, texts[code], source).instructions if code in texts else ():
+    listing = listing_of(code, texts[code], source) if code in texts else Listing(code, ())
+    for one in listing.instructions:
         if one.line is not None:
             _count(lines.setdefault(one.line, _Line()), code, one)
-    return tuple(_report(number, lines[number]) for number in sorted(lines))
+    for one in listing_of("sass", texts["sass"], source).instructions if "sass" in texts else ():
+        if one.line is not None and (spill := _SPILLS.get(kind_of("sass", one))):
+            lines.setdefault(one.line, _Line()).kinds[spill] += 1
+    reports = tuple(_report(number, lines[number]) for number in sorted(lines))
+    return Digest(reports, _mix(listing))
+
+
+def _mix(listing: Listing) -> Mapping[str, int]:
+    counted = {name: n for name, n in mix(listing).items() if name != Kind.OTHER}
+    count = len(listing.instructions)
+    return {**counted, "instructions": count} if count else {}
 
 
 def _count(line: _Line, stage: str, one: Instruction) -> None:

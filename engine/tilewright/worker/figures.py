@@ -1,4 +1,4 @@
-"""Reading what a compiler made: registers, spills, shared memory, telling instructions."""
+"""Reading what a compiler made: registers, spills, shared memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import shutil
 import struct
 import subprocess
 import tempfile
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,28 +29,6 @@ _TENSOR_MEMORY_COLUMNS = 512
 _RESOURCE = re.compile(r"REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)")
 _SPILL = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers")
-_PTX_LOAD = re.compile(r"\bld\.global[\w.:]*?(?:\.v(\d))?\.[bfus](\d+)\b")
-_PTX_STORE = re.compile(r"\bst\.global[\w.:]*?(?:\.v(\d))?\.[bfus](\d+)\b")
-_PTX_COUNTS = {
-    "wgmma": r"\bwgmma\.mma_async",
-    "mma": r"\bmma\.sync",
-    "tcgen05_mma": r"\btcgen05\.mma",
-    "async_copies": r"\bcp\.async\.c[ag]\.",
-    "tma_copies": r"\bcp\.async\.bulk\.tensor",
-    "barriers": r"\bbar\.sync",
-    "fp64_instructions": r"\b(?:add|mul|fma|div|sub)\.[\w.]*f64\b",
-}
-_GCN_COUNTS = {
-    "mfma": r"\bv_s?mfmac?_",
-    "wmma": r"\bv_s?wmmac?_",
-    "barriers": r"\bs_barrier\b|\bs_barrier_signal",
-    "fp64_instructions": r"\bv_(?:add|mul|fma)_f64\b",
-}
-_GCN_LOAD = re.compile(r"\b(?:global|buffer)_load_(dwordx?\d?|b\d+|ushort|ubyte|u16|u8|short_d16)")
-_GCN_STORE = re.compile(r"\b(?:global|buffer)_store_(dwordx?\d?|b\d+|short|byte)")
-_GCN_WIDTHS = {"dword": 32, "dwordx2": 64, "dwordx3": 96, "dwordx4": 128, "ushort": 16, "ubyte": 8,
-               "short": 16, "byte": 8,
-               "u16": 16, "u8": 8, "short_d16": 16}  # fmt: skip
 
 
 def shared_limit(backend: str, arch: str) -> int | None:
@@ -62,7 +39,10 @@ def shared_limit(backend: str, arch: str) -> int | None:
 
 
 def nvidia(asm: Mapping[str, Any], ptxas_log: str) -> dict[str, Any]:
-    """Figures of a cubin, and what ptxas said with -v while it made it."""
+    """Figures of a cubin, and what ptxas said with -v while it made it.
+
+    ``local_bytes`` is a thread's local memory: four times what Triton calls ``n_spills``.
+    """
     usage = _resource_usage(asm["cubin"])
     spill = _SPILL.search(ptxas_log)
     used = _USED.search(ptxas_log)
@@ -71,11 +51,10 @@ def nvidia(asm: Mapping[str, Any], ptxas_log: str) -> dict[str, Any]:
         "spill_bytes": _spilled(spill, usage),
         "code_bytes": code_bytes(asm["cubin"]),
     }
-    details = _counts(asm["ptx"], _PTX_COUNTS)
-    details.update(_widths("load", _ptx_widths(_PTX_LOAD, asm["ptx"])))
-    details.update(_widths("store", _ptx_widths(_PTX_STORE, asm["ptx"])))
+    details: dict[str, Any] = {}
     if usage:
         details["stack_bytes"] = usage["stack"]
+        details["local_bytes"] = usage["stack"] + usage["local"]
     if spill:
         details.update(spill_store_bytes=int(spill[1]), spill_load_bytes=int(spill[2]))
     return {**found, "details": details}
@@ -86,9 +65,7 @@ def amd(asm: Mapping[str, Any]) -> dict[str, Any]:
     text = asm["amdgcn"]
     vector, scalar = _yaml_number(text, "vgpr_count"), _yaml_number(text, "sgpr_count")
     spilled = _yaml_number(text, "vgpr_spill_count")
-    details = _counts(text, _GCN_COUNTS)
-    details.update(_widths("load", Counter(_gcn_width(m[1]) for m in _GCN_LOAD.finditer(text))))
-    details.update(_widths("store", Counter(_gcn_width(m[1]) for m in _GCN_STORE.finditer(text))))
+    details: dict[str, Any] = {}
     for name, value in (
         ("agprs", _yaml_number(text, "agpr_count")),
         ("sgprs", scalar),
@@ -174,23 +151,6 @@ def _run(path: str | None, *arguments: str) -> str:
         [path, *arguments], capture_output=True, text=True, timeout=_TOOL_SECONDS, check=False
     )
     return done.stdout + done.stderr
-
-
-def _counts(text: str, patterns: Mapping[str, str]) -> dict[str, Any]:
-    counted = {name: len(re.findall(pattern, text)) for name, pattern in patterns.items()}
-    return {name: count for name, count in counted.items() if count}
-
-
-def _ptx_widths(pattern: re.Pattern[str], ptx: str) -> Counter[int]:
-    return Counter(int(lanes or 1) * int(bits) for lanes, bits in pattern.findall(ptx))
-
-
-def _gcn_width(name: str) -> int:
-    return _GCN_WIDTHS.get(name) or int(name.lstrip("b"))
-
-
-def _widths(what: str, widths: Counter[int]) -> dict[str, Any]:
-    return {f"global_{what}s_{bits}b": count for bits, count in sorted(widths.items())}
 
 
 def _yaml_number(text: str, name: str) -> int | None:

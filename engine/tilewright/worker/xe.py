@@ -2,7 +2,7 @@
 
 Figures come from the kernel's entry in the binary's ``.ze_info`` section: ``grf_count`` registers a
 hardware thread, ``spill_size`` bytes of scratch that one hardware thread (a sub-group) spills into.
-Instructions are counted in the assembly that IGC dumps; a build of it that dumps none counts none.
+A build of IGC may dump no assembly.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import figures
@@ -25,22 +24,7 @@ _REGISTERS = re.compile(rb"\bgrf_count:\s+(\d+)")
 _SPILLED_BYTES = re.compile(rb"\bspill_size:\s+(\d+)")
 _SPILL_SIZE = re.compile(r"^//\.spill size (\d+)", re.MULTILINE)
 _SPILLED = re.compile(r"allocated (\d+) regs and spilled around (\d+)")
-_INSTRUCTION = re.compile(r"^ *(?:\([^)]*\) *)*([a-z]\w*(?:\.\w+)*)(.*)$", re.MULTILINE)
 _DECLARATION = re.compile(r"^//\.declare .*\n", re.MULTILINE)
-_SPILLING = re.compile(r"// .*\b(spill|fill):? +(?:to|from) ")
-_MESSAGE = re.compile(r"\b(?:load|store|atomic)\w*\.(?:ugm|slm)\.[\w.]+")
-_COUNTS = {
-    "dpas": "dpas",
-    "block2d_loads": "load_block2d.",
-    "block2d_stores": "store_block2d.",
-    "global_loads": "load.ugm.",
-    "global_stores": "store.ugm.",
-    "slm_loads": "load.slm.",
-    "slm_stores": "store.slm.",
-    "atomics": "atomic",
-    "barriers": "sync.bar",
-    "calls": "call",
-}
 
 
 class UnknownDeviceError(Exception):
@@ -55,7 +39,8 @@ class Native:
         error: what the compiler said when it gave no code; empty otherwise.
         registers: registers a hardware thread; 128 or 256 before Xe3. None if not told.
         spill_bytes: see ``SPILL_UNIT``; None if not told.
-        counts: instructions by kind, and ``instructions`` in all; empty if none were dumped.
+        spill_message: the compiler's warning that it spilled; empty if it gave none.
+        seconds: it took.
         assembly: what was dumped, without the declarations before the code.
     """
 
@@ -63,7 +48,8 @@ class Native:
     registers: int | None = None
     spill_bytes: int | None = None
     code_bytes: int | None = None
-    counts: Mapping[str, int] = field(default_factory=dict)
+    spill_message: str = ""
+    seconds: float = 0.0
     assembly: str = ""
 
 
@@ -80,6 +66,7 @@ def compile_native(
         "-options", flags, "-internal_options", _ELF, "-output", "kernel", "-out_dir", str(folder),
     ]  # fmt: skip
     dumping = {"IGC_ShaderDumpEnable": "1", "IGC_DumpToCustomDir": f"{dump}/"}
+    start = time.perf_counter()
     done = subprocess.run(
         command, capture_output=True, text=True, errors="replace", check=False, cwd=folder,
         env={**os.environ, **dumping},
@@ -90,7 +77,8 @@ def compile_native(
     binary = next(iter(folder.glob("*.bin")), None)
     if done.returncode != 0 or binary is None:
         return Native(error=_error(said) or f"ocloc ended with {done.returncode}")
-    return _read(binary.read_bytes(), said, register_bytes, dump)
+    native = _read(binary.read_bytes(), said, register_bytes, dump)
+    return replace(native, seconds=time.perf_counter() - start)
 
 
 def _read(binary: bytes, said: str, register_bytes: int, dump: Path) -> Native:
@@ -101,7 +89,7 @@ def _read(binary: bytes, said: str, register_bytes: int, dump: Path) -> Native:
         registers=int(registers[1]) if registers else None,
         spill_bytes=_spill_bytes(binary, assembly, said, register_bytes),
         code_bytes=code or None,
-        counts=_counts(assembly),
+        spill_message=_spill_message(said),
         assembly=_DECLARATION.sub("", assembly),
     )
 
@@ -130,22 +118,9 @@ def _final_assembly(dump: Path, code_bytes: int | None) -> str:
     return min(kept, key=difference).read_text(encoding="utf-8", errors="replace")
 
 
-def _counts(assembly: str) -> dict[str, int]:
-    if not assembly:
-        return {}
-    kinds = Counter(_kind(opcode, rest) for opcode, rest in _INSTRUCTION.findall(assembly))
-    counted = {name: count for name, count in kinds.items() if name}
-    total = re.search(r"^//\.instCount (\d+)", assembly, re.MULTILINE)
-    return {**counted, **({"instructions": int(total[1])} if total else {})}
-
-
-def _kind(opcode: str, rest: str) -> str:
-    """What to count an instruction as; a bare ``send`` tells its message in its comment."""
-    if moved := _SPILLING.search(rest):
-        return "spill_stores" if moved[1] == "spill" else "spill_loads"
-    if opcode.startswith("send") and (message := _MESSAGE.search(rest)):
-        opcode = message[0]
-    return next((name for name, start in _COUNTS.items() if opcode.startswith(start)), "")
+def _spill_message(said: str) -> str:
+    told = [line.strip() for line in said.splitlines() if _SPILLED.search(line)]
+    return told[-1] if told else ""
 
 
 def _error(said: str) -> str:

@@ -34,6 +34,7 @@ class Kind(StrEnum):
     TRANSCENDENTAL = "transcendental"
     FP64 = "fp64"
     CONVERSION = "conversion"
+    CALL = "call"
     LOCAL_LOAD = "local_load"
     LOCAL_STORE = "local_store"
     SPILL_LOAD = "spill_load"
@@ -65,6 +66,7 @@ _PTX = _rules(
     (Kind.BARRIER, r"(?:bar|barrier)\.(?:cta\.)?(?:sync|arrive|red|cluster)\b"),
     (Kind.TRANSCENDENTAL, r"(?:ex2|lg2|sin|cos|tanh|rcp|rsqrt|sqrt)\."),
     (Kind.CONVERSION, r"cvt\."),
+    (Kind.CALL, r"call\b"),
     (Kind.FP64, r"(?:add|sub|mul|fma|mad|div|abs|neg|min|max)\.(?:\w+\.)*f64\b"),
 )
 _SASS = _rules(
@@ -84,6 +86,7 @@ _SASS = _rules(
     (Kind.TRANSCENDENTAL, r"MUFU\b"),
     (Kind.FP64, r"(?:DADD|DMUL|DFMA|DSETP|DMNMX)\b"),
     (Kind.CONVERSION, r"(?:F2F|F2FP|F2I|F2IP|I2F|I2FP|I2I|I2IP)\b"),
+    (Kind.CALL, r"CALL\b"),
 )
 _GCN = _rules(
     (Kind.MFMA, r"v_(?:mfma|smfmac)_"),
@@ -102,6 +105,7 @@ _GCN = _rules(
     (Kind.BARRIER, r"s_barrier(?!_wait)"),
     (Kind.TRANSCENDENTAL, r"v_(?:s_)?(?:exp|log|sin|cos|rcp|rsq|sqrt|tanh)_"),
     (Kind.CONVERSION, r"v_cvt_"),
+    (Kind.CALL, r"s_swappc_"),
     (Kind.FP64, r"v_(?:add|mul|fma|fmac|min|max|div\w*|ldexp)_(?:num_)?f64"),
 )  # fmt: skip
 _XE = _rules(
@@ -115,6 +119,7 @@ _XE = _rules(
     (Kind.ATOMIC, r"atomic"),
     (Kind.BARRIER, r"sync\.bar\b"),
     (Kind.TRANSCENDENTAL, r"math\."),
+    (Kind.CALL, r"call\w*\b"),
 )
 _RULES: Mapping[str, Rules] = {"ptx": _PTX, "sass": _SASS, "amdgcn": _GCN, "xe-asm": _XE}
 
@@ -122,6 +127,8 @@ _GCN_SPILL = re.compile(r"Folded (Spill|Reload)")
 _GCN_TO_LDS = re.compile(r"\blds\b")
 _XE_SPILL = re.compile(r"\b(spill|fill):? +(?:to|from) ")
 _XE_MESSAGE = re.compile(r"\b(?:load|store|atomic)\w*\.(?:ugm|slm)\.[\w.]+")
+# The surface that a kernel's arguments are loaded from.
+_XE_ARGUMENTS = "bti[255]"
 _XE_TYPE = re.compile(r"(?:>|[0-9a-fA-F]|\)):([a-z]+)\b")
 _XE_ARITHMETIC = re.compile(r"(?:add|mul|mad|madm|cmp|sel|rnd\w)\b")
 _XE_FLOATS = {"bf", "hf", "f", "df", "bf8", "hf8", "tf32"}
@@ -153,6 +160,8 @@ def _told_by_intel(one: Instruction) -> Kind | None:
     """What operand types or the compiler's comment tell of an Intel instruction."""
     if spilled := _XE_SPILL.search(one.text):
         return Kind.SPILL_STORE if spilled[1] == "spill" else Kind.SPILL_LOAD
+    if _XE_ARGUMENTS in one.text:
+        return Kind.OTHER
     if one.opcode.startswith("send") and (message := _XE_MESSAGE.search(one.text)):
         return _by_opcode("xe-asm", message[0])
     code = one.text.partition("//")[0]

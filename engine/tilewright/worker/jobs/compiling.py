@@ -20,7 +20,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.compiler.errors import CompilationError
 
-from .. import figures, loading, modules, stages
+from .. import compile_times, figures, loading, modules, stages
 from ..protocol import JobError
 
 _BACKENDS = {"cuda": "nvidia", "hip": "amd", "xpu": "intel"}
@@ -48,12 +48,15 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
         kernel = modules.find_kernel(module, job["launch"]["kernel"])
         signature, constants, attributes = specialize(kernel, job["launch"], backend, module)
         source = ASTSource(kernel, signature, constants, attributes)
-        with fresh(), native_messages() as said, _ptxas_log() as log:
+        timing = compile_times.timed()
+        with fresh(), native_messages() as said, _ptxas_log() as log, timing as seconds:
             compiled, messages = compile_source(source, target, job, module, said)
     report: dict[str, Any] = {"ok": False, "messages": messages, "artifacts": {}}
     if compiled is not None:
         report.update(_figures(compiled, backend, arch, log, job))
-        report.update(stages.texts(compiled.asm, job.get("emit") or ()))
+        report["details"].update(seconds)
+        spilled = job.get("emit_if_spilled") or () if report["spill_bytes"] else ()
+        report.update(stages.texts(compiled.asm, [*(job.get("emit") or ()), *spilled]))
     if notes := loaded.notes():
         report["details"] = {**report.get("details", {}), "imported": "; ".join(notes)}
     report["toolchain"] = figures.toolchain(backend, arch)

@@ -270,7 +270,11 @@ def _native_details(
     if native is None:
         version, device = target["ocloc_version"], target["device"]
         return {"native": f"not compiled: ocloc {version} does not know {device}"}
-    details: dict[str, Any] = {"register_mode": mode, **native.counts}
+    details: dict[str, Any] = {"register_mode": mode}
+    if native.seconds:
+        details["assembler_seconds"] = native.seconds
+    if native.spill_message:
+        details["spill_message"] = native.spill_message
     if native.spill_bytes:
         details["spill_unit"] = xe.SPILL_UNIT
         details["spilled_registers"] = native.spill_bytes // int(target["register_bytes"])
