@@ -16,6 +16,7 @@ from tilewright.targets.model import ArgumentFacts, LaunchFacts
 LONG = 1024
 SHORT = 64
 DEPTH = 32
+FEW = 4
 _FLOAT_TYPE = "triton.dtype:fp32"
 _NO_SOURCE = "nothing in the file states it"
 
@@ -207,7 +208,7 @@ class _Guesser:
         configured = self._config.values.get(name)
         if configured is not None:
             return _constexpr(name, configured), None
-        if told.has_value:
+        if told.has_value and not (told.is_assumed and name in self._roles.unrolled):
             return _constexpr(name, told.value), self._launched(name, told)
         if parameter.default is not None and parameter.default not in ("True", "False"):
             return self._by_default(parameter)
@@ -250,6 +251,8 @@ class _Guesser:
     def _named(self, name: str) -> tuple[Literal, str]:
         """A constant by what it is used for, else by its name."""
         style, roles = self._style, self._roles
+        if name in roles.unrolled:
+            return FEW, f"assumed: it counts an unrolled loop; {_NO_SOURCE}"
         if name in roles.types or (names.TYPE.search(name) and name not in roles.sizes):
             return _FLOAT_TYPE, "assumed: an element type"
         if name in roles.sizes:
@@ -260,9 +263,20 @@ class _Guesser:
             return chosen, "assumed: the kernel compares it with this"
         if name in roles.tests or names.FLAG.search(name):
             return style.flags, f"assumed: a condition; {_NO_SOURCE}"
+        if names.STRIDE.search(name):
+            value = 1 if self._is_last_stride(name) else self._extent
+            return value, f"assumed: a stride; {_NO_SOURCE}"
+        if names.FLOAT.search(name) and name not in roles.sizes:
+            return (1e-6 if "eps" in name.lower() else 1.0), "assumed: a float by its name"
         if names.SIZE.search(name) or name.isupper():
             return self._size(name), f"assumed by its name; {_NO_SOURCE}"
-        return 4, f"assumed; {_NO_SOURCE}"
+        return FEW, f"assumed; {_NO_SOURCE}"
+
+    def _is_last_stride(self, name: str) -> bool:
+        """Whether it is the last of the strides that share its name but for the last letters."""
+        prefix = name.rstrip(name.rpartition("_")[2]) if name.count("_") > 1 else name[:-1]
+        alike = [p.name for p in self._kernel.parameters if p.name.startswith(prefix)]
+        return alike[-1] == name
 
     def _size(self, name: str) -> int:
         if self._style.size is None and names.DEPTH.search(name):

@@ -5,7 +5,7 @@ stand in, and what a tensor's shape would say is answered with one extent.
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,9 +107,37 @@ class _Reader:
         for argument, default in [*defaults, *keywords]:
             if default is not None:
                 self._assign(argument.arg, default, keep_none=False)
-        for statement in _assignments(function, line):
-            if len(statement.targets) == 1:
-                self._bind(statement.targets[0], statement.value)
+        self._body(function.body, line)
+
+    def _body(self, body: list[ast.stmt], line: int) -> None:
+        """Statements before a line, of one branch where its condition is decided."""
+        for statement in body:
+            if statement.lineno >= line:
+                return
+            match statement:
+                case ast.Assign(targets=[target], value=value):
+                    self._bind(target, value)
+                case ast.AnnAssign(target=target, value=ast.expr() as value):
+                    self._bind(target, value)
+                case ast.AugAssign(target=ast.Name(id=name)):
+                    self._change(name)
+                case ast.If():
+                    for branch in self._branches(statement, line):
+                        self._body(branch, line)
+                case ast.For() | ast.While() | ast.With():
+                    self._body(statement.body, line)
+                case ast.FunctionDef():
+                    self._body(statement.body, line)
+
+    def _branches(self, statement: ast.If, line: int) -> list[list[ast.stmt]]:
+        """The branch that is taken, or both, the first last, so that its values count."""
+        both = [statement.orelse, statement.body]
+        if statement.lineno < line <= (statement.end_lineno or line):
+            return both  # the launch stands in one of them
+        try:
+            return [statement.body if self._value(statement.test)[0] else statement.orelse]
+        except Undecidable:
+            return both
 
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name):
@@ -154,6 +182,13 @@ class _Reader:
         self._scope[name] = _HEAD_EXTENT if name in _HEADS else self._extent
         self._assumed.add(name)
 
+    def _change(self, name: str) -> None:
+        """A name that is counted up: a number of a size unknown."""
+        if isinstance(self._scope.get(name), int):
+            self._assume(name)
+        else:
+            self._forget(name)
+
     def _forget(self, *names: str) -> None:
         for name in names:
             self._scope.pop(name, None)
@@ -161,7 +196,7 @@ class _Reader:
 
     def _value(self, node: ast.expr) -> tuple[Any, bool]:
         """(value, whether it depends on what was assumed); raises ``Undecidable``."""
-        assuming = _Extents(self._extent)
+        assuming = _Extents(self._extent, self._scope)
         plain = ast.fix_missing_locations(assuming.visit(_copied(node)))
         value = self._evaluator.value(plain, dict(self._scope))
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
@@ -199,8 +234,9 @@ class _Reader:
 class _Extents(ast.NodeTransformer):
     """Answers what the host asks of shapes with one extent, and counts the answers."""
 
-    def __init__(self, extent: int) -> None:
+    def __init__(self, extent: int, known: Mapping[str, Any]) -> None:
         self._extent = extent
+        self._known = known
         self.count = 0
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
@@ -214,6 +250,17 @@ class _Extents(ast.NodeTransformer):
                 return self._answer()
             case ast.Attribute(attr="numel" | "nelement" | "dim" | "element_size"):
                 return self._answer(_ANSWERS.get(node.func.attr))
+        return self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """What may be None is taken to be given."""
+        match node:
+            case ast.Compare(
+                left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op],
+                comparators=[ast.Constant(value=None)],
+            ) if name not in self._known:  # fmt: skip
+                self.count += 1
+                return ast.Constant(isinstance(op, ast.IsNot))
         return self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -264,8 +311,3 @@ def _function_around(tree: ast.Module, node: ast.Call) -> ast.FunctionDef | None
         if isinstance(inner, ast.FunctionDef) and any(n is node for n in ast.walk(inner)):
             found = inner
     return found
-
-
-def _assignments(function: ast.FunctionDef, line: int) -> Iterator[ast.Assign]:
-    found = (n for n in ast.walk(function) if isinstance(n, ast.Assign) and n.lineno < line)
-    return iter(sorted(found, key=lambda statement: statement.lineno))

@@ -102,12 +102,36 @@ def used_as_types(node: ast.AST) -> frozenset[str]:
     return frozenset(found)
 
 
-def compared(node: ast.AST) -> Mapping[str, tuple[int | float | str | bool, ...]]:
-    """Names compared with constants, and those constants."""
+def compared(node: ast.AST, tree: ast.Module) -> Mapping[str, tuple[int | float | str | bool, ...]]:
+    """Names compared with constants, literal or of the module, and those constants."""
+    known = _module_constants(tree)
     found: dict[str, list[int | float | str | bool]] = {}
     for inner in ast.walk(node):
         match inner:
-            case ast.Compare(left=ast.Name(id=name), ops=[ast.Eq() | ast.NotEq()], comparators=[c]):
-                if isinstance(c, ast.Constant) and isinstance(c.value, int | float | str):
-                    found.setdefault(name, []).append(c.value)
+            case ast.Compare(
+                left=ast.Name(id=name), ops=[ast.Eq() | ast.NotEq()], comparators=[other]
+            ):
+                if isinstance(other, ast.Constant) and isinstance(other.value, int | float | str):
+                    found.setdefault(name, []).append(other.value)
+                for used in ast.walk(other):
+                    if isinstance(used, ast.Name) and used.id in known:
+                        found.setdefault(name, []).append(known[used.id])
     return {name: tuple(values) for name, values in found.items()}
+
+
+def _module_constants(tree: ast.Module) -> dict[str, int | float | str]:
+    """``NAME = 1`` and ``NAME: tl.constexpr = tl.constexpr(1)``."""
+    found: dict[str, int | float | str] = {}
+    for statement in tree.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                pass
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                pass
+            case _:
+                continue
+        if isinstance(value, ast.Call) and len(value.args) == 1:
+            value = value.args[0]
+        if isinstance(value, ast.Constant) and isinstance(value.value, int | float | str):
+            found[name] = value.value
+    return found

@@ -52,6 +52,7 @@ class Roles:
         types: parameters used as an element type.
         compared: constants that a parameter is compared with.
         multiplied: pointers whose elements become operands of ``tl.dot``.
+        unrolled: parameters that turns of unrolled loops are counted with.
     """
 
     parameters: Mapping[str, Role]
@@ -60,6 +61,7 @@ class Roles:
     types: frozenset[str]
     compared: Mapping[str, tuple[Literal, ...]]
     multiplied: frozenset[str]
+    unrolled: frozenset[str]
 
     def is_pointer(self, name: str) -> bool:
         return self.parameters.get(name) in POINTERS
@@ -88,8 +90,9 @@ def roles_of(module: Module, kernel: Kernel, depth: int = 0) -> Roles:
         _sizes(flow) | also("sizes"),
         tested(kernel.node) | also("tests"),
         used_as_types(kernel.node) | also("types"),
-        {**inherited, **compared(kernel.node)},
+        {**inherited, **compared(kernel.node, module.tree)},
         _multiplied(flow) | also("multiplied"),
+        _unrolled(flow) | also("unrolled"),
     )
 
 
@@ -166,6 +169,12 @@ def _multiplied(flow: Flow) -> frozenset[str]:
             bases = (_base(inner.operands[0]) for inner in operands if inner.op == "load")
             found |= {base for base in bases if base}
     return frozenset(found)
+
+
+def _unrolled(flow: Flow) -> frozenset[str]:
+    static = (loop for loop in flow.loops.values() if loop.is_static)
+    bounds = (bound for loop in static for bound in loop.bounds or ())
+    return frozenset(str(v.detail) for bound in bounds for v in walk(bound) if v.op == "param")
 
 
 def _sizes(flow: Flow) -> frozenset[str]:

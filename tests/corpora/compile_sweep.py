@@ -1,0 +1,212 @@
+"""Compiles the corpora's kernels for three chips, resumably; ``compile_table.py`` writes it down."""
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import corpora
+
+from tilewright.serialize import dump
+from tilewright.signatures import Guess, guesses
+from tilewright.source import parse_module
+from tilewright.source.model import Kernel, Language, Module
+from tilewright.targets import parse_target
+from tilewright.targets.model import Target
+from tilewright.targets.toolchains import xpu_toolchain
+from tilewright.targets.xpu import describe
+
+TARGETS = ("cuda:90", "hip:gfx942", "xpu:bmg-g31")
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "build" / "compile-table"
+_VENDORS = "runtime/backend/_"
+_OURS = "runtime/backend/_nvidia"
+_AT_A_TIME = 12
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A kernel of a corpus."""
+
+    corpus: str
+    path: Path
+    kernel: Kernel
+    module: Module
+
+    @property
+    def place(self) -> str:
+        return f"{self.path.relative_to(corpora.folder())}::{self.kernel.name}"
+
+
+@dataclass
+class Skipped:
+    """Jit functions that are not compiled by themselves, by why."""
+
+    called: int = 0
+    returning: int = 0
+    vendor: int = 0
+    twice: int = 0
+
+
+def subjects(corpus: str) -> tuple[list[Subject], Skipped]:
+    """The kernels of a corpus, each text once."""
+    found: list[Subject] = []
+    skipped, seen = Skipped(), set[str]()
+    for path in corpora.kernel_files(corpus):
+        module = parse_module(path.read_text(), str(path))
+        for kernel in module.kernels:
+            if kernel.language is not Language.TRITON:
+                continue
+            if _VENDORS in str(path) and _OURS not in str(path):
+                skipped.vendor += 1
+            elif module.is_helper(kernel):
+                skipped.called += 1
+            elif returns_value(module, kernel):
+                skipped.returning += 1
+            elif kernel.content_hash in seen:
+                skipped.twice += 1
+            else:
+                seen.add(kernel.content_hash)
+                found.append(Subject(corpus, path, kernel, module))
+    return found, skipped
+
+
+def returns_value(module: Module, kernel: Kernel) -> bool:
+    """Whether it is called by kernels of other files, or that a library generates."""
+    import ast
+
+    returns = any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(kernel.node))
+    return returns and not module.launches_of(kernel.name)
+
+
+class Results:
+    """Answers by key, a line each; a sweep that was stopped goes on where it was."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
+        self.found: dict[str, dict[str, Any]] = {}
+        if path.is_file():
+            for line in path.read_text().splitlines():
+                one = json.loads(line)
+                self.found[one["key"]] = one
+
+    def add(self, one: dict[str, Any]) -> None:
+        self.found[one["key"]] = one
+        with self._path.open("a") as file:
+            file.write(json.dumps(one) + "\n")
+
+
+def key_of(*parts: Any) -> str:
+    """A name for a question, by all that it consists of."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def signature_jobs(found: Iterable[Subject]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """One job a kernel: which of the inferred launches holds."""
+    for one in found:
+        tried = [_sent(guess) for guess in guesses(one.module, one.kernel)]
+        job = {"kind": "specialize", "module": str(one.path), "kernels": {one.kernel.name: tried}}
+        yield key_of(one.kernel.content_hash, one.place, tried), job
+
+
+def _sent(guess: Guess) -> dict[str, Any]:
+    return {
+        "launch": dump(guess.launch),
+        "config": guess.config,
+        "defaulted": sorted(guess.defaulted),
+    }
+
+
+def compile_job(one: Subject, launch: dict[str, Any], target: Target) -> dict[str, Any]:
+    """What ``compile_launch`` would ask a worker."""
+    job = {"module": str(one.path), "launch": launch, "emit": []}
+    if target.backend != "xpu":
+        return {**job, "kind": "compile", "target": dump(target)}
+    ocloc = xpu_toolchain().ocloc
+    native = {"ocloc": ocloc.path, "ocloc_version": ocloc.version} if ocloc else {"ocloc": None}
+    where = {**describe(target), "ocloc_version": "", **native}
+    return {**job, "kind": "compile_xpu", "torch": "2.11.0", "target": where}
+
+
+def run(
+    corpus: str, asked: Iterable[tuple[str, dict[str, Any]]], results: Results, python: str
+) -> None:
+    """Have a child answer what is not known yet."""
+    missing = [(key, job) for key, job in asked if key not in results.found]
+    if not missing:
+        return
+    environment = {
+        **os.environ, "PYTHONPATH": os.environ.get("SWEEP_ENGINE", str(ROOT / "engine")),
+        "GEMS_VENDOR": "nvidia", "HOME": str(RESULTS), "TRITON_CACHE_DIR": str(RESULTS / "triton"),
+    }  # fmt: skip
+    command = ["nice", "-n", "19", python, str(Path(__file__).with_name("compile_child.py"))]
+    with subprocess.Popen(
+        [*command, str(corpora.folder()), corpus],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        env=environment,
+    ) as child:  # fmt: skip
+        assert child.stdin is not None
+        assert child.stdout is not None
+        for done, (key, job) in enumerate(missing, 1):
+            child.stdin.write(json.dumps({"key": key, "job": job}) + "\n")
+            child.stdin.flush()
+            line = child.stdout.readline()
+            if not line:
+                raise RuntimeError("the compiling process ended")
+            answer = json.loads(line)
+            results.add({**answer, "kind": job["kind"], "module": job["module"]})
+            if done % 20 == 0:
+                print(f"{corpus} {job['kind']} {done}/{len(missing)}", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """Infer launches for a corpus, then compile them for each chip."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--corpus", choices=corpora.CORPORA, required=True)
+    parser.add_argument("--target", choices=TARGETS, action="append")
+    parser.add_argument("--every", type=int, default=1, help="take every n-th kernel")
+    given = parser.parse_args()
+    found = subjects(given.corpus)[0][:: given.every]
+    signatures = Results(RESULTS / f"{given.corpus}-signatures.jsonl")
+    asked = list(signature_jobs(found))
+    run(given.corpus, asked, signatures, sys.executable)
+    for name in given.target or TARGETS:
+        target = parse_target(name)
+        python = xpu_toolchain().python if target.backend == "xpu" else sys.executable
+        results = Results(RESULTS / f"{given.corpus}-{name.replace(':', '-')}.jsonl")
+        run(given.corpus, list(_compiles(found, asked, signatures, target)), results, python)
+
+
+def _compiles(
+    found: list[Subject],
+    asked: list[tuple[str, dict[str, Any]]],
+    signatures: Results,
+    target: Target,
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    for one, (key, _) in zip(found, asked, strict=True):
+        launch = chosen(signatures.found.get(key), one.kernel.name)
+        if launch is not None:
+            yield (
+                key_of(one.kernel.content_hash, launch, str(target)),
+                compile_job(one, launch, target),
+            )
+
+
+def chosen(answer: dict[str, Any] | None, kernel: str) -> dict[str, Any] | None:
+    """The launch of a signature job that holds; None if none does."""
+    if answer is None or answer["status"] != "ok":
+        return None
+    about = answer["value"]["kernels"][kernel]
+    launch: dict[str, Any] | None = about["launches"][0] if about["chosen"] is not None else None
+    return launch
+
+
+if __name__ == "__main__":
+    main()
