@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from tilewright.devices import service
 from tilewright.devices.channel import Channel
 from tilewright.devices.conversation import Pending
 from tilewright.devices.model import JobOutcome, JobStatus
+from tilewright.devices.service.connection import ServiceChannel, connect
+from tilewright.devices.service.places import ServiceError
 from tilewright.worker.protocol import COMPILE_ONLY
 
 _GRACE_SECONDS = 20.0
@@ -37,7 +38,7 @@ class WorkerClient:
         self._compile_only = compile_only
         self._shared = shared
         self._lock = threading.Lock()
-        self._channel: Channel | service.ServiceChannel | None = None
+        self._channel: Channel | ServiceChannel | None = None
         self._closed = False
         atexit.register(self.close)
 
@@ -93,18 +94,18 @@ class WorkerClient:
             channel.close()
         atexit.unregister(self.close)
 
-    def _live(self) -> Channel | service.ServiceChannel:
+    def _live(self) -> Channel | ServiceChannel:
         with self._lock:
             if self._channel is None or not self._channel.alive:
                 self._closed = False
                 self._channel = self._opened()
             return self._channel
 
-    def _opened(self) -> Channel | service.ServiceChannel:
+    def _opened(self) -> Channel | ServiceChannel:
         if self._shared:
             try:
-                return service.connect(self.python, compile_only=self._compile_only)
-            except service.ServiceError as error:
+                return connect(self.python, compile_only=self._compile_only)
+            except ServiceError as error:
                 self._shared = False
                 _LOG.warning("compiling without the compile service: %s", error)
         return Channel(self.python, (COMPILE_ONLY,) if self._compile_only else ())

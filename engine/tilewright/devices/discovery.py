@@ -9,11 +9,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from tilewright.devices import service
 from tilewright.devices.client import WorkerClient
 from tilewright.devices.known import keep_hello, known_hello
 from tilewright.devices.local import INTERPRETER, WorkerDevice
 from tilewright.devices.model import DeviceError, DeviceInfo, JobStatus
+from tilewright.devices.service.places import enabled
 from tilewright.targets.model import Target
 
 AUTO = "auto"
@@ -67,11 +67,11 @@ def compiler(python: str, *, compile_only: bool = True) -> WorkerClient:
 
     Without it ``compile_only`` has a worker of its own, which needs no torch.
     """
-    if not compile_only and not service.enabled():
+    if not compile_only and not enabled():
         return client(python)
     key = f"{python} (compiler{', no torch' if compile_only else ''})"
     if key not in _clients:
-        made = WorkerClient(python, compile_only=compile_only, shared=service.enabled())
+        made = WorkerClient(python, compile_only=compile_only, shared=enabled())
         _clients.setdefault(key, made)
     return _clients[key]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tilewright.devices.package import worker_hash, write_atomically
 from tilewright.home import home
-from tilewright.worker.service import stamp
+from tilewright.worker.dependencies import stamp
 
 _READ_AT_START = ("PYTHONPATH", "PYTHONHOME")
 

@@ -1,9 +1,11 @@
-"""Names of compile reports in the cache."""
+"""Names of compile reports in the cache, and what else a report depends on."""
 
 import ast
 import hashlib
 import json
 import os
+from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 from tilewright.devices.package import worker_hash
@@ -12,22 +14,26 @@ from tilewright.serialize import dump
 from tilewright.targets.model import LaunchFacts, Target
 
 _ENVIRONMENT = ("TRITON_PTXAS_PATH", "TRITON_DEFAULT_FP_FUSION", "DISABLE_PTXAS_OPT")
+_REMEMBERED = 4096
 
 
 def cache_key(
     compilers: str, module_path: str, launch: LaunchFacts, target: Target, shared_limit: int | None
 ) -> str:
     """Everything a report depends on: sources, launch, target, compilers, the worker itself."""
-    parts = [
+    launched = json.dumps(dump(launch), sort_keys=True)
+    return content_key(module_path, (launched, str(target), str(shared_limit), compilers))
+
+
+def content_key(module_path: str, parts: Iterable[str]) -> str:
+    """A key of a module's text, of the modules beside it that it imports, and of ``parts``."""
+    every = [
         _sources_hash(Path(module_path)),
-        json.dumps(dump(launch), sort_keys=True),
-        str(target),
-        str(shared_limit),
-        compilers,
+        *parts,
         worker_hash(),
         *(f"{name}={os.environ.get(name)}" for name in _ENVIRONMENT),
     ]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return hashlib.sha256("\0".join(every).encode()).hexdigest()
 
 
 def _sources_hash(path: Path) -> str:
@@ -35,15 +41,28 @@ def _sources_hash(path: Path) -> str:
     digest = hashlib.sha256()
     waiting, seen = [path], {path}
     while waiting:
-        current = waiting.pop()
-        text = current.read_text(encoding="utf-8", errors="replace")
-        digest.update(text.encode())
-        for name in sorted(_imported(text)):
+        content, imported = _read(waiting.pop())
+        digest.update(content.encode())
+        for name in imported:
             beside = path.parent / f"{name}.py"
             if beside not in seen and beside.is_file():
                 seen.add(beside)
                 waiting.append(beside)
     return digest.hexdigest()
+
+
+def _read(path: Path) -> tuple[str, tuple[str, ...]]:
+    found = path.stat()
+    return _read_once(str(path), (found.st_ino, found.st_mtime_ns, found.st_size))
+
+
+@lru_cache(_REMEMBERED)
+def _read_once(path: str, stamp: tuple[int, ...]) -> tuple[str, tuple[str, ...]]:
+    """(hash of a file, names it imports), read once for each state that the file is in."""
+    del stamp
+    data = Path(path).read_bytes()
+    names = sorted(_imported(data.decode("utf-8", "replace")))
+    return hashlib.sha256(data).hexdigest(), tuple(names)
 
 
 def _imported(text: str) -> set[str]:

@@ -11,6 +11,7 @@ import warnings
 from typing import Any
 
 from . import service, zygote
+from .dependencies import stamp
 from .peers import Peer
 from .protocol import COMPILE_ONLY, SERVICE, VERSION, write_message
 
@@ -60,8 +61,8 @@ def _stamps() -> dict[str, list[int]]:
     found = {}
     for name in _STAMPED:
         path = getattr(sys.modules.get(name), "__file__", None)
-        if path and (stamp := service.stamp(path)):
-            found[path] = stamp
+        if path and (seen := stamp(path)):
+            found[path] = seen
     return found
 
 

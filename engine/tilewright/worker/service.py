@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from . import processes
+from .dependencies import stamp
 from .peers import Peer
 from .protocol import MARKER, OK, SERVED, SERVICE, encode, write_message
 from .zygote import Zygote
@@ -184,15 +185,6 @@ class Service(Zygote):
     def _shut_down(self) -> None:
         self._make_way()
         super()._shut_down()
-
-
-def stamp(path: str) -> list[int] | None:
-    """When a file was written and its size, to tell whether it is another one now."""
-    try:
-        found = os.stat(path)  # noqa: PTH116
-    except OSError:
-        return None
-    return [found.st_mtime_ns, found.st_size]
 
 
 def _leave_whoever_started_this() -> None:

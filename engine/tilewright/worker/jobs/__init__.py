@@ -6,11 +6,12 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from .. import warm
+from .. import dependencies, warm
 from ..protocol import JobError
 
 COMPILERS = ("compile_xpu",)
 _COMPILING = {"compile", "compile_xpu"}
+_KEPT = {"compile", "compile_xpu", "capture"}
 _MODULES = {
     "probe": "probing",
     "capture": "capturing",
@@ -61,12 +62,15 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     module = importlib.import_module(f".{_MODULES[kind]}", __name__)
     if kind in _COMPILING:
         warm.without_tritons_cache()
+    before = dependencies.loaded()
     try:
         value: dict[str, Any] = module.perform(job)
     except KeyError as error:
         if error.__traceback__ is not None and error.args and error.args[0] not in job:
             _blame_missing_argument(error, kind)
         raise
+    if kind in _KEPT:
+        value["depends"] = dependencies.brought_along(before, job["module"])
     return value
 
 
