@@ -35,6 +35,53 @@ def test_every_figure_has_a_source(one: Chip) -> None:
 
 
 @pytest.mark.parametrize("one", CHIPS, ids=lambda c: c.id)
+def test_every_rate_has_a_source_or_is_not_known(one: Chip) -> None:
+    assert one.rates is not None
+    figures = vars(one.rates).keys() - {"sources"}
+    assert set(one.rates.sources) == figures
+    for name in figures:
+        if getattr(one.rates, name) is None:
+            said = one.rates.sources[name]
+            assert "not known" in said or "not published" in said or "not confirmed" in said
+
+
+@pytest.mark.parametrize("one", CHIPS, ids=lambda c: c.id)
+def test_rates_multiply_to_the_peaks(one: Chip) -> None:
+    """Stated peaks may assume a lower clock for tensor instructions: 8 % on H100."""
+    assert one.rates is not None
+    assert one.rates.clock_mhz is not None
+    cycles = one.compute_units * one.rates.clock_mhz / 1e6
+    rates = {**one.rates.tensor_flops, "fp32": 2 * (one.rates.fp32_lanes or 0)}
+    known = {name: flops for name, flops in rates.items() if one.peaks[name] is not None}
+    assert known
+    for name, flops in known.items():
+        assert cycles * flops == pytest.approx(one.peaks[name], rel=0.09), name
+
+
+@pytest.mark.parametrize("one", CHIPS, ids=lambda c: c.id)
+def test_a_unit_has_room_for_the_largest_program(one: Chip) -> None:
+    residency = one.residency
+    assert residency is not None
+    assert residency.source
+    assert residency.shared_bytes >= one.shared_limit
+    assert residency.shared_taken(one.shared_limit) <= residency.shared_bytes
+    assert list(residency.shared_sizes) == sorted(residency.shared_sizes)
+    assert residency.partitions * residency.warps >= one.max_warps
+
+
+def test_shared_memory_comes_in_steps() -> None:
+    xe, hopper, cdna = (chip(name).residency for name in ("xpu:pvc", "cuda:90", "hip:gfx942"))
+    assert xe is not None
+    assert [xe.shared_taken(n) for n in (0, 1, 1025, 16385, 40000, 131072)] == [
+        0, 1024, 2048, 24576, 49152, 131072,
+    ]  # fmt: skip
+    assert hopper is not None
+    assert [hopper.shared_taken(n) for n in (0, 1, 1024)] == [1024, 1152, 2048]
+    assert cdna is not None
+    assert cdna.shared_taken(513) == 1024
+
+
+@pytest.mark.parametrize("one", CHIPS, ids=lambda c: c.id)
 def test_figures_agree_with_each_other(one: Chip) -> None:
     assert one.shared_limit <= one.shared_per_unit
     assert one.warp_size in (8, 16, 32, 64)

@@ -81,7 +81,7 @@ def test_large_registers_halve_intels_threads() -> None:
     assert of("xpu:pvc", 256, 32).warps == 32
 
 
-@pytest.mark.parametrize("target", ["xpu:ptl", "cuda:70"])
+@pytest.mark.parametrize("target", ["hip:gfx803", "cuda:70"])
 def test_a_chip_without_the_figures_has_no_occupancy(target: str) -> None:
     backend, _, arch = target.partition(":")
     report = CompileReport(

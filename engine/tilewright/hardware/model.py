@@ -88,6 +88,7 @@ class Residency:
         warp_granule: a program's warps count as a multiple of this where registers are given out.
         shared_bytes: for all programs of the unit together.
         shared_granule: a program's shared memory comes in multiples of this.
+        shared_sizes: a program's shared memory is one of these, if any are given, in order.
         shared_reserved: bytes more that each program takes.
         programs: at most, whatever they take; None: no such bound is known.
         source: where these figures come from.
@@ -106,6 +107,13 @@ class Residency:
     warp_granule: int = 1
     shared_reserved: int = 0
     programs: int | None = None
+    shared_sizes: tuple[int, ...] = ()
+
+    def shared_taken(self, shared_bytes: int) -> int:
+        """Bytes of the unit's shared memory that a program takes which asks for so many."""
+        asked = shared_bytes + self.shared_reserved
+        step = next((size for size in self.shared_sizes if size >= asked), 0) if asked else 0
+        return step or -(-asked // self.shared_granule) * self.shared_granule
 
 
 @dataclass(frozen=True)

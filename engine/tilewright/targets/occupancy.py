@@ -96,7 +96,7 @@ def _by_registers(residency: Residency, registers: int, warps: int) -> int:
 
 
 def _by_shared(residency: Residency, shared_bytes: int) -> int | None:
-    taken = _up(shared_bytes + residency.shared_reserved, residency.shared_granule)
+    taken = residency.shared_taken(shared_bytes)
     return residency.shared_bytes // taken if taken else None
 
 
