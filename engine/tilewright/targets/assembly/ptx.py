@@ -7,6 +7,7 @@ from tilewright.targets.assembly.dwarf import files_of, places_of
 from tilewright.targets.assembly.model import Instruction, Place
 
 _LABEL = re.compile(r"^[$%\w]+:(?!:)")
+_INLINE = {"// begin inline asm": True, "// end inline asm": False}
 _OPCODE = re.compile(r"(?:@!?%\w+\s+)?([a-z][\w.:]*)")
 
 
@@ -15,9 +16,14 @@ def instructions(text: str) -> Iterator[Instruction]:
     files = files_of(text)
     places: tuple[Place, ...] = ()
     waiting, began, depth = "", 0, 0
+    inline, placed = False, False
     for at, line in enumerate(text.splitlines(), 1):
+        if (marked := _INLINE.get(line.strip())) is not None:
+            inline, placed = marked, False
         if found := places_of(line, files):
-            places = found
+            # LLVM counts the lines of inline assembly on from the source line that it stands for.
+            places = places if inline and placed else found
+            placed = True
             continue
         code = line.partition("//")[0].strip()
         if code.startswith(".section"):
