@@ -1,0 +1,302 @@
+"""The loads, stores and atomics of a kernel as numbers: extents, strides, turns, spread."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import tilewright.analysis.tiles.types as types
+from tilewright.analysis.tiles import ONE, Affine, Term, TileFacts, Tiles
+from tilewright.analysis.tiles.model import Kind
+from tilewright.analysis.values import Flow, Value, walk
+from tilewright.costs.model import Spread, Touch
+from tilewright.costs.numbers import ORIGIN, Number, Numbers, Place
+from tilewright.targets.model import ArgumentFacts, LaunchFacts
+
+_DESCRIPTOR = re.compile(r"tensordesc<(\w+)\s*[\[<]([\d,\s]+)")
+_SAMPLES = 8
+_COUNTED = 512
+
+
+@dataclass(frozen=True)
+class Site:
+    """A statement that touches memory, before numbers: where, what, under which loops."""
+
+    kind: str
+    line: int
+    pointer: Value
+    mask: Value | None
+    loops: tuple[int, ...]
+    offsets: tuple[Value, ...] | None = None
+    last: int = 0
+
+
+class Toucher:
+    """Makes ``Touch`` of sites for one launch."""
+
+    def __init__(self, tiles: Tiles, flow: Flow, launch: LaunchFacts, numbers: Numbers) -> None:
+        self._tiles = tiles
+        self._flow = flow
+        self._launch = launch
+        self._numbers = numbers
+        self._places = tuple(sample_programs(numbers.grid))
+
+    def touch(self, site: Site, turns: float, trips: dict[int, float]) -> Touch | None:
+        """The touch of a site; None where neither its tile nor its pointer follow."""
+        if site.offsets is not None:
+            return self._by_descriptor(site, turns)
+        facts = self._tiles.of(site.pointer)
+        extents = self._extents(facts)
+        if extents is None:
+            return None
+        item = self._item(facts)
+        if facts.affine is None:
+            return Touch(
+                site.kind, site.line, facts.base, item, extents, self._contiguous(facts, extents),
+                turns, turns, self._inside(site.mask, extents), None, _depth(site.pointer),
+                site.loops, last=site.last,
+            )  # fmt: skip
+        strides = tuple(self._stride(facts.affine, axis) for axis in range(len(extents)))
+        moving = [n for n in site.loops if self._moves(facts.affine, n)]
+        moves = 1.0
+        for number in moving:
+            moves *= trips.get(number, 1.0)
+        return Touch(
+            site.kind, site.line, facts.base, item, extents, strides, turns, min(moves, turns),
+            self._inside(site.mask, extents), self._shift(facts.affine, moving),
+            _depth(site.pointer), site.loops,
+            spread=self._spread([t for t in facts.affine.terms if t.axis is None], facts.affine),
+            last=site.last,
+        )  # fmt: skip
+
+    def _extents(self, facts: TileFacts) -> tuple[int, ...] | None:
+        if facts.shape is None:
+            return None
+        found = [d if isinstance(d, int) else self._numbers.of(d) for d in facts.shape]
+        return None if None in found else tuple(int(d) for d in found if d is not None)
+
+    def _item(self, facts: TileFacts) -> int:
+        return max(1, (types.bits(facts.dtype) or 32) // 8)
+
+    def _contiguous(self, facts: TileFacts, extents: Sequence[int]) -> tuple[int | None, ...]:
+        """Strides where no form is known: a block's own, else one row after another."""
+        if facts.strides is not None and len(facts.strides) == len(extents):
+            known = [None if s is None else self._numbers.polynomial(s) for s in facts.strides]
+            return tuple(known)
+        return (*(1 << 20 for _ in extents[:-1]), 1)[: len(extents)]
+
+    def _stride(self, form: Affine, axis: int) -> int | None:
+        """Elements from one lane of an axis to the next; None where an index was loaded."""
+        total = 0
+        for term in form.terms:
+            if term.axis != axis:
+                continue
+            step = self._step(term)
+            coefficient = self._numbers.polynomial(term.coefficient)
+            if step is None or coefficient is None:
+                return None
+            total += step * coefficient
+        return total
+
+    def _step(self, term: Term) -> int | None:
+        if term.index.op == "arange":
+            return 1
+        here = self._numbers.of(term.index, Place(lanes=(0,)))
+        there = self._numbers.of(term.index, Place(lanes=(1,)))
+        return None if here is None or there is None else int(there - here)
+
+    def _moves(self, form: Affine, loop: int) -> bool:
+        """Whether the tile is at another place in each turn of a loop."""
+        return any(loop in term.index.varies for term in form.terms)
+
+    def _shift(self, form: Affine, moving: Sequence[int]) -> int | None:
+        """Elements between the tiles of two turns of the innermost loop that moves them."""
+        if not moving:
+            return 0
+        first, second = Place(), Place(turns={moving[-1]: 1})
+        total = 0
+        for term in form.terms:
+            if moving[-1] not in term.index.varies:
+                continue
+            here, there = self._numbers.of(term.index, first), self._numbers.of(term.index, second)
+            coefficient = self._numbers.polynomial(term.coefficient)
+            if here is None or there is None or coefficient is None:
+                return None
+            total += int(there - here) * coefficient
+        return total
+
+    def _inside(self, mask: Value | None, extents: Sequence[int]) -> float:
+        return 1.0 if mask is None else self._passing(mask, tuple(extents))
+
+    def _passing(self, mask: Value, extents: tuple[int, ...]) -> float:
+        """The part of a tile that a mask lets through, on average over programs."""
+        if mask.is_binary("BitAnd") or (mask.op == "bool" and mask.detail == "And"):
+            sides = [self._passing(operand, extents) for operand in mask.operands]
+            return sides[0] * sides[1]
+        if mask.op == "expand":
+            parts = str(mask.detail).split(",")
+            if len(parts) == len(extents):
+                inner = tuple(e for e, p in zip(extents, parts, strict=True) if p == ":")
+                return self._passing(mask.operands[0], inner)
+        loops = sorted(mask.varies)
+        passed = tried = 0
+        for place in self._places:
+            for at in range(_SAMPLES):
+                lanes = tuple((2 * at + 1) * extent // (2 * _SAMPLES) for extent in extents)
+                turns = {number: at * self._turns(number) // _SAMPLES for number in loops}
+                result = self._numbers.of(mask, Place(place, turns, lanes))
+                if result is None:
+                    return 1.0
+                tried += 1
+                passed += bool(result)
+        return passed / tried if tried else 1.0
+
+    def _turns(self, loop: int) -> int:
+        known = self._flow.loops.get(loop)
+        return (self._numbers.trips(known) or 1) if known else 1
+
+    def _spread(self, terms: Sequence[Term], form: Affine) -> Spread:
+        """How many places the first programs have between them."""
+        loops = self._flow.loops
+        mine = [t for t in terms if not any(n in t.index.varies for n in loops)]
+        # An index along an axis may move with the program too: ``(pid * BLOCK + lanes) % M``.
+        mine += [t for t in form.terms if t.axis is not None and _programs_of(t.index)]
+        # What is not taken apart stands in the constant.
+        mine += [Term(v, None, ONE) for v in form.constant.values if _programs_of(v)]
+        grid = self._numbers.grid
+        if any(self._numbers.of(t.index, Place(lanes=(0,))) is None for t in mine):
+            return spread_of(lambda program: program, frozenset(range(3)), grid)
+        axes = frozenset(axis for t in mine for axis in _programs_of(t.index))
+        if all(t.index.op == "program_id" for t in mine):
+            return spread_of(None, axes, grid)
+
+        def name(program: tuple[int, ...]) -> object:
+            place = Place(program, lanes=(0,))
+            return tuple(self._numbers.of(t.index, place) for t in mine)
+
+        return spread_of(name, axes, grid)
+
+    def _by_descriptor(self, site: Site, turns: float) -> Touch | None:
+        owner = site.pointer
+        argument = self._launch.argument(str(owner.detail)) if owner.op == "param" else None
+        if argument is None:
+            return self._by_made_descriptor(site, turns)
+        match = _DESCRIPTOR.match(argument.type)
+        if match is None:
+            return None
+        extents = tuple(int(part) for part in match[2].split(",") if part.strip())
+        item = max(1, (types.bits(match[1]) or 16) // 8)
+        return self._block(site, argument.name, extents, argument.strides, item, turns, argument)
+
+    def _by_made_descriptor(self, site: Site, turns: float) -> Touch | None:
+        facts = self._tiles.of(site.pointer)
+        extents = self._extents(facts)
+        if facts.kind is not Kind.DESCRIPTOR or extents is None:
+            return None
+        strides = self._contiguous(facts, extents)
+        return self._block(site, facts.base, extents, strides, self._item(facts), turns, None)
+
+    def _block(
+        self, site: Site, base: str | None, extents: tuple[int, ...],
+        strides: Sequence[int | None] | None, item: int, turns: float,
+        argument: ArgumentFacts | None,
+    ) -> Touch:  # fmt: skip
+        offsets = site.offsets or ()
+        varying = [o for o in offsets if o.op not in ("const", "param")]
+        moving = any(set(o.varies) & set(site.loops) for o in varying)
+        axes = frozenset(axis for o in varying for axis in _programs_of(o))
+
+        def name(program: tuple[int, ...]) -> object:
+            return tuple(self._numbers.of(o, Place(program)) for o in varying)
+
+        return Touch(
+            site.kind, site.line, base, item, extents,
+            tuple(strides or (1,) * len(extents)), turns, turns if moving else 1.0,
+            by_descriptor=True, loops=site.loops, spread=spread_of(name, axes, self._numbers.grid),
+            last=site.last,
+        )  # fmt: skip
+
+
+def spread_of(
+    name: Callable[[tuple[int, ...]], object] | None, axes: frozenset[int], grid: Sequence[int]
+) -> Spread:
+    """The spread of what has a name in each program and depends on some grid axes only."""
+    total = grid[0] * grid[1] * grid[2]
+    if name is None:
+        marks = sorted({*_powers(total), grid[0], grid[0] * grid[1], total})
+        return Spread(tuple((n, _boxes(n, axes, grid)) for n in marks))
+    seen: set[object] = set()
+    counted: list[tuple[int, int]] = []
+    for number, program in enumerate(first_programs(grid, min(total, _COUNTED)), 1):
+        seen.add(name(program))
+        if number & (number - 1) == 0 or number in (total, _COUNTED):
+            counted.append((number, len(seen)))
+    if total > _COUNTED and axes:
+        # Beyond what was counted, programs go on as the whole grid would, one in each place.
+        counted.append((total, max(len(seen), len(seen) * total // _COUNTED)))
+    elif total > _COUNTED:
+        counted.append((total, len(seen)))
+    return Spread(tuple(counted))
+
+
+def _boxes(programs: int, axes: frozenset[int], grid: Sequence[int]) -> int:
+    """Different tiles of the first programs where each named axis gives another one."""
+    sides = (
+        min(programs, grid[0]),
+        min(grid[1], -(-programs // grid[0])),
+        min(grid[2], -(-programs // (grid[0] * grid[1]))),
+    )
+    distinct = 1
+    for axis in axes:
+        distinct *= sides[axis]
+    return min(distinct, programs)
+
+
+def _powers(total: int) -> Iterator[int]:
+    number = 1
+    while number < total:
+        yield number
+        number *= 2
+
+
+def first_programs(grid: Sequence[int], count: int) -> Iterator[tuple[int, ...]]:
+    """The first programs in the order that they are started in."""
+    for number in range(count):
+        yield (
+            number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1]),
+        )  # fmt: skip
+
+
+def sample_programs(grid: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Some programs, evenly spread over the grid."""
+    total = grid[0] * grid[1] * grid[2]
+    count = min(total, _SAMPLES)
+    for at in range(count):
+        number = (2 * at + 1) * total // (2 * count)
+        yield (
+            number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1]),
+        )  # fmt: skip
+
+
+def _depth(pointer: Value) -> int:
+    """Loads, one after another, that an address waits for."""
+    depths: dict[Value, int] = {}
+    for value in sorted(walk(pointer), key=lambda v: v.order):
+        below = max((depths.get(operand, 0) for operand in value.operands), default=0)
+        depths[value] = below + (value.op == "load")
+    return depths.get(pointer, 0)
+
+
+def _programs_of(value: Value) -> frozenset[int]:
+    found = (v.detail for v in walk(value) if v.op == "program_id")
+    return frozenset(axis for axis in found if isinstance(axis, int) and axis < 3)
+
+
+def mean_over(
+    places: Sequence[tuple[int, ...]], number: Callable[[Place], Number | None]
+) -> float | None:
+    """The average of a number over programs; None where it does not follow in one of them."""
+    found = [number(Place(program)) for program in places] or [number(ORIGIN)]
+    known = [n for n in found if n is not None]
+    return sum(known) / len(known) if len(known) == len(found) else None

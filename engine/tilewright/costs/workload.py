@@ -1,0 +1,164 @@
+"""What one launch does by its source: memory touched, products, turns of loops."""
+
+from __future__ import annotations
+
+import ast
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tilewright.analysis.flow import flow_of
+from tilewright.analysis.model import AnalysisContext
+from tilewright.analysis.tiles import Tiles, tiles_of
+from tilewright.analysis.values import Flow, Value
+from tilewright.costs.model import Dot, Touch, Turns, Workload
+from tilewright.costs.numbers import Numbers
+from tilewright.costs.touching import Site, Toucher, mean_over, sample_programs
+from tilewright.source.model import Kernel, Module
+from tilewright.targets.model import LaunchFacts
+
+_DESCRIPTOR_CALLS = {"load": "load", "store": "store", "atomic_add": "atomic"}
+_KEPT = 64
+_frames: OrderedDict[object, tuple[Module, _Frame]] = OrderedDict()
+
+
+class _Frame:
+    """What is the same for all launches of a kernel that take the same branches."""
+
+    def __init__(self, module: Module, kernel: Kernel, launch: LaunchFacts) -> None:
+        self.flow: Flow = flow_of(module, kernel)
+        self.tiles: Tiles = tiles_of(module, kernel, AnalysisContext(launches=(launch,)))
+        self.sites = tuple(_sites(self.flow))
+        self.launch = launch  # tiles are remembered by it
+
+
+def workload(module: Module, kernel: Kernel, launch: LaunchFacts) -> Workload:
+    """What a launch of a kernel of ``module`` does. Pure; what does not follow is in its notes."""
+    frame = _frame(module, kernel, launch)
+    numbers = Numbers(frame.tiles, frame.flow, launch)
+    dead = tuple(_dead_lines(kernel.node, frame.flow, numbers))
+    places = tuple(sample_programs(numbers.grid))
+    loops = _loops(frame.flow, numbers, places)
+    toucher = Toucher(frame.tiles, frame.flow, launch, numbers)
+    each = {number: turns.each for number, turns in loops.items()}
+    touches: list[Touch] = []
+    lost: list[int] = []
+    for site in frame.sites:
+        if _within(site.line, dead):
+            continue
+        total = loops[site.loops[-1]].total if site.loops else 1.0
+        found = toucher.touch(site, total, each)
+        if found is None:
+            lost.append(site.line)
+        else:
+            touches.append(found)
+    dots = tuple(d for d in _dots(frame, numbers, loops) if not _within(d.line, dead))
+    notes = [f"line {line}: what it moves does not follow from the source" for line in lost]
+    notes += [
+        f"line {turns.first}: the number of turns does not follow; one was assumed"
+        for turns in loops.values()
+        if not turns.known
+    ]
+    grid = numbers.grid
+    programs = max(1, grid[0] * grid[1] * grid[2])
+    return Workload(programs, tuple(touches), dots, loops, tuple(notes))
+
+
+def _frame(module: Module, kernel: Kernel, launch: LaunchFacts) -> _Frame:
+    """A kernel's frame: types, and the constants that choose branches, but no tile sizes."""
+    kept = tuple(
+        replace(a, shape=None, strides=None, divisible_by_16=False)
+        for a in launch.arguments
+        if a.kind == "tensor" or isinstance(a.value, bool | str) or a.value is None
+    )
+    key = (id(module), kernel.name, kept)
+    if key not in _frames:
+        general = LaunchFacts(launch.kernel, (), kept)
+        _frames[key] = (module, _Frame(module, kernel, general))
+        while len(_frames) > _KEPT:
+            _frames.popitem(last=False)
+    return _frames[key][1]
+
+
+def _sites(flow: Flow) -> Iterator[Site]:
+    for access in flow.accesses:
+        node = access.node
+        yield Site(
+            access.kind, node.lineno, access.pointer, access.mask, access.loops,
+            last=node.end_lineno or node.lineno,
+        )  # fmt: skip
+    for node, value, loops in flow.placed:
+        called = flow.sources.get(value)
+        if called is None or not called.is_method or called.name not in _DESCRIPTOR_CALLS:
+            continue
+        if len(called.positional) < 2 or called.positional[1].op != "tuple":
+            continue
+        owner, offsets = called.positional[0], called.positional[1].operands
+        kind = _DESCRIPTOR_CALLS[called.name]
+        last = node.end_lineno or node.lineno
+        yield Site(kind, node.lineno, owner, None, loops, tuple(offsets), last)
+
+
+def _loops(
+    flow: Flow, numbers: Numbers, places: tuple[tuple[int, ...], ...]
+) -> Mapping[int, Turns]:
+    found: dict[int, Turns] = {}
+    for number, loop in flow.loops.items():
+        each = mean_over(places, lambda place, loop=loop: numbers.trips(loop, place))  # type: ignore[misc]
+        outer = found[loop.parent].total if loop.parent in found else 1.0
+        known = each is not None
+        turns = 1.0 if each is None else each
+        last = loop.node.end_lineno or loop.node.lineno
+        found[number] = Turns(loop.node.lineno, last, turns, outer * turns, known, loop.is_static)
+    return found
+
+
+def _dots(frame: _Frame, numbers: Numbers, loops: Mapping[int, Turns]) -> Iterator[Dot]:
+    for node, value, around in frame.flow.placed:
+        if value.op != "dot" or len(value.operands) < 2:
+            continue
+        left = _extents(frame.tiles, numbers, value.operands[0])
+        right = _extents(frame.tiles, numbers, value.operands[1])
+        if left is None or right is None or len(left) < 2 or len(right) < 2:
+            continue
+        dtype = frame.tiles.of(value.operands[0]).dtype or "fp16"
+        batch = left[0] if len(left) > 2 else 1
+        total = loops[around[-1]].total if around else 1.0
+        yield Dot(node.lineno, left[-2], right[-1], left[-1], dtype, total * batch, around)
+
+
+def _extents(tiles: Tiles, numbers: Numbers, value: Value) -> tuple[int, ...] | None:
+    shape = tiles.of(value).shape
+    if shape is None:
+        return None
+    found = [d if isinstance(d, int) else numbers.of(d) for d in shape]
+    return None if None in found else tuple(int(d) for d in found if d is not None)
+
+
+def _dead_lines(node: ast.FunctionDef, flow: Flow, numbers: Numbers) -> Iterator[tuple[int, int]]:
+    """Lines of branches that a launch's constants rule out."""
+    for found in ast.walk(node):
+        if not isinstance(found, ast.If) or found.test not in flow.values:
+            continue
+        value = flow.values[found.test]
+        truth = numbers.of(value) if not value.varies and _is_constant(value) else None
+        if truth is None:
+            continue
+        dead = found.orelse if truth else found.body
+        if dead:
+            yield dead[0].lineno, dead[-1].end_lineno or dead[-1].lineno
+
+
+def _is_constant(value: Value) -> bool:
+    """Whether a condition is the same in every program."""
+    pending = [value]
+    while pending:
+        current = pending.pop()
+        if current.op in ("program_id", "load", "arange", "loop_index", "opaque", "phi", "after"):
+            return False
+        pending.extend(current.operands)
+    return True
+
+
+def _within(line: int, spans: tuple[tuple[int, int], ...]) -> bool:
+    return any(first <= line <= last for first, last in spans)
