@@ -16,7 +16,7 @@ COMMANDS = {
     "optimize": "optimize:optimize",
     "profile": "profile:profile",
     "devices": "facts:devices",
-    "targets": "facts:targets",
+    "targets": "targets:targets",
     "explain": "facts:explain",
     "lsp": "facts:lsp",
     "toolchain": "toolchain:app",

@@ -1,4 +1,4 @@
-"""``devices``, ``targets``, ``explain`` and ``lsp``: what is there, and what things mean."""
+"""``devices``, ``explain`` and ``lsp``: what is there, and what things mean."""
 
 from typing import Annotated
 
@@ -8,7 +8,6 @@ from rich.table import Table
 
 from tilewright.cli.output import OUT, Exit, Format, emit_json
 from tilewright.devices import list_devices
-from tilewright.hardware import all_chips
 from tilewright.knowledge import explain as explain_issue
 from tilewright.knowledge import taxonomy
 from tilewright.knowledge.model import IssueType
@@ -36,19 +35,6 @@ def devices(form: AsFormat = Format.TEXT) -> None:
         table.add_row(info.id, info.name, str(info.target or "-"), times, info.torch, info.triton)
     if found:
         OUT.print(table)
-
-
-def targets(form: AsFormat = Format.TEXT) -> None:
-    """List the chips that kernels can be checked and compiled for."""
-    chips = all_chips()
-    if form is Format.JSON:
-        emit_json({"targets": [dump(chip) for chip in chips]})
-        return
-    table = Table("target", "chip", "shared memory a program", "warp size")
-    for chip in chips:
-        shared = f"{chip.shared_limit // 1024} KiB"
-        table.add_row(chip.id, chip.label, shared, str(chip.warp_size))
-    OUT.print(table)
 
 
 def explain(
