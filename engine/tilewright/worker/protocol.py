@@ -18,7 +18,8 @@ As a service (``SERVICE``) a worker has no engine: it listens on a Unix socket, 
 client of its own user, and does jobs of the kinds ``SERVED`` alone, as many at a time as there are
 processors, the others in turn: ``{"id", "started": true}`` tells that a job's time has begun. A
 request also carries ``environment``, which its child gets instead of the service's own. A client
-that goes takes its jobs along. ``{"id", "service": "status"|"stop"}`` asks about the service.
+that goes takes its jobs along. ``{"id", "service": "status"|"stop"|"retire"}`` asks about
+the service; one that is retired ends unless it is in use.
 
 A job runs in a child of its own: its own session and scratch folder, no secrets in its environment,
 limits on memory, CPU time and file size, no core dumps; Landlock lets it write below its scratch,
@@ -35,6 +36,8 @@ Every job is an object with ``kind``. Shared parts:
   ``{"name", "value"}`` for what is no tensor.
 - *launch*: ``tilewright.targets.model.LaunchFacts`` as JSON. A constexpr that JSON cannot hold is a
   string: ``triton.dtype:fp16``, ``triton.jit:helper``, ``triton.tuple:[1, 2]``.
+- What ``capture`` and the compilers answer also has ``depends``: the files that the module brought
+  along, ``{path: [mtime_ns, size]}``.
 - Any job may carry ``memory_bytes`` (what the child may add to its address space; CPU jobs only)
   and ``file_bytes`` (the largest file it may write).
 
@@ -47,9 +50,10 @@ multiprocessors, l2_bytes}]``, landlock (ABI, 0 without), netns (bool), tcp_deni
 (parallel to it; null when not autotuned), mode "fake"|"cpu", notes. Runs the host code with every
 launch recorded and none executed.
 
-``compile``: module, launch, target ``{backend, arch}``, emit=[] -> ok, messages, registers,
-spill_bytes, shared_bytes, shared_limit, code_bytes, toolchain, seconds, details, and artifacts
-``{stage: text}`` for what ``emit`` names, and missing ``{stage: why it has no text}``. Stages are
+``compile``: module, launch, target ``{backend, arch}``, emit=[], emit_if_spilled=[] -> ok,
+messages, registers, spill_bytes, shared_bytes, shared_limit, code_bytes, toolchain, seconds,
+details, and artifacts ``{stage: text}`` for what ``emit`` names (and, of a kernel that spills
+registers, ``emit_if_spilled``), and missing ``{stage: why it has no text}``. Stages are
 ttir, ttgir, llir, ptx, sass, amdgcn, spirv, xe-asm. A backend this Triton lacks is a job error.
 
 ``compile_xpu``: module, launch, emit=[], torch? (the version host code is told), target ``{backend,

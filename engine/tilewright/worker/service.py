@@ -17,6 +17,7 @@ import shutil
 import signal
 import socket
 import struct
+import sys
 import time
 import uuid
 from collections.abc import Callable
@@ -32,7 +33,7 @@ from .zygote import Zygote
 _TICK_S = 20.0
 _CREDENTIALS = struct.Struct("3i")
 _BACKLOG = 64
-_FAREWELL_S = 2.0
+_IN_USE_S = 30.0
 
 
 def main(arguments: list[str], answers: int, hello: Callable[[], dict[str, Any]]) -> int:
@@ -48,7 +49,7 @@ def main(arguments: list[str], answers: int, hello: Callable[[], dict[str, Any]]
         write_message(answers, {"hello": {"taken": True}})
         return 0
     folder = _fresh_folder(path, lock)
-    said = {**hello(), "pid": os.getpid()}
+    said = {**hello(), "pid": os.getpid(), "executable": sys.executable, "worker": sys.argv[0]}
     if "error" in said:
         write_message(answers, {"hello": said})
         shutil.rmtree(folder, ignore_errors=True)
@@ -118,7 +119,6 @@ class Service(Zygote):
                 return
             peer = Peer(os.dup(connection.fileno()), os.dup(connection.fileno()))
         self._add(peer)
-        self._last = time.monotonic()
         self._put(peer, {"hello": self._hello})
 
     def _outdated(self) -> bool:
@@ -137,14 +137,16 @@ class Service(Zygote):
         os.close(self._lock)
 
     def _take(self, peer: Peer, request: dict[str, Any]) -> None:
-        self._last = time.monotonic()
         if "service" in request:
             self._put(peer, self._about(request))
             if request["service"] == "stop":
                 self._stop()
+            elif request["service"] == "retire" and time.monotonic() - self._last > _IN_USE_S:
+                self._make_way()
         elif "cancel" not in request and request["job"].get("kind") not in SERVED:
             self._put(peer, self._refused(request))
         else:
+            self._last = time.monotonic()
             self._done += "job" in request
             super()._take(peer, request)
 
@@ -167,9 +169,6 @@ class Service(Zygote):
 
     def _stop(self) -> None:
         self._make_way()
-        for peer in self._peers:
-            peer.gone = peer.gone or not peer.unsent
-        self._drop_who_is_gone()
         self._waiting.clear()
         for job in list(self._jobs.values()):
             self._finish(job)

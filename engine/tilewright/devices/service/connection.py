@@ -47,6 +47,11 @@ class ServiceChannel:
     def alive(self) -> bool:
         return self._talk.alive
 
+    def replaces(self, other: ServiceChannel) -> bool:
+        """Whether the other service has the same interpreter and another worker."""
+        same = self.hello.get("executable") == other.hello.get("executable")
+        return same and self.hello.get("worker") != other.hello.get("worker")
+
     @property
     def pid(self) -> int:
         """The service's process."""
@@ -61,7 +66,7 @@ class ServiceChannel:
         return self._talk.send(job, timeout_s)
 
     def ask(self, about: str) -> Pending:
-        """``status``, or ``stop``, of the service itself."""
+        """``status``, ``stop`` or ``retire``: of the service itself."""
         return self._talk.ask({"service": about})
 
     def cancel_all(self) -> None:
@@ -90,8 +95,25 @@ def connect(python: str, *, compile_only: bool) -> ServiceChannel:
         if found is not None:
             return found
         start_service(python, path, compile_only=compile_only)
+        _retire_others(path)
         time.sleep(_PAUSE_SECONDS)
     raise ServiceError(f"no service listens at {path} after {START_SECONDS:g} s")
+
+
+def _retire_others(path: Path) -> None:
+    """Have services of this interpreter end that run another version of the worker."""
+    mine = join(path)
+    if mine is None:
+        return
+    for other in set(path.parent.glob("*.sock")) - {path}:
+        with contextlib.suppress(ServiceError):
+            found = join(other)
+            if found is None:
+                continue
+            if mine.replaces(found):
+                found.ask("retire").done.wait(_HELLO_SECONDS)
+            found.close()
+    mine.close()
 
 
 def join(path: Path) -> ServiceChannel | None:

@@ -1,0 +1,296 @@
+"""The compile service: shared, restarted when killed, gone when nobody needs it."""
+
+import contextlib
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tilewright.devices import JobStatus, WorkerClient
+from tilewright.devices.discovery import client, close_all, compiler
+from tilewright.devices.service import running_services, stop_services
+from tilewright.devices.service.places import ServiceError, open_socket
+from tilewright.worker import service as served
+from tilewright.worker.dependencies import stamp
+
+pytestmark = pytest.mark.triton
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def one_kernel(x_ptr):
+    tl.store(x_ptr, 1.0)
+"""
+SLEEPER = "import subprocess, time\nsubprocess.Popen(['sleep', '{mark}'])\ntime.sleep(600)\n"
+NAPPER = "import time\ntime.sleep(1)\n"
+TELLER = "import os\nprint(os.environ.get('SAID'), os.environ.get('MY_API_TOKEN'))\n"
+LAUNCH = {
+    "kernel": "one_kernel", "grid": [1], "options": {},
+    "arguments": [
+        {"name": "x_ptr", "kind": "tensor", "type": "*fp32", "value": None, "shape": [16],
+         "strides": [1], "divisible_by_16": True}
+    ],
+}  # fmt: skip
+
+
+def compile_job(folder: Path, text: str) -> dict[str, object]:
+    path = folder / f"module{abs(hash(text))}.py"
+    path.write_text(text)
+    target = {"backend": "cuda", "arch": "90"}
+    return {"kind": "compile", "module": str(path), "launch": LAUNCH, "target": target, "emit": []}
+
+
+@contextlib.contextmanager
+def home_of_its_own(folder: Path, **variables: str) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_HOME", str(folder))
+        patch.setenv("TILEWRIGHT_SERVICE", "1")
+        patch.setenv("TILEWRIGHT_SERVICE_IDLE", "60")
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        try:
+            yield
+        finally:
+            stop_services()
+
+
+@pytest.fixture(scope="module")
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One service, with torch, for the tests that leave it as it is."""
+    with home_of_its_own(tmp_path_factory.mktemp("home")):
+        yield
+
+
+@pytest.fixture
+def own_home(tmp_path: Path) -> Iterator[None]:
+    """A service for one test; those are without torch, which makes them start sooner."""
+    with home_of_its_own(tmp_path / "home"):
+        yield
+
+
+def shared_client(*, compile_only: bool = False) -> WorkerClient:
+    return WorkerClient(sys.executable, compile_only=compile_only, shared=True)
+
+
+def wait_for(condition: object, seconds: float = 8.0) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():  # type: ignore[operator]
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def sleeping(mark: str) -> bool:
+    for folder in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if (folder / "cmdline").read_bytes() == f"sleep\0{mark}\0".encode():
+                return True
+    return False
+
+
+def test_two_clients_share_one_process_and_it_stays_when_they_leave(
+    shared_home: None, tmp_path: Path
+) -> None:
+    job = compile_job(tmp_path, KERNEL)
+    with shared_client() as first, shared_client() as second:
+        for outcome in (first.run(job, 60), second.run(job, 60)):
+            assert outcome.status is JobStatus.OK, outcome.message
+            assert outcome.value["ok"]
+        assert first.pid == second.pid
+        pid = first.pid
+    (status,) = (one for one in running_services() if one.pid == pid)
+    assert status.answers
+    assert status.jobs >= 2
+    assert Path(status.socket).parent.stat().st_mode & 0o077 == 0
+
+
+def test_a_job_sees_its_clients_environment_without_secrets(
+    shared_home: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SAID", "by the client")
+    monkeypatch.setenv("MY_API_TOKEN", "do not show")
+    with shared_client() as mine:
+        outcome = mine.run(compile_job(tmp_path, TELLER), 60)
+    assert outcome.output.startswith("by the client None")
+
+
+def test_a_client_that_dies_takes_its_job_along(shared_home: None, tmp_path: Path) -> None:
+    mark = f"60{os.getpid()}"
+    job = compile_job(tmp_path, SLEEPER.format(mark=mark))
+    script = (
+        "import sys\nfrom tilewright.devices import WorkerClient\n"
+        f"WorkerClient(sys.executable, shared=True).run({job!r}, 300)\n"
+    )
+    dying = subprocess.Popen([sys.executable, "-c", script])
+    assert wait_for(lambda: sleeping(mark), 30)
+    before = {status.pid for status in running_services()}
+    dying.send_signal(signal.SIGKILL)
+    dying.wait()
+    assert wait_for(lambda: not sleeping(mark))
+    assert {status.pid for status in running_services()} == before
+
+
+def test_a_job_can_be_cancelled_and_one_that_takes_too_long_is_stopped(
+    shared_home: None, tmp_path: Path
+) -> None:
+    job = compile_job(tmp_path, SLEEPER.format(mark=f"61{os.getpid()}"))
+    with shared_client() as mine:
+        assert mine.hello
+        threading.Timer(0.7, mine.cancel).start()
+        outcome = mine.run(job, 60)
+        assert (outcome.status, outcome.message) == (JobStatus.ERROR, "was cancelled")
+        assert mine.run(job, 1.0).status is JobStatus.TIMEOUT
+
+
+def test_one_clients_many_jobs_do_not_keep_another_waiting(
+    shared_home: None, tmp_path: Path
+) -> None:
+    many = 3 * (os.cpu_count() or 1)
+    nap = compile_job(tmp_path, NAPPER)
+    done: list[str] = []
+    with shared_client() as busy, shared_client() as other:
+        assert busy.hello
+        assert other.hello
+        threads = [
+            threading.Thread(target=lambda: done.append(busy.run(nap, 60).message))
+            for _ in range(many)
+        ]
+        for thread in threads:
+            thread.start()
+        assert wait_for(lambda: sum(one.waiting for one in running_services()) >= many // 2)
+        assert other.run(compile_job(tmp_path, KERNEL), 60).status is JobStatus.OK
+        assert len(done) < many
+        for thread in threads:
+            thread.join()
+    assert len(done) == many
+
+
+def test_it_does_nothing_but_compile(shared_home: None) -> None:
+    with shared_client() as mine:
+        outcome = mine.run({"kind": "run", "module": "/etc/passwd"}, 10)
+    assert outcome.status is JobStatus.ERROR
+    assert "does no 'run' jobs" in outcome.message
+
+
+def test_a_killed_service_is_started_again(own_home: None, tmp_path: Path) -> None:
+    with shared_client(compile_only=True) as mine:
+        assert mine.hello
+        first = mine.pid
+        assert first is not None
+        (path,) = (status.socket for status in running_services())
+        os.kill(first, signal.SIGKILL)
+        assert wait_for(lambda: mine.pid is None)
+        assert Path(path).exists(), "a killed service leaves its socket"
+        assert mine.run({"kind": "nothing"}, 10).status is JobStatus.ERROR
+        assert mine.pid not in (None, first)
+        folders = list(Path(path).parent.glob("jobs-*"))
+        assert len(folders) == 1, "what the killed one left is gone"
+
+
+def test_clients_that_come_at_once_start_one(own_home: None) -> None:
+    script = (
+        "import sys\nfrom tilewright.devices import WorkerClient\n"
+        "with WorkerClient(sys.executable, compile_only=True, shared=True) as mine:\n"
+        "    print(mine.hello['pid'])\n"
+    )
+    clients = [
+        subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) for _ in range(3)
+    ]
+    said = [one.communicate(timeout=60)[0].strip() for one in clients]
+    assert len(set(said)) == 1
+    assert said[0].isdigit()
+
+
+def test_it_ends_when_nobody_has_wanted_anything_for_a_while(
+    own_home: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_SERVICE_IDLE", "0.5")
+    with shared_client(compile_only=True) as mine:
+        pid = mine.hello["pid"]
+        assert wait_for(lambda: not Path(f"/proc/{pid}").exists())
+    assert running_services() == ()
+
+
+def test_without_a_private_folder_it_compiles_without_and_says_so(
+    own_home: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = Path(os.environ["TILEWRIGHT_HOME"]) / "service"
+    folder.mkdir(parents=True)
+    folder.chmod(0o755)
+    with caplog.at_level(logging.WARNING), shared_client(compile_only=True) as mine:
+        assert mine.hello["triton"]
+    assert "compiling without the compile service" in caplog.text
+    assert "chmod 700" in caplog.text
+    folder.chmod(0o700)
+    assert running_services() == ()
+
+
+def test_it_can_be_turned_off(own_home: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_SERVICE", "0")
+    close_all()
+    assert compiler(sys.executable, compile_only=False) is client(sys.executable)
+    with compiler(sys.executable) as mine:
+        assert mine.hello["triton"]
+        assert running_services() == ()
+    close_all()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_another_users_listener_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    script = (
+        "import os, socket, sys, time\nos.setuid(65534)\n"
+        "s = socket.socket(socket.AF_UNIX)\ns.bind('foreign.sock')\ns.listen()\n"
+        "print('there', flush=True)\ntime.sleep(60)\n"
+    )
+    foreign = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, stdout=subprocess.PIPE)
+    try:
+        assert foreign.stdout is not None
+        assert foreign.stdout.readline() == b"there\n"
+        with pytest.raises(ServiceError, match="another user's process"):
+            open_socket(tmp_path / "foreign.sock")
+    finally:
+        foreign.kill()
+        foreign.communicate()
+
+
+def test_it_makes_way_once_torch_or_triton_is_another_one(tmp_path: Path) -> None:
+    library, path = tmp_path / "library.py", tmp_path / "it.sock"
+    library.write_text("1")
+    hello = {"pid": os.getpid(), "files": {str(library): stamp(str(library))}}
+    lock = os.open(tmp_path / "it.lock", os.O_RDWR | os.O_CREAT)
+    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
+    one = served.Service(path, lock, tmp_path, hello, 60.0)
+    try:
+        with greeted(one, path) as said:
+            assert said == {"hello": hello}
+        library.write_text("another one")
+        with greeted(one, path) as said:
+            assert said == {"hello": {"outdated": True}}
+        assert not path.exists()
+        assert not one._wanted()
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+@contextlib.contextmanager
+def greeted(one: served.Service, path: Path) -> Iterator[object]:
+    """What a new client is told, once the service has had a turn."""
+    found = open_socket(path)
+    assert isinstance(found, socket.socket)
+    with found:
+        one._turn()
+        yield json.loads(found.recv(1 << 16)[4:])
