@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache as once
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,7 @@ from tilewright.targets.model import (
     StageText,
     Target,
 )
+from tilewright.targets.refusals import placed, with_way_out
 from tilewright.targets.toolchains import NoToolchainError, XpuToolchain, xpu_toolchain
 from tilewright.targets.xpu import describe
 
@@ -68,7 +69,7 @@ def compile_launch(
         told = _read(outcome.value, module_path, target)
         cache.put(key, told)
         return _report(told, launch, target, outcome.seconds, cached=False)
-    return _failed(outcome, launch, target)
+    return _failed(outcome, launch, target, module_path)
 
 
 def _read(value: Mapping[str, Any], module_path: str, target: Target) -> dict[str, Any]:
@@ -77,7 +78,20 @@ def _read(value: Mapping[str, Any], module_path: str, target: Target) -> dict[st
     found = digest(target.backend, texts, Path(module_path).name)
     kept = {name: part for name, part in value.items() if name not in ("artifacts", "missing")}
     details = {**(value.get("details") or {}), **found.mix}
-    return {**kept, "details": details, "lines": [dump(line) for line in found.lines]}
+    messages = [dump(_plain(load(CompileMessage, m), module_path)) for m in value["messages"]]
+    return {
+        **kept,
+        "details": details,
+        "messages": messages,
+        "lines": [dump(line) for line in found.lines],
+    }
+
+
+def _plain(message: CompileMessage, module_path: str, said: str = "") -> CompileMessage:
+    """A message with its line, if any word tells it, and with what to do."""
+    text = without_folder(message.text, module_path)
+    source = Path(module_path).name
+    return with_way_out(placed(replace(message, text=text), said or text, source))
 
 
 def compile_stage(
@@ -102,7 +116,9 @@ def compile_stage(
     if found is None:
         outcome = asked.run(timeout_s, emit=(stage,))
         if outcome.status != "ok":
-            return StageText(stage, None, _said(_failed(outcome, launch, target).messages))
+            return StageText(
+                stage, None, _said(_failed(outcome, launch, target, module_path).messages)
+            )
         found = _stage(outcome.value, stage, module_path)
         if found["text"] is not None:  # what is missing may be installed later
             cache.put(key, found)
@@ -172,7 +188,12 @@ class _Asked:
 def _readers_hash() -> str:
     """Hash of the code that reads compilers' texts: what it said before is not said again."""
     here = Path(__file__).parent
-    files = [*sorted(here.glob("assembly/*.py")), here / "by_line.py", here / "model.py"]
+    files = [
+        *sorted(here.glob("assembly/*.py")),
+        here / "by_line.py",
+        here / "model.py",
+        here / "refusals.py",
+    ]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
@@ -209,7 +230,9 @@ def _report(
     )
 
 
-def _failed(outcome: JobOutcome, launch: LaunchFacts, target: Target) -> CompileReport:
+def _failed(
+    outcome: JobOutcome, launch: LaunchFacts, target: Target, module_path: str
+) -> CompileReport:
     if outcome.message.startswith(_NO_VERDICT):
         raise NoToolchainError(outcome.message)
     if outcome.status == "lost":
@@ -220,6 +243,5 @@ def _failed(outcome: JobOutcome, launch: LaunchFacts, target: Target) -> Compile
     text = outcome.message
     if outcome.status != "error":
         text = f"the compiler {outcome.message}" + (f": {printed[-1]}" if printed else "")
-    return CompileReport(
-        target, launch.kernel, launch, False, (CompileMessage(text),), seconds=outcome.seconds
-    )
+    message = _plain(CompileMessage(text), module_path, outcome.output)
+    return CompileReport(target, launch.kernel, launch, False, (message,), seconds=outcome.seconds)

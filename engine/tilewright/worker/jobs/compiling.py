@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import json
 import os
-import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,7 +18,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.compiler.errors import CompilationError
 
-from .. import compile_times, figures, loading, modules, stages
+from .. import compile_times, figures, loading, modules, refusals, stages
 from ..protocol import JobError
 
 _BACKENDS = {"cuda": "nvidia", "hip": "amd", "xpu": "intel"}
@@ -31,7 +29,6 @@ _REFUSALS = (
     triton.TritonError, RuntimeError, ValueError, AssertionError, TypeError, AttributeError,
     NameError, NotImplementedError,
 )  # fmt: skip
-_DIAGNOSTIC = re.compile(r'(?:loc\(")?([^\s":]+\.py)"?:(\d+):(\d+)\)?: error: (.*)')
 _ITEM_BYTES = {"64": 8, "32": 4, "16": 2}
 
 
@@ -49,8 +46,8 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
         signature, constants, attributes = specialize(kernel, job["launch"], backend, module)
         source = ASTSource(kernel, signature, constants, attributes)
         timing = compile_times.timed()
-        with fresh(), native_messages() as said, _ptxas_log() as log, timing as seconds:
-            compiled, messages = compile_source(source, target, job, module, said)
+        with fresh(), native_messages() as said, _ptxas_log() as (log, refused), timing as seconds:
+            compiled, messages = compile_source(source, target, job, module, said, refused)
     report: dict[str, Any] = {"ok": False, "messages": messages, "artifacts": {}}
     if compiled is not None:
         report.update(_figures(compiled, backend, arch, log, job))
@@ -153,75 +150,27 @@ def decode(value: Any, module: Any) -> Any:
 
 
 def compile_source(
-    source: ASTSource, target: GPUTarget, job: Mapping[str, Any], module: Any, said: Any
+    source: ASTSource,
+    target: GPUTarget,
+    job: Mapping[str, Any],
+    module: Any,
+    said: Callable[[], str],
+    refused: Sequence[str] = (),
 ) -> tuple[Any, list[dict[str, Any]]]:
-    """(the compiled kernel or None, why not); ``said`` reads what native code has printed."""
+    """(the compiled kernel or None, why not).
+
+    Args:
+        said: reads what native code has printed.
+        refused: gets the PTX that NVIDIA's assembler refuses.
+    """
     options = dict(job["launch"].get("options") or {})
     try:
         return triton.compile(source, target=target, options=options), []
     except CompilationError as error:
-        return None, [_located(error, module)]
+        return None, [refusals.located(error, module, source.fn)]
     except _REFUSALS as error:
-        return None, _native(said(), job["module"]) or [message(_first_lines(str(error)))]
-
-
-def _located(error: CompilationError, module: Any) -> dict[str, Any]:
-    """The compiler's own words, on the innermost line that is the user's."""
-    chain: list[BaseException] = [error]
-    while (cause := chain[-1].__cause__) is not None:
-        chain.append(cause)
-    told = [link for link in chain if isinstance(link, CompilationError)]
-    words = next((link.error_message for link in reversed(told) if link.error_message), None)
-    text = _plain(words or str(chain[-1]) or type(chain[-1]).__name__)
-    for link in reversed(told):
-        place = _place(link, module)
-        if place is not None:
-            return message(text, *place)
-    return message(text)
-
-
-def _place(error: CompilationError, module: Any) -> tuple[int, int] | None:
-    from triton.runtime.jit import JITFunction
-
-    line = getattr(error.node, "lineno", None)
-    if line is None or error.src is None:
-        return None
-    for value in vars(module).values():
-        function = modules.unwrap(value)
-        if not isinstance(function, JITFunction) or function.src != error.src:
-            continue
-        if inspect.getsourcefile(function.fn) != module.__file__:
-            continue
-        lines, first = inspect.getsourcelines(function.fn)
-        offset = next(at for at, text in enumerate(lines) if text.lstrip().startswith("def "))
-        indent = len(lines[offset]) - len(lines[offset].lstrip())
-        return first + offset + line - 1, error.node.col_offset + indent
-    return None
-
-
-def _plain(text: str) -> str:
-    """Without the exception's name that ``repr`` puts around a message."""
-    match = re.fullmatch(r"\w+\((['\"])(.*)\1,?\)", text.strip(), re.DOTALL)
-    return _first_lines(match[2].replace("\\n", "\n") if match else text)
-
-
-def _first_lines(text: str) -> str:
-    return "\n".join(text.strip().splitlines()[:8])[:2000]
-
-
-def _native(text: str, path: str) -> list[dict[str, Any]]:
-    """What the compiler's C++ side printed about lines of the user's file."""
-    found = [
-        message(match[4], int(match[2]), max(0, int(match[3]) - 1))
-        for match in _DIAGNOSTIC.finditer(text)
-        if os.path.basename(match[1]) == os.path.basename(path)  # noqa: PTH119
-    ]
-    return list({(m["text"], m["line"]): m for m in found}.values())
-
-
-def message(text: str, line: int | None = None, column: int | None = None) -> dict[str, Any]:
-    """A ``CompileMessage`` as JSON."""
-    return {"text": text, "line": line, "column": column}
+        ptx = "".join(refused)
+        return None, refusals.unlocated(str(error), said(), module, source.fn, ptx)
 
 
 def _figures(
@@ -235,9 +184,11 @@ def _figures(
     name = f"{backend}:{arch}"
     if limit is not None and shared > limit:
         text = f"needs {shared} bytes of shared memory, {name} allows {limit}"
-        messages.append(message(f"{text}: use smaller tiles or fewer num_stages"))
+        messages.append(refusals.message(f"{text}: use smaller tiles or fewer num_stages"))
     if columns := figures.too_much_tensor_memory(metadata):
-        messages.append(message(f"needs {columns} columns of tensor memory, {name} has 512"))
+        messages.append(
+            refusals.message(f"needs {columns} columns of tensor memory, {name} has 512")
+        )
     found["details"]["warps"] = int(metadata.num_warps)
     if columns := getattr(metadata, "tmem_size", 0):
         found["details"]["tensor_memory_columns"] = int(columns)
@@ -251,22 +202,33 @@ def fresh() -> contextlib.AbstractContextManager[Any]:
 
 
 @contextlib.contextmanager
-def _ptxas_log() -> Iterator[list[str]]:
-    """Keep what ptxas says with -v while Triton runs it; Triton itself throws it away."""
+def _ptxas_log() -> Iterator[tuple[list[str], list[str]]]:
+    """Keep what ptxas says with -v while Triton runs it, and PTX it refuses; Triton keeps neither.
+
+    Yields (what it says, what it refuses).
+    """
     log: list[str] = []
+    refused: list[str] = []
     original = subprocess.run
 
     def run(command: Any, *args: Any, **kwargs: Any) -> Any:
         stderr = kwargs.get("stderr")
-        done = original(command, *args, **kwargs)
+        try:
+            done = original(command, *args, **kwargs)
+        except subprocess.CalledProcessError:
+            refused.extend(_read(part) for part in command if str(part).endswith(".ptx"))
+            raise
         path = getattr(stderr, "name", None)
         if isinstance(path, str):
-            with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
-                log.append(file.read())
+            log.append(_read(path))
         return done
 
     with mock.patch.object(subprocess, "run", run):
-        yield log
+        yield log, refused
+
+
+def _read(path: str) -> str:
+    return Path(path).read_text(encoding="utf-8", errors="replace")
 
 
 @contextlib.contextmanager

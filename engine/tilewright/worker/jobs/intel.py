@@ -16,7 +16,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from .. import loading, modules, stages, stand_in, xe
+from .. import loading, modules, refusals, stages, stand_in, xe
 from ..protocol import JobError
 from . import compiling
 
@@ -185,14 +185,14 @@ def _figures(compiled: Any, target: Mapping[str, Any]) -> dict[str, Any]:
         "sub_group_size": int(metadata.threads_per_warp),
     }
     found: dict[str, Any] = {"registers": None, "spill_bytes": None, "code_bytes": None}
-    messages = [compiling.message(text) for text in _over_limits(metadata, target, shared, limit)]
+    messages = [refusals.message(text) for text in _over_limits(metadata, target, shared, limit)]
     if not target.get("ocloc"):
         details["native"] = "not compiled: no ocloc"
     elif not messages:
         native, mode = _native(compiled, target)
         details.update(_native_details(native, mode, target))
         if native is not None:
-            messages += [compiling.message(f"ocloc: {native.error}")] if native.error else []
+            messages += [refusals.message(f"ocloc: {native.error}")] if native.error else []
             found.update(
                 registers=native.registers,
                 spill_bytes=native.spill_bytes,
