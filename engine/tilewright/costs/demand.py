@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tilewright.costs.model import Dot, Touch, Turns, Workload
+from tilewright.costs.model import Dot, Turns, Workload
 from tilewright.costs.traffic import Asked, asked
 from tilewright.targets.model import CompileReport, LineReport
 
 THREADS = 32
+_SEVERAL = 1.5
+_LOOP_CONTROL = 8
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Demand:
         spill_slots: local memory that holds them.
         atomics: elements added to by atomics.
         atomic_sharers: programs that add to the same element.
+        code_bytes: of machine code.
     """
 
     programs: int
@@ -67,40 +70,93 @@ class Demand:
     spill_slots: float = 0.0
     atomics: float = 0.0
     atomic_sharers: float = 0.0
+    code_bytes: float = 0.0
 
     def total(self, name: str) -> float:
         """A count of the phases, over all their turns."""
         return sum(phase.turns * float(getattr(phase, name)) for phase in self.phases)
 
 
+@dataclass(frozen=True)
+class _Code:
+    """A report's lines, with the loop that each is in and the part of it that a turn runs."""
+
+    lines: Mapping[int, LineReport]
+    loop: Mapping[int, int | None]
+    share: Mapping[int, float]
+    turns: Mapping[int, float]
+    warps: int
+    stages: int
+
+    def run(self, line: int) -> float:
+        """How often a program runs one copy of a line's instructions."""
+        return self.share[line] * self.turns[line]
+
+
 def demand(work: Workload, report: CompileReport) -> Demand:
     """What a compiled launch asks for."""
-    warps = max(1, int(report.details.get("warps") or 4))
-    lines = {line.line: line for line in report.lines}
-    depth = int(report.launch.options.get("num_stages") or 1)
-    phases = tuple(_phases(work, lines, warps, depth))
+    code = _code(work, report)
     flops: dict[tuple[str, str], float] = {}
-    shared = _shared_moved(work, lines, warps)
+    shared = _shared_moved(work, code)
     for dot in work.dots:
-        kind = _kind(dot, lines)
+        kind = _kind(dot, code.lines)
         key = (kind, dot.dtype)
         flops[key] = flops.get(key, 0.0) + 2.0 * dot.m * dot.n * dot.k * dot.turns
-        shared += _operand_bytes(dot, kind, warps) * dot.turns
+        shared += _operand_bytes(dot, kind, code.warps) * dot.turns
     atomics = [t for t in work.touches if t.kind == "atomic"]
     distinct = sum((t.spread.distinct(work.programs) if t.spread else 1) for t in atomics)
+    threads = THREADS * code.warps
     return Demand(
         programs=work.programs,
-        warps=warps,
-        phases=phases,
+        warps=code.warps,
+        phases=tuple(_phase(work, number, code) for number in (None, *work.loops)),
         flops=flops,
         shared_bytes=shared,
         asked=asked(work),
-        requests=_requests(work, lines, warps),
-        spill_bytes=_spilled(work, report, lines, warps),
-        spill_slots=_slots(report) * THREADS * warps,
+        requests=_requests(code),
+        spill_bytes=_spilled(work, report, code) * threads,
+        spill_slots=_slots(report) * threads,
         atomics=sum(t.elements * t.inside * t.turns for t in atomics),
         atomic_sharers=len(atomics) * work.programs / distinct if distinct else 0.0,
+        code_bytes=float(report.code_bytes or 0),
     )
+
+
+def _code(work: Workload, report: CompileReport) -> _Code:
+    lines = {line.line: line for line in report.lines}
+    warps = max(1, int(report.details.get("warps") or 4))
+    loop = {line: _innermost(work.loops, line) for line in lines}
+    turns = {line: work.loops[n].total if n is not None else 1.0 for line, n in loop.items()}
+    share: dict[int, float] = {}
+    for number, line in lines.items():
+        inside = loop[number]
+        share[number] = 1.0 if inside is None else _share(line, work.loops[inside])
+    for touch in work.touches:
+        span = [n for n in lines if touch.covers(n) and loop[n] is not None]
+        held = _held_bits(lines[n] for n in span) * THREADS * warps
+        copies = held / (8 * touch.elements * touch.item) if touch.elements else 0.0
+        for number in span if copies > _SEVERAL else ():
+            share[number] = min(share[number], 1.0 / copies)
+    stages = int(report.launch.options.get("num_stages") or 1)
+    return _Code(lines, loop, share, turns, warps, stages)
+
+
+def _share(line: LineReport, loop: Turns) -> float:
+    """Part of a line's instructions that one turn of its loop runs."""
+    if loop.is_static:
+        return 1.0 / max(1.0, loop.each)
+    if line.line == loop.first:
+        # What a loop carries is set up on its own line, once.
+        return min(
+            1.0,
+            (_LOOP_CONTROL + line.instructions / max(1.0, loop.each)) / max(1, line.instructions),
+        )
+    return 1.0
+
+
+def _held_bits(lines: Iterable[LineReport]) -> float:
+    """Bits of one thread's accesses to global memory, as often as they stand in the code."""
+    return sum(a.count * (a.bits or 0) for r in lines for a in r.accesses if a.space == "global")
 
 
 def _kind(dot: Dot, lines: Mapping[int, LineReport]) -> str:
@@ -112,49 +168,30 @@ def _kind(dot: Dot, lines: Mapping[int, LineReport]) -> str:
     return "fma" if found is not None and found.dots else "mma"
 
 
-def _phases(
-    work: Workload, lines: Mapping[int, LineReport], warps: int, stages: int
-) -> Iterator[Phase]:
-    owner = {line: _innermost(work.loops, line) for line in lines}
-    for number in (None, *work.loops):
-        turns = work.loops[number] if number is not None else None
-        mine = {n: r for n, r in lines.items() if owner[n] == number}
-        yield _phase(work, number, turns, mine, warps, stages)
-
-
-def _phase(
-    work: Workload, number: int | None, turns: Turns | None, lines: Mapping[int, LineReport],
-    warps: int, stages: int,
-) -> Phase:  # fmt: skip
-    loads = [
-        t for t in work.touches if t.kind == "load" and (t.loops[-1] if t.loops else None) == number
-    ]
-    ahead = max((_copies_ahead(r, stages) for r in lines.values()), default=0)
-    shares = {n: _share(n, r, work, turns, warps) for n, r in lines.items()}
-    weights = {n: _spanned(n, share, shares, loads) for n, share in shares.items()}
-    dots = [d for d in work.dots if (d.loops[-1] if d.loops else None) == number]
-    total = turns.total if turns else 1.0
+def _phase(work: Workload, number: int | None, code: _Code) -> Phase:
+    turns = work.loops[number] if number is not None else None
+    loads = [t for t in work.touches if t.kind == "load" and _inside(t.loops) == number]
+    dots = [d for d in work.dots if _inside(d.loops) == number]
+    lines = [n for n in code.lines if code.loop[n] == number]
     waits = float(max((1 + t.depth for t in loads), default=0))
     if turns is not None and turns.is_static:
         # Written out turn by turn: loads of all turns are under way together.
         waits = waits / max(1.0, turns.each)
     return Phase(
-        turns=total,
+        turns=turns.total if turns else 1.0,
         waits=waits,
-        ahead=ahead,
-        instructions=sum(weights[n] * r.instructions for n, r in lines.items()),
-        barriers=sum(weights[n] * r.barriers for n, r in lines.items()),
-        transcendental=sum(weights[n] * r.transcendental for n, r in lines.items()),
+        ahead=max((_copies_ahead(code.lines[n], code.stages) for n in lines), default=0),
+        instructions=sum(code.share[n] * code.lines[n].instructions for n in lines),
+        barriers=sum(code.share[n] * code.lines[n].barriers for n in lines),
+        transcendental=sum(code.share[n] * code.lines[n].transcendental for n in lines),
         dots=len(dots),
         tensor_flops=sum(2.0 * d.m * d.n * d.k for d in dots),
         fills=sum(t.elements * t.item * t.inside for t in loads),
     )
 
 
-def _spanned(line: int, share: float, shares: Mapping[int, float], loads: Sequence[Touch]) -> float:
-    """A line's share; that of the load it belongs to if the call goes over several lines."""
-    own = (shares[t.line] for t in loads if t.covers(line) and t.line in shares)
-    return min((share, *own))
+def _inside(loops: Sequence[int]) -> int | None:
+    return loops[-1] if loops else None
 
 
 def _innermost(loops: Mapping[int, Turns], line: int) -> int | None:
@@ -168,42 +205,17 @@ def _copies_ahead(line: LineReport, stages: int) -> int:
     return max(0, stages - 1) if is_async else 0
 
 
-def _share(line: int, report: LineReport, work: Workload, turns: Turns | None, warps: int) -> float:
-    """Part of a line's instructions that one turn runs: code may hold a line several times."""
-    if turns is None:
-        return 1.0
-    if turns.is_static:
-        return 1.0 / max(1.0, turns.each)
-    held = sum(a.count * (a.bits or 0) for a in report.accesses if a.space == "global")
-    needed = sum(t.elements * t.item * 8 for t in work.touches if t.line == line)
-    if not held or not needed:
-        return 1.0
-    copies = held * THREADS * warps / needed
-    return 1.0 / copies if copies > 1.5 else 1.0
-
-
-def _shared_moved(work: Workload, lines: Mapping[int, LineReport], warps: int) -> float:
+def _shared_moved(work: Workload, code: _Code) -> float:
     """Bytes between registers and shared memory, products' operands aside."""
     dotted = {dot.line for dot in work.dots}
     total = 0.0
-    for number, line in lines.items():
-        turns, share = _weight(work, number, line, warps)
-        for access in line.accesses:
-            if access.space == "shared" and number not in dotted:
-                total += access.count * (access.bits or 0) / 8 * THREADS * warps * turns * share
-    loads = [t for t in work.touches if t.kind == "load" and _is_staged(t.line, lines)]
+    for number, line in code.lines.items():
+        moved = sum(a.count * (a.bits or 0) for a in line.accesses if a.space == "shared")
+        if number not in dotted:
+            total += moved / 8 * THREADS * code.warps * code.run(number)
+    staged = {n for n, r in code.lines.items() if _copies_ahead(r, 2)}
+    loads = (t for t in work.touches if t.kind == "load" and any(map(t.covers, staged)))
     return total + sum(t.elements * t.item * t.turns for t in loads)
-
-
-def _is_staged(line: int, lines: Mapping[int, LineReport]) -> bool:
-    found = lines.get(line)
-    return found is not None and _copies_ahead(found, 2) > 0
-
-
-def _weight(work: Workload, number: int, line: LineReport, warps: int) -> tuple[float, float]:
-    loop = _innermost(work.loops, number)
-    turns = work.loops[loop] if loop is not None else None
-    return (turns.total if turns else 1.0), _share(number, line, work, turns, warps)
 
 
 def _operand_bytes(dot: Dot, kind: str, warps: int) -> float:
@@ -221,14 +233,13 @@ def _operand_bytes(dot: Dot, kind: str, warps: int) -> float:
     return item * dot.k * (dot.m * max(1, warps // by_rows) + dot.n * by_rows)
 
 
-def _requests(work: Workload, lines: Mapping[int, LineReport], warps: int) -> float:
+def _requests(code: _Code) -> float:
     """Warps' instructions that touch global memory."""
-    total = 0.0
-    for number, line in lines.items():
-        turns, share = _weight(work, number, line, warps)
-        count = sum(a.count for a in line.accesses if a.space == "global")
-        total += count * warps * turns * share
-    return total
+    counts = (
+        (number, sum(a.count for a in line.accesses if a.space == "global"))
+        for number, line in code.lines.items()
+    )
+    return sum(count * code.warps * code.run(number) for number, count in counts)
 
 
 def _slots(report: CompileReport) -> float:
@@ -237,17 +248,14 @@ def _slots(report: CompileReport) -> float:
     return float(told) if told else (report.spill_bytes or 0) / 2
 
 
-def _spilled(
-    work: Workload, report: CompileReport, lines: Mapping[int, LineReport], warps: int
-) -> float:
-    """Bytes of a program's spills, those in loops as often as these turn."""
+def _spilled(work: Workload, report: CompileReport, code: _Code) -> float:
+    """Bytes that one thread spills and loads again, in loops as often as these turn."""
     if not report.spill_bytes:
         return 0.0
     marked = weighted = 0.0
-    for number, line in lines.items():
+    for number, line in code.lines.items():
         count = line.spill_loads + line.spill_stores
         marked += count
-        weighted += count * _weight(work, number, line, warps)[0]
+        weighted += count * code.turns[number]
     most = max((t.total for t in work.loops.values()), default=1.0)
-    often = weighted / marked if marked else most
-    return report.spill_bytes * THREADS * warps * often
+    return report.spill_bytes * (weighted / marked if marked else most)

@@ -52,6 +52,9 @@ class Machine:
     atomic: float
     request: float
     spill: float
+    dispatch: float
+    code: float
+    code_most: float
     norm: float
 
 
@@ -82,8 +85,11 @@ def spent(asked: Demand, machine: Machine, resident: int, memory_bytes: float) -
         total += rounds * _norm(each.values(), machine.norm)
         for name, us in each.items():
             parts[name] = parts.get(name, 0.0) + rounds * us
+    parts["dispatch"] = asked.programs * machine.dispatch / machine.clock
+    total = _norm((total, parts["dispatch"]), machine.norm)
+    parts["code"] = machine.code * min(asked.code_bytes, machine.code_most) / 1024
     parts["launch"] = machine.launch_us
-    return Spent(total + machine.launch_us, parts)
+    return Spent(total + machine.launch_us + parts["code"], parts)
 
 
 def _round(
@@ -95,8 +101,9 @@ def _round(
     moved = asked.asked
     held = on_unit * (moved.unique + asked.spill_slots) <= machine.near_bytes
     from_l2 = (moved.unique if held else moved.requested + asked.spill_bytes) + moved.stored
-    lost = programs * asked.spill_slots > machine.l2_bytes
-    memory_bytes += asked.spill_bytes if lost else 0.0
+    slots = programs * asked.spill_slots
+    lost = max(0.0, 1.0 - machine.l2_bytes / slots) if slots else 0.0
+    memory_bytes += asked.spill_bytes * lost
     return {
         "latency": cycle * _alone(asked, machine, on_unit),
         "issue": cycle * on_unit * asked.total("instructions") * asked.warps / machine.issue,
