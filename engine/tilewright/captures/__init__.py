@@ -1,15 +1,33 @@
 """Launches recorded while somebody's own script or tests ran: made, kept, and looked up again."""
 
 from tilewright.captures.folder import Captures, load_captures
+from tilewright.captures.launching import NoPlan, Plan, plan_of
 from tilewright.captures.model import CapturedKernel, CapturedLaunch, CaptureError, Found
-from tilewright.captures.problem import problem_of_captured
+from tilewright.captures.problem import (
+    CapturedProblem,
+    launches_of_file,
+    nothing_captured,
+    problem_of_captured,
+    problem_to_compile,
+    project_captures,
+    stale_note,
+)
 
 __all__ = [
     "CaptureError",
     "CapturedKernel",
     "CapturedLaunch",
+    "CapturedProblem",
     "Captures",
     "Found",
+    "NoPlan",
+    "Plan",
+    "launches_of_file",
     "load_captures",
+    "nothing_captured",
+    "plan_of",
     "problem_of_captured",
+    "problem_to_compile",
+    "project_captures",
+    "stale_note",
 ]

@@ -2,25 +2,55 @@
 
 from pathlib import Path
 
-from tilewright.captures import CapturedKernel, Captures, Found
-from tilewright.cli.inputs import read_source
+from tilewright.captures import (
+    Captures,
+    Found,
+    launches_of_file,
+    nothing_captured,
+    problem_of_captured,
+    project_captures,
+    stale_note,
+)
+from tilewright.cli.inputs import problem_of, read_source
 from tilewright.cli.output import ERR
-from tilewright.source import parse_module
+from tilewright.errors import InputError
+from tilewright.problems.model import Problem
+
+CAPTURED_HELP = (
+    "Folder of captured launches to run on; without a spec, the project's .tilewright/launches."
+)
 
 
 def found_in(captures: Captures, path: Path) -> Found:
     """What is captured of a file; kernels that were edited since are told on standard error."""
     if not captures.concern(path):
         return Found()
-    found = captures.of(parse_module(read_source(path), str(path)), path)
+    found = launches_of_file(path, read_source(path), captures)
     for kernel in found.stale:
-        ERR.print(stale_line(path, kernel), markup=False)
+        ERR.print(stale_note(path, kernel), markup=False)
     return found
 
 
-def stale_line(path: Path, kernel: CapturedKernel) -> str:
-    """Why a kernel's captured launches are not used."""
-    return (
-        f"{path}: the captured launches of {kernel.kernel} are stale and not used: the kernel "
-        "was edited since; capture again"
-    )
+def problem_for(
+    spec: Path | None, captured: Path | None, source: Path, text: str
+) -> Problem | None:
+    """The problem that was named, the source's own, or one made from captured launches.
+
+    Raises:
+        InputError: both were named, or the named folder has nothing of the file to run.
+    """
+    if captured is None:
+        known = problem_of(spec, source)
+        folder = project_captures(source) if known is None else None
+        if folder is None:
+            return known
+        near = problem_of_captured(source, text, folder)
+        for note in near.notes if near.problem is None else ():
+            ERR.print(note, markup=False)
+        return near.problem
+    if spec is not None:
+        raise InputError("--problem and --captured exclude each other")
+    made = problem_of_captured(source, text, captured)
+    if made.problem is None:
+        raise nothing_captured(source, captured, made.notes)
+    return made.problem

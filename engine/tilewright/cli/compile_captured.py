@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tilewright.captures import CaptureError, Captures, load_captures, problem_of_captured
+from tilewright.captures import CaptureError, Captures, load_captures, problem_to_compile
 from tilewright.cli.captured import found_in
 from tilewright.cli.compile_variants import Launches
 from tilewright.cli.inputs import read_source
@@ -36,7 +36,7 @@ def captured_launches(path: Path, kernel: str | None, folder: Path) -> Iterator[
     launches = tuple(launch for launch in found if launch in alike.values())
     notes = (f"{total} captured launches, {len(launches)} of them different to the compiler",)
     with device_for("interpreter", None) as device, scratch_folder() as scratch:
-        problem = problem_of_captured(folder, found[0].kernel)
+        problem = problem_to_compile(folder, found[0].kernel)
         bench = Workbench(device, problem, path, scratch, secrets.randbits(48))
         yield Launches(read_source(path), bench, launches, notes)
 

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tilewright.cli.inputs import problem_of, read_source, target_of
+from tilewright.cli.captured import CAPTURED_HELP, problem_for
+from tilewright.cli.inputs import read_source, target_of
 from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer, emit_event
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.show import show_diff, show_trials
@@ -66,6 +67,7 @@ def optimize(
     problem: Annotated[
         Path | None, typer.Option(help="Spec to run it on; by default the one beside FILE.")
     ] = None,
+    captured: Annotated[Path | None, typer.Option(help=CAPTURED_HELP)] = None,
     target: Annotated[
         str | None, typer.Option(help="Chip to optimize for; by default the device's own.")
     ] = None,
@@ -85,7 +87,7 @@ def optimize(
         raise InputError("--write and --stdin exclude each other: there is no file to write")
     text = read_source(file, from_stdin=stdin)
     wanted = target_of(target)
-    spec = problem_of(problem, file)
+    spec = problem_for(problem, captured, file, text)
     observer = _observer(form, diff=diff)
     with stop_on_signal(), device_for(device, wanted) as opened:
         request = OptimizeRequest(file, text, spec, wanted or opened.info.target, budget)

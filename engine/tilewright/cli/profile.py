@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tilewright.cli.inputs import problem_of, read_source, target_of
+from tilewright.cli.captured import CAPTURED_HELP, problem_for
+from tilewright.cli.inputs import read_source, target_of
 from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event, working
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.evaluation.profiling import profile_source
@@ -17,6 +18,7 @@ from tilewright.scratch import scratch_folder
 def profile(
     file: Annotated[Path, typer.Argument(help="A Python file with Triton kernels.")],
     problem: Annotated[Path | None, typer.Option(help="Spec to run it on.")] = None,
+    captured: Annotated[Path | None, typer.Option(help=CAPTURED_HELP)] = None,
     target: Annotated[str | None, typer.Option(help="Chip to compile for.")] = None,
     device: Annotated[str, typer.Option(help="auto, interpreter, cuda:0, ...")] = "auto",
     stdin: Annotated[
@@ -28,7 +30,7 @@ def profile(
 ) -> None:
     """Say what the compiler, the checks and the clock make of FILE's kernels."""
     text = read_source(file, from_stdin=stdin)
-    wanted, spec = target_of(target), problem_of(problem, file)
+    wanted, spec = target_of(target), problem_for(problem, captured, file, text)
 
     def tell(percent: int, message: str) -> None:
         if form is StreamFormat.EVENTS:

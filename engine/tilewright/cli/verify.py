@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tilewright.cli.inputs import problem_of, read_source, target_of
+from tilewright.cli.captured import CAPTURED_HELP, problem_for
+from tilewright.cli.inputs import read_source, target_of
 from tilewright.cli.output import OUT, Exit, Format, emit_json, working
 from tilewright.cli.session import device_for
 from tilewright.evaluation.cascade import Cascade
@@ -38,6 +39,7 @@ def verify(
     problem: Annotated[
         Path | None, typer.Option(help="Spec to run on; by default the one beside ORIGINAL.")
     ] = None,
+    captured: Annotated[Path | None, typer.Option(help=CAPTURED_HELP)] = None,
     target: Annotated[str | None, typer.Option(help="Chip to compile for.")] = None,
     device: Annotated[str, typer.Option(help="auto, interpreter, cuda:0, ...")] = "auto",
     require: Annotated[
@@ -48,7 +50,7 @@ def verify(
 ) -> None:
     """Verify CANDIDATE against ORIGINAL. Exits with 1 if it is not accepted."""
     before, after = read_source(original), read_source(candidate)
-    wanted, spec = target_of(target), problem_of(problem, original)
+    wanted, spec = target_of(target), problem_for(problem, captured, original, before)
     with (
         working(f"verifying {candidate.name} against {original.name}"),
         device_for(device, wanted) as opened,
@@ -60,7 +62,8 @@ def verify(
         can_time = opened.info.can_time and bench is not None
         needed = Level(require.value if require else _default(can_time=can_time))
         certificate = certify(evaluation, bench, compile_for)
-        value = {**as_json(evaluation, needed), "certificate": dump(certificate)}
+        notes = list(spec.warnings) if spec and spec.is_captured else []
+        value = {**as_json(evaluation, needed), "certificate": dump(certificate), "notes": notes}
     if form is Format.JSON:
         emit_json(value)
     else:
@@ -100,5 +103,7 @@ def _print(value: dict[str, Any], evaluation: Evaluation, needed: Level) -> None
     for step in evaluation.steps:
         message = f": {step.message}" if step.message else ""
         OUT.print(f"{step.step.value:12s}{step.status.value}{message}", markup=False)
+    for note in value["notes"]:
+        OUT.print(f"note: {note}", markup=False)
     verdict = "accepted" if value["accepted"] else "not accepted"
     OUT.print(f"{verdict}: {evaluation.level.value}, {needed.value} was needed", markup=False)

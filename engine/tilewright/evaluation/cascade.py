@@ -15,6 +15,7 @@ from tilewright.evaluation.model import (
     StepStatus,
     text_hash,
 )
+from tilewright.evaluation.replaying import launch_faults
 from tilewright.evaluation.speed import check_speed
 from tilewright.evaluation.structure import check_structure
 from tilewright.evaluation.syntax import check_syntax
@@ -69,13 +70,21 @@ class Cascade:
         )
 
     def _structure(self, text: str) -> StepResult:
-        return check_structure(
+        checked = check_structure(
             parse_module(self.original, self.path),
             parse_module(text, self.path),
             self._entry(),
             self.target,
             self.triton_version,
         )
+        if self.bench is None or not self.bench.problem.is_captured:
+            return checked
+        told = launch_faults(self.bench.problem, self.path, text)
+        faults = [fault for fault in told if fault not in checked.message]
+        if not faults:
+            return checked
+        message = "; ".join(filter(None, (checked.message, *faults)))
+        return StepResult(StepName.STRUCTURE, StepStatus.FAILED, message)
 
     @property
     def triton_version(self) -> tuple[int, int] | None:
@@ -94,10 +103,10 @@ class Cascade:
         if self.bench is None:
             return _skipped(StepName.COMPILE, self._no_problem())
         problem = self.bench.problem
-        cases = problem.measured_cases() or problem.check_cases()
+        cases = problem.compiled_cases()
         if not cases:
             return _skipped(StepName.COMPILE, f"{problem.path} has no case to compile for")
-        return check_compile(self.bench, text, cases[0], self.target)
+        return check_compile(self.bench, text, cases, self.target)
 
     def _correctness(self, text: str) -> StepResult:
         if self.bench is None:

@@ -7,33 +7,34 @@ from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.model import Case
 from tilewright.serialize import dump
 from tilewright.targets import NoToolchainError
-from tilewright.targets.model import CompileReport, Target
+from tilewright.targets.model import CompileReport, LaunchFacts, Target
 
 
-def check_compile(bench: Workbench, text: str, case: Case, target: Target) -> StepResult:
-    """Compile every kernel that ``case`` launches, each autotune configuration included.
+def check_compile(bench: Workbench, text: str, cases: Sequence[Case], target: Target) -> StepResult:
+    """Compile every kernel that ``cases`` launch, each autotune configuration included.
 
     A kernel passes if at least one of its configurations compiles, as the autotuner would
     leave the others out; those others are named in the data.
     """
-    capture = bench.capture(text, case)
-    if capture.failure is not None:
-        return StepResult(
-            StepName.COMPILE,
-            StepStatus.FAILED,
-            f"the entry point failed before its kernels could be compiled: {capture.failure}",
+    launches: list[LaunchFacts] = []
+    notes: list[str] = []
+    for case in cases:
+        capture = bench.capture(text, case)
+        fault = (
+            capture.failure
+            and f"the entry point failed before its kernels could be compiled: {capture.failure}"
         )
-    if not capture.launches:
-        return StepResult(
-            StepName.COMPILE,
-            StepStatus.FAILED,
-            f"{bench.problem.entry.name} launches no Triton kernel for {case.name}",
-        )
+        if not fault and not capture.launches:
+            fault = f"{bench.problem.entry.name} launches no Triton kernel for {case.name}"
+        if fault:
+            return StepResult(StepName.COMPILE, StepStatus.FAILED, fault)
+        launches += capture.launches
+        notes += capture.notes
     try:
-        reports = [bench.compile(text, launch, target) for launch in capture.launches]
+        reports = [bench.compile(text, launch, target) for launch in launches]
     except NoToolchainError as error:
         return StepResult(StepName.COMPILE, StepStatus.SKIPPED, str(error))
-    return judge_reports(reports, capture.notes)
+    return judge_reports(reports, notes)
 
 
 def judge_reports(reports: Sequence[CompileReport], notes: Sequence[str] = ()) -> StepResult:

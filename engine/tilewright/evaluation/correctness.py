@@ -5,8 +5,9 @@ from typing import Any
 
 from tilewright.devices.model import JobStatus
 from tilewright.evaluation.model import StepName, StepResult, StepStatus
+from tilewright.evaluation.replaying import concerned
 from tilewright.evaluation.workbench import Manifest, Order, Outputs, Workbench, explain
-from tilewright.problems.model import Case
+from tilewright.problems.model import Case, Problem
 
 SEEDS = (0, 1)
 PATIENCE_S = 15.0
@@ -30,14 +31,10 @@ def check_correctness(bench: Workbench, original: str, candidate: str) -> StepRe
 
     The oracle is the problem's reference where the original agrees with it, else the original.
     """
-    cases = cases_for(bench)
+    path = str(bench.source_path)
+    cases = concerned(bench.problem, path, original, candidate, cases_for(bench))
     if not cases:
-        return StepResult(
-            StepName.CORRECTNESS,
-            StepStatus.SKIPPED,
-            f"{bench.problem.path} has no small case for the interpreter; add a `ci` variant "
-            f"(it has {', '.join(bench.problem.cases)})",
-        )
+        return StepResult(StepName.CORRECTNESS, StepStatus.SKIPPED, _no_case(bench.problem))
     checks: list[dict[str, Any]] = []
     for case, seed, config in _plan(bench, original, candidate, cases):
         fault, check = _check(bench, original, candidate, case, seed, config)
@@ -46,6 +43,15 @@ def check_correctness(bench: Workbench, original: str, candidate: str) -> StepRe
             where = f"{case.name}, autotune configuration {config}" if config else case.name
             return _result(bench, StepStatus.FAILED, f"{where}: {fault}", checks)
     return _result(bench, StepStatus.PASSED, "", checks)
+
+
+def _no_case(problem: Problem) -> str:
+    if problem.is_captured:
+        return "; ".join(problem.warnings[1:]) or f"{problem.path} has nothing to run"
+    return (
+        f"{problem.path} has no small case for the interpreter; add a `ci` variant "
+        f"(it has {', '.join(problem.cases)})"
+    )
 
 
 def _plan(
@@ -68,8 +74,13 @@ def _result(
         StepName.CORRECTNESS,
         status,
         message,
-        data={"device": bench.device.info.id, "checks": checks},
+        data={"device": bench.device.info.id, "checks": checks, **_origin(bench.problem)},
     )
+
+
+def _origin(problem: Problem) -> dict[str, Any]:
+    """Where inputs came from that no spec describes."""
+    return {"inputs": problem.warnings[0]} if problem.is_captured else {}
 
 
 def _check(

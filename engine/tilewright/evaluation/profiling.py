@@ -12,10 +12,11 @@ from tilewright.evaluation.workbench import TIMEOUT_S, Workbench, explain
 from tilewright.problems.model import Case
 from tilewright.serialize import dump
 from tilewright.source import parse_module
-from tilewright.source.model import Kernel
+from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import Target
 
 BUDGET_S = 0.5
+_NOTHING = "not compiled, not checked, not timed"
 Tell = Callable[[int, str], None]
 
 
@@ -24,31 +25,43 @@ def profile_source(
 ) -> dict[str, Any]:
     """A JSON value with an entry for each launched kernel; ``notes`` has what could not be had."""
     module = parse_module(text, path)
-    kernels = tuple(module.entry_kernels())
+    kernels = _kernels(module, bench)
     if bench is None:
-        note = "no problem spec beside the file: not compiled, not checked, not timed"
+        note = f"no problem spec beside the file, and no captured launches of it: {_NOTHING}"
         return _value(path, None, [_entry(kernel) for kernel in kernels], [note])
     tell(10, "compiling")
     compiled = _compile(bench, text, target)
     tell(40, "checking")
     checked = check_correctness(bench, text, text)
     tell(70, "timing")
-    time, time_note = _time(bench, text)
+    timed = _times(bench, text)
     correct, notes = _correct(checked)
-    entries = [
-        _entry(kernel)
-        | {
-            "report": _report(compiled, kernel.name),
-            "correct": correct,
-            "time": time,
-            "notes": notes + ([time_note] if time_note else []),
-        }
-        for kernel in kernels
-    ]
+    entries = []
+    for kernel in kernels:
+        time, time_note = timed.get(kernel.name) or timed.get("", (None, None))
+        entries.append(
+            _entry(kernel)
+            | {
+                "report": _report(compiled, kernel.name),
+                "correct": correct,
+                "time": time,
+                "notes": notes + ([time_note] if time_note else []),
+            }
+        )
     remarks = [compiled.message] if compiled and compiled.message else []
-    if time is not None and len(kernels) > 1:
+    if bench.problem.is_captured:
+        remarks += bench.problem.warnings
+    elif len(kernels) > 1 and any(time is not None for time, _ in timed.values()):
         remarks.append("the time is of the whole entry point, all kernels together")
     return _value(path, bench.device.info.id, entries, remarks)
+
+
+def _kernels(module: Module, bench: Workbench | None) -> tuple[Kernel, ...]:
+    """The kernels that the file launches, and those that captured launches are of."""
+    cases = bench.problem.compiled_cases() if bench is not None else ()
+    captured = {case.launch.kernel for case in cases if case.launch}
+    launched = {kernel.name for kernel in module.entry_kernels()}
+    return tuple(k for k in module.kernels if k.name in (captured or launched))
 
 
 def _value(
@@ -70,10 +83,10 @@ def _entry(kernel: Kernel) -> dict[str, Any]:
 
 
 def _compile(bench: Workbench, text: str, target: Target | None) -> StepResult | None:
-    cases = bench.problem.measured_cases() or bench.problem.check_cases()
+    cases = bench.problem.compiled_cases()
     if target is None or not cases:
         return None
-    return check_compile(bench, text, cases[0], target)
+    return check_compile(bench, text, cases, target)
 
 
 def _report(compiled: StepResult | None, kernel: str) -> Any:
@@ -96,17 +109,25 @@ def _correct(checked: StepResult) -> tuple[bool | None, list[str]]:
     return True, []
 
 
-def _time(bench: Workbench, text: str) -> tuple[dict[str, Any] | None, str | None]:
+_Time = tuple[dict[str, Any] | None, str | None]
+
+
+def _times(bench: Workbench, text: str) -> dict[str, _Time]:
+    """(time, or why there is none) of each captured kernel; under "" of an entry point."""
     if not bench.device.info.can_time:
-        return None, f"time not measured: {bench.device.info.name} cannot time a kernel"
-    cases: tuple[Case, ...] = bench.problem.measured_cases()
+        return {"": (None, f"time not measured: {bench.device.info.name} cannot time a kernel")}
+    cases = bench.problem.compiled_cases() if bench.problem.measured_cases() else ()
     if not cases:
-        return None, "time not measured: the problem has no case to time"
-    inputs = bench.inputs(cases[0], 0)
+        return {"": (None, "time not measured: the problem has no case to time")}
+    return {case.launch.kernel if case.launch else "": _time(bench, text, case) for case in cases}
+
+
+def _time(bench: Workbench, text: str, case: Case) -> _Time:
+    inputs = bench.inputs(case, 0)
     if inputs.status is not JobStatus.OK:
         return None, f"time not measured: {explain(inputs)}"
     job = bench.job("measure", text) | {
-        "case": dump(cases[0]),
+        "case": dump(case),
         "inputs": inputs.value["inputs"],
         "device": bench.device.info.id,
         "out": str(bench.scratch / "profiled"),
@@ -121,5 +142,5 @@ def _time(bench: Workbench, text: str) -> tuple[dict[str, Any] | None, str | Non
         "low_us": low,
         "high_us": high,
         "device": bench.device.info.name,
-        "case": cases[0].name,
+        "case": case.name,
     }, None

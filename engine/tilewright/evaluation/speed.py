@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from tilewright.devices.model import JobStatus
 from tilewright.evaluation.correctness import cases_for
 from tilewright.evaluation.model import Speedup, StepName, StepResult, StepStatus, text_hash
+from tilewright.evaluation.replaying import concerned
 from tilewright.evaluation.statistics import CONFIDENCE, noise_of, ratio_of
 from tilewright.evaluation.workbench import TIMEOUT_S, Workbench, explain
 from tilewright.problems.model import Case
@@ -36,6 +37,7 @@ def check_speed(bench: Workbench, baseline: str, candidate: str) -> Timed:
             )
         )
     cases = bench.problem.measured_cases() or cases_for(bench)
+    cases = concerned(bench.problem, str(bench.source_path), baseline, candidate, cases)
     found: list[Speedup] = []
     for case in cases:
         timed = _time(bench, baseline, candidate, case)

@@ -11,10 +11,12 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from tilewright.captures import NoPlan
 from tilewright.devices.model import Device, JobOutcome, JobStatus
 from tilewright.errors import TilewrightError
 from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.placing import place_source
+from tilewright.evaluation.replaying import launching
 from tilewright.problems.model import Case, Entry, Problem
 from tilewright.serialize import dump, load
 from tilewright.targets import compile_launch
@@ -75,11 +77,14 @@ class Workbench:
         self.scratch = scratch
         self.seed = seed
         self._kept: dict[tuple[str, ...], Any] = {}
+        self._texts: dict[str, str] = {}
         self._lock = Lock()
 
     def place(self, text: str) -> Path:
         """The file that holds ``text``, under the user's own file name."""
-        return place_source(self.source_path, text, self.scratch / "sources" / text_hash(text))
+        path = place_source(self.source_path, text, self.scratch / "sources" / text_hash(text))
+        self._texts[str(path)] = text
+        return path
 
     def job(self, kind: str, text: str | None = None, **fields: Any) -> dict[str, Any]:
         """A job for the worker, about ``text`` if there is one."""
@@ -96,13 +101,25 @@ class Workbench:
             DeviceLostError: the worker went away twice; nothing is known of the job, so nothing
                 may be recorded of it.
         """
-        outcome = self.device.run(job, timeout_s)
+        told = self._launching(job)
+        if isinstance(told, NoPlan):
+            return JobOutcome(JobStatus.ERROR, {}, told.reason)
+        outcome = self.device.run({**job, **told}, timeout_s)
         if outcome.status is JobStatus.LOST:
             raise DeviceLostError(
                 f"the worker of {self.device.info.id} went away during a {job['kind']} job and "
                 f"again when it was repeated ({outcome.message}); run the command again to go on"
             )
         return outcome
+
+    def _launching(self, job: Mapping[str, Any]) -> dict[str, Any] | NoPlan:
+        """What a job on a captured launch is told beside: how each of its files is launched."""
+        if not self.problem.is_captured or "case" not in job or "entry" not in job:
+            return {}
+        files = {str(job[name]) for name in ("module", "original", "candidate") if name in job}
+        texts = {file: self._texts[file] for file in files if file in self._texts}
+        told = launching(self.problem, str(self.source_path), texts, load(Case, job["case"]))
+        return told if isinstance(told, NoPlan) else {"launching": told}
 
     def capture(self, text: str, case: Case) -> Capture:
         """The launches ``text`` makes for ``case``, none of them executed."""

@@ -3,7 +3,17 @@
 from tilewright.problems.dtypes import DTYPE_BYTES, input_bytes, size_bytes
 from tilewright.problems.formula import FormulaError, evaluate
 from tilewright.problems.loading import find_problem, load_problem
-from tilewright.problems.model import Case, Dim, Entry, EntryKind, Input, Problem, ProblemError
+from tilewright.problems.model import (
+    Case,
+    Dim,
+    Entry,
+    EntryKind,
+    Input,
+    LaunchCase,
+    Problem,
+    ProblemError,
+    View,
+)
 from tilewright.problems.transport import case_from_json, case_to_json
 
 __all__ = [
@@ -14,8 +24,10 @@ __all__ = [
     "EntryKind",
     "FormulaError",
     "Input",
+    "LaunchCase",
     "Problem",
     "ProblemError",
+    "View",
     "case_from_json",
     "case_to_json",
     "evaluate",

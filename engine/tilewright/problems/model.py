@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from tilewright.errors import InputError
 
+CAPTURED, SMALL_CAPTURED = "captured", "captured-small"
 DimScalar = int | float | bool | str
 # Two lists deep, spelled out: pydantic cannot serialize an alias that names itself.
 Dim = DimScalar | tuple[DimScalar | tuple[DimScalar, ...], ...]
@@ -16,10 +17,12 @@ class ProblemError(InputError):
 
 
 class EntryKind(StrEnum):
-    """How the entry point is called: ``f(*inputs)``, or ``Model(*init_args).forward(*inputs)``."""
+    """How the entry point is called: ``f(*inputs)``, ``Model(*init_args).forward(*inputs)``, or,
+    of a problem made from captured launches, ``kernel[grid](...)`` as each case says."""
 
     FUNCTION = "function"
     MODEL = "model"
+    LAUNCH = "launch"
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,9 @@ class Input:
         low, high: bounds for integers, upper one excluded; None where the spec gives none.
         transforms: AI Bench's ``inits``, applied in order ("softmax", "abs", "normalize", ...).
         value: a plain Python scalar passed as it is; shape and dtype are then unused.
+        values: of an integer tensor, all of them in order.
+        ascending: integers are drawn and put in order.
+        mean, std: of floats, which then lie within ``low`` and ``high``, both included.
     """
 
     name: str
@@ -50,6 +56,50 @@ class Input:
     high: int | float | None = None
     transforms: tuple[str, ...] = ()
     value: int | float | bool | str | None = None
+    values: tuple[int, ...] = ()
+    ascending: bool = False
+    mean: float | None = None
+    std: float | None = None
+
+
+@dataclass(frozen=True)
+class View:
+    """A tensor argument of a kernel: a view of one of the case's inputs, which is its storage.
+
+    Attributes:
+        name: the kernel's parameter.
+        input: the input it lies in; views of the same input share memory.
+        offset, shape, strides: in elements of ``dtype``.
+        block: of a tensor descriptor over the view.
+    """
+
+    name: str
+    input: str
+    dtype: str
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    block: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class LaunchCase:
+    """One captured launch of a kernel, to be made again.
+
+    Attributes:
+        values: scalars and constexprs by parameter, in the worker's JSON form.
+        options: compiler options that were passed or came from a configuration.
+        site: function that launched it, as its qualified name; None where it is not known.
+        grid_reads: the arguments that the grid was computed from; None where it was no function.
+    """
+
+    kernel: str
+    grid: tuple[int, ...]
+    views: tuple[View, ...]
+    values: Mapping[str, int | float | bool | str | None]
+    options: Mapping[str, int | float | bool | str]
+    site: str | None = None
+    grid_reads: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +114,7 @@ class Case:
         init_args: constructor arguments of a Model.
         flop, mem_bytes: of one call, None if the spec gives none.
         rtol, atol: tolerances of the spec or its defaults.
+        launch: of a problem made from captured launches: what is launched on the inputs.
     """
 
     category: str
@@ -78,6 +129,7 @@ class Case:
     rtol: float = 1e-2
     atol: float = 1e-5
     memory_format: str | None = None
+    launch: LaunchCase | None = None
 
     @property
     def name(self) -> str:
@@ -89,11 +141,12 @@ class Problem:
     """A spec, read and resolved. ``cases`` keeps the spec's order of categories.
 
     Attributes:
-        path: the spec file, or the KernelBench module.
+        path: the spec file, the KernelBench module, or the folder of captured launches.
         content_hash: of the spec's text and everything it names, for the store and certificates.
         entry: what is called in the file under test.
         reference: an independent implementation for the oracle, if there is one.
         warnings: what was odd but usable (unknown fields, coerced numbers).
+        text: of the file that captured launches were made with; None for other problems.
     """
 
     path: str
@@ -103,10 +156,16 @@ class Problem:
     cases: Mapping[str, tuple[Case, ...]]
     default_category: str
     warnings: tuple[str, ...] = field(default=())
+    text: str | None = None
+
+    @property
+    def is_captured(self) -> bool:
+        """Whether it was made from captured launches."""
+        return self.entry.kind is EntryKind.LAUNCH
 
     def check_cases(self) -> tuple[Case, ...]:
         """Cases the interpreter can finish: category ``ci``, else ``simple-cpu``, ``bench-cpu``."""
-        for category in ("ci", "simple-cpu", "bench-cpu"):
+        for category in ("ci", "simple-cpu", "bench-cpu", SMALL_CAPTURED):
             if category in self.cases:
                 return self.cases[category]
         return ()
@@ -114,3 +173,11 @@ class Problem:
     def measured_cases(self) -> tuple[Case, ...]:
         """Cases to time on a device: the default category."""
         return self.cases.get(self.default_category, ())
+
+    def compiled_cases(self) -> tuple[Case, ...]:
+        """Cases that show every kernel to the compiler: the first, or the first of each kernel."""
+        cases = self.measured_cases() or self.check_cases()
+        if not self.is_captured:
+            return cases[:1]
+        kernels = {case.launch.kernel: case for case in reversed(cases) if case.launch}
+        return tuple(case for case in cases if case in kernels.values())

@@ -116,7 +116,8 @@ def _optimize(
         observer,
         request.budget,
     )
-    if not any(parse_module(request.text, str(request.path)).entry_kernels()):
+    launched = any(parse_module(request.text, str(request.path)).entry_kernels())
+    if not launched and not (request.problem and request.problem.is_captured):
         notes.append("the file launches no Triton kernel, so there is nothing to optimize")
     issues = search.issues(request.text)
     certificate: Certificate | None = None

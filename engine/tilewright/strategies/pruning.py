@@ -57,11 +57,11 @@ class PrunedProposer:
     def _faults(self, text: str, kernel: Kernel) -> dict[int, str]:
         """Position of a configuration to why it is unfit; empty where nothing can be compiled."""
         problem = self._bench.problem
-        cases = problem.measured_cases() or problem.check_cases()
+        cases = problem.compiled_cases()
         configs = kernel.autotune.configs if kernel.autotune else None
         if not cases or not configs:
             return {}
-        launches = self._bench.capture(text, cases[0]).launches
+        launches = [x for case in cases for x in self._bench.capture(text, case).launches]
         mine = [launch for launch in launches if launch.kernel == kernel.name]
         if len(mine) != len(configs):
             return {}

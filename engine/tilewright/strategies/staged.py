@@ -63,8 +63,8 @@ class StagedSearch:
         bench = self._cascade.bench
         if bench is None:
             return ()
-        cases = bench.problem.measured_cases() or bench.problem.check_cases()
-        return bench.capture(text, cases[0]).launches if cases else ()
+        cases = bench.problem.compiled_cases()
+        return tuple(launch for case in cases for launch in bench.capture(text, case).launches)
 
     def run(self) -> None:
         """Go through all stages; may be interrupted by ``Stopped`` at any point."""

@@ -46,6 +46,10 @@ def make_input(spec: dict[str, Any], generator: torch.Generator, scale: float) -
     if spec.get("value") is not None:
         return spec["value"]
     dtype, shape = tensors.dtype_of(spec["dtype"]), tuple(spec.get("shape") or ())
+    if spec.get("values"):
+        return torch.tensor(spec["values"], dtype=torch.int64).to(dtype).reshape(shape)
+    if spec.get("std") is not None:
+        return _drawn(spec, shape, generator).to(dtype)
     if dtype == torch.bool:
         return torch.randint(0, 2, shape, generator=generator).bool()
     if not dtype.is_floating_point and not dtype.is_complex:
@@ -54,13 +58,22 @@ def make_input(spec: dict[str, Any], generator: torch.Generator, scale: float) -
         last = _DEFAULT_INT_RANGE[1] if high is None else int(high)
         if last <= first:
             raise JobError(f"input {spec['name']}: the range {first}..{last} holds no integer")
-        return torch.randint(first, last, shape, generator=generator).to(dtype)
+        drawn = torch.randint(first, last, shape, generator=generator)
+        return (drawn.sort().values if spec.get("ascending") else drawn).to(dtype)
     data = _floats(spec, shape, generator, scale)
     for transform in spec.get("transforms") or ():
         if transform not in _TRANSFORMS:
             raise JobError(f"input {spec['name']}: unknown transform {transform!r}")
         data = _TRANSFORMS[transform](data, generator)
     return data.to(dtype).contiguous()
+
+
+def _drawn(
+    spec: dict[str, Any], shape: tuple[int, ...], generator: torch.Generator
+) -> torch.Tensor:
+    """Floats with the mean and deviation of others, within their range."""
+    data = torch.randn(shape, generator=generator).mul_(spec["std"]).add_(spec["mean"])
+    return data.clamp_(spec["low"], spec["high"])
 
 
 def _floats(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import hashlib
 import importlib
@@ -20,7 +21,6 @@ if TYPE_CHECKING:  # compilers' own environments have no torch
     import torch
 
 _STATE_SEED = 20_011
-_RELATIVE = re.compile(r"^\s*from\s+\.", re.MULTILINE)
 
 
 def load_module(path: str) -> ModuleType:
@@ -28,7 +28,7 @@ def load_module(path: str) -> ModuleType:
     file = Path(path)
     if not file.is_file():
         raise JobError(f"there is no file {path}")
-    if (file.parent / "__init__.py").is_file() and _RELATIVE.search(file.read_text("utf-8-sig")):
+    if (file.parent / "__init__.py").is_file() and _needs_package(file):
         return _load_member(file)
     place = hashlib.sha256(str(file).encode()).hexdigest()[:8]
     name = f"under_test_{re.sub(r'[^0-9A-Za-z]', '_', file.stem)}_{place}"
@@ -42,6 +42,21 @@ def load_module(path: str) -> ModuleType:
     return module
 
 
+def _needs_package(file: Path) -> bool:
+    """Whether a file imports by relative names, or by the name of the package it is in."""
+    root = file.parent
+    while (root.parent / "__init__.py").is_file():
+        root = root.parent
+    own = rf"^\s*(?:from\s+\.|(?:from|import)\s+{re.escape(root.name)}\b)"
+    return re.search(own, file.read_text("utf-8-sig"), re.MULTILINE) is not None
+
+
+def load_for(job: Mapping[str, Any], path: str) -> ModuleType:
+    """The module of a job; of one that launches by itself, no more than it defines."""
+    launches = (job.get("entry") or {}).get("kind") == "launch"
+    return load_definitions(path) if launches else load_module(path)
+
+
 class _FirstLaunch(BaseException):
     """A script began to do its work; nothing that catches errors may catch this."""
 
@@ -49,12 +64,13 @@ class _FirstLaunch(BaseException):
 def load_definitions(path: str) -> ModuleType:
     """Import a file to compile what it defines: a script that launches on import stops there."""
     from triton.runtime.autotuner import Autotuner
-    from triton.runtime.jit import JITFunction
 
     def stop(kernel: Any, *args: Any, **kwargs: Any) -> None:
         raise _FirstLaunch
 
-    with mock.patch.object(JITFunction, "run", stop), mock.patch.object(Autotuner, "run", stop):
+    with contextlib.ExitStack() as stack:
+        for launcher in (*_kernel_types(), Autotuner):
+            stack.enter_context(mock.patch.object(launcher, "run", stop))
         try:
             return load_module(path)
         except _FirstLaunch:
@@ -63,6 +79,14 @@ def load_definitions(path: str) -> ModuleType:
             if found is None:
                 raise JobError(f"{path} launches kernels while it is imported") from None
             return found
+
+
+def _kernel_types() -> tuple[Any, ...]:
+    """What a kernel may be; the interpreter needs numpy, which a compiler's environment lacks."""
+    from triton.runtime.jit import JITFunction
+
+    interpreter = sys.modules.get("triton.runtime.interpreter")
+    return (JITFunction, interpreter.InterpretedFunction) if interpreter else (JITFunction,)
 
 
 def _load_member(file: Path) -> ModuleType:
@@ -97,6 +121,10 @@ def build_call(
     from . import tensors
 
     entry, case = job["entry"], job["case"]
+    if entry["kind"] == "launch":
+        from . import replaying
+
+        return replaying.launcher(job, module), None
     target = find_entry(job, module)
     if entry["kind"] == "function":
         return target, None
@@ -135,14 +163,13 @@ def load_state(model: torch.nn.Module, state: dict[str, Any]) -> None:
 
 def find_kernel(module: ModuleType, name: str) -> Any:
     """The ``JITFunction`` called ``name``, unwrapped from autotune and heuristics decorators."""
-    from triton.runtime.jit import JITFunction
-
+    kinds = _kernel_types()
     found = unwrap(getattr(module, name, None))
-    if isinstance(found, JITFunction):
+    if isinstance(found, kinds):
         return found
     loaded = [unwrap(value) for value in vars(module).values()]
     for value in [*loaded, *gc.get_objects()]:
-        if isinstance(value, JITFunction) and value.fn.__name__ == name:
+        if isinstance(value, kinds) and value.fn.__name__ == name:
             return value
     raise JobError(f"{module.__file__} has no @triton.jit kernel {name!r}")
 

@@ -21,7 +21,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     target = job.get("target") or {"backend": "cuda", "arch": "90"}
     notes: list[str] = []
     with pretend.no_driver(target["backend"], str(target["arch"])) as asked:
-        module = modules.load_module(job["module"])
+        module = modules.load_for(job, job["module"])
         recorder = None
         if job.get("fake", True):
             recorder = _with_fake_tensors(job, module, notes)

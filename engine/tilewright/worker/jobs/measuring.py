@@ -44,7 +44,7 @@ def _compiled_module(job: dict[str, Any], notes: list[str]) -> Any:
     from triton.runtime.driver import driver
 
     # Imported before any pretence: what it asks of the device at import is answered truly.
-    module = modules.load_module(job["module"])
+    module = modules.load_for(job, job["module"])
     if str(job["device"]).startswith("cuda"):
         target = job.get("target")
         backend, arch = (target["backend"], target["arch"]) if target else _target_of(job["device"])

@@ -22,7 +22,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     configs: dict[str, int] = {}
     around = bands.Bands() if job.get("guard", True) else None
     with surroundings(job, configs), torch.no_grad():
-        module = modules.load_module(job["module"])
+        module = modules.load_for(job, job["module"])
         inputs = shadowed(tensors.load(job["inputs"], device), job)
         state = shadowed(tensors.load(job["state"], device), job) if job.get("state") else None
         call, model = modules.build_call(shadowed_case(job), module, device, state)

@@ -50,11 +50,11 @@ def _versions(
 ) -> tuple[Version, Version, bool]:
     """Both versions after their first call, and whether a call changes its inputs."""
     state = tensors.load(job["state"], device) if job.get("state") else None
-    module = modules.load_module(job["original"])
+    module = modules.load_for(job, job["original"])
     original, model = modules.build_call(job, module, device, state)
     if state is None and model is not None:
         state = model.state_dict()
-    module = modules.load_module(job["candidate"])
+    module = modules.load_for(job, job["candidate"])
     candidate, _ = modules.build_call(job, module, device, state)
     pool = InputPool(pristine, clock.free_bytes())
     versions = Version(original, pool), Version(candidate, pool)
