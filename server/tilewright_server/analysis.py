@@ -36,11 +36,13 @@ class Parsed:
 class Analysis(Parsed):
     """What the instant tier knows of one text, and what it was told beside the text.
 
-    ``notices`` are about what the person wrote for Tilewright, such as a misspelt directive.
+    ``silenced`` are issues that the project does not want to hear of. ``notices`` are about what
+    the person wrote for Tilewright, such as a misspelt directive.
     """
 
     issues: tuple[Issue, ...]
     context: AnalysisContext
+    silenced: frozenset[str] = frozenset()
     notices: tuple[Notice, ...] = ()
 
     def host_ranges(self, kernel: str) -> tuple[Range, ...]:
@@ -136,11 +138,12 @@ class AnalysisService:
     ) -> Analysis:
         module = parsed.module
         if not module.kernels:
-            return Analysis(module, parsed.facts_keys, (), context)
+            return Analysis(module, parsed.facts_keys, (), context, silenced)
         with ONE_AT_A_TIME:
             found = self._engine.analyze(module, context)
         issues = tuple(issue for issue in found if issue.id not in silenced)
-        return Analysis(module, parsed.facts_keys, issues, context, self._engine.notices(module))
+        notices = self._engine.notices(module)
+        return Analysis(module, parsed.facts_keys, issues, context, silenced, notices)
 
 
 _Key = tuple[Hashable, ...]

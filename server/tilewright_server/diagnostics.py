@@ -3,13 +3,15 @@
 from lsprotocol import types
 
 from tilewright.analysis.model import Issue, Related
-from tilewright.analysis.suppression import Notice
+from tilewright.analysis.suppression import Notice, unsuppressed
 from tilewright.knowledge.stages import Stage
 from tilewright.source.model import Kernel
 from tilewright.source.text import Range
 from tilewright_server import wording
 from tilewright_server.analysis import Analysis
 from tilewright_server.capabilities import ClientFeatures
+from tilewright_server.compiled_cards import issue_evidence
+from tilewright_server.compiled_facts import CompiledFacts, CompiledStore
 from tilewright_server.facts import FactStore, KernelFacts, LineMessage
 from tilewright_server.settings import Settings
 from tilewright_server.snapshot import Snapshot
@@ -35,6 +37,7 @@ def all_diagnostics(
     snapshot: Snapshot,
     analysis: Analysis,
     facts: FactStore,
+    compiled: CompiledStore,
     settings: Settings,
     client: ClientFeatures,
 ) -> list[types.Diagnostic]:
@@ -50,11 +53,25 @@ def all_diagnostics(
         if snapshot.holds(notice.range.line)
     ]
     found += skipped_kernels(snapshot, analysis)
+    told = {}
+    for each in compiled.all_of(analysis, snapshot):
+        told[each.kernel] = {str(report.target) for report in each.reports}
+        for issue in shown_issues(analysis, each):
+            made = issue_diagnostic(snapshot, issue, settings, client)
+            made.message += f"\n{issue_evidence(each, issue.data)}"
+            found.append(made)
     # Only files are profiled.
     for kernel in analysis.module.kernels if snapshot.cell is None else ():
         for known in facts.of(analysis, snapshot, kernel.name):
-            found += compiled_diagnostics(snapshot, kernel, known)
+            compiles = known.target not in told.get(kernel.name, ())
+            found += profile_diagnostics(snapshot, kernel, known, compiles=compiles)
     return found
+
+
+def shown_issues(analysis: Analysis, facts: CompiledFacts) -> tuple[Issue, ...]:
+    """A kernel's compiled issues in the text as it is now, without those nobody wants."""
+    issues = [x for x in facts.issues_in(analysis.module) if x.id not in analysis.silenced]
+    return unsuppressed(analysis.module, issues) if issues else ()
 
 
 def issue_diagnostic(
@@ -145,10 +162,26 @@ def _is_jitted(snapshot: Snapshot, line: int) -> bool:
     return False
 
 
-def compiled_diagnostics(
+def profile_diagnostics(
+    snapshot: Snapshot, kernel: Kernel, facts: KernelFacts, *, compiles: bool = True
+) -> list[types.Diagnostic]:
+    """What a profile found wrong with the kernel as it stands now.
+
+    Args:
+        compiles: whether to say what its compiler refused or spilled.
+    """
+    found = _refused_or_spilled(snapshot, kernel, facts) if compiles else []
+    if facts.correct is False:
+        name = snapshot.to_lsp(kernel.name_range)
+        where = facts.device or "the device"
+        text = f"{facts.target}: the result differs from the reference on {where}."
+        found.append(_compiled(name, text, types.DiagnosticSeverity.Error, "wrong_result"))
+    return found
+
+
+def _refused_or_spilled(
     snapshot: Snapshot, kernel: Kernel, facts: KernelFacts
 ) -> list[types.Diagnostic]:
-    """What a compiler refused or spilled, on the kernel as it stands now."""
     severity = (
         types.DiagnosticSeverity.Error
         if facts.compiled is False
@@ -171,10 +204,6 @@ def compiled_diagnostics(
     if facts.spill_bytes:
         text = f"{facts.target}: {facts.spill_bytes} bytes of registers a thread spill to memory."
         found.append(_compiled(name, text, types.DiagnosticSeverity.Warning, "register_spills"))
-    if facts.correct is False:
-        where = facts.device or "the device"
-        text = f"{facts.target}: the result differs from the reference on {where}."
-        found.append(_compiled(name, text, types.DiagnosticSeverity.Error, "wrong_result"))
     return found
 
 

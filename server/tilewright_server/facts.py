@@ -86,11 +86,12 @@ def read_facts(data: Mapping[str, Any], target: str, whole: Mapping[str, Any]) -
         time=Timing(**{k: timing[k] for k in Timing.__annotations__}) if timing else None,
         device=timing["device"] if timing else whole.get("device"),
         notes=tuple(str(n) for n in (*(data.get("notes") or ()), *(whole.get("notes") or ()))),
-        launch=_launch(report.get("launch")),
+        launch=read_launch(report.get("launch")),
     )
 
 
-def _launch(data: Any) -> LaunchFacts | None:
+def read_launch(data: Any) -> LaunchFacts | None:
+    """A launch as the engine tells it; None, with a word in the log, if it cannot be read."""
     if data is None:
         return None
     try:

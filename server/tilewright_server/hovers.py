@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from tilewright.analysis.model import Issue
 from tilewright.source.model import Config, Kernel
 from tilewright_server import wording
+from tilewright_server.compiled_cards import compiled_card
+from tilewright_server.compiled_facts import CompiledFacts
 from tilewright_server.facts import KernelFacts, Verified
 
 if TYPE_CHECKING:
@@ -50,7 +52,11 @@ def _links(kind: "IssueType", page: str | None) -> list[str]:
 
 
 def kernel_card(
-    kernel: Kernel, facts: tuple[KernelFacts, ...], failure: str | None, verified: Verified | None
+    kernel: Kernel,
+    facts: tuple[KernelFacts, ...],
+    failure: str | None,
+    verified: Verified | None,
+    compiled: CompiledFacts | None = None,
 ) -> str:
     """Parameters, autotune configurations and what compilers and devices last said."""
     parameters = ", ".join(
@@ -59,11 +65,12 @@ def kernel_card(
     parts = [f"**{kernel.name}** · {kernel.language} kernel", f"```python\n({parameters})\n```"]
     if kernel.autotune is not None:
         parts.append(_autotune(kernel))
+    if compiled is not None:
+        parts.append(compiled_card(compiled))
     parts += [_facts_card(known) for known in facts]
     if not facts:
-        parts.append(
-            f"Last profile failed: {failure}" if failure else "Not compiled, checked or timed yet."
-        )
+        not_yet = "Not compiled, checked or timed yet." if compiled is None else "Not run here yet."
+        parts.append(f"Last profile failed: {failure}" if failure else not_yet)
     if verified is not None:
         parts.append(f"This text was verified {wording.age(verified.taken)}: {verified.evidence}")
     return "\n\n".join(parts)

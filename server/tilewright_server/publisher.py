@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from tilewright_server.diagnostics import all_diagnostics
-
 if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer
 
@@ -70,7 +68,7 @@ class Publisher:
         analysis = await server.analyze(snapshot)
         if server.snapshot(uri) is not snapshot:
             return
-        found = all_diagnostics(snapshot, analysis, server.facts, server.settings, server.client)
+        found = server.diagnostics(snapshot, analysis)
         server.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(uri=uri, diagnostics=found, version=snapshot.version)
         )

@@ -15,6 +15,9 @@ from tilewright.analysis.model import AnalysisContext
 from tilewright_server.analysis import Analysis, AnalysisService
 from tilewright_server.boundary import guard_async
 from tilewright_server.capabilities import ClientFeatures
+from tilewright_server.compiled_facts import CompiledStore
+from tilewright_server.compiling import Compiling
+from tilewright_server.diagnostics import all_diagnostics
 from tilewright_server.engine import Engine
 from tilewright_server.facts import FactStore
 from tilewright_server.fixes import FixService
@@ -68,6 +71,7 @@ class TilewrightServer(LanguageServer):
         self.revision = 0
         self.triton: tuple[int, int] | None = None
         self.facts = FactStore()
+        self.compiled = CompiledStore()
         self.jobs = JobManager()
         self.timings = Timings()
         self.pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="tilewright")
@@ -76,6 +80,7 @@ class TilewrightServer(LanguageServer):
         self._analysis = AnalysisService(engine, self.pool)
         self._projects = Projects(self.pool)
         self._faults = ProjectFaults(self)
+        self.compiling = Compiling(self)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._local: asyncio.Task[str | None] | None = None
 
@@ -105,6 +110,12 @@ class TilewrightServer(LanguageServer):
             entry=project.entry,
         )
         return await self._analysis.analyze(snapshot, parsed, context, project.silenced)
+
+    def diagnostics(self, snapshot: Snapshot, analysis: Analysis) -> list[types.Diagnostic]:
+        """Everything to underline in a snapshot, as far as it is known now."""
+        return all_diagnostics(
+            snapshot, analysis, self.facts, self.compiled, self.settings, self.client
+        )
 
     async def project(self, snapshot: Snapshot) -> Project:
         """What the files around a document say of it; what is wrong with them is shown."""

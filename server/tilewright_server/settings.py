@@ -1,6 +1,7 @@
 """What a person may set, from ``initializationOptions`` and the client's configuration."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -27,6 +28,27 @@ def _is_target(text: str) -> str:
 TargetText = Annotated[str, AfterValidator(_is_target)]
 
 
+class CompileRun(StrEnum):
+    """When an open file's kernels are compiled. Not while typing: compiling imports the module."""
+
+    OPEN_AND_SAVE = "onOpenAndSave"
+    SAVE = "onSave"
+    OFF = "off"
+
+
+class CompiledSettings(BaseModel):
+    """What is compiled in the background, and when.
+
+    Attributes:
+        targets: chips to compile for; where there are none, what a profile would be for.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    run: CompileRun = CompileRun.OPEN_AND_SAVE
+    targets: tuple[TargetText, ...] = ()
+
+
 class Settings(BaseModel):
     """Every setting with its default. Unknown ones are ignored: the client has some of its own.
 
@@ -39,6 +61,8 @@ class Settings(BaseModel):
         trusted: False in a workspace whose code must not run: then only source is read.
         diagnostics_in_hover: whether the editor itself shows diagnostics' messages when hovering.
         inlay_hints: whether what is inferred of a kernel's values stands behind their names.
+        compiled: what is compiled in the background.
+        assembly_view: whether the client has the command ``tilewright.showAssembly``.
         docs_url: where a rule's page is found, with the rule's id appended; None for no links.
     """
 
@@ -53,6 +77,8 @@ class Settings(BaseModel):
     trusted: bool = True
     diagnostics_in_hover: bool = Field(default=False, alias="diagnosticsInHover")
     inlay_hints: bool = Field(default=True, alias="inlayHints")
+    compiled: CompiledSettings = CompiledSettings()
+    assembly_view: bool = Field(default=False, alias="assemblyView")
     docs_url: str | None = Field(default=None, alias="docsUrl")
 
     def page_of(self, issue_id: str) -> str | None:
@@ -67,6 +93,12 @@ class Settings(BaseModel):
         )
 
 
+def _set(layer: Mapping[str, Any]) -> dict[str, Any]:
+    """What a layer sets, without the empty values; sections inside it likewise."""
+    inner = {k: _set(v) if isinstance(v, Mapping) else v for k, v in layer.items()}
+    return {k: v for k, v in inner.items() if v not in (None, "", [], {})}
+
+
 def read_settings(*layers: Any) -> tuple[Settings, tuple[str, ...]]:
     """Settings from layers, later ones winning, and a message for each value that was ignored.
 
@@ -75,7 +107,7 @@ def read_settings(*layers: Any) -> tuple[Settings, tuple[str, ...]]:
     values: dict[str, Any] = {}
     for layer in layers:
         if isinstance(layer, Mapping):
-            values.update({k: v for k, v in layer.items() if v not in (None, "", [])})
+            values.update(_set(layer))
     try:
         return Settings.model_validate(values), ()
     except ValidationError as error:

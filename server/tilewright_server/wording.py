@@ -77,16 +77,18 @@ def lacking_launch(
     return f"{do}: {needs}"
 
 
-def short_facts(facts: KernelFacts) -> str:
-    """One line for a code lens."""
-    return f"{facts.target}: {facts_phrase(facts)}"
+def short_facts(facts: KernelFacts, *, compiles: bool = True) -> str:
+    """One line for a code lens; without what the compiler made of it where that is told."""
+    return f"{facts.target}: {facts_phrase(facts, compiles=compiles)}"
 
 
-def facts_phrase(facts: KernelFacts, *, limits: bool = False) -> str:
+def facts_phrase(facts: KernelFacts, *, limits: bool = False, compiles: bool = True) -> str:
     """The same where the target is named already; with the chip's ``limits`` where known."""
     if facts.compiled is None and facts.correct is None and facts.time is None and facts.notes:
         return facts.notes[-1]
-    parts = [_compile_phrase(facts, limits), _correct_phrase(facts), _time_phrase(facts)]
+    parts = [_correct_phrase(facts), _time_phrase(facts)]
+    if compiles:
+        parts.insert(0, _compile_phrase(facts, limits))
     return " · ".join(parts)
 
 

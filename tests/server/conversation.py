@@ -100,6 +100,8 @@ class Conversation:
     async def begin(
         self, wanted: types.ClientCapabilities | None = None, **options: Any
     ) -> types.InitializeResult:
+        """Nothing is compiled in the background unless the options say when."""
+        options.setdefault("compiled", {"run": "off"})
         return await self.client.initialize_session(
             types.InitializeParams(
                 capabilities=wanted or capabilities(),

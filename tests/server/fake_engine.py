@@ -70,6 +70,84 @@ def profile(text: str, path: str, target: str) -> None:
     emit("result", result={"path": path, "kernels": kernels, "device": DEVICE, "notes": []})
 
 
+def inspect(text: str, file: str, targets: list[str], stage: str | None) -> None:
+    """Line 2 of each kernel has something to it: its first statement, or its docstring's line."""
+    from tilewright.source import parse_module
+
+    path, _, wanted = file.partition("::")
+    emit("progress", percent=10, message="compiling")
+    if "unable" in text:
+        emit("error", message="its kernels cannot be imported: no module named foo")
+        return
+    if "linger" in text:
+        time.sleep(300)
+    time.sleep(1.0 if "ponder" in text else 0.0)
+    entries = [
+        compiled(kernel, targets)
+        for kernel in parse_module(text, path).entry_kernels()
+        if wanted in ("", kernel.name)
+    ]
+    if stage is not None:
+        line = entries[0]["issues"][0]["range"]["line"]
+        emit("result", result=stage_of(entries[0], targets[0], stage, line))
+        return
+    for entry in entries:
+        emit("inspected", kernel=entry)
+    emit("result", result={"path": path, "kernels": entries})
+
+
+def compiled(kernel: Any, targets: list[str]) -> dict[str, Any]:
+    line = kernel.name_range.line + 2
+    block = {"name": "BLOCK", "kind": "constexpr", "type": "constexpr", "value": 32}
+    launch = {"kernel": kernel.name, "grid": [1], "arguments": [block], "options": {}}
+    access = {"kind": "load", "space": "global", "bits": 32, "count": 8, "best_bits": 128}
+    lines = [{"line": line, "instructions": 9, "accesses": [access], "tensor": {"wgmma": 2}}]
+    reports = []
+    for target in targets:
+        backend, _, arch = target.partition(":")
+        report = {"target": {"backend": backend, "arch": arch}, "kernel": kernel.name}
+        figures = {"registers": 128, "spill_bytes": 0, "shared_bytes": 212992, "lines": lines}
+        made = {"launch": launch, "ok": True, "toolchain": "triton 3.9.0", "details": {"warps": 8}}
+        reports.append({**report, **figures, **made})
+    issue = {
+        "id": "unvectorized_access",
+        "stage": "memory_access",
+        "severity": 3,
+        "message": f"On {targets[0]}, one thread loads 4 bytes at a time where 16 would do.",
+        "kernel": kernel.name,
+        "range": {"line": line, "column": 4, "end_line": line, "end_column": 8},
+        "data": {
+            "targets": targets[0],
+            "toolchain": "triton 3.9.0",
+            "configuration": "BLOCK=32",
+        },
+    }
+    return {
+        "name": kernel.name,
+        "line": kernel.range.line,
+        "content_hash": kernel.content_hash,
+        "origin": "spec",
+        "reports": reports,
+        "issues": [issue],
+        "notes": [],
+    }
+
+
+def stage_of(entry: dict[str, Any], target: str, stage: str, line: int) -> dict[str, Any]:
+    return {
+        "kernel": entry["name"],
+        "target": target,
+        "stage": "sass" if stage == "native" else stage,
+        "stages": ["ptx", "sass"],
+        "launch": entry["reports"][0]["launch"],
+        "text": "NOP\nLDG R1\nLDG R2\n",
+        "missing": "",
+        "lines": {str(line): [2, 3]},
+        "origin": "spec",
+        "notes": [],
+    }
+
+
 def slow(text: str, target: str) -> None:
     """Works until it is asked to stop, then gives its best so far."""
     stopped: list[int] = []
@@ -119,8 +197,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("command")
     parser.add_argument("file", nargs="?")
-    for option in ("--target", "--device", "--format", "--budget"):
+    for option in ("--device", "--format", "--budget", "--emit"):
         parser.add_argument(option)
+    parser.add_argument("--target", action="append")
     parser.add_argument("--stdin", action="store_true")
     options = parser.parse_args()
     if options.command == "devices":
@@ -130,10 +209,12 @@ def main() -> None:
     text = sys.stdin.read().replace("\r\n", "\n")
     found = re.search(r"# engine: (\w+) ?(\S*)", text)
     scenario, argument = (found[1], found[2]) if found else ("nothing", "")
-    if options.command == "profile":
-        profile(text, options.file, options.target)
+    if options.command == "inspect":
+        inspect(text, options.file, options.target, options.emit)
+    elif options.command == "profile":
+        profile(text, options.file, options.target[0])
     else:
-        optimize(scenario, argument, text, options.target)
+        optimize(scenario, argument, text, options.target[0])
 
 
 if __name__ == "__main__":

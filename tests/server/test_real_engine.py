@@ -125,3 +125,26 @@ async def test_cancel_ends_the_real_engine_softly(real: Conversation) -> None:
     await until(lambda: real.finished, 10)
     assert real.finished[0].state in ("done", "cancelled")
     assert real.ends() == 1
+
+
+@pytest.mark.triton
+async def test_an_opened_example_shows_what_the_compiler_made_of_it(real: Conversation) -> None:
+    run = {"run": "onOpenAndSave", "targets": ["cuda:90"]}
+    await real.begin(compiled=run, profileOnSave=False)
+    uri = real.open(text=(EXAMPLES / "layernorm.py").read_text(), name="layernorm.py")
+
+    def shown() -> list[types.Diagnostic]:
+        return [d for d in real.client.diagnostics.get(uri, ()) if "Compiled for" in d.message]
+
+    await until(shown, 90)
+    (issue,) = [d for d in shown() if d.code == "double_precision"]
+    lines = real.text.split("\n")
+    assert "total" in lines[issue.range.start.line]
+    summed = next(n for n, line in enumerate(lines) if "total += x" in line)
+    assert "Compiled for cuda:90 with BLOCK=512 by triton " in issue.message
+    assert "fp64 instructions" in (await real.hover(summed, 9) or "")
+    assert (await real.lenses())[0].startswith("cuda:90: ")
+    params = {"textDocument": {"uri": uri}, "stage": "ptx"}
+    found = await real.client.protocol.send_request_async("tilewright/assembly", params)
+    (at,) = [each.text for each in found.lines if each.source == summed]
+    assert any("add.f64" in found.text.splitlines()[line] for line in at)

@@ -125,6 +125,7 @@ def test_capabilities_are_what_is_implemented(process: subprocess.Popen[bytes]) 
     assert offered["diagnosticProvider"]["interFileDependencies"] is False
     assert sorted(offered["executeCommandProvider"]["commands"]) == [
         "tilewright.cancelJob",
+        "tilewright.compile",
         "tilewright.debugInfo",
         "tilewright.listJobs",
         "tilewright.optimize",

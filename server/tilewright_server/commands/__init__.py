@@ -5,6 +5,7 @@ from typing import Any
 
 from tilewright_server.commands import names
 from tilewright_server.commands.cancel_job import cancel_job
+from tilewright_server.commands.compile import compile_command
 from tilewright_server.commands.debug_info import debug_info
 from tilewright_server.commands.list_jobs import list_jobs
 from tilewright_server.commands.optimize import optimize_command
@@ -13,6 +14,7 @@ from tilewright_server.commands.profile import profile_command
 COMMANDS: tuple[tuple[str, Callable[..., Awaitable[Any]]], ...] = (
     (names.OPTIMIZE, optimize_command),
     (names.PROFILE, profile_command),
+    (names.COMPILE, compile_command),
     (names.CANCEL_JOB, cancel_job),
     (names.LIST_JOBS, list_jobs),
     (names.DEBUG_INFO, debug_info),

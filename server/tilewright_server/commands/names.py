@@ -2,6 +2,10 @@
 
 OPTIMIZE = "tilewright.optimize"
 PROFILE = "tilewright.profile"
+COMPILE = "tilewright.compile"
 CANCEL_JOB = "tilewright.cancelJob"
 LIST_JOBS = "tilewright.listJobs"
 DEBUG_INFO = "tilewright.debugInfo"
+
+# The client's own, where its settings say that it has one.
+SHOW_ASSEMBLY = "tilewright.showAssembly"

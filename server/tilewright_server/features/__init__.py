@@ -8,6 +8,7 @@ from lsprotocol import types
 
 from tilewright_server.boundary import guard_async, guard_sync, nothing
 from tilewright_server.commands import COMMANDS
+from tilewright_server.features.assembly import ASSEMBLY, assembly
 from tilewright_server.features.code_action import OPTIONS as CODE_ACTION_OPTIONS
 from tilewright_server.features.code_action import code_action
 from tilewright_server.features.code_action_resolve import code_action_resolve
@@ -67,6 +68,7 @@ ASYNC: tuple[tuple[str, Handler, Any, Handler], ...] = (
     (types.TEXT_DOCUMENT_CODE_LENS, code_lens, None, nothing),
     (types.SHUTDOWN, shutdown, None, nothing),
     (STATUS, status, None, nothing),
+    (ASSEMBLY, assembly, None, nothing),
 )
 
 

@@ -9,7 +9,10 @@ from tilewright.source.model import Kernel
 from tilewright.source.text import Range
 from tilewright_server import wording
 from tilewright_server.analysis import Analysis
-from tilewright_server.commands.names import OPTIMIZE, PROFILE
+from tilewright_server.commands.names import COMPILE, OPTIMIZE, PROFILE, SHOW_ASSEMBLY
+from tilewright_server.compiled_cards import short_compiled
+from tilewright_server.compiled_facts import CompiledFacts
+from tilewright_server.compiling import compilable
 from tilewright_server.jobs.manager import JobKind
 from tilewright_server.snapshot import Snapshot
 
@@ -22,7 +25,7 @@ _LONGEST_REASON = 100
 async def code_lens(
     server: "TilewrightServer", params: types.CodeLensParams
 ) -> list[types.CodeLens] | None:
-    """Two lenses a kernel: facts (a click profiles again) and, if code may run, "Optimize…"."""
+    """What compilers made of each kernel, its last profile and, if code may run, "Optimize…"."""
     read = await server.read(params.text_document.uri)
     if read is None:
         return None
@@ -30,9 +33,13 @@ async def code_lens(
     if snapshot.cell is not None:
         return None  # The engine works on files.
     lenses = []
-    for kernel in analysis.module.entry_kernels():
+    launched = {kernel.name for kernel in analysis.module.entry_kernels()}
+    for kernel in analysis.module.kernels:
         place = Range(kernel.range.line, 0, kernel.range.line, 0)
-        for command in _commands(server, snapshot, analysis, kernel):
+        commands = compiled_commands(server, snapshot, analysis, kernel)
+        if kernel.name in launched:
+            commands += _commands(server, snapshot, analysis, kernel)
+        for command in commands:
             lenses.append(types.CodeLens(range=snapshot.to_lsp(place), command=command))
     return lenses
 
@@ -47,9 +54,39 @@ def _commands(
         arguments=[{**subject, "version": snapshot.version, "target": None}],
     )
     facts = server.facts.of(analysis, snapshot, kernel.name)
-    titles = [wording.short_facts(known) for known in facts] or [_unknown(server, snapshot, kernel)]
+    compiled = server.compiled.of(analysis, snapshot, kernel.name)
+    told = {str(report.target) for report in compiled.reports} if compiled else set()
+    titles = [wording.short_facts(known, compiles=known.target not in told) for known in facts]
+    titles = titles or [_unknown(server, snapshot, kernel)]
     profile = [types.Command(title=title, command=PROFILE, arguments=[subject]) for title in titles]
     return [*profile, optimize] if server.settings.trusted else profile
+
+
+def compiled_commands(
+    server: "TilewrightServer", snapshot: Snapshot, analysis: Analysis, kernel: Kernel
+) -> list[types.Command]:
+    """A lens for each target a kernel was compiled for; a click shows its assembly."""
+    known = server.compiled.of(analysis, snapshot, kernel.name)
+    if known is not None:
+        return [_of_target(server, snapshot, known, target) for target in known.targets]
+    running = server.jobs.active(JobKind.COMPILE, snapshot.uri)
+    failure = server.compiled.failure(snapshot.uri, snapshot.hash)
+    if kernel.name not in compilable(analysis) or not (running or failure):
+        return []
+    title = f"compiling for {', '.join(running[-1].targets)}…" if running else "not compiled"
+    if failure and not running:
+        title = f"not compiled: {shorten(failure, _LONGEST_REASON, placeholder='…')}"
+    return [types.Command(title=title, command=COMPILE, arguments=[{"uri": snapshot.uri}])]
+
+
+def _of_target(
+    server: "TilewrightServer", snapshot: Snapshot, known: CompiledFacts, target: str
+) -> types.Command:
+    title = short_compiled(known, target)
+    if server.settings.assembly_view and known.of_target(target):
+        place = {"uri": snapshot.uri, "kernel": known.kernel, "target": target}
+        return types.Command(title=title, command=SHOW_ASSEMBLY, arguments=[place])
+    return types.Command(title=title, command=COMPILE, arguments=[{"uri": snapshot.uri}])
 
 
 def _unknown(server: "TilewrightServer", snapshot: Snapshot, kernel: Kernel) -> str:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from tilewright_server.diagnostics import all_diagnostics
 from tilewright_server.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ async def diagnostic(
     analysis = await server.analyze(snapshot)
     if server.snapshot(params.text_document.uri) is not snapshot:
         raise _overtaken()
-    found = all_diagnostics(snapshot, analysis, server.facts, server.settings, server.client)
+    found = server.diagnostics(snapshot, analysis)
     return types.RelatedFullDocumentDiagnosticReport(items=found, result_id=known)
 
 
@@ -41,7 +40,12 @@ def no_diagnostics(*_: object) -> types.DocumentDiagnosticReport:
 
 def result_id(server: "TilewrightServer", snapshot: Snapshot) -> str:
     """The identity of everything an answer depends on."""
-    parts = (snapshot.hash, str(server.revision), str(server.facts.revision))
+    parts = (
+        snapshot.hash,
+        str(server.revision),
+        str(server.facts.revision),
+        str(server.compiled.revision),
+    )
     return hashlib.sha256(":".join(parts).encode()).hexdigest()[:16]
 
 

@@ -11,3 +11,4 @@ if TYPE_CHECKING:
 def did_change(server: "TilewrightServer", params: types.DidChangeTextDocumentParams) -> None:
     """Publish when the typing pauses."""
     server.publisher.schedule(params.text_document.uri)
+    server.compiling.changed(params.text_document.uri)

@@ -44,6 +44,8 @@ async def load_settings(server: "TilewrightServer", sent: Any = None) -> None:
         server.triton = triton
         server.revision += 1
         server.refresh()
+        for snapshot in server.snapshots():
+            server.compiling.opened(snapshot.uri)
 
 
 async def _ask(server: "TilewrightServer") -> Any:

@@ -15,3 +15,5 @@ async def did_change_watched_files(
 ) -> None:
     """Read what holds for the open documents again."""
     await server.read_projects_again()
+    for snapshot in server.snapshots():
+        server.compiling.opened(snapshot.uri)

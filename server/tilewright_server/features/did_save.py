@@ -1,4 +1,4 @@
-"""``textDocument/didSave``: profile the file's kernels in the background; the last save wins."""
+"""``textDocument/didSave``: compile and profile the file in the background; the last save wins."""
 
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ def did_save(server: "TilewrightServer", params: types.DidSaveTextDocumentParams
     """Profile only where code of this workspace may run and the person wants it."""
     # Not every client watches files, and a spec is also checked against the saved source.
     server.background("readProjects", server.read_projects_again)
+    server.compiling.saved(params.text_document.uri)
     if server.settings.trusted and server.settings.profile_on_save:
         server.background("profileOnSave", _profile_if_new, server, params.text_document.uri)
 

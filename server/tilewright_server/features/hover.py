@@ -9,6 +9,8 @@ from tilewright.source.model import Kernel
 from tilewright.source.text import Range
 from tilewright_server import hovers, wording
 from tilewright_server.analysis import Analysis
+from tilewright_server.compiled_cards import line_card
+from tilewright_server.diagnostics import shown_issues
 from tilewright_server.readiness import lacking_launch
 from tilewright_server.snapshot import Snapshot
 from tilewright_server.tile_places import card_at
@@ -34,9 +36,13 @@ async def hover(server: "TilewrightServer", params: types.HoverParams) -> types.
         facts = server.facts.of(analysis, snapshot, kernel.name)
         failure = server.facts.failure(snapshot.uri, snapshot.hash)
         verified = server.facts.verified(snapshot.hash)
-        cards.append(hovers.kernel_card(kernel, facts, failure, verified))
+        compiled = server.compiled.of(analysis, snapshot, kernel.name)
+        cards.append(hovers.kernel_card(kernel, facts, failure, verified, compiled))
         shown.append(place)
-    for issue in analysis.issues:
+    issues = [*analysis.issues]
+    for known in server.compiled.all_of(analysis, snapshot):
+        issues += shown_issues(analysis, known)
+    for issue in issues:
         if issue.range.contains(line, column):
             kind = server.engine.issue_type(issue.id)
             ready, not_ready = _fixes(server, snapshot, analysis, issue)
@@ -53,7 +59,18 @@ async def hover(server: "TilewrightServer", params: types.HoverParams) -> types.
     if value is not None:
         cards.append(value[0])
         shown.append(value[1])
+    for known in server.compiled.all_of(analysis, snapshot) if named is None else ():
+        told = line_card(known, analysis.module, line)
+        if told is not None:
+            cards.append(told)
+            shown.append(_words(snapshot, line))
     return _answer(server, snapshot, cards, shown)
+
+
+def _words(snapshot: Snapshot, line: int) -> Range:
+    """A line without the blanks around it."""
+    text = snapshot.table.line(line - 1)
+    return Range(line, len(text) - len(text.lstrip()), line, len(text.rstrip()))
 
 
 def _fixes(

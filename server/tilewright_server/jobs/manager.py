@@ -23,6 +23,7 @@ _GIVE_WAY_S = 0.2
 class JobKind(StrEnum):
     OPTIMIZE = "optimize"
     PROFILE = "profile"
+    COMPILE = "compile"
 
 
 class JobState(StrEnum):
@@ -44,7 +45,7 @@ class Job:
 
     ``quiet`` jobs started by themselves: they end without a message, and give way to a job a
     person asked for (``gave_way``). ``text_hash`` says on which text it works; ``result`` is the
-    engine's, for the client.
+    engine's, for the client; ``targets`` are those of a job that is for several.
     """
 
     kind: JobKind
@@ -57,6 +58,7 @@ class Job:
     quiet: bool = False
     gave_way: bool = False
     text_hash: str = ""
+    targets: tuple[str, ...] = ()
     result: Mapping[str, Any] | None = None
     started: float = field(default_factory=time.time)
     run: EngineRun | None = None

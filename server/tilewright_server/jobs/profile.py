@@ -40,7 +40,7 @@ async def profile(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> N
     server.refresh(snapshot.uri)
 
 
-def _hashes(analysis: Analysis, snapshot: Snapshot) -> set[tuple[str, str]]:
+def hashes_of(analysis: Analysis, snapshot: Snapshot) -> set[tuple[str, str]]:
     """Kernels with their content hashes, also as an engine sees them that reads plain newlines."""
     modules = [analysis.module]
     if "\r" in snapshot.text:
@@ -59,7 +59,7 @@ def remember(
     """Store the facts of kernels that are the ones that were sent; their number."""
     stored = 0
     target = job.target or server.settings.default_target
-    hashes = _hashes(analysis, snapshot)
+    hashes = hashes_of(analysis, snapshot)
     for entry in result.get("kernels") or ():
         if (entry["name"], entry["content_hash"]) in hashes:
             facts = read_facts(entry, target, result)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright_server import wording
-from tilewright_server.jobs.manager import Job, JobState
-from tilewright_server.jobs.process import EngineRun, Outcome
+from tilewright_server.jobs.manager import Job, JobKind, JobState
+from tilewright_server.jobs.process import EngineRun, OnEvent, Outcome
 from tilewright_server.jobs.progress import JobProgress
 from tilewright_server.settings import Settings
 from tilewright_server.snapshot import Snapshot
@@ -18,20 +18,25 @@ if TYPE_CHECKING:
 
 
 async def run_engine(
-    server: "TilewrightServer", job: Job, snapshot: Snapshot, title: str
+    server: "TilewrightServer",
+    job: Job,
+    snapshot: Snapshot,
+    title: str,
+    on_event: OnEvent | None = None,
 ) -> Outcome:
     """Run the engine's command for a job on a snapshot's text. Progress ends on every path.
 
     A job that gave way to another starts again from the beginning when its turn comes.
+    ``on_event`` is told of what is neither progress nor a result.
     """
     progress = JobProgress(server.work_done_progress, title, on_cancel=lambda: _cancel(server, job))
     closing = "cancelled before it began"
     try:
         await progress.begin(server.client.work_done_progress)
-        outcome = await _in_turn(server, job, snapshot, progress)
+        outcome = await _in_turn(server, job, snapshot, progress, on_event)
         while job.gave_way and job.state is JobState.RUNNING:
             job.gave_way, job.run, job.state, job.percent = False, None, JobState.QUEUED, None
-            outcome = await _in_turn(server, job, snapshot, progress)
+            outcome = await _in_turn(server, job, snapshot, progress, on_event)
         closing = outcome.error or "finished"
         return outcome
     finally:
@@ -43,7 +48,11 @@ def _cancel(server: "TilewrightServer", job: Job) -> None:
 
 
 async def _in_turn(
-    server: "TilewrightServer", job: Job, snapshot: Snapshot, progress: JobProgress
+    server: "TilewrightServer",
+    job: Job,
+    snapshot: Snapshot,
+    progress: JobProgress,
+    on_event: OnEvent | None,
 ) -> Outcome:
     lane = server.jobs.lane
     waits = lane.busy
@@ -59,7 +68,7 @@ async def _in_turn(
         if waits and job.quiet and not _is_current(server, snapshot):
             job.state = JobState.STOPPING
             return Outcome(None, "the file changed meanwhile")
-        return await _run(server, job, snapshot, progress)
+        return await _run(server, job, snapshot, progress, on_event)
 
 
 def _is_current(server: "TilewrightServer", snapshot: Snapshot) -> bool:
@@ -68,7 +77,11 @@ def _is_current(server: "TilewrightServer", snapshot: Snapshot) -> bool:
 
 
 async def _run(
-    server: "TilewrightServer", job: Job, snapshot: Snapshot, progress: JobProgress
+    server: "TilewrightServer",
+    job: Job,
+    snapshot: Snapshot,
+    progress: JobProgress,
+    on_other: OnEvent | None,
 ) -> Outcome:
     path = snapshot.path or ""
     run = EngineRun(
@@ -79,6 +92,8 @@ async def _run(
     def on_event(event: Mapping[str, Any]) -> None:
         if _take(job, event):
             progress.report(job.percent, job.message)
+        elif on_other is not None:
+            on_other(event)
 
     return await run.run(snapshot.text, on_event)
 
@@ -99,12 +114,24 @@ def _take(job: Job, event: Mapping[str, Any]) -> bool:
 def command_for(server: "TilewrightServer", job: Job, path: str) -> Sequence[str]:
     """The engine's command line for a job."""
     settings = server.settings
+    if job.kind is JobKind.COMPILE:
+        return inspect_command(server, path, job.targets)
     command = [*server.engine_command, str(job.kind), path, "--stdin"]
     command += ["--target", job.target or settings.default_target]
     command += ["--device", settings.device, "--format", "events"]
-    if job.kind == "optimize" and settings.budget is not None:
+    if job.kind is JobKind.OPTIMIZE and settings.budget is not None:
         command += ["--budget", str(settings.budget)]
     return command
+
+
+def inspect_command(
+    server: "TilewrightServer", file: str, targets: Sequence[str], *more: str
+) -> Sequence[str]:
+    """The engine's command line that compiles a text and runs none of its kernels."""
+    chips = [word for target in targets for word in ("--target", target)]
+    return [
+        *server.engine_command, "inspect", file, "--stdin", *chips, *more, "--format", "events"
+    ]  # fmt: skip
 
 
 def environment(settings: Settings) -> Mapping[str, str]:

@@ -1,0 +1,181 @@
+"""What compilers made of a kernel, in words: one line, a card, a card for one line of its text."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import shorten
+
+from tilewright.source.model import Module
+from tilewright.targets import occupancy_of
+from tilewright.targets.model import Access, CompileReport, LaunchFacts, LineReport
+from tilewright_server import wording
+from tilewright_server.compiled_facts import CompiledFacts
+
+_LONGEST_REASON = 120
+_MOST_LAUNCHES = 8
+_MOST_NOTES = 8
+_DEFAULT_WARPS = 4
+
+ORIGINS = {
+    "spec": "launched as the spec beside the file says",
+    "captured": "launched as captured from your own run",
+    "inferred": "ASSUMED launch: there is neither a spec nor a captured launch",
+}
+
+
+def short_compiled(facts: CompiledFacts, target: str) -> str:
+    """One line for a code lens."""
+    reports = facts.of_target(target)
+    if not reports:
+        why = next(iter(facts.notes), "it is not known why")
+        return f"{target}: not compiled: {shorten(why, _LONGEST_REASON, placeholder='…')}"
+    good = [report for report in reports if report.ok]
+    if not good:
+        return f"{target}: does not compile"
+    assumed = " (launch assumed)" if facts.origin == "inferred" else ""
+    if len(reports) == 1:
+        return f"{target}: {_figures(good[0])}{assumed}"
+    refused = len(reports) - len(good)
+    parts = [f"{len(reports)} configurations", _range_of(good), _spilling(good)]
+    parts += [f"{refused} do not compile"] if refused else []
+    return f"{target}: {', '.join(part for part in parts if part)}{assumed}"
+
+
+def _range_of(reports: Sequence[CompileReport]) -> str:
+    counts = [report.registers for report in reports if report.registers is not None]
+    if not counts:
+        return ""
+    low, high = min(counts), max(counts)
+    return f"{low} registers" if low == high else f"{low} to {high} registers"
+
+
+def _spilling(reports: Sequence[CompileReport]) -> str:
+    told = [report.spill_bytes for report in reports if report.spill_bytes is not None]
+    spilling = sum(1 for count in told if count)
+    if not told:
+        return ""
+    return f"{spilling} spill" if spilling else "no spills"
+
+
+def _figures(report: CompileReport) -> str:
+    """Registers, spills, shared memory and occupancy, as far as they are told."""
+    parts = [f"{report.registers} registers"] if report.registers is not None else []
+    if report.spill_bytes is not None:
+        spilled = f"{report.spill_bytes} B spilled"
+        parts.append(spilled if report.spill_bytes else "no spills")
+    if report.shared_bytes is not None:
+        parts.append(f"{wording.size(report.shared_bytes)} shared")
+    found = occupancy_of(report)
+    if found is not None:
+        noun = "program" if found.programs == 1 else "programs"
+        limit = " and ".join(found.limited_by)
+        parts.append(f"{found.programs} {noun} a {found.unit} ({limit})")
+    return ", ".join(parts) or "compiles"
+
+
+def compiled_card(facts: CompiledFacts) -> str:
+    """All that is known of a kernel, target by target, and where its launch comes from."""
+    parts = ["\n".join(_of_target(facts, target)) for target in facts.targets]
+    if facts.origin:
+        parts.append(f"Compiled {wording.age(facts.taken)}, {ORIGINS[facts.origin]}.")
+    if facts.notes:
+        left = len(facts.notes) - _MOST_NOTES
+        notes = [f"- {note}" for note in facts.notes[:_MOST_NOTES]]
+        parts.append("\n".join([*notes, *([f"- and {left} more"] if left > 0 else [])]))
+    return "\n\n".join(parts)
+
+
+def _of_target(facts: CompiledFacts, target: str) -> Iterator[str]:
+    reports = facts.of_target(target)
+    if not reports:
+        yield f"**{target}**: not compiled"
+        return
+    yield f"**{target}**, by {next((r.toolchain for r in reports if r.toolchain), 'its compiler')}:"
+    for report in reports[:_MOST_LAUNCHES]:
+        with_what = f"`{configuration(report.launch)}`: "
+        if not report.ok:
+            said = report.messages[0].text if report.messages else "the compiler gives no reason"
+            yield f"- {with_what}does not compile: {said}"
+            continue
+        shared = ""
+        if report.shared_limit is not None:
+            shared = f"; a program may have {wording.size(report.shared_limit)} of shared memory"
+        yield f"- {with_what}{_figures(report)}{shared}{_tensor_work(report)}"
+    if len(reports) > _MOST_LAUNCHES:
+        yield f"- and {len(reports) - _MOST_LAUNCHES} more configurations"
+
+
+def _tensor_work(report: CompileReport) -> str:
+    """Its tensor instructions by kind; said to be none only where products were asked for."""
+    counts: dict[str, int] = {}
+    for line in report.lines:
+        for kind, count in line.tensor.items():
+            counts[kind] = counts.get(kind, 0) + count
+    if counts:
+        return "; " + ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    asked = sum(line.dots for line in report.lines)
+    return "; no tensor instructions for its matrix products" if asked else ""
+
+
+def configuration(launch: LaunchFacts) -> str:
+    """Constexprs and compiler options of a launch, in a line."""
+    constexprs = {a.name: a.value for a in launch.arguments if a.kind == "constexpr"}
+    settings = {**constexprs, "num_warps": _DEFAULT_WARPS, **launch.options}
+    return " ".join(f"{name}={value}" for name, value in settings.items())
+
+
+def line_card(facts: CompiledFacts, module: Module, line: int) -> str | None:
+    """What the accesses and products of a line became, for each target; None without any."""
+    found = []
+    for target in facts.targets:
+        own = [x for x in facts.lines_at(module, line) if str(x[0].target) == target]
+        told = _line_phrase(own[0][1]) if own else ""
+        if told:
+            many = len(facts.of_target(target)) > 1
+            which = f" with {configuration(own[0][0].launch)}" if many else ""
+            found.append(f"- {target}{which}: {told}")
+    return "\n".join(["**This line, compiled**", *found]) if found else None
+
+
+def _line_phrase(line: LineReport) -> str:
+    parts = [_access_phrase(access) for access in line.accesses]
+    parts += [f"{count} {kind}" for kind, count in line.tensor.items()]
+    if line.dots and not line.tensor:
+        parts.append("a matrix product without tensor instructions")
+    for count, noun in _counts(line):
+        parts += [f"{count} {noun}{'' if count == 1 else 's'}"] if count else []
+    return "; ".join(parts)
+
+
+def _counts(line: LineReport) -> tuple[tuple[int, str], ...]:
+    return (
+        (line.conversions, "layout conversion"),
+        (line.spill_stores, "spill store"),
+        (line.spill_loads, "spill load"),
+        (line.fp64, "fp64 instruction"),
+        (line.transcendental, "transcendental instruction"),
+        (line.barriers, "barrier"),
+    )
+
+
+def _access_phrase(access: Access) -> str:
+    kind = access.kind.replace("_", " ")
+    where = "" if access.space == "global" else f" ({access.space})"
+    noun = "access" if access.count == 1 else "accesses"
+    if access.bits is None:
+        return f"{kind}{where}: {access.count} {noun} of a whole tile"
+    wide = f"{_bytes(access.bits)} a thread"
+    if access.best_bits is not None and access.best_bits > access.bits:
+        wide += f", {_bytes(access.best_bits, unit=False)} possible"
+    return f"{kind}{where}: {wide}, {access.count} {noun}"
+
+
+def _bytes(bits: int, *, unit: bool = True) -> str:
+    count = f"{bits / 8:g}"
+    return f"{count} {'byte' if bits == 8 else 'bytes'}" if unit else count
+
+
+def issue_evidence(facts: CompiledFacts, data: Mapping[str, str]) -> str:
+    """How an issue of the compiled tier is known, as a sentence."""
+    what = f"with {data['configuration']} " if data.get("configuration") else ""
+    by = f"by {data['toolchain']}" if data.get("toolchain") else "by a compiler that is not named"
+    targets = data.get("targets", "").replace(",", ", ") or ", ".join(facts.targets)
+    return f"Compiled for {targets} {what}{by}; {ORIGINS.get(facts.origin or '', 'not run')}."

@@ -1,0 +1,68 @@
+"""Compile a document's kernels for the chips of the settings, and remember what came of it."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tilewright_server.analysis import Analysis
+from tilewright_server.compiled_facts import functions_of, read_compiled
+from tilewright_server.facts import facts_key
+from tilewright_server.jobs.manager import Job, JobKind, JobState
+from tilewright_server.jobs.profile import hashes_of
+from tilewright_server.jobs.session import run_engine
+from tilewright_server.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from tilewright_server.server import TilewrightServer
+
+_GRACE_S = 0.2
+
+
+def stop_inspecting(server: "TilewrightServer", uri: str) -> None:
+    """Stop compiling a document: nobody waits for what would come of it."""
+    for job in server.jobs.active(JobKind.COMPILE, uri):
+        server.jobs.cancel(job.id, _GRACE_S)
+
+
+async def inspect(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> None:
+    """Run the engine; each kernel is shown as soon as it is told of."""
+    analysis = await server.analyze(snapshot)
+    same = hashes_of(analysis, snapshot)
+    stored: list[str] = []
+
+    def on_event(event: Mapping[str, Any]) -> None:
+        entry = event.get("kernel")
+        if event["event"] != "inspected" or not isinstance(entry, Mapping):
+            return
+        if _remember(server, job, analysis, snapshot, entry, same):
+            stored.append(str(entry["name"]))
+            server.refresh(snapshot.uri)
+
+    outcome = await run_engine(server, job, snapshot, "Compiling kernels", on_event)
+    if job.state is JobState.STOPPING:
+        job.state, job.message = JobState.CANCELLED, "stopped"
+    elif outcome.result is None:
+        job.state, job.message = JobState.FAILED, str(outcome.error)
+        server.compiled.fail(snapshot.uri, snapshot.hash, job.message)
+    else:
+        server.compiled.forget_failure(snapshot.uri)
+        noun = "kernel" if len(stored) == 1 else "kernels"
+        job.state, job.message = JobState.DONE, f"{len(stored)} {noun} compiled"
+    server.refresh(snapshot.uri)
+
+
+def _remember(
+    server: "TilewrightServer",
+    job: Job,
+    analysis: Analysis,
+    snapshot: Snapshot,
+    entry: Mapping[str, Any],
+    same: set[tuple[str, str]],
+) -> bool:
+    """Store what is said of a kernel if it is the one that was sent."""
+    if (entry.get("name"), entry.get("content_hash")) not in same:
+        return False
+    facts = read_compiled(entry, job.targets, functions_of(analysis.module))
+    if facts is None:
+        return False
+    server.compiled.add(facts_key(analysis, snapshot, facts.kernel), facts)
+    return True

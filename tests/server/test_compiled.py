@@ -1,0 +1,205 @@
+"""What compilers say in the background: it appears, moves with its lines, goes with its text."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conversation import KERNEL, NAME_LINE, Conversation, pulling, until
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+ON_OPEN = {"run": "onOpenAndSave", "targets": ["cuda:90"]}
+ON_SAVE = {"run": "onSave", "targets": ["cuda:90"]}
+ISSUE_LINE = NAME_LINE + 2
+
+
+def _found(talk: Conversation) -> list[types.Diagnostic]:
+    shown = talk.client.diagnostics.get(talk.uri) or ()
+    return [d for d in shown if "Compiled for" in d.message]
+
+
+async def _assembly(talk: Conversation, **wanted: Any) -> Any:
+    params = {"textDocument": {"uri": talk.uri}, **wanted}
+    return await talk.client.protocol.send_request_async("tilewright/assembly", params)
+
+
+async def test_an_opened_file_is_compiled_and_shown_with_its_evidence(talk: Conversation) -> None:
+    await talk.begin(compiled=ON_OPEN, docsUrl="https://docs.example/rules")
+    talk.open("nothing")
+    await until(lambda: _found(talk))
+    (shown,) = _found(talk)
+    assert (shown.source, shown.code) == ("tilewright", "unvectorized_access")
+    assert shown.code_description is not None
+    assert shown.code_description.href == "https://docs.example/rules/unvectorized_access"
+    assert shown.range.start == types.Position(ISSUE_LINE, 4)
+    assert shown.severity is types.DiagnosticSeverity.Warning
+    said = "Compiled for cuda:90 with BLOCK=32 by triton 3.9.0; launched as the spec"
+    assert said in shown.message
+    assert talk.client.messages == [], "what runs by itself ends without a word"
+
+
+async def test_what_is_said_moves_with_the_lines_and_goes_with_the_text(talk: Conversation) -> None:
+    await talk.begin(compiled=ON_OPEN)
+    talk.open("nothing")
+    await until(lambda: _found(talk))
+    original = talk.text
+    talk.replace("# one\n# two\n" + original)
+    await until(lambda: [d.range.start.line for d in _found(talk)] == [ISSUE_LINE + 2])
+    talk.replace(original.replace("offs = tl", "offs = 1 * tl"))
+    await until(lambda: _found(talk) == [])
+    assert all("registers" not in title for title in await talk.lenses())
+    talk.replace(original)
+    await until(lambda: [d.range.start.line for d in _found(talk)] == [ISSUE_LINE])
+
+
+async def test_pulled_diagnostics_have_it_too(talk: Conversation) -> None:
+    await talk.begin(pulling(), compiled=ON_OPEN)
+    talk.open("nothing")
+    await until(lambda: talk.finished)
+    params = types.DocumentDiagnosticParams(types.TextDocumentIdentifier(talk.uri))
+    report = await talk.client.text_document_diagnostic_async(params)
+    assert isinstance(report, types.RelatedFullDocumentDiagnosticReport)
+    assert "unvectorized_access" in {d.code for d in report.items}
+
+
+async def test_on_save_alone_nothing_is_compiled_on_open(talk: Conversation) -> None:
+    await talk.begin(compiled=ON_SAVE, profileOnSave=False)
+    talk.open("nothing")
+    await asyncio.sleep(0.6)
+    assert await talk.jobs() == []
+    talk.save()
+    await until(lambda: _found(talk))
+    talk.save()
+    await asyncio.sleep(0.2)
+    assert len(await talk.jobs()) == 1, "what is known is not compiled again"
+
+
+async def test_in_an_untrusted_workspace_nothing_is_compiled(talk: Conversation) -> None:
+    await talk.begin(compiled=ON_OPEN, trusted=False)
+    talk.open("nothing")
+    talk.save()
+    await asyncio.sleep(0.6)
+    assert await talk.jobs() == []
+    with pytest.raises(JsonRpcException, match="not trusted"):
+        await _assembly(talk)
+
+
+async def test_a_change_starts_it_again_with_the_new_text(talk: Conversation) -> None:
+    await talk.begin(compiled=ON_OPEN)
+    talk.open("linger")
+    await until(lambda: talk.client.progress_reports)
+    talk.replace(KERNEL.format(engine="nothing").replace("offs = tl", "offs = 0 + tl"))
+    await until(lambda: _found(talk))
+    assert [job.state for job in talk.finished] == ["cancelled", "done"]
+
+
+async def test_a_change_elsewhere_lets_it_go_on(talk: Conversation) -> None:
+    await talk.begin(compiled=ON_OPEN)
+    talk.open("ponder")
+    await until(lambda: talk.client.progress_reports)
+    talk.replace(talk.text + "# a word\n")
+    await until(lambda: _found(talk))
+    await asyncio.sleep(1.2)
+    assert [job.state for job in talk.finished] == ["done"]
+
+
+async def test_a_closed_file_is_not_compiled_further(talk: Conversation) -> None:
+    await talk.begin(compiled=ON_OPEN)
+    talk.open("linger")
+    await until(lambda: talk.client.progress_reports)
+    identifier = types.TextDocumentIdentifier(talk.uri)
+    talk.client.text_document_did_close(types.DidCloseTextDocumentParams(identifier))
+    job = await talk.end_of_job()
+    assert job.state == "cancelled"
+
+
+async def test_lens_and_hover_say_what_the_compiler_made_of_it(talk: Conversation) -> None:
+    await talk.begin(compiled={"run": "onOpenAndSave", "targets": ["cuda:90", "hip:gfx942"]})
+    talk.open("nothing")
+    await until(lambda: _found(talk))
+    nvidia, amd, profile, optimize = await talk.lenses()
+    figures = "128 registers, no spills, 208 KiB shared, 1 program a multiprocessor (shared memory)"
+    assert nvidia == f"cuda:90: {figures}"
+    assert amd.startswith("hip:gfx942: 128 registers")
+    assert (profile, optimize) == ("Profile", "Optimize…")
+    card = await talk.hover(NAME_LINE, 6) or ""
+    assert f"- `BLOCK=32 num_warps=4`: {figures}; 2 wgmma" in card
+    assert "launched as the spec beside the file says" in card
+    assert "Not run here yet." in card
+    line = await talk.hover(ISSUE_LINE, 20) or ""
+    assert "- cuda:90: load: 4 bytes a thread, 16 possible, 8 accesses; 2 wgmma" in line
+    assert "**Why**" in (await talk.hover(ISSUE_LINE, 5) or ""), "the issue's own card"
+
+
+async def test_a_profile_adds_what_the_compiler_cannot_know(talk: Conversation) -> None:
+    await talk.begin(compiled=ON_OPEN, target="cuda:90")
+    talk.open("spill")
+    await until(lambda: _found(talk))
+    await talk.execute("tilewright.profile", {"uri": talk.uri})
+    await until(lambda: len(talk.finished) == 2)
+    lenses = await talk.lenses()
+    assert lenses[1] == "cuda:90: correct on interpreter · time not measured"
+    assert "register_spills" not in {d.code for d in talk.client.diagnostics[talk.uri]}
+
+
+async def test_what_cannot_be_compiled_is_said_where_the_facts_would_be(talk: Conversation) -> None:
+    await talk.begin(compiled=ON_OPEN)
+    talk.open("unable")
+    await until(lambda: talk.finished)
+    assert (await talk.lenses())[0] == (
+        "not compiled: its kernels cannot be imported: no module named foo"
+    )
+
+
+async def test_the_command_compiles_for_a_target_that_is_named(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("nothing")
+    answer = await talk.execute("tilewright.compile", {"uri": talk.uri, "target": "hip:gfx950"})
+    job = await talk.end_of_job()
+    assert (job.job, job.state, job.message) == (answer["job"], "done", "1 kernel compiled")
+    assert (await talk.lenses())[0].startswith("hip:gfx950: 128 registers")
+
+
+async def test_the_lens_shows_the_assembly_where_the_editor_can(talk: Conversation) -> None:
+    await talk.begin(compiled=ON_OPEN, assemblyView=True)
+    talk.open("nothing")
+    await until(lambda: _found(talk))
+    found = await talk.client.text_document_code_lens_async(
+        types.CodeLensParams(types.TextDocumentIdentifier(talk.uri))
+    )
+    command = (found or [])[0].command
+    assert command is not None
+    assert command.command == "tilewright.showAssembly"
+    place = {"uri": talk.uri, "kernel": "dot_kernel", "target": "cuda:90"}
+    assert list(command.arguments or ()) == [place]
+
+
+async def test_assembly_comes_with_its_lines_and_the_version_it_is_of(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("nothing")
+    found = await _assembly(talk, line=ISSUE_LINE, target="cuda:90")
+    assert (found.kernel, found.target, found.stage) == ("dot_kernel", "cuda:90", "sass")
+    assert found.stages == ["ptx", "sass"]
+    assert found.text.splitlines()[1] == "LDG R1"
+    assert [(each.source, list(each.text)) for each in found.lines] == [(ISSUE_LINE, [1, 2])]
+    assert found.configuration == "BLOCK=32 num_warps=4"
+    assert found.version == talk.version
+    ptx = await _assembly(talk, kernel="dot_kernel", stage="ptx")
+    assert (ptx.stage, ptx.hash) == ("ptx", found.hash)
+
+
+async def test_assembly_that_there_is_not_is_refused_with_the_reason(
+    talk: Conversation, tmp_path: Path
+) -> None:
+    await talk.begin()
+    talk.open("unable")
+    with pytest.raises(JsonRpcException, match="no module named foo"):
+        await _assembly(talk)
+    with pytest.raises(JsonRpcException, match="there is no kernel other to compile"):
+        await _assembly(talk, kernel="other")
+    with pytest.raises(JsonRpcException, match="is not a target"):
+        await _assembly(talk, target="nonsense")
+    talk.open(text="x = 1\n", name="plain.py")
+    with pytest.raises(JsonRpcException, match="no Triton kernel"):
+        await _assembly(talk)
