@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tilewright.worker import jobs, stand_in
+from tilewright.worker import jobs, piecewise, stand_in
 
 SECONDS = float(os.environ.get("COMPILE_SECONDS", "90"))
 _ANSWERS = {
@@ -53,7 +53,7 @@ def _import(package: str, without_torch: bool) -> None:
         return
     from tilewright.worker import pretend
 
-    with pretend.no_driver(), contextlib.suppress(Exception):
+    with pretend.no_driver(), contextlib.suppress(*piecewise.FAILURES):
         importlib.import_module(package)
     from triton.runtime.driver import driver
 
@@ -86,7 +86,7 @@ def _in_fork(job: dict[str, Any]) -> dict[str, Any]:
 def _performed(job: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"status": "ok", "value": jobs.perform(job)}
-    except BaseException as error:  # a child that has to answer whatever happens
+    except (*piecewise.FAILURES, MemoryError) as error:
         return {"status": "error", "value": f"{type(error).__name__}: {error}"}
 
 

@@ -1,4 +1,4 @@
-"""Compiles the corpora's kernels for three chips, resumably; ``compile_table.py`` writes it down."""
+"""Compiles the corpora's kernels for three chips, going on where it was stopped."""
 
 import argparse
 import hashlib
@@ -163,7 +163,7 @@ def run(
             answer = json.loads(line)
             results.add({**answer, "kind": job["kind"], "module": job["module"]})
             if done % 20 == 0:
-                print(f"{corpus} {job['kind']} {done}/{len(missing)}", file=sys.stderr, flush=True)
+                sys.stderr.write(f"{corpus} {job['kind']} {done}/{len(missing)}\n")
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from triton.runtime.interpreter import GridExecutor
 from triton.runtime.jit import JITFunction
 
 from . import tensors
+from .specialization import FACTS
 
 MAX_CONFIGS = 64
 _TYPES = {
@@ -123,7 +124,20 @@ def describe(param: Any, value: Any) -> dict[str, Any]:
         return {**facts, **kind, "divisible_by_16": divisible}
     if isinstance(value, float):
         return {**facts, "kind": "float", "type": param.annotation_type or "fp32", "value": value}
+    if isinstance(value, tuple | list):
+        items = [describe(_Item(f"{param.name}[{at}]"), item) for at, item in enumerate(value)]
+        return {**facts, "kind": "tuple", "type": "tuple", "value": FACTS + json.dumps(items)}
     return {**facts, "kind": "constexpr", "type": "constexpr", "value": encode(value)}
+
+
+class _Item:
+    """An item of a tuple, which the JIT specializes as a parameter that nothing is said of."""
+
+    is_constexpr = is_const = do_not_specialize = do_not_specialize_on_alignment = False
+    annotation_type = ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
 
 def _specialized(param: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import tempfile
@@ -20,16 +19,16 @@ from triton.compiler.errors import CompilationError
 
 from .. import compile_times, figures, loading, modules, refusals, stages
 from ..protocol import JobError
+from ..specialization import decode as decode
+from ..specialization import specialize
 
 _BACKENDS = {"cuda": "nvidia", "hip": "amd", "xpu": "intel"}
 _ROCM_LINKERS = ("/opt/rocm/llvm/bin/ld.lld", "/usr/bin/ld.lld")
 _WIDE_WAVES = "gfx9"
-_HIP_POINTER_RANGE = 2**31
 _REFUSALS = (
     triton.TritonError, RuntimeError, ValueError, AssertionError, TypeError, AttributeError,
     NameError, NotImplementedError,
 )  # fmt: skip
-_ITEM_BYTES = {"64": 8, "32": 4, "16": 2}
 
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
@@ -90,63 +89,6 @@ def _require_rocm_linker() -> None:
             f"no toolchain for hip: Triton {triton.__version__} needs ROCm's linker, "
             f"{_ROCM_LINKERS[0]}; install it, set TRITON_HIP_LLD_PATH, or use Triton 3.5 or newer"
         )
-
-
-def specialize(
-    kernel: Any, launch: Mapping[str, Any], backend: str, module: Any
-) -> tuple[dict[str, str], dict[tuple[int, ...], Any], dict[tuple[int, ...], Any]]:
-    """(signature, constants, attributes) as the JIT would derive them from the launch."""
-    given = {fact["name"]: fact for fact in launch["arguments"]}
-    signature: dict[str, str] = {}
-    constants: dict[tuple[int, ...], Any] = {}
-    attributes: dict[tuple[int, ...], Any] = {}
-    for index, param in enumerate(kernel.params):
-        if param.name not in given:
-            raise JobError(f"the launch gives {kernel.fn.__name__} no argument {param.name!r}")
-        fact = given[param.name]
-        if param.is_constexpr or fact["type"] == "constexpr" or _is_one(param, fact):
-            signature[param.name] = "constexpr"
-            constants[(index,)] = decode(fact["value"], module)
-            continue
-        signature[param.name] = fact["type"]
-        if described := _attributes(fact, backend):
-            attributes[(index,)] = described
-    return signature, constants, attributes
-
-
-def _is_one(param: Any, fact: Mapping[str, Any]) -> bool:
-    if fact["kind"] != "int" or fact["value"] != 1:
-        return False
-    return not param.do_not_specialize and not param.annotation_type
-
-
-def _attributes(fact: Mapping[str, Any], backend: str) -> list[list[Any]]:
-    described: list[list[Any]] = []
-    if fact.get("divisible_by_16"):
-        described.append(["tt.divisibility", 16])
-    if backend == "hip" and fact["type"].startswith("*") and _span(fact) < _HIP_POINTER_RANGE:
-        described.append(["tt.pointer_range", 32])
-    return described
-
-
-def _span(fact: Mapping[str, Any]) -> int:
-    size = next((size for bits, size in _ITEM_BYTES.items() if bits in fact["type"]), 1)
-    dims = zip(fact.get("shape") or (), fact.get("strides") or (), strict=True)
-    return size * (1 + sum((int(extent) - 1) * int(stride) for extent, stride in dims))
-
-
-def decode(value: Any, module: Any) -> Any:
-    """A constexpr from its JSON form; ``protocol`` lists the forms."""
-    if not isinstance(value, str) or not value.startswith("triton."):
-        return value
-    kind, _, rest = value.removeprefix("triton.").partition(":")
-    if kind == "dtype":
-        return triton.language.dtype(rest)
-    if kind == "jit":
-        return modules.find_kernel(module, rest)
-    if kind == "tuple":
-        return tuple(decode(item, module) for item in json.loads(rest))
-    raise JobError(f"a constexpr of type {rest} cannot be compiled from here")
 
 
 def compile_source(

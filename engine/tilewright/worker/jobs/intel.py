@@ -18,6 +18,7 @@ from triton.compiler import ASTSource
 
 from .. import loading, modules, refusals, stages, stand_in, xe
 from ..protocol import JobError
+from ..specialization import specialize
 from . import compiling
 
 _WARP_SIZE = 32
@@ -162,7 +163,7 @@ def _require_no_errors(messages: list[dict[str, Any]], why: str) -> None:
 
 def _to_spirv(job: Mapping[str, Any], module: Any) -> tuple[Any, list[dict[str, Any]]]:
     kernel = modules.find_kernel(module, job["launch"]["kernel"])
-    signature, constants, attributes = compiling.specialize(kernel, job["launch"], "xpu", module)
+    signature, constants, attributes = specialize(kernel, job["launch"], "xpu", module)
     if any(kind.startswith("tensordesc") for kind in signature.values()) and _release() < (3, 4):
         raise JobError(
             f"no toolchain for xpu that takes tensor descriptors: triton-xpu {triton.__version__} "

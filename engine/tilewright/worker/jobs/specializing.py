@@ -22,7 +22,7 @@ from triton.runtime.jit import JITFunction
 
 from .. import launches, loading, modules, piecewise
 from ..protocol import JobError
-from . import compiling
+from ..specialization import specialize
 
 _TARGET = GPUTarget("cuda", 90, 32)
 _REFUSALS = (triton.TritonError, *piecewise.FAILURES)
@@ -205,7 +205,7 @@ def build_ttir(function: Any, launch: Mapping[str, Any], module: Any) -> None:
     """Through the compiler's front end alone; raises whatever that raises."""
     from triton._C.libtriton import ir
 
-    signature, constants, attributes = compiling.specialize(function, launch, "cuda", module)
+    signature, constants, attributes = specialize(function, launch, "cuda", module)
     backend = make_backend(_TARGET)
     options = backend.parse_options(dict(launch["options"]))
     context = ir.context()
