@@ -68,7 +68,8 @@ def test_golden_kernel(
     reports = compiled(golden, device, cache, tmp_path)
     found = compiled_issues(parse_module(golden.text, "kernel.py"), reports)
     lines = {i.range.line for i in found if i.id == golden.issue}
-    told = [f"{i.range.line}: {i.id}: {i.message}" for i in found] or [str(r) for r in reports]
+    told = [f"{i.range.line}: {i.id}: {i.message}" for i in found]
+    told += [f"{x}" for r in reports for x in (*r.messages, *r.lines)]
     assert lines == golden.expected, "\n".join(told)
 
 

@@ -15,6 +15,7 @@ class Sighting:
 
     seen: Seen
     report: CompileReport
+    inferred: bool = False
 
 
 def merged(
@@ -30,6 +31,7 @@ def merged(
         worst = max(group, key=lambda one: one.seen.amount)
         target = worst.report.target
         which = _which(group, worst, [r for r in reports if r.target == target])
+        which += ", for an inferred launch" if worst.inferred else ""
         seen = worst.seen
         key = (seen.where, seen.lead, which, seen.what, seen.do, seen.severity)
         told.setdefault(key, []).append((target, worst))

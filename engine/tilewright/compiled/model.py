@@ -22,6 +22,7 @@ class Subject:
     Attributes:
         reports: all of this kernel: other launches, other configurations, other targets.
         probe: compiles a variation, to confirm a reason; None: reasons stay unconfirmed.
+        inferred: nobody has made this launch: shapes, strides and alignment are assumed.
     """
 
     module: Module
@@ -29,6 +30,7 @@ class Subject:
     report: CompileReport
     reports: tuple[CompileReport, ...]
     probe: Probe | None = None
+    inferred: bool = False
 
     @property
     def launch(self) -> LaunchFacts:

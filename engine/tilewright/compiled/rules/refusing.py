@@ -17,6 +17,8 @@ def does_not_compile(subject: Subject) -> Iterator[Seen]:
         return
     message = report.messages[0] if report.messages else CompileMessage("no reason was given")
     elsewhere = sorted({str(r.target) for r in subject.reports if r.ok} - {str(report.target)})
+    if subject.inferred and not elsewhere:
+        return  # what was assumed may be what the compiler refuses
     lead = "does not compile for {targets}{which}: "
     if elsewhere:
         lead = f"compiles for {', '.join(elsewhere)}, not for {{targets}}{{which}}: "

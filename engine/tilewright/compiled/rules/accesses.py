@@ -1,0 +1,132 @@
+"""Loads and stores that move less at a time than their tile allows."""
+
+from collections.abc import Iterator
+
+from tilewright.analysis.values import Access as Place
+from tilewright.compiled.causes import Cause, Kind, accesses_on, causes_of, without
+from tilewright.compiled.model import Seen, Subject
+from tilewright.compiled.places import known_line, place_of
+from tilewright.targets.model import Access, CompileReport, LineReport
+
+_MEMORY = ("load", "store", "async_copy")
+_WIDE_BITS = 32
+_TIMES = 4
+
+
+def unvectorized_access(subject: Subject) -> Iterator[Seen]:
+    """Narrow accesses of which the reason is known, and confirmed where a probe can."""
+    if not subject.report.ok or subject.backend == "xpu":
+        return  # an access of Intel's is a gather or a block: another rule's
+    for line in subject.report.lines:
+        narrow = narrowest(line)
+        places = accesses_on(subject, line.line) if narrow else ()
+        if narrow is not None and len(places) == 1 and known_line(subject.module, line.line):
+            yield from _seen(subject, line, narrow, places[0])
+
+
+def narrowest(line: LineReport) -> Access | None:
+    """The narrow kind of access that most of a line's accesses are; None if they are wide."""
+    moving = [a for a in line.accesses if a.space == "global" and a.kind in _MEMORY]
+    most = max(moving, key=lambda a: a.count, default=None)
+    return most if most is not None and _is_narrow(most) else None
+
+
+def _is_narrow(access: Access) -> bool:
+    """A coalesced access of 32 bits is narrow only where four times that would fit."""
+    bits, best = access.bits, access.best_bits
+    if bits is None or best is None:
+        return False
+    return best >= bits * (2 if bits < _WIDE_BITS else _TIMES)
+
+
+def _seen(subject: Subject, line: LineReport, narrow: Access, place: Place) -> Iterator[Seen]:
+    causes = causes_of(subject, place)
+    if not causes:
+        return
+    confirmed = ""
+    if subject.probe is not None:
+        wider = _confirmed(subject, line.line, causes)
+        if wider is None or narrow.bits is None or wider <= narrow.bits:
+            return
+        confirmed = f" (compiled with {_asserted(causes)} it moves {_bytes(wider)})"
+    assert narrow.bits is not None
+    assert narrow.best_bits is not None
+    yield Seen(
+        place_of(subject.module, line.line, place.kind),
+        f"this {place.kind} moves {_bytes(narrow.bits)} a thread at a time where "
+        f"{narrow.best_bits // 8} fit{confirmed}, because {_because(causes)}",
+        _advice(causes),
+        amount=narrow.best_bits / narrow.bits,
+    )
+
+
+def _confirmed(subject: Subject, line: int, causes: tuple[Cause, ...]) -> int | None:
+    """Bits that the line's accesses move once the compiler is told."""
+    report = subject.probed(without(subject.launch, causes))
+    return None if report is None else _widest(report, line)
+
+
+def _widest(report: CompileReport, line: int) -> int | None:
+    moving = [
+        access.bits
+        for one in report.lines
+        if one.line == line
+        for access in one.accesses
+        if access.space == "global" and access.kind in _MEMORY and access.bits is not None
+    ]
+    return max(moving, default=None)
+
+
+def _bytes(bits: int) -> str:
+    return f"{bits // 8} bytes" if bits > 8 else "1 byte"
+
+
+def _asserted(causes: tuple[Cause, ...]) -> str:
+    strides = [f"{c.argument.name} = 1" for c in causes if c.kind is Kind.STRIDE]
+    even = [c.argument.name for c in causes if c.kind is not Kind.STRIDE]
+    parts = [*strides, *([f"{_listed(even)} divisible by 16"] if even else [])]
+    return " and ".join(parts)
+
+
+def _because(causes: tuple[Cause, ...]) -> str:
+    return " and ".join(dict.fromkeys(_reason(cause) for cause in causes))
+
+
+def _reason(cause: Cause) -> str:
+    name, value = cause.argument.name, cause.argument.value
+    match cause.kind:
+        case Kind.STRIDE if value == 1:
+            return f"{name} is 1 at this launch and its annotation keeps the compiler from knowing"
+        case Kind.STRIDE if value is None:
+            return f"{name}, the stride between neighbours, is not known to be 1"
+        case Kind.STRIDE:
+            return f"neighbours are {name} = {value} elements apart"
+        case Kind.POINTER:
+            return f"{name} does not begin at a multiple of 16 bytes"
+        case Kind.STEP:
+            return f"rows begin at multiples of {name}{_valued(value)}, not known divisible by 16"
+        case Kind.BOUND:
+            return f"the mask may end anywhere, as {name}{_valued(value)} is not divisible by 16"
+
+
+def _valued(value: object) -> str:
+    return "" if value is None else f" = {value}"
+
+
+def _advice(causes: tuple[Cause, ...]) -> str:
+    kinds = {cause.kind for cause in causes}
+    if Kind.STRIDE in kinds:
+        one = all(c.argument.value == 1 for c in causes if c.kind is Kind.STRIDE)
+        if one:
+            return "drop the annotation, or make the parameter a tl.constexpr"
+        return (
+            "pass a tensor that is contiguous along this axis, or let the tile run along the other"
+        )
+    if Kind.POINTER in kinds:
+        return "pass a tensor that begins at a multiple of 16 bytes, as a fresh allocation does"
+    names = _listed(list(dict.fromkeys(c.argument.name for c in causes)))
+    return f"pad to a multiple of 16, so that the JIT specializes on {names}"
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
