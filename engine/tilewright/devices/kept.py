@@ -1,4 +1,4 @@
-"""Launches recorded from host code, kept on disk: the same text makes the same launches again.
+"""Launches found by running a file, kept on disk: the same text makes the same launches again.
 
 Host code that reads anything but what it imports, its inputs and Triton's variables is taken to
 find it as it was.
@@ -20,7 +20,7 @@ _MOST = 2048
 
 
 def recorded(job: Mapping[str, Any], info: DeviceInfo, run: Callable[[], JobOutcome]) -> JobOutcome:
-    """The outcome of a ``capture`` job; what failed is tried again each time."""
+    """The outcome of a job that finds launches; what failed is tried again each time."""
     try:
         key = _key(job, info)
     except OSError:  # the worker says what is wrong with the file

@@ -11,6 +11,7 @@ from tilewright.worker.protocol import SERVED
 
 INTERPRETER = "interpreter"
 _ON_DEVICE = {"run", "time", "measure"}
+_RECORDED = {"capture", "specialize"}
 
 
 class WorkerDevice:
@@ -38,7 +39,7 @@ class WorkerDevice:
         """Run a job; those that use a device use this one unless they name another."""
         if job.get("kind") in _ON_DEVICE:
             job = {"device": self._info.id, **job}
-        if job.get("kind") == "capture":
+        if job.get("kind") in _RECORDED:
             from tilewright.devices.kept import recorded  # targets build on this package
 
             return recorded(job, self._info, lambda: self._compiler.run(job, timeout_s))

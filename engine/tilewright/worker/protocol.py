@@ -36,7 +36,7 @@ Every job is an object with ``kind``. Shared parts:
   ``{"name", "value"}`` for what is no tensor.
 - *launch*: ``tilewright.targets.model.LaunchFacts`` as JSON. A constexpr that JSON cannot hold is a
   string: ``triton.dtype:fp16``, ``triton.jit:helper``, ``triton.tuple:[1, 2]``.
-- What ``capture`` and the compilers answer also has ``depends``: the files that the module brought
+- What ``capture``, ``specialize`` and the compilers answer also has ``depends``: the files that the module brought
   along, ``{path: [mtime_ns, size]}``.
 - Any job may carry ``memory_bytes`` (what the child may add to its address space; CPU jobs only)
   and ``file_bytes`` (the largest file it may write).
@@ -97,7 +97,7 @@ from typing import Any
 VERSION = 1
 COMPILE_ONLY = "--compile-only"
 SERVICE = "--service"
-SERVED = ("compile", "compile_xpu", "capture")
+SERVED = ("compile", "compile_xpu", "capture", "specialize")
 MARKER = "TILEWRIGHT_WORKER_ID"
 FOLDER_PREFIX = "tilewright-worker-"
 HEADER = struct.Struct(">I")

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import dependencies, warm
-from ..protocol import JobError
+from ..protocol import SERVED, JobError
 
 COMPILERS = ("compile_xpu",)
 _COMPILING = {"compile", "compile_xpu"}
-_KEPT = {"compile", "compile_xpu", "capture"}
 _MODULES = {
     "probe": "probing",
     "capture": "capturing",
@@ -35,7 +34,7 @@ def uses_gpu(job: Mapping[str, Any]) -> bool:
 
 def warm_up_for(job: Mapping[str, Any]) -> None:
     """Do once in the zygote what each child that does such a job would do again."""
-    if job.get("kind") in _COMPILING:
+    if job.get("kind") in _COMPILING | {"specialize"}:
         warm.before_compiling()
     elif job.get("kind") != "probe" and uses_gpu(job):
         warm.before_launching()
@@ -69,7 +68,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
         if error.__traceback__ is not None and error.args and error.args[0] not in job:
             _blame_missing_argument(error, kind)
         raise
-    if kind in _KEPT:
+    if kind in SERVED:
         value["depends"] = dependencies.brought_along(before, job["module"])
     return value
 
