@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Iterator
-from functools import lru_cache
 
 from tilewright.source.model import Launch, Module
 
@@ -14,6 +13,8 @@ def host_change(original: Module, candidate: Module) -> str | None:
 
     Imports may be added. None if nothing else differs.
     """
+    if original.text == candidate.text:
+        return None
     before, after = _outline(original), _outline(candidate)
     if before == after:
         return None
@@ -22,7 +23,6 @@ def host_change(original: Module, candidate: Module) -> str | None:
     return next(iter((*gone, *new)), None)
 
 
-@lru_cache(maxsize=64)
 def _outline(module: Module) -> tuple[tuple[str, str], ...]:
     """(what it is called, its text in a form where launches are reduced to what is passed)."""
     told = _Told(module)
