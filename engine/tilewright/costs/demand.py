@@ -12,6 +12,7 @@ from tilewright.targets.model import CompileReport, LineReport
 THREADS = 32
 _SEVERAL = 1.5
 _LOOP_CONTROL = 8
+_LINE = 128
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Phase:
     Attributes:
         turns: how often it runs in a program.
         waits: loads from memory, one after another, that a turn waits for.
-        ahead: turns that loads are started before they are needed; 0 where they are not.
+        ahead: turns that loads are started before they are needed; below 1 where they are not.
         instructions: of one warp in a turn.
         barriers, transcendental: of one warp in a turn.
         dots: products one after another in a turn.
@@ -52,6 +53,7 @@ class Demand:
         shared_bytes: read from and written to shared memory.
         asked: of the caches.
         requests: warps' instructions that touch global memory.
+        wavefronts: cache lines that these reach.
         spill_bytes: registers spilled and loaded again, as often as that is done.
         spill_slots: local memory that holds them.
         atomics: elements added to by atomics.
@@ -66,6 +68,7 @@ class Demand:
     shared_bytes: float = 0.0
     asked: Asked = field(default_factory=lambda: Asked(0.0, 0.0, 0.0))
     requests: float = 0.0
+    wavefronts: float = 0.0
     spill_bytes: float = 0.0
     spill_slots: float = 0.0
     atomics: float = 0.0
@@ -113,7 +116,8 @@ def demand(work: Workload, report: CompileReport) -> Demand:
         flops=flops,
         shared_bytes=shared,
         asked=asked(work),
-        requests=_requests(code),
+        requests=_requests(code, spread=False),
+        wavefronts=_requests(code, spread=True),
         spill_bytes=_spilled(work, report, code) * threads,
         spill_slots=_slots(report) * threads,
         atomics=sum(t.elements * t.inside * t.turns for t in atomics),
@@ -180,7 +184,8 @@ def _phase(work: Workload, number: int | None, code: _Code) -> Phase:
     return Phase(
         turns=turns.total if turns else 1.0,
         waits=waits,
-        ahead=max((_copies_ahead(code.lines[n], code.stages) for n in lines), default=0),
+        ahead=max((_copies_ahead(code.lines[n], code.stages) for n in lines), default=0)
+        - int(any(_kind(d, code.lines) == "wgmma" for d in dots)),
         instructions=sum(code.share[n] * code.lines[n].instructions for n in lines),
         barriers=sum(code.share[n] * code.lines[n].barriers for n in lines),
         transcendental=sum(code.share[n] * code.lines[n].transcendental for n in lines),
@@ -233,13 +238,20 @@ def _operand_bytes(dot: Dot, kind: str, warps: int) -> float:
     return item * dot.k * (dot.m * max(1, warps // by_rows) + dot.n * by_rows)
 
 
-def _requests(code: _Code) -> float:
-    """Warps' instructions that touch global memory."""
-    counts = (
-        (number, sum(a.count for a in line.accesses if a.space == "global"))
-        for number, line in code.lines.items()
-    )
-    return sum(count * code.warps * code.run(number) for number, count in counts)
+def _requests(code: _Code, *, spread: bool) -> float:
+    """Warps' instructions that touch global memory; or the cache lines that these reach.
+
+    Threads side by side hold elements that are as far apart as the widest access would be. Where
+    they are accessed one by one, each instruction reaches as many lines as all of them would.
+    """
+    total = 0.0
+    for number, line in code.lines.items():
+        for access in line.accesses:
+            if access.space == "global":
+                bits = max(access.best_bits or 0, access.bits or 0)
+                lines = max(1.0, bits / 8 * THREADS / _LINE) if spread else 1.0
+                total += access.count * lines * code.warps * code.run(number)
+    return total
 
 
 def _slots(report: CompileReport) -> float:

@@ -51,6 +51,7 @@ class Machine:
     product: float
     atomic: float
     request: float
+    wavefront: float
     spill: float
     dispatch: float
     code: float
@@ -114,7 +115,10 @@ def _round(
         ),
         "shared memory": cycle * on_unit * asked.shared_bytes / machine.shared,
         "near": cycle * on_unit * (
-            (moved.requested + moved.common + moved.stored) / machine.near
+            max(
+                (moved.requested + moved.common + moved.stored) / machine.near,
+                asked.wavefronts * machine.wavefront,
+            )
             + asked.spill_bytes * machine.spill
             + asked.requests * machine.request
         ),
@@ -137,7 +141,7 @@ def _turn(phase: Phase, machine: Machine, asked: Demand) -> float:
         rates = [_rate(machine, key) for key in asked.flops] or [1.0]
         busy += phase.tensor_flops / max(rates)
     waiting = phase.waits * machine.latency
-    if phase.ahead and phase.turns > 1:
+    if phase.ahead > 0 and phase.turns > 1:
         return max(busy, waiting / phase.ahead) + waiting / phase.turns
     return busy + waiting
 
