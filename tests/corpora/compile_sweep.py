@@ -4,6 +4,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -25,8 +26,7 @@ from tilewright.targets.xpu import describe
 TARGETS = ("cuda:90", "hip:gfx942", "xpu:bmg-g31")
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "build" / "compile-table"
-_VENDORS = "runtime/backend/_"
-_OURS = "runtime/backend/_nvidia"
+_VENDORS = re.compile(r"/backends?/_(?!nvidia)")
 _AT_A_TIME = 12
 
 
@@ -63,7 +63,7 @@ def subjects(corpus: str) -> tuple[list[Subject], Skipped]:
         for kernel in module.kernels:
             if kernel.language is not Language.TRITON:
                 continue
-            if _VENDORS in str(path) and _OURS not in str(path):
+            if _VENDORS.search(str(path)):
                 skipped.vendor += 1
             elif module.is_helper(kernel):
                 skipped.called += 1
@@ -146,7 +146,13 @@ def run(
         **os.environ, "PYTHONPATH": os.environ.get("SWEEP_ENGINE", str(ROOT / "engine")),
         "GEMS_VENDOR": "nvidia", "HOME": str(RESULTS), "TRITON_CACHE_DIR": str(RESULTS / "triton"),
     }  # fmt: skip
-    command = ["nice", "-n", "19", python, str(Path(__file__).with_name("compile_child.py"))]
+    command = [
+        "nice",
+        "-n",
+        os.environ.get("SWEEP_NICE", "19"),
+        python,
+        str(Path(__file__).with_name("compile_child.py")),
+    ]
     with subprocess.Popen(
         [*command, str(corpora.folder()), corpus],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,

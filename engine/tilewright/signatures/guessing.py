@@ -128,7 +128,7 @@ class _Guesser:
         role = self._roles.parameters.get(parameter.name, Role.INTEGER)
         if role is Role.DESCRIPTOR:
             return self._descriptor(parameter.name, told)
-        if role in POINTERS:
+        if role in POINTERS and not isinstance(self._default(parameter), int | float):
             return self._pointer(parameter.name, role, told)
         return self._number(parameter, role, told)
 
@@ -253,7 +253,7 @@ class _Guesser:
         style, roles = self._style, self._roles
         if name in roles.unrolled:
             return FEW, f"assumed: it counts an unrolled loop; {_NO_SOURCE}"
-        if name in roles.types or (names.TYPE.search(name) and name not in roles.sizes):
+        if name in roles.types:
             return _FLOAT_TYPE, "assumed: an element type"
         if name in roles.sizes:
             return self._size(name), f"assumed: an extent of tiles; {_NO_SOURCE}"
@@ -261,12 +261,14 @@ class _Guesser:
             given = roles.compared[name]
             chosen = given[-1] if style.flags else given[0]
             return chosen, "assumed: the kernel compares it with this"
+        if names.TYPE.search(name):
+            return _FLOAT_TYPE, "assumed: an element type"
         if name in roles.tests or names.FLAG.search(name):
             return style.flags, f"assumed: a condition; {_NO_SOURCE}"
         if names.STRIDE.search(name):
             value = 1 if self._is_last_stride(name) else self._extent
             return value, f"assumed: a stride; {_NO_SOURCE}"
-        if names.FLOAT.search(name) and name not in roles.sizes:
+        if names.FACTOR.search(name):
             return (1e-6 if "eps" in name.lower() else 1.0), "assumed: a float by its name"
         if names.SIZE.search(name) or name.isupper():
             return self._size(name), f"assumed by its name; {_NO_SOURCE}"

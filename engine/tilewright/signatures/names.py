@@ -16,6 +16,7 @@ FLOAT = re.compile(
     r"|^inv_|_lr$|^lr_|factor|threshold|slope|probab|gamma|weight_|_value$|^value_|_coef|coef_"
     r"|^sm_|_norm$|_mul$|rcp|_p$"
 )
+FACTOR = re.compile(r"(?i)(^|_)(eps|epsilon|scale|alpha|beta|softcap|momentum)$")
 STRIDE = re.compile(r"(?i)stride|^s[A-Z]?_?[a-z]{1,2}$")
 TYPE = re.compile(r"(?i)type$|_ty$|^ty_")
 FLAG = re.compile(
