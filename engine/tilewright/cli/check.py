@@ -63,6 +63,12 @@ def check(
     captured: Annotated[
         Path | None, typer.Option(help="Folder of captured launches, to check with what they say.")
     ] = None,
+    compiled: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TARGETS", help="Also compile for these chips and say what that shows: cuda:90."
+        ),
+    ] = None,
 ) -> None:
     """Find issues in kernels from their source. Exits with 1 if there are any."""
     version = parse_version(triton) if triton else None
@@ -74,15 +80,34 @@ def check(
         load_captures(captured) if captured else None,
     )
     if diff or fix:
+        if compiled is not None:
+            raise InputError("--fix and --diff change what the source shows; leave out --compiled")
         _fix(paths, chosen, form, write=fix and not diff)
         return
     files = [
         check_text(read_source(path), str(path), *chosen.of(path))
         for path in checked_files(paths, isolated=isolated)
     ]
+    if compiled is not None:
+        files = _compiled(files, chosen, compiled, captured)
     _tell(files, form)
     found = any(f.issues or f.module.problems or f.notices for f in files)
     raise typer.Exit(Exit.FINDINGS if found else Exit.DONE)
+
+
+def _compiled(
+    files: Sequence[Checked], chosen: "_Chosen", targets: str, captured: Path | None
+) -> list[Checked]:
+    """The files with what compiling them shows."""
+    # Compilers are loaded where they are asked for.
+    from tilewright.cli.compile_issues import targets_of, with_compiled
+
+    wanted = targets_of(targets)
+    launches = (load_captures(captured), captured) if captured else None
+    return [
+        with_compiled(each, path, chosen.of(path)[0], wanted, launches)
+        for each, path in ((each, Path(each.module.path)) for each in files)
+    ]
 
 
 class _Chosen:

@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from tilewright.cli.compile_captured import captured_launches
+from tilewright.cli.compile_issues import issues_as_json, judged, print_issues
 from tilewright.cli.compile_stages import show_stage
 from tilewright.cli.compile_tables import compared, figure, options_of, programs_at_a_time
 from tilewright.cli.compile_variants import Launches, Variant, compiled, launches_of, variant
@@ -88,10 +89,13 @@ def _reports(path: Path, opened: _Opened, one: Variant, form: Format) -> Exit:
     doing = working(f"compiling {path} for {one.target}")
     with doing, opened() as launches:
         reports, notes = compiled(launches, one), launches.notes
+        shown = judged(path, launches, reports)
     if form is Format.JSON:
-        emit_json({"path": str(path), "reports": [dump(r) for r in reports], "notes": list(notes)})
+        told = {"reports": [dump(r) for r in reports], "issues": issues_as_json(shown)}
+        emit_json({"path": str(path), **told, "notes": list(notes)})
     else:
         _print(reports, notes)
+        print_issues(shown)
     return _exit(reports)
 
 

@@ -1,5 +1,6 @@
 """One issue for what many configurations and several targets have in common."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -7,6 +8,8 @@ from tilewright.analysis.model import Issue
 from tilewright.compiled.model import Seen
 from tilewright.knowledge.model import IssueType
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
+
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,8 @@ def merged(
         which = _which(group, worst, [r for r in reports if r.target == target])
         which += ", for an inferred launch" if worst.inferred else ""
         seen = worst.seen
-        key = (seen.where, seen.lead, which, seen.what, seen.do, seen.severity)
+        form = _NUMBER.sub("#", seen.what)
+        key = (seen.where, seen.lead, which, form, seen.do, seen.severity)
         told.setdefault(key, []).append((target, worst))
     for common, found in told.items():
         yield _issue(kind, kernel, str(common[2]), found)
@@ -53,7 +57,8 @@ def _issue(
     worst = found[0][1]
     seen, report = worst.seen, worst.report
     lead = seen.lead.format(targets=_listed(targets), which=which)
-    text = f"{lead}{seen.what}; {seen.do}." if seen.do else f"{lead}{seen.what}."
+    what = _joined([one.seen.what for _, one in found])
+    text = f"{lead}{what}; {seen.do}." if seen.do else f"{lead}{what}."
     return Issue(
         id=kind.id,
         stage=kind.stage,
@@ -68,6 +73,13 @@ def _issue(
             **seen.data,
         },
     )
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Texts that differ in numbers alone, in one: "25 and 72 instructions"."""
+    numbers = zip(*(_NUMBER.findall(text) for text in texts), strict=True)
+    said = iter([_listed(list(dict.fromkeys(each))) for each in numbers])
+    return _NUMBER.sub(lambda _: next(said), texts[0])
 
 
 def _which(group: Sequence[Sighting], worst: Sighting, reports: Sequence[CompileReport]) -> str:

@@ -1,0 +1,124 @@
+"""What compile reports say of a file's kernels, as issues: after a compile, and beside a check."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+
+from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.captures import Captures
+from tilewright.checking import Checked, configuration_for
+from tilewright.checking.checked import NOTEBOOK
+from tilewright.checking.configuration import Rules
+from tilewright.checking.present import as_json, as_lines
+from tilewright.cli.compile_captured import captured_launches
+from tilewright.cli.compile_variants import Launches, launches_of
+from tilewright.cli.inputs import target_of
+from tilewright.cli.output import ERR, OUT, working
+from tilewright.compiled import Probe, compiled_issues
+from tilewright.errors import InputError, TilewrightError
+from tilewright.signatures import Origin
+from tilewright.source import parse_module
+from tilewright.source.model import Language, Module
+from tilewright.targets import NoToolchainError, compile_many
+from tilewright.targets.model import CompileReport, LaunchFacts, Target
+
+_SAID_ALREADY = "does_not_compile"
+
+
+def judged(path: Path, launches: Launches, reports: Sequence[CompileReport]) -> Checked:
+    """The issues that reports of a file show and that its project wants to hear of."""
+    module = parse_module(launches.text, str(path))
+    wanted = configuration_for(path).rules_for(path).issues
+    found = tuple(i for i in _issues(module, launches, reports) if i.id in wanted)
+    return Checked(module, found, (), AnalysisContext())
+
+
+def issues_as_json(checked: Checked) -> list[object]:
+    """Issues as ``check --format json`` has them."""
+    found: list[object] = as_json(checked)["issues"]
+    return found
+
+
+def print_issues(checked: Checked) -> None:
+    """A line an issue; what a compiler refuses, its messages have said."""
+    rest = tuple(issue for issue in checked.issues if issue.id != _SAID_ALREADY)
+    for line in as_lines(replace(checked, issues=rest)):
+        OUT.print(line, markup=False)
+
+
+def targets_of(written: str) -> tuple[Target, ...]:
+    """``cuda:90,hip:gfx942``.
+
+    Raises:
+        InputError: an unknown target, or none.
+    """
+    names = [name.strip() for name in written.split(",") if name.strip()]
+    found = tuple(target for target in map(target_of, names) if target is not None)
+    if not found:
+        raise InputError("which chips? write --compiled cuda:90,hip:gfx942")
+    return found
+
+
+def with_compiled(
+    checked: Checked,
+    path: Path,
+    rules: Rules,
+    targets: Sequence[Target],
+    captured: tuple[Captures, Path] | None,
+) -> Checked:
+    """A checked file with what compiling it shows; what cannot be compiled is said and left out."""
+    module = checked.module
+    if not any(kernel.language is Language.TRITON for kernel in module.kernels):
+        return checked
+    if path.suffix == NOTEBOOK:
+        ERR.print(f"{path}: not compiled: a notebook's kernels are only checked", markup=False)
+        return checked
+    try:
+        with working(f"compiling {path}"), _opened(module, path, captured) as launches:
+            found = _issues(module, launches, _reports(path, launches, targets))
+    except TilewrightError as error:
+        ERR.print(f"{path}: not compiled: {_without_place(error, path)}", markup=False)
+        return checked
+    new = (issue for issue in found if issue.id in rules.issues)
+    merged = sorted((*checked.issues, *new), key=lambda i: (i.range, i.id, i.message))
+    return replace(checked, issues=tuple(merged))
+
+
+def _issues(
+    module: Module, launches: Launches, reports: Sequence[CompileReport]
+) -> tuple[Issue, ...]:
+    made_up = [s.launch.kernel for s in launches.signatures if s.origin is Origin.INFERRED]
+    return compiled_issues(module, reports, _probe(launches), frozenset(made_up))
+
+
+def _probe(launches: Launches) -> Probe:
+    def compile_one(launch: LaunchFacts, target: Target) -> CompileReport | None:
+        try:
+            return launches.bench.compile(launches.text, launch, target)
+        except NoToolchainError:
+            return None
+
+    return compile_one
+
+
+def _opened(
+    module: Module, path: Path, captured: tuple[Captures, Path] | None
+) -> AbstractContextManager[Launches]:
+    """Captured launches where there are any of the file as it is; else its problem's, or none."""
+    if captured is not None and captured[0].of(module, path).launches():
+        return captured_launches(path, None, captured[1])
+    return launches_of(path, None, None)
+
+
+def _reports(path: Path, launches: Launches, targets: Sequence[Target]) -> list[CompileReport]:
+    placed = str(launches.bench.place(launches.text))
+    wanted = [(placed, launch, target) for target in targets for launch in launches.launches]
+    found = compile_many(launches.bench.device, wanted)
+    for why in dict.fromkeys(str(each) for each in found if isinstance(each, NoToolchainError)):
+        ERR.print(f"{path}: {why}", markup=False)
+    return [each for each in found if isinstance(each, CompileReport)]
+
+
+def _without_place(error: TilewrightError, path: Path) -> str:
+    return str(error).removeprefix(f"{path}: ")
