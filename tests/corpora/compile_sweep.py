@@ -16,6 +16,7 @@ import corpora
 
 from tilewright.serialize import dump
 from tilewright.signatures import Guess, guesses
+from tilewright.signatures.finding import returns_value
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Language, Module
 from tilewright.targets import parse_target
@@ -75,14 +76,6 @@ def subjects(corpus: str) -> tuple[list[Subject], Skipped]:
                 seen.add(kernel.content_hash)
                 found.append(Subject(corpus, path, kernel, module))
     return found, skipped
-
-
-def returns_value(module: Module, kernel: Kernel) -> bool:
-    """Whether it is called by kernels of other files, or that a library generates."""
-    import ast
-
-    returns = any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(kernel.node))
-    return returns and not module.launches_of(kernel.name)
 
 
 class Results:

@@ -7,12 +7,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tilewright.captures import load_captures, project_captures
 from tilewright.cli.inputs import problem_of, read_source, target_of
 from tilewright.cli.session import device_for
 from tilewright.errors import InputError
 from tilewright.evaluation.workbench import Workbench
 from tilewright.scratch import scratch_folder
-from tilewright.signatures import Origin, Signature, inferable, inferred, problem_without_spec
+from tilewright.signatures import (
+    Origin,
+    Signature,
+    captured,
+    inferable,
+    inferred,
+    problem_without_spec,
+    specialization_key,
+)
 from tilewright.source import Module, parse_module
 from tilewright.targets import compile_stage
 from tilewright.targets.model import CompileReport, LaunchFacts, StageText, Target
@@ -81,6 +90,21 @@ def _value(text: str) -> Value:
         return text
 
 
+def how_many(configs: str | None) -> int | None:
+    """``--configs``: None if it was not given, 0 for all.
+
+    Raises:
+        InputError: neither all, first nor a number above 0.
+    """
+    if configs is None:
+        return None
+    if configs in ("all", "first"):
+        return int(configs == "first")
+    if not configs.isdigit() or not int(configs):
+        raise InputError(f"--configs {configs}: write all, first, or how many, e.g. 8")
+    return int(configs)
+
+
 @contextmanager
 def launches_of(
     path: Path, kernel: str | None, spec: Path | None, configs: int | None = None
@@ -101,18 +125,19 @@ def launches_of(
         raise InputError(f"no kernel {kernel}; it has {known or 'none'}", str(path))
     found = problem_of(spec, path)
     with device_for("interpreter", None) as device, scratch_folder() as scratch:
+        few = 1 if configs is None else configs
         if found is None:
             bench = Workbench(device, problem_without_spec(path), path, scratch, 0)
-            yield _inferred(bench, module, kernel, 1 if configs is None else configs)
+            yield _without_spec(bench, module, kernel, few)
             return
         bench = Workbench(device, found, path, scratch, secrets.randbits(48))
         launches = _specified(bench, module, kernel)
-        if not launches.launches:  # the problem's entry point does not launch this kernel
-            inferred = _inferred(bench, module, kernel, 1 if configs is None else configs)
-            said = f"{found.entry.name} launches {kernel} nowhere: its arguments are inferred"
-            yield replace(inferred, notes=(said, *inferred.notes))
+        if launches.launches:
+            yield replace(launches, launches=first_configs(launches.launches, configs or 0))
             return
-        yield replace(launches, launches=first_configs(launches.launches, configs or 0))
+        other = _without_spec(bench, module, kernel, few)
+        said = f"{found.entry.name} launches {kernel} nowhere; its spec says nothing of it"
+        yield replace(other, notes=(said, *other.notes))
 
 
 def _specified(bench: Workbench, module: Module, kernel: str | None) -> Launches:
@@ -129,18 +154,33 @@ def _specified(bench: Workbench, module: Module, kernel: str | None) -> Launches
     return Launches(module.text, bench, launches, capture.notes, made)
 
 
-def _inferred(bench: Workbench, module: Module, kernel: str | None, configs: int) -> Launches:
-    """What the file's text and its import tell, and what is assumed for the rest."""
+def _without_spec(bench: Workbench, module: Module, kernel: str | None, configs: int) -> Launches:
+    """Captured launches where the project has any of a kernel, inferred ones for the others."""
     kernels = [k for k in inferable(module) if kernel in (None, k.name)]
     if kernel is not None and not kernels:
         kernels = [k for k in module.kernels if k.name == kernel]
     if not kernels:
-        raise InputError("has no Triton kernel", module.path)
-    placed = str(bench.place(module.text))
-    found = inferred(bench.device, module, placed, kernels, configs or None)
-    launches = tuple(signature.launch for signature in found.signatures)
-    notes = (*found.notes, *_told(found.signatures))
-    return Launches(module.text, bench, launches, notes, found.signatures)
+        raise InputError("has no Triton kernel that can be compiled by itself", module.path)
+    names = {k.name for k in kernels}
+    found = [s for s in _captured(bench.source_path, module) if s.launch.kernel in names]
+    left = [k for k in kernels if k.name not in {s.launch.kernel for s in found}]
+    notes = tuple(f"{name}: captured launches" for name in sorted(names - {k.name for k in left}))
+    if left:
+        placed = str(bench.place(module.text))
+        made = inferred(bench.device, module, placed, left, configs or None)
+        found += made.signatures
+        notes = (*notes, *made.notes, *_told(made.signatures))
+    launches = tuple(signature.launch for signature in found)
+    return Launches(module.text, bench, launches, notes, tuple(found))
+
+
+def _captured(path: Path, module: Module) -> tuple[Signature, ...]:
+    """What the project's own folder of captured launches has of a file, once for equal ones."""
+    folder = project_captures(path)
+    if folder is None:
+        return ()
+    found = captured(load_captures(folder), module, path)
+    return tuple({specialization_key(s.launch): s for s in reversed(found)}.values())
 
 
 def _told(signatures: Sequence[Signature]) -> Iterator[str]:

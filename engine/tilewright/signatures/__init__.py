@@ -4,6 +4,7 @@ from tilewright.signatures.choosing import Inferred, inferred
 from tilewright.signatures.finding import captured, inferable, problem_without_spec
 from tilewright.signatures.guessing import guesses
 from tilewright.signatures.model import Assumption, Guess, Origin, Signature, in_words
+from tilewright.signatures.specializing import specialization_key
 
 __all__ = [
     "Assumption",
@@ -17,4 +18,5 @@ __all__ = [
     "inferable",
     "inferred",
     "problem_without_spec",
+    "specialization_key",
 ]

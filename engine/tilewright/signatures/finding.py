@@ -1,5 +1,6 @@
 """The signatures of a file's kernels, from the surest source that has any."""
 
+import ast
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,8 +20,15 @@ def captured(captures: Captures, module: Module, path: Path) -> tuple[Signature,
 def inferable(module: Module) -> Iterator[Kernel]:
     """The kernels that can be compiled by themselves: not those that only others call."""
     for kernel in module.kernels:
-        if kernel.language is Language.TRITON and not module.is_helper(kernel):
+        is_called = module.is_helper(kernel) or returns_value(module, kernel)
+        if kernel.language is Language.TRITON and not is_called:
             yield kernel
+
+
+def returns_value(module: Module, kernel: Kernel) -> bool:
+    """Whether it returns something and nothing launches it: kernels elsewhere call it."""
+    returns = any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(kernel.node))
+    return returns and not module.launches_of(kernel.name)
 
 
 def problem_without_spec(path: Path) -> Problem:

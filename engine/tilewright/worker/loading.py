@@ -16,6 +16,8 @@ from typing import Any
 
 from . import piecewise, stand_in
 
+_SHOWN = 6
+
 
 @dataclass(frozen=True)
 class Loaded:
@@ -38,11 +40,13 @@ class Loaded:
         if self.absent:
             told.append(f"imported with stand-ins for {', '.join(self.absent)}")
         if self.left_out:
-            lines = ", ".join(str(line) for line in self.left_out[:6])
-            more = "" if len(self.left_out) <= 6 else f" and {len(self.left_out) - 6} more"
+            lines = ", ".join(str(line) for line in self.left_out[:_SHOWN])
+            more = len(self.left_out) - _SHOWN
             told.append(
-                f"imported without the statements on lines {lines}{more}, as it does not import "
-                f"here as a whole ({self.reason})"
+                "imported without what stands on line"
+                f"{'s' if len(self.left_out) > 1 else ''} {lines}"
+                f"{f' and {more} more' if more > 0 else ''}, as it does not import here as a "
+                f"whole ({self.reason})"
             )
         return told
 

@@ -67,8 +67,10 @@ class _Loader:
         elif isinstance(statement, ast.ImportFrom):
             self._import_from(statement, module)
         elif isinstance(statement, ast.FunctionDef):
-            if not _execute(_bare(statement), module):
-                self.left_out[module.__name__].append(statement.lineno)
+            at = statement.lineno
+            if _execute(_bare(statement), module) and statement.decorator_list:
+                at = statement.decorator_list[0].lineno
+            self.left_out[module.__name__].append(at)
         elif not _vendor_import(statement, module):
             self.left_out[module.__name__].append(statement.lineno)
 
