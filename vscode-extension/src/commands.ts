@@ -1,5 +1,6 @@
 /** The commands of the palette. The server's own commands are registered by the language client under their own ids. */
 import * as vscode from "vscode";
+import type { AssemblyViews } from "./assembly";
 import { execute } from "./client";
 import { PREVIEW_FIX, previewFix } from "./fixes";
 import { install, offerInstall, showError } from "./install";
@@ -13,6 +14,7 @@ type Command = (...args: unknown[]) => unknown;
 export function commands(
   server: Server,
   previews: Previews,
+  assemblies: AssemblyViews,
   log: vscode.LogOutputChannel,
 ): Readonly<Record<string, Command>> {
   const ask = (command: string, ...args: unknown[]): Promise<unknown> => askServer(server, log, command, ...args);
@@ -26,6 +28,14 @@ export function commands(
       const document = activeDocument();
       return document ? ask("tilewright.profile", { uri: document.uri.toString() }) : undefined;
     },
+    "tilewright.compileKernels": () => {
+      const document = activeDocument();
+      return document ? ask("tilewright.compile", { uri: document.uri.toString() }) : undefined;
+    },
+    "tilewright.showAssembly": (place) => assemblies.show(place),
+    "tilewright.assemblyStage": () => assemblies.pickStage(),
+    "tilewright.assemblyTarget": () => assemblies.pickTarget(),
+    "tilewright.refreshAssembly": () => assemblies.refresh(),
     "tilewright.cancel": () => cancelJob(ask),
     "tilewright.restartServer": () => server.restart(),
     "tilewright.showOutput": () => log.show(),
@@ -114,6 +124,8 @@ async function showMenu(server: Server, log: vscode.LogOutputChannel): Promise<v
   const items = [
     { label: "$(rocket) Optimize Kernel for…", command: "tilewright.optimizeFor" },
     { label: "$(dashboard) Profile Kernel", command: "tilewright.profileKernel" },
+    { label: "$(chip) Compile Kernels", command: "tilewright.compileKernels" },
+    { label: "$(list-flat) Show Assembly", command: "tilewright.showAssembly" },
     { label: "$(circle-slash) Cancel Job", command: "tilewright.cancel" },
     { label: "$(refresh) Restart Server", command: "tilewright.restartServer" },
     { label: "$(output) Show Output", command: "tilewright.showOutput" },

@@ -1,5 +1,6 @@
 /** Entry points of the extension: wires settings, server, commands and status together. */
 import * as vscode from "vscode";
+import { AssemblyViews } from "./assembly";
 import { commands } from "./commands";
 import { offerInstall, offerUpdate, showError } from "./install";
 import { Previews } from "./preview";
@@ -14,12 +15,13 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const previews = new Previews();
   const server = new Server(context.globalStorageUri.fsPath, context.asAbsolutePath("bundled"), log, previews);
   running = server;
+  const assemblies = new AssemblyViews(() => server.client);
   const status = createStatus();
   status.show(server.state);
-  context.subscriptions.push(log, server, status, previews);
+  context.subscriptions.push(log, server, status, previews, assemblies);
   context.subscriptions.push(server.onState((state) => status.show(state)));
   context.subscriptions.push(server.onState(announcer(server, log)));
-  for (const [id, command] of Object.entries(commands(server, previews, log))) {
+  for (const [id, command] of Object.entries(commands(server, previews, assemblies, log))) {
     context.subscriptions.push(vscode.commands.registerCommand(id, command));
   }
   context.subscriptions.push(

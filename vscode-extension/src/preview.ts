@@ -6,7 +6,7 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import type { ApplyWorkspaceEditParams, ApplyWorkspaceEditResult } from "vscode-languageclient/node";
 import { confirmed, type Proposal, proposalOf } from "./proposal";
-import { splice } from "./splice";
+import { firstChange, splice } from "./splice";
 
 export const SCHEME = "tilewright-preview";
 const APPLY = "Apply";
@@ -72,7 +72,9 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
       this.sessions.set(key, { text: proposedText(document, proposal), source: document.uri.toString(), decide });
     });
     const name = path.basename(document.uri.fsPath);
-    await vscode.commands.executeCommand("vscode.diff", document.uri, preview, `${name} ↔ proposed`);
+    const line = firstChange(document.getText(), this.sessions.get(key)?.text ?? "");
+    const options = { selection: new vscode.Range(line, 0, line, 0) };
+    await vscode.commands.executeCommand("vscode.diff", document.uri, preview, `${name} ↔ proposed`, options);
     void vscode.window
       .showInformationMessage(`${name}: ${proposal.evidence}`, APPLY, DISCARD)
       .then((button) => {

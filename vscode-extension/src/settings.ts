@@ -3,11 +3,14 @@ import * as os from "node:os";
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { pythonOf } from "./environment";
+import { DEFAULT_TARGETS } from "./targets";
 
 export const SECTION = "tilewright";
 
 /** Settings that decide which program the server is; a change of one needs a restart. */
 export const SERVER_SETTINGS = ["server.path", "interpreter"].map((name) => `${SECTION}.${name}`);
+
+const ALWAYS = { diagnosticsInHover: true, assemblyView: true };
 
 export interface ServerSettings {
   readonly path: string;
@@ -30,6 +33,16 @@ export function configuredTargets(resource: vscode.Uri): readonly string[] {
   return vscode.workspace.getConfiguration(SECTION, resource).get("targets", []);
 }
 
+/** The chips to choose from for a document's assembly: those it is compiled for first, each once. */
+export function targetsToCompile(resource: vscode.Uri): readonly string[] {
+  const settings = vscode.workspace.getConfiguration(SECTION, resource);
+  const compiled: readonly string[] = settings.get("compiled.targets", []);
+  const own: string = settings.get("target", "");
+  const offered = configuredTargets(resource);
+  const named = [...compiled, own, ...(offered.length > 0 ? offered : DEFAULT_TARGETS)];
+  return [...new Set(named.filter((target) => target !== ""))];
+}
+
 /** Interpreters that a workspace brings along; none where the workspace is not trusted to run programs. */
 export function workspacePythons(): readonly string[] {
   if (!vscode.workspace.isTrusted) {
@@ -43,12 +56,12 @@ export function workspacePythons(): readonly string[] {
 
 /**
  * What the server receives as its settings: the section without what is not set (empty texts and lists), whether it may
- * run what it reads, and that this editor shows a diagnostic's message above a hover by itself.
+ * run what it reads, that this editor shows a diagnostic's message above a hover by itself, and that it can show assembly.
  */
 export function settingsForServer(section: unknown): Record<string, unknown> {
   const values = typeof section === "object" && section !== null ? section : {};
   const set = Object.entries(values).filter(([, value]) => !isEmpty(value));
-  return { ...Object.fromEntries(set), trusted: vscode.workspace.isTrusted, diagnosticsInHover: true };
+  return { ...Object.fromEntries(set), ...ALWAYS, trusted: vscode.workspace.isTrusted };
 }
 
 function isEmpty(value: unknown): boolean {

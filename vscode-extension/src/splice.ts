@@ -22,3 +22,9 @@ export function splice(text: string, splices: readonly Splice[]): string {
   }
   return result + text.slice(reached);
 }
+
+/** The first line in which two texts differ, counted from 0; of equal texts, 0. */
+export function firstChange(before: string, after: string): number {
+  const [old, now] = [before.split(/\r\n?|\n/), after.split(/\r\n?|\n/)];
+  return Math.max(0, now.findIndex((line, number) => line !== old[number]));
+}

@@ -78,7 +78,7 @@ describe("progress", () => {
 describe("settings for the server", () => {
   it("leave out what is not set and say whether the workspace is trusted", () => {
     const section = { targets: [], target: "", budget: null, device: "auto", profileOnSave: false };
-    const always = { trusted: true, diagnosticsInHover: true };
+    const always = { trusted: true, diagnosticsInHover: true, assemblyView: true };
     expect(settingsForServer(section)).toEqual({ device: "auto", profileOnSave: false, ...always });
     expect(settingsForServer(undefined)).toEqual(always);
   });

@@ -1,0 +1,286 @@
+/**
+ * A kernel's assembly, or another stage of its compilation, beside its source: a read-only document whose lines are
+ * highlighted with the source's as the cursor moves, in both directions. It says which version of the kernel it is of.
+ */
+import * as path from "node:path";
+import * as vscode from "vscode";
+import type { LanguageClient } from "vscode-languageclient/node";
+import {
+  type Assembly,
+  kernelStart,
+  kernelText,
+  shownText,
+  type Span,
+  titleOf,
+  toSource,
+  toView,
+} from "./assembly-lines";
+import { targetsToCompile } from "./settings";
+
+export const ASSEMBLY_SCHEME = "tilewright-assembly";
+const REQUEST = "tilewright/assembly";
+
+/** What a view is asked for; what is not said is the server's choice. */
+interface Wanted {
+  readonly source: vscode.Uri;
+  readonly kernel?: string;
+  readonly line?: number;
+  readonly target?: string;
+  readonly stage?: string;
+}
+
+interface View {
+  readonly uri: vscode.Uri;
+  readonly source: vscode.Uri;
+  readonly assembly: Assembly;
+  /** The kernel's own text as it was compiled; undefined where the document changed while it was. */
+  readonly kernel: string | undefined;
+  /** By how many lines the kernel has moved since; undefined if it has changed. */
+  moved: number | undefined;
+}
+
+export class AssemblyViews
+  implements vscode.TextDocumentContentProvider, vscode.FileDecorationProvider, vscode.Disposable
+{
+  private readonly views = new Map<string, View>();
+  private readonly texts = new vscode.EventEmitter<vscode.Uri>();
+  private readonly badges = new vscode.EventEmitter<vscode.Uri>();
+  readonly onDidChange = this.texts.event;
+  readonly onDidChangeFileDecorations = this.badges.event;
+  private readonly highlight = vscode.window.createTextEditorDecorationType({
+    isWholeLine: true,
+    backgroundColor: new vscode.ThemeColor("editor.wordHighlightStrongBackground"),
+    overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.wordHighlightStrongForeground"),
+  });
+  private readonly parts: vscode.Disposable[];
+
+  constructor(private readonly client: () => LanguageClient | undefined) {
+    this.parts = [
+      this.texts,
+      this.badges,
+      this.highlight,
+      vscode.workspace.registerTextDocumentContentProvider(ASSEMBLY_SCHEME, this),
+      vscode.window.registerFileDecorationProvider(this),
+      vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => this.follow(textEditor)),
+      vscode.workspace.onDidChangeTextDocument(({ document }) => this.onEdited(document)),
+      vscode.workspace.onDidSaveTextDocument((document) => this.onSaved(document)),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.views.delete(uri.toString())),
+    ];
+  }
+
+  dispose(): void {
+    this.parts.forEach((part) => part.dispose());
+  }
+
+  provideTextDocumentContent(uri: vscode.Uri): string | undefined {
+    const view = this.views.get(uri.toString());
+    return view && shownText(view.assembly, path.basename(view.source.path), view.moved === undefined);
+  }
+
+  provideFileDecoration(uri: vscode.Uri): vscode.FileDecoration | undefined {
+    const view = this.views.get(uri.toString());
+    return view && view.moved === undefined
+      ? new vscode.FileDecoration("S", "Stale: the kernel has changed since", new vscode.ThemeColor("list.warningForeground"))
+      : undefined;
+  }
+
+  /** Shows what a code lens names, or the kernel at the cursor. */
+  async show(argument: unknown): Promise<void> {
+    const wanted = wantedOf(argument) ?? atCursor();
+    if (!wanted) {
+      void vscode.window.showInformationMessage("Tilewright: open a Python file with a kernel first.");
+      return;
+    }
+    await this.open(wanted);
+  }
+
+  /** Shows another stage of the view in front. */
+  async pickStage(): Promise<void> {
+    const view = this.inFront();
+    if (view) {
+      const items = [...view.assembly.stages].reverse();
+      const stage = await vscode.window.showQuickPick(items, { title: `Stage of ${view.assembly.kernel}` });
+      await (stage && this.open({ ...again(view), stage }, view));
+    }
+  }
+
+  /** Shows the view in front for another chip, at its own code. */
+  async pickTarget(): Promise<void> {
+    const view = this.inFront();
+    if (view) {
+      const title = `Compile ${view.assembly.kernel} for…`;
+      const target = await vscode.window.showQuickPick([...targetsToCompile(view.source)], { title });
+      const { stage: _, ...same } = again(view);
+      await (target && this.open({ ...same, target }, view));
+    }
+  }
+
+  /** Compiles the view in front again, as its source is now. */
+  async refresh(): Promise<void> {
+    const view = this.inFront();
+    await (view && this.open(again(view), view));
+  }
+
+  private async open(wanted: Wanted, instead?: View): Promise<void> {
+    const source = await vscode.workspace.openTextDocument(wanted.source);
+    const assembly = await this.ask(wanted);
+    if (!assembly) {
+      return;
+    }
+    if (assembly.text === null) {
+      void vscode.window.showWarningMessage(
+        `Tilewright: ${assembly.kernel} has no ${assembly.stage} for ${assembly.target}: ${assembly.missing}`,
+      );
+      return;
+    }
+    const uri = vscode.Uri.from({
+      scheme: ASSEMBLY_SCHEME,
+      path: `/${titleOf(assembly)}`,
+      query: wanted.source.toString(),
+    });
+    const range = { first: assembly.range.start, last: assembly.range.end };
+    const kernel = source.version === assembly.version ? kernelText(plain(source), range) : undefined;
+    const view: View = { uri, source: wanted.source, assembly, kernel, moved: kernel === undefined ? undefined : 0 };
+    const column = (instead && columnOf(instead.uri)) ?? vscode.ViewColumn.Beside;
+    this.views.set(uri.toString(), view);
+    this.texts.fire(uri);
+    this.badges.fire(uri);
+    const document = await vscode.workspace.openTextDocument(uri);
+    await vscode.window.showTextDocument(document, { viewColumn: column, preserveFocus: true, preview: false });
+    if (instead && instead.uri.toString() !== uri.toString()) {
+      await close(instead.uri);
+    }
+    const editor = vscode.window.visibleTextEditors.find((each) => each.document === source);
+    if (editor) {
+      this.follow(editor);
+    }
+  }
+
+  private async ask(wanted: Wanted): Promise<Assembly | undefined> {
+    const client = this.client();
+    if (!client) {
+      void vscode.window.showErrorMessage("Tilewright: the server is not running.");
+      return undefined;
+    }
+    const { source, ...rest } = wanted;
+    const params = { textDocument: { uri: source.toString() }, ...rest };
+    const title = `Tilewright: compiling${wanted.target ? ` for ${wanted.target}` : ""}`;
+    const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
+    return vscode.window.withProgress(options, async (_, token) => {
+      try {
+        return await client.sendRequest<Assembly>(REQUEST, params, token);
+      } catch (error) {
+        if (!token.isCancellationRequested) {
+          void vscode.window.showErrorMessage(`Tilewright: ${error instanceof Error ? error.message : String(error)}`);
+        }
+        return undefined;
+      }
+    });
+  }
+
+  /** Highlights what belongs to the selected lines on the other side, and brings it into view. */
+  private follow(editor: vscode.TextEditor): void {
+    const { selection, document } = editor;
+    const lines: Span = { first: selection.start.line, last: selection.end.line };
+    for (const view of this.views.values()) {
+      const there = document.uri.toString() === view.uri.toString() ? view.source : view.uri;
+      const isSource = document.uri.toString() === view.source.toString();
+      if (!isSource && there === view.uri) {
+        continue;
+      }
+      const { assembly, moved } = view;
+      const found =
+        moved === undefined ? [] : isSource ? toView(assembly, lines, moved) : toSource(assembly, lines, moved);
+      for (const other of vscode.window.visibleTextEditors) {
+        if (other.document.uri.toString() === there.toString()) {
+          this.mark(other, found);
+        }
+      }
+      editor.setDecorations(this.highlight, []);
+    }
+  }
+
+  private mark(editor: vscode.TextEditor, spans: readonly Span[]): void {
+    const ranges = spans.map(({ first, last }) => new vscode.Range(first, 0, last, 0));
+    editor.setDecorations(this.highlight, ranges);
+    const [first] = ranges;
+    if (first && !ranges.some((range) => editor.visibleRanges.some((seen) => seen.intersection(range)))) {
+      editor.revealRange(first, vscode.TextEditorRevealType.InCenter);
+    }
+  }
+
+  private onEdited(document: vscode.TextDocument): void {
+    for (const view of this.views.values()) {
+      if (view.source.toString() !== document.uri.toString()) {
+        continue;
+      }
+      const start = view.kernel === undefined ? undefined : kernelStart(plain(document), view.kernel);
+      const before = view.moved;
+      view.moved = start === undefined ? undefined : start - view.assembly.range.start;
+      if ((before === undefined) !== (view.moved === undefined)) {
+        this.texts.fire(view.uri);
+        this.badges.fire(view.uri);
+      }
+    }
+  }
+
+  /** What is in view follows a save; what is hidden waits until somebody asks. */
+  private onSaved(document: vscode.TextDocument): void {
+    const shown = vscode.window.visibleTextEditors.map((editor) => editor.document.uri.toString());
+    for (const view of [...this.views.values()]) {
+      const ours = view.source.toString() === document.uri.toString();
+      if (ours && view.moved === undefined && shown.includes(view.uri.toString()) && vscode.workspace.isTrusted) {
+        void this.open(again(view), view);
+      }
+    }
+  }
+
+  private inFront(): View | undefined {
+    const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+    return input instanceof vscode.TabInputText ? this.views.get(input.uri.toString()) : undefined;
+  }
+}
+
+/** A document's text with newlines for line ends, as the lines of an answer count. */
+function plain(document: vscode.TextDocument): string {
+  return document.getText().replace(/\r\n?/g, "\n");
+}
+
+function again(view: View): Wanted {
+  const { kernel, target, stage } = view.assembly;
+  return { source: view.source, kernel, target, stage };
+}
+
+/** What a code lens passes: `{uri, kernel, target}`. */
+function wantedOf(argument: unknown): Wanted | undefined {
+  if (typeof argument !== "object" || argument === null || !("uri" in argument)) {
+    return undefined;
+  }
+  const { uri, kernel, target } = argument as Record<string, unknown>;
+  return {
+    source: vscode.Uri.parse(String(uri)),
+    ...(typeof kernel === "string" ? { kernel } : {}),
+    ...(typeof target === "string" ? { target } : {}),
+  };
+}
+
+function atCursor(): Wanted | undefined {
+  const editor = vscode.window.activeTextEditor;
+  return editor?.document.languageId === "python"
+    ? { source: editor.document.uri, line: editor.selection.active.line }
+    : undefined;
+}
+
+function tabsOf(uri: vscode.Uri): readonly vscode.Tab[] {
+  const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+  return tabs.filter((tab) => tab.input instanceof vscode.TabInputText && tab.input.uri.toString() === uri.toString());
+}
+
+function columnOf(uri: vscode.Uri): vscode.ViewColumn | undefined {
+  return tabsOf(uri)[0]?.group.viewColumn;
+}
+
+async function close(uri: vscode.Uri): Promise<void> {
+  await vscode.window.tabGroups.close(tabsOf(uri));
+}
+
