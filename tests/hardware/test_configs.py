@@ -11,9 +11,11 @@ from tilewright.hardware import (
     all_chips,
     chip,
     dot_configs,
+    fits,
     next_power_of_two,
     row_configs,
     staging_bytes,
+    stored_bytes,
 )
 
 chips = st.sampled_from(all_chips())
@@ -93,11 +95,31 @@ def test_hopper_gets_its_large_tiles_first() -> None:
 
 
 def test_intel_gets_what_its_own_kernels_use() -> None:
-    first = dot_configs(chip("xpu:bmg-g31"), 4096, 4096, 4096, 2)[:4]
+    shape = (4096, 4096, 4096)
+    first = dot_configs(chip("xpu:bmg-g31"), *shape, 2, whole_blocks=True)[:4]
     assert first[0] == DotConfig(256, 256, 32, 32, 2, 4, "256")
     assert DotConfig(256, 128, 32, 64, 3, 4, "128") in first
     decode = dot_configs(chip("xpu:bmg-g31"), 8, 4096, 4096, 2)
     assert DotConfig(8, 128, 64, 4, 2, 1, "256") in decode
+
+
+def test_a_result_that_is_stored_by_pointers_fits_intels_shared_memory() -> None:
+    one = chip("xpu:bmg-g31")
+    found = dot_configs(one, 4096, 4096, 4096, 2)
+    assert found[0] == DotConfig(256, 128, 32, 32, 2, 4, "256")
+    for config in found:
+        assert stored_bytes(one, config, 2) <= one.shared_limit
+    # What the compiler asked for a tile of 256 x 256 halves: more than the 128 KiB there are.
+    assert stored_bytes(one, DotConfig(256, 256, 32, 32, 2, 4, "256"), 2) == 135168
+
+
+def test_operands_take_registers_too() -> None:
+    """Compiled for a B70, the deep tile of floats spilled and the shallow one did not."""
+    deep, shallow = (DotConfig(256, 256, k, 32, 2, 4, "256") for k in (32, 16))
+    one = chip("xpu:bmg-g31")
+    assert not fits(one, deep, 4, whole_blocks=True)
+    assert fits(one, shallow, 4, whole_blocks=True)
+    assert fits(one, deep, 2, whole_blocks=True)
 
 
 @pytest.mark.parametrize("one", all_chips(), ids=lambda c: c.id)

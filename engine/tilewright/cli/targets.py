@@ -1,6 +1,6 @@
 """``targets``: the chips, the figures of one with their sources, parameters for a shape."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from enum import StrEnum
 from textwrap import fill
@@ -69,6 +69,12 @@ def targets(
         ),
     ] = None,
     dtype: Annotated[ElementType, typer.Option(help="Element type of --shape.")] = ElementType.FP16,
+    whole_blocks: Annotated[
+        bool,
+        typer.Option(
+            "--whole-blocks", help="The kernel stores by tensor descriptors or block pointers."
+        ),
+    ] = False,
     form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
 ) -> None:
     """List the chips that kernels can be compiled for; of one, its figures with their sources."""
@@ -79,12 +85,13 @@ def targets(
         return
     one = chip(target.strip().lower())
     extents = _extents(shape) if shape is not None else ()
+    found = _recommended(one, extents, dtype, whole_blocks)
     if form is Format.JSON:
-        emit_json({"target": dump(one), **_recommended(one, extents, dtype)})
+        emit_json({"target": dump(one), **found})
         return
     _show_figures(one)
     if extents:
-        _show_recommended(one, extents, dtype)
+        _show_recommended(extents, dtype, [*found.get("dot_configs", found.get("row_configs", ()))])
 
 
 def _list(form: Format) -> None:
@@ -112,9 +119,11 @@ def _extents(shape: str) -> tuple[int, ...]:
     return extents
 
 
-def _recommended(one: Chip, extents: tuple[int, ...], dtype: ElementType) -> Mapping[str, Any]:
+def _recommended(
+    one: Chip, extents: tuple[int, ...], dtype: ElementType, whole_blocks: bool
+) -> Mapping[str, Any]:
     if len(extents) == 3:
-        found = dot_configs(one, *extents, dtype.bytes, limit=_LIMIT)
+        found = dot_configs(one, *extents, dtype.bytes, limit=_LIMIT, whole_blocks=whole_blocks)
         return {"shape": extents, "dtype": str(dtype), "dot_configs": dump(found)}
     if extents:
         rows = row_configs(one, extents[0], dtype.bytes)
@@ -157,9 +166,9 @@ def _worded(value: object) -> str:
     return str(value)
 
 
-def _show_recommended(one: Chip, extents: tuple[int, ...], dtype: ElementType) -> None:
-    found = _recommended(one, extents, dtype)
-    configs = [*found.get("dot_configs", ()), *found.get("row_configs", ())]
+def _show_recommended(
+    extents: tuple[int, ...], dtype: str, configs: Sequence[Mapping[str, Any]]
+) -> None:
     shape = " x ".join(map(str, extents))
     OUT.print(f"\nparameters for {shape} in {dtype}, to be tried in this order:", markup=False)
     names = [name for name in configs[0] if configs[0][name] is not None]

@@ -8,6 +8,7 @@ from tilewright.hardware.configs import (
     next_power_of_two,
     row_configs,
     staging_bytes,
+    stored_bytes,
 )
 from tilewright.hardware.model import (
     Chip,
@@ -35,4 +36,5 @@ __all__ = [
     "next_power_of_two",
     "row_configs",
     "staging_bytes",
+    "stored_bytes",
 ]

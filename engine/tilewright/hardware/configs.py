@@ -17,6 +17,7 @@ from tilewright.hardware.model import Chip, DotConfig, RowConfig
 TILES_MN = (16, 32, 64, 128, 256)
 TILES_K = (16, 32, 64, 128, 256)
 ACCUMULATOR_BYTES = 4
+ROW_PADDING = 16
 BALANCE = 32.0
 MAX_TENSOR_ELEMENTS = 1 << 20
 ROW_SHARE = 0.25
@@ -55,21 +56,55 @@ def warp_limit(chip: Chip, config: DotConfig) -> int:
     return chip.max_warps
 
 
-def fits(chip: Chip, config: DotConfig, element_bytes: int) -> bool:
-    """Whether the chip can hold the configuration without spilling the accumulator."""
-    budget = chip.menu.accumulator_share * register_budget(chip, config)
+def operand_bytes_per_warp(config: DotConfig, element_bytes: int) -> float:
+    """Least bytes of registers a warp holds of both operands, over all ways to split the tile."""
+    a = config.block_m * config.block_k * element_bytes
+    b = config.block_k * config.block_n * element_bytes
+    splits = (1 << power for power in range(config.num_warps.bit_length()))
+    return min(a / rows + b * rows / config.num_warps for rows in splits)
+
+
+def stored_bytes(chip: Chip, config: DotConfig, element_bytes: int) -> int:
+    """Shared memory that the result passes through, on its way to pointers, on Intel; else 0.
+
+    Triton for Intel lays the whole tile out anew, each row with 16 bytes more; elsewhere the tile
+    goes in pieces through what the operands took.
+    """
+    if chip.backend != "xpu":
+        return 0
+    return config.block_m * (config.block_n * element_bytes + ROW_PADDING)
+
+
+def fits(chip: Chip, config: DotConfig, element_bytes: int, whole_blocks: bool = False) -> bool:
+    """Whether the chip can hold the configuration without spilling the accumulator.
+
+    ``whole_blocks``: the result is stored by a tensor descriptor or block pointer.
+    """
+    budget = register_budget(chip, config)
+    held = accumulator_bytes_per_warp(config)
+    if chip.backend == "xpu" and held + operand_bytes_per_warp(config, element_bytes) > budget:
+        return False
+    stored = 0 if whole_blocks else stored_bytes(chip, config, element_bytes)
     return (
-        staging_bytes(chip, config, element_bytes) <= chip.shared_limit
-        and accumulator_bytes_per_warp(config) <= budget
+        max(staging_bytes(chip, config, element_bytes), stored) <= chip.shared_limit
+        and held <= chip.menu.accumulator_share * budget
         and config.num_warps <= warp_limit(chip, config)
     )
 
 
 def dot_configs(
-    chip: Chip, m: int, n: int, k: int, element_bytes: int, limit: int = 12
+    chip: Chip,
+    m: int,
+    n: int,
+    k: int,
+    element_bytes: int,
+    limit: int = 12,
+    whole_blocks: bool = False,
 ) -> tuple[DotConfig, ...]:
     """At most ``limit`` configurations for an (m, k) x (k, n) product, best estimate first.
 
+    ``whole_blocks``: the kernel stores by a tensor descriptor or block pointer, which on Intel
+    needs no shared memory and so allows larger tiles.
     Raises ValueError for extents or sizes below 1.
     """
     if min(m, n, k, element_bytes) < 1:
@@ -77,7 +112,8 @@ def dot_configs(
     canonical = set(chip.menu.canonical)
     found: dict[DotConfig, float] = {}
     for config in (*chip.menu.canonical, *_generated(chip, element_bytes)):
-        if _useful(config, m, n, k, element_bytes) and fits(chip, config, element_bytes):
+        useful = _useful(config, m, n, k, element_bytes)
+        if useful and fits(chip, config, element_bytes, whole_blocks):
             bonus = 1.05 if config in canonical else 1.0
             grouped = _with_group(config, m)
             score = bonus * _estimate(chip, grouped, m, n, element_bytes)
