@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from tilewright.analysis import AnalysisContext, analyze
-from tilewright.analysis.model import Issue
+from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.suppression import Notice, has_directives, notices
 from tilewright.checking.configuration import Rules
 from tilewright.source import parse_module
@@ -42,6 +41,8 @@ def check_text(text: str, path: str, rules: Rules, context: AnalysisContext) -> 
     Raises:
         InputError: ``path`` is a notebook's and ``text`` is none.
     """
+    from tilewright.analysis import analyze  # brings every detector along
+
     context = replace(
         context,
         target=context.target or rules.target,
