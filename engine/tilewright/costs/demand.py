@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tilewright.costs.model import Dot, Turns, Workload
+from tilewright.costs.model import Dot, Touch, Turns, Workload
 from tilewright.costs.traffic import Asked, asked
 from tilewright.targets.model import CompileReport, LineReport
 
@@ -13,6 +13,10 @@ THREADS = 32
 _SEVERAL = 1.5
 _LOOP_CONTROL = 8
 _LINE = 128
+_INSTRUCTION_BYTES = 16
+_PADDED = 1.1
+_SLACK = 8
+_SECTOR_BITS = 256
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class Demand:
         asked: of the caches.
         requests: warps' instructions that touch global memory.
         wavefronts: cache lines that these reach.
+        again: how often a sector is asked for by instructions that follow each other.
         spill_bytes: registers spilled and loaded again, as often as that is done.
         spill_slots: local memory that holds them.
         atomics: elements added to by atomics.
@@ -69,6 +74,7 @@ class Demand:
     asked: Asked = field(default_factory=lambda: Asked(0.0, 0.0, 0.0))
     requests: float = 0.0
     wavefronts: float = 0.0
+    again: float = 1.0
     spill_bytes: float = 0.0
     spill_slots: float = 0.0
     atomics: float = 0.0
@@ -90,6 +96,9 @@ class _Code:
     turns: Mapping[int, float]
     warps: int
     stages: int
+    registers: int
+    unrolled: int
+    spilled: bool
 
     def run(self, line: int) -> float:
         """How often a program runs one copy of a line's instructions."""
@@ -118,6 +127,7 @@ def demand(work: Workload, report: CompileReport) -> Demand:
         asked=asked(work),
         requests=_requests(code, spread=False),
         wavefronts=_requests(code, spread=True),
+        again=_again(code),
         spill_bytes=_spilled(work, report, code) * threads,
         spill_slots=_slots(report) * threads,
         atomics=sum(t.elements * t.inside * t.turns for t in atomics),
@@ -139,10 +149,25 @@ def _code(work: Workload, report: CompileReport) -> _Code:
         span = [n for n in lines if touch.covers(n) and loop[n] is not None]
         held = _held_bits(lines[n] for n in span) * THREADS * warps
         copies = held / (8 * touch.elements * touch.item) if touch.elements else 0.0
+        if touch.by_descriptor:
+            copies = sum(a.count for n in span for a in lines[n].accesses if a.kind == "tma")
         for number in span if copies > _SEVERAL else ():
             share[number] = min(share[number], 1.0 / copies)
     stages = int(report.launch.options.get("num_stages") or 1)
-    return _Code(lines, loop, share, turns, warps, stages)
+    return _Code(
+        lines, loop, share, turns, warps, stages, report.registers or 0,
+        _unrolled(report, loop), bool(report.spill_bytes),
+    )  # fmt: skip
+
+
+def _unrolled(report: CompileReport, loop: Mapping[int, int | None]) -> int:
+    """How often the assembler wrote out the bodies of loops, by the size of its code."""
+    if report.target.backend != "cuda" or not report.code_bytes:
+        return 1
+    looped = sum(line.instructions for line in report.lines if loop[line.line] is not None)
+    rest = sum(line.instructions for line in report.lines) - looped
+    copies = (report.code_bytes / _INSTRUCTION_BYTES - _PADDED * rest) / looped if looped else 1.0
+    return 4 if copies >= 4.5 else 2 if copies >= 2.0 else 1
 
 
 def _share(line: LineReport, loop: Turns) -> float:
@@ -181,18 +206,35 @@ def _phase(work: Workload, number: int | None, code: _Code) -> Phase:
     if turns is not None and turns.is_static:
         # Written out turn by turn: loads of all turns are under way together.
         waits = waits / max(1.0, turns.each)
+    barriers = sum(code.share[n] * code.lines[n].barriers for n in lines)
+    ahead = max((_copies_ahead(code.lines[n], code.stages) for n in lines), default=0)
+    if not ahead:
+        waits *= _batches(loads, turns, code)
+        # Turns that were written out wait together, unless a store keeps loads behind it.
+        stores = any(t.kind != "load" and _inside(t.loops) == number for t in work.touches)
+        waits /= 1 if turns is None or barriers or stores else code.unrolled
     return Phase(
         turns=turns.total if turns else 1.0,
         waits=waits,
-        ahead=max((_copies_ahead(code.lines[n], code.stages) for n in lines), default=0)
-        - int(any(_kind(d, code.lines) == "wgmma" for d in dots)),
+        ahead=ahead - int(any(_kind(d, code.lines) == "wgmma" for d in dots)),
         instructions=sum(code.share[n] * code.lines[n].instructions for n in lines),
-        barriers=sum(code.share[n] * code.lines[n].barriers for n in lines),
+        barriers=barriers,
         transcendental=sum(code.share[n] * code.lines[n].transcendental for n in lines),
         dots=len(dots),
         tensor_flops=sum(2.0 * d.m * d.n * d.k for d in dots),
         fills=sum(t.elements * t.item * t.inside for t in loads),
     )
+
+
+def _batches(loads: Sequence[Touch], turns: Turns | None, code: _Code) -> float:
+    """How many round trips the loads of a turn take: where registers lack, one after another."""
+    words = sum(t.elements * t.item for t in loads) / 4 / (THREADS * code.warps)
+    carried = turns.carried / (THREADS * code.warps) if turns is not None else 0.0
+    if turns is None or turns.is_static or turns.each < 2 or not carried or code.spilled:
+        return 1.0
+    if code.registers - carried >= words - _SLACK:
+        return 1.0
+    return max(1.0, words / 4)
 
 
 def _inside(loops: Sequence[int]) -> int | None:
@@ -252,6 +294,19 @@ def _requests(code: _Code, *, spread: bool) -> float:
                 lines = max(1.0, bits / 8 * THREADS / _LINE) if spread else 1.0
                 total += access.count * lines * code.warps * code.run(number)
     return total
+
+
+def _again(code: _Code) -> float:
+    """How often loads ask for a sector, where a thread loads neighbours one by one."""
+    asked_, held = 0.0, 0.0
+    for number, line in code.lines.items():
+        for access in line.accesses:
+            if access.space == "global" and access.kind == "load" and access.bits:
+                bits = access.count * access.bits * code.run(number)
+                widest = min(max(access.best_bits or 0, access.bits), _SECTOR_BITS)
+                asked_ += bits * widest / access.bits
+                held += bits
+    return asked_ / held if held else 1.0
 
 
 def _slots(report: CompileReport) -> float:

@@ -104,7 +104,8 @@ class Turns:
     """A loop of the source: its lines, its turns each time it is entered, and in all.
 
     ``known`` is False where its bounds do not follow from the launch; one turn is assumed.
-    ``is_static`` loops are written out turn by turn in the code.
+    ``is_static`` loops are written out turn by turn in the code. ``carried`` are elements of the
+    tiles that a turn hands to the next.
     """
 
     first: int
@@ -113,6 +114,7 @@ class Turns:
     total: float
     known: bool = True
     is_static: bool = False
+    carried: int = 0
 
 
 @dataclass(frozen=True)

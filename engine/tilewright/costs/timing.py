@@ -101,7 +101,10 @@ def _round(
     cycle = 1.0 / machine.clock
     moved = asked.asked
     held = on_unit * (moved.unique + asked.spill_slots) <= machine.near_bytes
-    from_l2 = (moved.unique if held else moved.requested + asked.spill_bytes) + moved.stored
+    missed = moved.requested * asked.again + asked.spill_bytes
+    from_l2 = (moved.unique if held else missed) + moved.stored
+    if not held and programs * moved.unique > machine.l2_bytes:
+        memory_bytes += moved.requested * (asked.again - 1.0)
     slots = programs * asked.spill_slots
     lost = max(0.0, 1.0 - machine.l2_bytes / slots) if slots else 0.0
     memory_bytes += asked.spill_bytes * lost

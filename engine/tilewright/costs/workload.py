@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
-from tilewright.analysis.tiles import Tiles, tiles_of
+from tilewright.analysis.tiles import Kind, Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value
 from tilewright.costs.model import Dot, Touch, Turns, Workload
 from tilewright.costs.numbers import Numbers
@@ -38,7 +40,7 @@ def workload(module: Module, kernel: Kernel, launch: LaunchFacts) -> Workload:
     numbers = Numbers(frame.tiles, frame.flow, launch)
     dead = tuple(_dead_lines(kernel.node, frame.flow, numbers))
     places = tuple(sample_programs(numbers.grid))
-    loops = _loops(frame.flow, numbers, places)
+    loops = _loops(frame, numbers, places)
     toucher = Toucher(frame.tiles, frame.flow, launch, numbers)
     each = {number: turns.each for number, turns in loops.items()}
     touches: list[Touch] = []
@@ -100,17 +102,34 @@ def _sites(flow: Flow) -> Iterator[Site]:
 
 
 def _loops(
-    flow: Flow, numbers: Numbers, places: tuple[tuple[int, ...], ...]
+    frame: _Frame, numbers: Numbers, places: tuple[tuple[int, ...], ...]
 ) -> Mapping[int, Turns]:
     found: dict[int, Turns] = {}
-    for number, loop in flow.loops.items():
-        each = mean_over(places, lambda place, loop=loop: numbers.trips(loop, place))  # type: ignore[misc]
+    for number, loop in frame.flow.loops.items():
+        each = mean_over(places, partial(numbers.trips, loop))
         outer = found[loop.parent].total if loop.parent in found else 1.0
-        known = each is not None
         turns = 1.0 if each is None else each
-        last = loop.node.end_lineno or loop.node.lineno
-        found[number] = Turns(loop.node.lineno, last, turns, outer * turns, known, loop.is_static)
+        found[number] = Turns(
+            first=loop.node.lineno,
+            last=loop.node.end_lineno or loop.node.lineno,
+            each=turns,
+            total=outer * turns,
+            known=each is not None,
+            is_static=loop.is_static,
+            carried=_carried(frame, numbers, number),
+        )
     return found
+
+
+def _carried(frame: _Frame, numbers: Numbers, loop: int) -> int:
+    """Elements of the tiles of numbers that a loop carries from turn to turn."""
+    total = 0
+    for value in frame.flow.back_edges:
+        facts = frame.tiles.of(value)
+        if not str(value.detail).startswith(f"{loop}:") or facts.kind is not Kind.TILE:
+            continue
+        total += math.prod(_extents(frame.tiles, numbers, value) or (0,))
+    return total
 
 
 def _dots(frame: _Frame, numbers: Numbers, loops: Mapping[int, Turns]) -> Iterator[Dot]:
