@@ -276,6 +276,22 @@ def test_stopped_half_way_it_leaves_what_was_there(
     monkeypatch.undo()
 
 
+def test_what_a_killed_installation_left_is_not_used_and_goes(
+    repository: Repository, tmp_path: Path
+) -> None:
+    left_behind = tmp_path / "home" / "toolchains" / ".ocloc-killed"
+    left_behind.mkdir(parents=True)
+    (left_behind / "ocloc").write_text(PROGRAM)
+    assert ocloc() is None
+    installed()
+    assert left(tmp_path / "home") == [".ocloc-killed", "ocloc"], "it may still be at work"
+    os.utime(left_behind, (0, 0))
+    shutil.rmtree(tmp_path / "home" / "toolchains" / "ocloc")
+    ocloc_at.cache_clear()
+    installed()
+    assert left(tmp_path / "home") == ["ocloc"]
+
+
 def _stop(folder: Path) -> str:
     raise KeyboardInterrupt
 

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ _TELLING = re.compile(
     r"|ERROR|WARNING)"
 )
 _LAST_WORDS = 1500
+_ABANDONED_SECONDS = 3600
 
 Say = Callable[[str], None]
 
@@ -52,8 +54,14 @@ def run_step(command: Sequence[str], say: Say, environment: Mapping[str, str] | 
 
 @contextmanager
 def beside(place: Path) -> Iterator[Path]:
-    """A folder to build in, on the disk of ``place``; removed if it was not moved there."""
+    """A folder to build in, on the disk of ``place``; removed if it was not moved there.
+
+    What an installation left that was killed is removed when it is old enough not to be at work.
+    """
     place.parent.mkdir(parents=True, exist_ok=True)
+    for left in place.parent.glob(f".{place.name}-*"):
+        if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
+            shutil.rmtree(left, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
     try:
         yield folder
