@@ -15,7 +15,7 @@ def host_change(original: Module, candidate: Module) -> str | None:
     """
     if original.text == candidate.text:
         return None
-    before, after = _outline(original), _outline(candidate)
+    before, after = _outline(original, candidate), _outline(candidate, original)
     if before == after:
         return None
     gone = [name for name, text in before if (name, text) not in after]
@@ -23,9 +23,12 @@ def host_change(original: Module, candidate: Module) -> str | None:
     return next(iter((*gone, *new)), None)
 
 
-def _outline(module: Module) -> tuple[tuple[str, str], ...]:
-    """(what it is called, its text in a form where launches are reduced to what is passed)."""
-    told = _Told(module)
+def _outline(module: Module, other: Module) -> tuple[tuple[str, str], ...]:
+    """(what it is called, its text in a form where launches are reduced to what is passed).
+
+    Left out is what may differ from ``other``.
+    """
+    told = _Told(module, other)
     found = []
     for statement in module.tree.body:
         text = told.of(statement)
@@ -44,21 +47,16 @@ def _name(statement: ast.stmt) -> str:
 class _Told:
     """Texts of a file's statements without what a rewrite of kernels and launches may change."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, other: Module) -> None:
         self._module = module
         self._skipped = {id(kernel.node) for kernel in module.kernels}
         self._launches: dict[int, Launch] = {id(x.node): x for x in module.launches}
-        tuning = {
-            node.id
-            for kernel in module.kernels
-            for decorator in kernel.node.decorator_list
-            for node in ast.walk(decorator)
-            if isinstance(node, ast.Name)
-        }
-        self._skip_names(module.tree.body, tuning)
-        for function in module.host_functions.values():
-            inside = [x for x in module.launches if _holds(function, x.node)]
-            self._skip_names(list(_statements(function)), _of_launching(function, inside, module))
+        self._skip_names(module.tree.body, _of_tuning(module) | _of_tuning(other))
+        for name, function in module.host_functions.items():
+            wanted, used = _of_launching(module, name)
+            theirs, used_there = _of_launching(other, name)
+            names = (wanted | theirs) - used - used_there
+            self._skip_names(list(_statements(function)), names)
 
     def _skip_names(self, statements: list[ast.stmt], names: set[str]) -> None:
         for statement in statements:
@@ -94,23 +92,51 @@ def _runtime(launch: Launch, module: Module) -> dict[str, ast.expr]:
     return {name: given for name, given in launch.arguments.items() if name not in constexprs}
 
 
-def _of_launching(function: ast.FunctionDef, launches: list[Launch], module: Module) -> set[str]:
-    """Names of a function that serve its launches' grids, constexprs and options alone."""
-    wanted: set[str] = set()
-    for launch in launches:
-        runtime = {id(node) for node in _runtime(launch, module).values()}
-        given = [launch.grid, *launch.arguments.values(), *launch.options.values()]
-        for node in given:
-            if id(node) not in runtime:
-                wanted |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    uses: set[str] = set()
-    shown = {id(n) for launch in launches for n in _hidden(launch, module)}
-    for inner in ast.walk(function):
-        is_read = isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load)
-        if isinstance(inner, ast.Name) and is_read and id(inner) not in shown:
-            uses.add(inner.id)
-    # What a grid's own assignment uses is compared where it is used elsewhere too.
-    return wanted - uses
+def _of_tuning(module: Module) -> set[str]:
+    """Names that kernels' decorators use."""
+    return {
+        node.id
+        for kernel in module.kernels
+        for decorator in kernel.node.decorator_list
+        for node in ast.walk(decorator)
+        if isinstance(node, ast.Name)
+    }
+
+
+def _of_launching(module: Module, name: str) -> tuple[set[str], set[str]]:
+    """Names in a function: those in its launches' grids, constexprs and options; those elsewhere.
+
+    A name that serves launches alone may change with them.
+    """
+    function = module.host_functions.get(name)
+    if function is None:
+        return set(), set()
+    inside = [launch for launch in module.launches if _holds(function, launch.node)]
+    hidden = [node for launch in inside for node in _hidden(launch, module)]
+    wanted = {node.id for node in hidden if isinstance(node, ast.Name)}
+    shown = {id(node) for node in hidden}
+    used = {
+        node.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in shown
+    }
+    return wanted, used - _within_grids(function, wanted)
+
+
+def _within_grids(function: ast.FunctionDef, wanted: set[str]) -> set[str]:
+    """Names that only functions and assignments of such names use: a grid's own, say."""
+    own: set[str] = set()
+    elsewhere: set[str] = set()
+    for statement in _statements(function):
+        if not isinstance(statement, ast.Assign | ast.Return | ast.Expr | ast.AugAssign):
+            continue
+        read = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=target)]) if target in wanted:
+                own |= read - {target}
+            case _:
+                elsewhere |= read
+    return own - elsewhere
 
 
 def _hidden(launch: Launch, module: Module) -> Iterator[ast.AST]:

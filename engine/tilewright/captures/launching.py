@@ -70,8 +70,8 @@ class _Planned:
         self._old, self._new = _site(original, call), _site(module, call)
 
     def plan(self) -> Plan:
-        self._same_host()
         self._same_parameters()
+        self._same_host()
         values, options = self._given()
         changed = {n for n, v in values.items() if v != self._call.values.get(n)}
         changed |= set(self._call.values) - set(values)
@@ -120,7 +120,7 @@ class _Planned:
                 "parameter name"
             )
         free = {p.name for p in self._after.parameters if p.default is not None}
-        given = set(self._new.arguments) if self._new else set()
+        given = set(self._new.arguments if self._new else ()) & set(self._after.constexprs)
         new = sorted(there - wanted - free - given - _chosen(self._after))
         if new:
             self._fail(f"parameter {', '.join(new)} is new, and no captured launch gives it")

@@ -1,6 +1,6 @@
 """``tilewright check``: issues found from source, nothing run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tilewright.analysis.model import AnalysisContext
-from tilewright.captures import Captures, load_captures
+from tilewright.captures import Captures, Found, load_captures, stale_note
 from tilewright.checking import Checked, check_text, configuration_for
 from tilewright.checking.annotations import annotations
 from tilewright.checking.checked import NOTEBOOK
@@ -90,7 +90,7 @@ def check(
     ]
     if compiled is not None:
         files = _compiled(files, chosen, compiled, captured)
-    _tell(files, form)
+    _tell(files, form, chosen.stale)
     found = any(f.issues or f.module.problems or f.notices for f in files)
     raise typer.Exit(Exit.FINDINGS if found else Exit.DONE)
 
@@ -126,6 +126,7 @@ class _Chosen:
         self._select = select
         self._ignore = ignore or frozenset()
         self._isolated = isolated
+        self.stale: dict[str, None] = {}
 
     def of(self, path: Path) -> tuple[Rules, AnalysisContext]:
         """Rules and context of one file; its problem's spec says what the host is called with."""
@@ -135,8 +136,9 @@ class _Chosen:
         problem = find_problem(path)
         entry = entry_facts(problem) if problem is not None else None
         version = rules.triton or installed_triton()
-        launches = found_in(self._captures, path).launches() if self._captures else ()
-        context = replace(self._context, entry=entry, launches=launches)
+        found_of = found_in(self._captures, path) if self._captures else Found()
+        self.stale.update(dict.fromkeys(stale_note(path, kernel) for kernel in found_of.stale))
+        context = replace(self._context, entry=entry, launches=found_of.launches())
         return replace(rules, issues=issues, triton=version), context
 
 
@@ -149,9 +151,9 @@ def _meant(names: list[str] | None) -> frozenset[str] | None:
         raise InputError(str(error)) from None
 
 
-def _tell(files: Sequence[Checked], form: CheckFormat) -> None:
+def _tell(files: Sequence[Checked], form: CheckFormat, notes: Iterable[str] = ()) -> None:
     if form is CheckFormat.JSON:
-        emit_json({"files": [as_json(f) for f in files]})
+        emit_json({"files": [as_json(f) for f in files], "notes": list(notes)})
     elif form is CheckFormat.SARIF:
         emit_json(sarif(files, Path.cwd()))
     elif form is CheckFormat.GITHUB:

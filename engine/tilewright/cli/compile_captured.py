@@ -6,13 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tilewright.captures import CaptureError, Captures, load_captures, problem_to_compile
+from tilewright.captures import (
+    CaptureError,
+    Found,
+    load_captures,
+    problem_to_compile,
+    stale_note,
+)
 from tilewright.cli.captured import found_in
 from tilewright.cli.compile_variants import Launches
 from tilewright.cli.inputs import read_source
 from tilewright.cli.session import device_for
 from tilewright.evaluation.workbench import Workbench
 from tilewright.scratch import scratch_folder
+from tilewright.signatures import Origin, Signature
 from tilewright.targets.model import ArgumentFacts, LaunchFacts
 
 # AMD's compiler is told whether a tensor is smaller than this many bytes.
@@ -27,23 +34,25 @@ def captured_launches(path: Path, kernel: str | None, folder: Path) -> Iterator[
     Raises:
         CaptureError: no such folder, or nothing in it that fits the file as it is.
     """
-    captures = load_captures(folder)
-    found, total = _wanted(captures, path, kernel)
+    known = found_in(load_captures(folder), path)
+    found, total = _wanted(known, kernel)
     if not found:
         what = kernel or "any kernel of it"
         raise CaptureError(f"{folder} has no launch of {what} as it is now", str(path))
     alike = {_specialization(launch): launch for launch in reversed(found)}
     launches = tuple(launch for launch in found if launch in alike.values())
-    notes = (f"{total} captured launches, {len(launches)} of them different to the compiler",)
+    said = f"{total} captured launches, {len(launches)} of them different to the compiler"
+    notes = (said, *(stale_note(path, stale) for stale in known.stale))
+    signatures = tuple(Signature(launch, Origin.CAPTURED) for launch in launches)
     with device_for("interpreter", None) as device, scratch_folder() as scratch:
         problem = problem_to_compile(folder, found[0].kernel)
         bench = Workbench(device, problem, path, scratch, secrets.randbits(48))
-        yield Launches(read_source(path), bench, launches, notes)
+        yield Launches(read_source(path), bench, launches, notes, signatures)
 
 
-def _wanted(captures: Captures, path: Path, kernel: str | None) -> tuple[list[LaunchFacts], int]:
+def _wanted(found: Found, kernel: str | None) -> tuple[list[LaunchFacts], int]:
     """(launches of the file's kernels that did not fail, how often they came)."""
-    fitting = [x for x in found_in(captures, path).fitting if kernel in (None, x.kernel)]
+    fitting = [x for x in found.fitting if kernel in (None, x.kernel)]
     seen = [launch for x in fitting for launch in x.launches if launch.failure is None]
     return [launch.facts for launch in seen], sum(launch.count for launch in seen)
 
