@@ -14,6 +14,8 @@ from typing import Any
 
 import corpora
 
+from tilewright.captures import load_captures
+from tilewright.captures.folder import Captures
 from tilewright.serialize import dump
 from tilewright.signatures import Guess, guesses
 from tilewright.signatures.finding import returns_value
@@ -117,6 +119,21 @@ def _sent(guess: Guess) -> dict[str, Any]:
     }
 
 
+def captured_launches(folder: Path | None, found: list[Subject]) -> dict[str, dict[str, Any]]:
+    """The most frequent launch that was captured of each kernel, by the kernel's place."""
+    if folder is None:
+        return {}
+    folders = sorted({path.parent for path in folder.rglob("*.json")})
+    captures = Captures(tuple(k for each in folders for k in load_captures(each).kernels))
+    launches: dict[str, dict[str, Any]] = {}
+    for one in found:
+        own = (k for k in captures.of(one.module, one.path).fitting if k.kernel == one.kernel.name)
+        seen = [launch for k in own for launch in k.launches if launch.failure is None]
+        if seen:
+            launches[one.place] = dump(max(seen, key=lambda launch: launch.count).facts)
+    return launches
+
+
 def compile_job(one: Subject, launch: dict[str, Any], target: Target) -> dict[str, Any]:
     """What ``compile_launch`` would ask a worker."""
     job = {"module": str(one.path), "launch": launch, "emit": []}
@@ -170,9 +187,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--corpus", choices=corpora.CORPORA, required=True)
     parser.add_argument("--target", choices=TARGETS, action="append")
+    parser.add_argument("--captured", type=Path, help="folder of captured launches")
     parser.add_argument("--every", type=int, default=1, help="take every n-th kernel")
     given = parser.parse_args()
     found = subjects(given.corpus)[0][:: given.every]
+    captured = captured_launches(given.captured, found)
     signatures = Results(RESULTS / f"{given.corpus}-signatures.jsonl")
     asked = list(signature_jobs(found))
     run(given.corpus, asked, signatures, sys.executable)
@@ -180,17 +199,20 @@ def main() -> None:
         target = parse_target(name)
         python = xpu_toolchain().python if target.backend == "xpu" else sys.executable
         results = Results(RESULTS / f"{given.corpus}-{name.replace(':', '-')}.jsonl")
-        run(given.corpus, list(_compiles(found, asked, signatures, target)), results, python)
+        wanted = list(_compiles(found, asked, signatures, captured, target))
+        run(given.corpus, wanted, results, python)
 
 
 def _compiles(
     found: list[Subject],
     asked: list[tuple[str, dict[str, Any]]],
     signatures: Results,
+    captured: dict[str, dict[str, Any]],
     target: Target,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     for one, (key, _) in zip(found, asked, strict=True):
-        launch = chosen(signatures.found.get(key), one.kernel.name)
+        inferred = chosen(signatures.found.get(key), one.kernel.name)
+        launch = captured.get(one.place, inferred)
         if launch is not None:
             yield (
                 key_of(one.kernel.content_hash, launch, str(target)),
