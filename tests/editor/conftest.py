@@ -91,5 +91,5 @@ def path_without_tilewright() -> str:
 def reports(run_scenarios: RunScenarios) -> Reports:
     """The reports of the scenarios that need nothing but the server of this environment."""
     editing = ("diagnostics", "tiles", "quickFix", "outdated", "optimize")
-    names = (*editing, "cancel", "settings", "killedServer", "profile", "commands")
+    names = (*editing, "cancel", "settings", "killedServer", "profile", "compiled", "commands")
     return run_scenarios(*names, interpreter=sys.executable)

@@ -131,6 +131,22 @@ def test_saving_profiles_the_kernel(reports: Reports) -> None:
     assert "softmax_kernel" in facts["hover"]
 
 
+def test_what_compilers_say_stands_in_the_open_file(reports: Reports) -> None:
+    facts = seen(reports, "compiled")
+    assert "a multiprocessor" in facts["lens"]
+    assert "launched as the spec beside the file says" in facts["hover"]
+    assert "fp64 instruction" in facts["onLine"]
+    assert any("Compiled for cuda:90 with" in problem for problem in facts["problems"])
+
+
+def test_the_assembly_beside_follows_the_cursor_and_says_when_it_is_stale(reports: Reports) -> None:
+    facts = seen(reports, "compiled")
+    assert any("DADD" in line for line in facts["forth"])
+    assert any("tl.load" in line for line in facts["back"])
+    assert "Save it, or run Refresh Assembly" in facts["stale"]
+    assert facts["refreshed"].split("@")[0] == facts["tab"].split("@")[0], "and of the saved text"
+
+
 def test_the_palette_reaches_the_server(reports: Reports) -> None:
     facts = seen(reports, "commands")
     assert "Tilewright" in facts["status"]
