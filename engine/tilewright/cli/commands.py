@@ -21,6 +21,7 @@ COMMANDS = {
     "lsp": "facts:lsp",
     "toolchain": "toolchain:app",
     "service": "service:app",
+    "service": "service:app",
 }
 
 
