@@ -1,8 +1,10 @@
 """Which constexprs are tile sizes, of what, and which of them may change."""
 
+import pytest
 from rewrite_cases import HERE, example, example_context, issue_at
 
 from tilewright.rewrites import Refusal, TileKind, Tunable, rewrites_for, tunable
+from tilewright.rewrites.blocks import stores_whole_blocks
 from tilewright.source import parse_module
 
 
@@ -72,3 +74,34 @@ def test_kernels_without_tiles_or_launches_say_so() -> None:
     launched = tunable(parse_module(bare + "def run(x):\n    k[(1,)](x)\n"), "k")
     assert isinstance(launched, Refusal)
     assert "no constexpr" in launched.reason
+
+
+STORED = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, y_ptr, n, described, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs)
+    block = tl.make_block_ptr(y_ptr, (n,), (1,), (0,), (BLOCK,), (0,))
+    descriptor = tl.make_tensor_descriptor(y_ptr, [n], [1], [BLOCK])
+    {store}
+"""
+
+
+@pytest.mark.parametrize(
+    ("store", "whole"),
+    [
+        ("tl.store(block, x)", True),
+        ("descriptor.store([0], x)", True),
+        ("tl.store(y_ptr + offs, x)", False),
+        ("tl.store(block, x); tl.store(y_ptr + offs, x)", False),
+        ("tl.store(tl.advance(block, (BLOCK,)), x)", False),
+        ("described.store([0], x)", False),
+        ("pass", False),
+    ],
+)
+def test_which_kernels_store_whole_blocks(store: str, whole: bool) -> None:
+    module = parse_module(STORED.format(store=store))
+    assert stores_whole_blocks(module, module.kernels[0]) is whole

@@ -166,8 +166,9 @@ def _dot_choices(
     extents: dict[str, int],
 ) -> list[_Choice]:
     size = _element_bytes(kernel, context, list(found.operands.values()))
+    m, n, k = (extents[role] for role in ("m", "n", "k"))
     configs = dot_configs(
-        chip(target), extents["m"], extents["n"], extents["k"], size, limit=MOST_CONFIGS
+        chip(target), m, n, k, size, limit=MOST_CONFIGS, whole_blocks=found.whole_blocks
     )
     old = context.triton_version is not None and context.triton_version < (3, 6)
     choices = []

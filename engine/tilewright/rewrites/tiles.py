@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from tilewright.rewrites.blocks import stores_whole_blocks
 from tilewright.rewrites.grid import division
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.pointers import pointer_of
@@ -52,6 +53,7 @@ class Tunable:
         operands: "lhs", "rhs" of a product to the pointer parameter it is loaded from.
         axes: constexprs that decide how many programs cover the output.
         autotuned: whether the values come from a ``triton.autotune``.
+        whole_blocks: whether results are stored by block pointers or tensor descriptors alone.
     """
 
     kernel: str
@@ -64,6 +66,7 @@ class Tunable:
     operands: Mapping[str, str] = field(default_factory=dict)
     axes: tuple[str, ...] = ()
     autotuned: bool = False
+    whole_blocks: bool = False
 
 
 def tunable(module: Module, kernel: Kernel | str) -> Tunable | Refusal:
@@ -97,6 +100,7 @@ def _tunable(module: Module, kernel: Kernel, launch: Launch) -> Tunable | Refusa
         operands=_operands(module, kernel),
         axes=axes,
         autotuned=kernel.autotune is not None,
+        whole_blocks=stores_whole_blocks(module, kernel),
     )
 
 
