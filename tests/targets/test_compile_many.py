@@ -98,3 +98,28 @@ def test_what_nothing_here_compiles_for_stands_in_its_place(
     assert isinstance(intel, NoToolchainError)
     assert not isinstance(nvidia, NoToolchainError)
     assert nvidia.ok
+
+
+@pytest.mark.triton
+def test_an_edit_anywhere_in_the_package_is_a_new_report(
+    device: WorkerDevice, tmp_path: Path
+) -> None:
+    package = tmp_path / "package"
+    helper, module = package / "common" / "helper.py", package / "ops" / "scale.py"
+    for path in (helper, module):
+        path.parent.mkdir(parents=True)
+        (path.parent / "__init__.py").touch()
+    (package / "__init__.py").touch()
+    helper.write_text("import triton\n\n@triton.jit\ndef twice(x):\n    return x * 2\n")
+    imported = "from ..common.helper import twice\n"
+    module.write_text(imported + KERNEL.replace("x * 2", "twice(x)"))
+    cache = ReportCache(tmp_path / "cache")
+
+    def compiled() -> tuple[bool, bool]:
+        (report,) = compile_many(device, [(str(module), LAUNCH, H100)], cache=cache)
+        assert not isinstance(report, NoToolchainError)
+        return report.ok, report.cached
+
+    assert (compiled(), compiled()) == ((True, False), (True, True))
+    helper.write_text(helper.read_text().replace("x * 2", "x * nothing"))
+    assert compiled() == (False, False)

@@ -44,6 +44,8 @@ class ReportCache:
         self._limit = limit
         self._max_bytes = max_bytes
         self._prune_every = prune_every
+        # Somewhere in the round: most processes write a few reports and end.
+        self._writes = random.randrange(prune_every)
 
     def get(self, key: str) -> dict[str, Any] | None:
         """The report stored under ``key``; None if there is none, or it cannot be used."""
@@ -58,8 +60,8 @@ class ReportCache:
         path = self._path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(report).encode())
-        # By chance and not by count: most processes write a few reports and end.
-        if random.random() * self._prune_every < 1:
+        self._writes += 1
+        if self._writes % self._prune_every == 0:
             self._prune()
 
     def _path(self, key: str) -> Path:
