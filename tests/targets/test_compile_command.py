@@ -1,16 +1,20 @@
 """``tilewright compile``: texts of stages, instructions of lines, two variants side by side."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from tilewright.cli.compile_tables import line_in_words
 from tilewright.cli.compile_variants import Variant, variant, with_options
+from tilewright.cli.compile_versions import side_of
 from tilewright.cli.main import app
 from tilewright.errors import InputError
 from tilewright.targets import ArgumentFacts, LaunchFacts, Target
+from tilewright.targets.model import Access, LineReport
 
 MATMUL = str(Path(__file__).parents[2] / "examples" / "matmul.py")
 LAUNCH = LaunchFacts(
@@ -69,7 +73,8 @@ def test_instructions_of_each_source_line() -> None:
     result = run("--target", "cuda:80", "--lines")
     assert result.exit_code == 0
     assert "tl.load(a_ptrs" in result.stdout
-    assert "async_copy" in result.stdout
+    assert "async copy 128b x3" in result.stdout
+    assert "| acc += tl.dot" in result.stdout  # in a loop
 
 
 @pytest.mark.triton
@@ -95,3 +100,47 @@ def test_what_cannot_be_shown_is_said(arguments: tuple[str, ...], words: str) ->
     result = run(*arguments)
     assert result.exit_code != 0
     assert words in str(result.exception) + result.output
+
+
+def test_a_side_to_compare_is_a_target_a_file_or_a_revision(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    git = ["git", "-c", "user.name=me", "-c", "user.email=me@example.com"]
+    path.write_text("old = 1\n")
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "Begin"]):
+        subprocess.run([*git, *command], cwd=tmp_path, check=True)
+    path.write_text("new = 1\n")
+    assert side_of("cuda:80,num_warps=8", path, None, "").variant.options == {"num_warps": 8}
+    assert side_of("HEAD", path, "cuda:90", "").text == "old = 1\n"
+    assert side_of(str(path), path, "cuda:90", "num_warps=2").text == "new = 1\n"
+    with pytest.raises(InputError, match="for which chip"):
+        side_of("HEAD", path, None, "")
+    with pytest.raises(InputError, match=r"write a target .* a file .* or a git revision"):
+        side_of("no-such-branch", path, "cuda:90", "")
+
+
+@pytest.mark.triton
+def test_two_versions_of_a_file_side_by_side(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.py", tmp_path / "new.py"
+    text = Path(MATMUL).read_text()
+    old.write_text(text)
+    new.write_text(text.replace("a.to(tl.float32), b.to(tl.float32)", "a, b"))
+    result = run(
+        "--compare", str(old), str(new), "--target", "hip:gfx942", "--format", "json",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    first, second = (one["reports"][0] for one in json.loads(result.stdout)["compared"])
+    assert first["details"]["mfma"] > second["details"]["mfma"]  # in halves, not in tf32
+
+
+def test_a_line_s_report_in_words() -> None:
+    line = LineReport(
+        7, 20,
+        (Access("load", "global", 32, 4, 128), Access("load", "shared", 128, 2),
+         Access("block2d_load", "global", None, 1)),
+        {"dpas": 8}, dots=1, conversions=1, spill_loads=3,
+    )  # fmt: skip
+    assert line_in_words(line) == (
+        "load 32b of 128b x4, shared load 128b x2, block2d load x1, dpas x8, layout change x1, "
+        "spill load x3"
+    )
+    assert line_in_words(LineReport(8, 4, dots=1)) == "no tensor instruction on it"

@@ -8,13 +8,20 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from tilewright.cli.compile_captured import captured_launches
 from tilewright.cli.compile_issues import issues_as_json, judged, print_issues
 from tilewright.cli.compile_stages import show_stage
-from tilewright.cli.compile_tables import compared, figure, options_of, programs_at_a_time
-from tilewright.cli.compile_variants import Launches, Variant, compiled, launches_of, variant
+from tilewright.cli.compile_tables import compared, report_table
+from tilewright.cli.compile_variants import (
+    Launches,
+    Variant,
+    compiled,
+    how_many,
+    launches_of,
+    variant,
+)
+from tilewright.cli.compile_versions import Side, pairs, side_of, unpaired
 from tilewright.cli.output import OUT, Exit, Format, emit_json, working
 from tilewright.errors import InputError
 from tilewright.serialize import dump
@@ -37,6 +44,10 @@ def compile_kernels(
     options: Annotated[
         str, typer.Option(help="Compiler options and constexprs to set: num_warps=8,BLOCK_M=64.")
     ] = "",
+    configs: Annotated[
+        str | None,
+        typer.Option(help="Of an autotuned kernel: all, first, or how many configurations."),
+    ] = None,
     emit: Annotated[
         str | None, typer.Option(help=f"Show a stage's text instead: {_STAGES}.")
     ] = None,
@@ -45,19 +56,24 @@ def compile_kernels(
     ] = False,
     compare: Annotated[
         tuple[str, str] | None,
-        typer.Option(help="Two targets side by side, each TARGET or TARGET,num_warps=8."),
+        typer.Option(
+            help="Two side by side, each TARGET, TARGET,num_warps=8, FILE or a git revision."
+        ),
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
 ) -> None:
-    """Compile FILE's kernels as its problem launches them. Exits with 1 if one does not compile."""
+    """Compile FILE's kernels as its problem or captured launches have it, or as inferred.
+
+    Exits with 1 if one does not compile.
+    """
     if sum((emit is not None, lines, compare is not None)) > 1:
         raise InputError(_NOT_TOGETHER)
     name, _, kernel = file.partition("::")
     path = Path(name)
-    opened = _opened(path, kernel or None, problem, captured)
+    opened = _opened(path, kernel or None, problem, captured, configs)
     if compare is not None:
-        wanted = tuple(variant(one, options) for one in compare)
-        raise typer.Exit(_compare(path, opened, wanted, form))
+        first, second = (side_of(one, path, target, options) for one in compare)
+        raise typer.Exit(_compare(path, opened, (first, second), form))
     if target is None:
         raise InputError("which chip? give --target, e.g. --target cuda:90, or --compare A B")
     one = variant(target, options)
@@ -68,10 +84,16 @@ def compile_kernels(
     raise typer.Exit(_reports(path, opened, one, form))
 
 
-def _opened(path: Path, kernel: str | None, problem: Path | None, captured: Path | None) -> _Opened:
+def _opened(
+    path: Path,
+    kernel: str | None,
+    problem: Path | None,
+    captured: Path | None,
+    configs: str | None,
+) -> _Opened:
     """Where the launches come from."""
     if captured is None:
-        return partial(launches_of, path, kernel, problem)
+        return partial(launches_of, path, kernel, problem, how_many(configs))
     if problem is not None:
         raise InputError("--problem and --captured exclude each other")
     return partial(captured_launches, path, kernel, captured)
@@ -99,20 +121,22 @@ def _reports(path: Path, opened: _Opened, one: Variant, form: Format) -> Exit:
     return _exit(reports)
 
 
-def _compare(path: Path, opened: _Opened, wanted: tuple[Variant, ...], form: Format) -> Exit:
+def _compare(path: Path, opened: _Opened, wanted: tuple[Side, Side], form: Format) -> Exit:
     doing = working(f"compiling {path} twice")
     with doing, opened() as launches:
-        columns = [compiled(launches, one) for one in wanted]
+        columns = [one.reports(launches) for one in wanted]
     if form is Format.JSON:
         found = [
-            {"variant": str(one), "reports": [dump(r) for r in reports]}
+            {"variant": one.title, "reports": [dump(r) for r in reports]}
             for one, reports in zip(wanted, columns, strict=True)
         ]
         emit_json({"path": str(path), "compared": found, "notes": list(launches.notes)})
     else:
-        for pair in zip(*columns, strict=True):
-            OUT.print(compared(pair, tuple(str(one) for one in wanted)))
-        _messages([report for pair in zip(*columns, strict=True) for report in pair])
+        for pair in pairs(*columns):
+            OUT.print(compared(pair, tuple(one.title for one in wanted)))
+        for name in unpaired(*columns):
+            OUT.print(f"{name}: not launched equally often by both", markup=False)
+        _messages([report for column in columns for report in column])
     return _exit([report for column in columns for report in column])
 
 
@@ -121,18 +145,9 @@ def _exit(reports: list[CompileReport]) -> Exit:
 
 
 def _print(reports: list[CompileReport], notes: tuple[str, ...]) -> None:
-    table = Table("kernel", "options", "registers", "spills", "shared", "at a time", "compiler")
-    for report in reports:
-        table.add_row(
-            report.kernel,
-            options_of(report.launch),
-            figure(report.registers),
-            figure(report.spill_bytes, " B"),
-            figure(report.shared_bytes, " B"),
-            programs_at_a_time(report),
-            report.toolchain if report.ok else "does not compile",
-        )
-    OUT.print(table)
+    OUT.print(report_table(reports))
+    for toolchain in dict.fromkeys(report.toolchain for report in reports if report.toolchain):
+        OUT.print(f"compiled by {toolchain}", markup=False)
     _messages(reports)
     for note in notes:
         OUT.print(f"note: {note}", markup=False)

@@ -8,9 +8,10 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from tilewright.cli.compile_tables import options_of
-from tilewright.cli.compile_variants import Launches, Variant, staged
+from tilewright.cli.compile_tables import line_in_words, options_of
+from tilewright.cli.compile_variants import Launches, Variant, compiled, staged
 from tilewright.cli.output import ERR, OUT, Exit, Format, emit_json, working
+from tilewright.serialize import dump
 from tilewright.targets.assembly import (
     CODE,
     Counts,
@@ -21,7 +22,7 @@ from tilewright.targets.assembly import (
     with_markers,
 )
 from tilewright.targets.assembly.places import lines_of
-from tilewright.targets.model import LaunchFacts, StageText
+from tilewright.targets.model import CompileReport, LaunchFacts, StageText
 
 
 def show_stage(
@@ -30,22 +31,27 @@ def show_stage(
     """Print every launch's stage; 1 if one has no text."""
     with working(f"compiling {path} for {one.target}"):
         found = staged(launches, one, stage)
+        reports = compiled(launches, one) if lines else [None] * len(found)
+    together = [(*pair, report) for pair, report in zip(found, reports, strict=True)]
     if form is Format.JSON:
-        stages = [_as_json(launch, text, path.name) for launch, text in found]
+        stages = [_as_json(launch, text, path.name, report) for launch, text, report in together]
         emit_json({"path": str(path), "target": str(one.target), "stages": stages})
     else:
-        for launch, text in found:
-            _print(launch, text, path.name, launches.text, lines)
+        for launch, text, report in together:
+            _print(launch, text, path.name, launches.text, report)
     return Exit.DONE if all(text.text is not None for _, text in found) else Exit.FINDINGS
 
 
-def _as_json(launch: LaunchFacts, found: StageText, source: str) -> dict[str, Any]:
+def _as_json(
+    launch: LaunchFacts, found: StageText, source: str, report: CompileReport | None
+) -> dict[str, Any]:
     about: dict[str, Any] = {
         "kernel": launch.kernel,
         "options": options_of(launch),
         "stage": found.stage,
         "text": found.text,
         "missing": found.missing,
+        **({} if report is None else {"report": dump(report)}),
     }
     if found.text is None:
         return about
@@ -62,25 +68,37 @@ def _as_json(launch: LaunchFacts, found: StageText, source: str) -> dict[str, An
 
 
 def _print(
-    launch: LaunchFacts, found: StageText, source: str, source_text: str, lines: bool
+    launch: LaunchFacts,
+    found: StageText,
+    source: str,
+    source_text: str,
+    report: CompileReport | None,
 ) -> None:
     if found.text is None:
         ERR.print(f"{launch.kernel}: no {found.stage}: {found.missing}", markup=False)
-    elif lines:
+    elif report is not None:
         listing = listing_of(found.stage, found.text, source)
-        OUT.print(_table(launch, listing, source_text.splitlines()))
+        OUT.print(_table(report, listing, source_text.splitlines()))
     else:
         sys.stdout.write(with_markers(found.stage, found.text, source, source_text))
 
 
-def _table(launch: LaunchFacts, listing: Listing, source: list[str]) -> Table:
-    table = Table("line", "source", listing.stage, "of which")
+def _table(report: CompileReport, listing: Listing, source: list[str]) -> Table:
+    """A row for each line: its source and loops, machine instructions, and what they are."""
+    table = Table("line", listing.stage, "source, and what became of it")
+    lines = {line.line: line for line in report.lines}
     for number, counts in mix_by_line(listing).items():
         known = number is not None and number <= len(source)
         said = source[number - 1].strip() if known and number else "of none of its lines"
-        table.add_row("" if number is None else str(number), Text(said), *_told(counts))
-    whole = mix(listing)
-    table.add_row("all", Text(f"{launch.kernel} {options_of(launch)}"), *_told(whole))
+        line = lines.get(number) if number is not None else None
+        count, kinds = _told(counts)
+        words = line_in_words(line) if line is not None else kinds
+        depth = "| " * (line.loop_depth if line is not None else 0)
+        cell = Text.assemble(depth, said, *(("\n", depth, "  ", words) if words else ()))
+        table.add_row("" if number is None else str(number), count, cell)
+    count, kinds = _told(mix(listing))
+    head = f"{report.kernel} {options_of(report.launch)}"
+    table.add_row("all", count, Text.assemble(head, "\n  ", kinds))
     return table
 
 

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tilewright.targets import occupancy_of
-from tilewright.targets.model import CompileReport, LaunchFacts
+from tilewright.targets.model import Access, CompileReport, LaunchFacts, LineReport
 
 _LAST = "compiler"
 
@@ -21,6 +21,55 @@ def options_of(launch: LaunchFacts) -> str:
 def figure(value: Any, unit: str = "") -> str:
     """A figure in words."""
     return "not told" if value is None else f"{value}{unit}"
+
+
+def report_table(reports: Sequence[CompileReport]) -> Table:
+    """The main figures, a row for each report; 80 columns suffice."""
+    table = Table("kernel", "registers", "spills", "shared", "at a time")
+    for report in reports:
+        about = (report.kernel, options_of(report.launch))
+        told = about if report.ok else (*about, "does not compile")
+        table.add_row(
+            Text("\n".join(filter(None, told))),
+            figure(report.registers),
+            figure(report.spill_bytes, " B"),
+            figure(report.shared_bytes, " B"),
+            programs_at_a_time(report),
+        )
+    return table
+
+
+def line_in_words(line: LineReport) -> str:
+    """What became of a line: accesses with their widths, products, what costs."""
+    return ", ".join((*map(_access, line.accesses), *_work(line)))
+
+
+def _access(access: Access) -> str:
+    kind = access.kind.replace("_", " ")
+    where = "" if access.space == "global" else f"{access.space} "
+    if access.bits is None:
+        width = ""
+    elif access.best_bits is None or access.best_bits == access.bits:
+        width = f" {access.bits}b"
+    else:
+        width = f" {access.bits}b of {access.best_bits}b"
+    return f"{where}{kind}{width} x{access.count}"
+
+
+def _work(line: LineReport) -> Iterator[str]:
+    yield from (f"{kind} x{count}" for kind, count in line.tensor.items())
+    if line.dots and not line.tensor:
+        yield "no tensor instruction on it"
+    for count, name in (
+        (line.conversions, "layout change"),
+        (line.spill_loads, "spill load"),
+        (line.spill_stores, "spill store"),
+        (line.fp64, "fp64"),
+        (line.transcendental, "transcendental"),
+        (line.barriers, "barrier"),
+    ):
+        if count:
+            yield f"{name} x{count}"
 
 
 def compared(reports: Sequence[CompileReport], titles: Sequence[str]) -> Table:

@@ -39,6 +39,7 @@ _ACCESSES = {
 }
 # ptxas reports spills of a kernel, but does not mark them: local accesses of one that spills.
 _SPILLS = {Kind.LOCAL_LOAD: Kind.SPILL_LOAD, Kind.LOCAL_STORE: Kind.SPILL_STORE}
+_FOR_MANY_THREADS = (Kind.TMA, Kind.BLOCK_LOAD, Kind.BLOCK_STORE)
 _SHARED_ATOMICS = (".shared", "ds_", ".slm")
 
 
@@ -83,8 +84,23 @@ def digest(backend: str, texts: Mapping[str, str], source: str) -> Digest:
     for one in listing_of("sass", texts["sass"], source).instructions if "sass" in texts else ():
         if one.line is not None and (spill := _SPILLS.get(kind_of("sass", one))):
             lines.setdefault(one.line, _Line()).kinds[spill] += 1
+    _gather_products(lines)
     reports = tuple(_report(number, lines[number]) for number in sorted(lines))
     return Digest(reports, _mix(listing))
+
+
+def _gather_products(lines: Mapping[int, _Line]) -> None:
+    """Count all tensor instructions on the only line that asks for a product, if there is one.
+
+    They have no other source, but IGC marks some with the line of an operand.
+    """
+    asking = [line for line in lines.values() if any(op.is_dot for op in line.ops)]
+    if len(asking) != 1:
+        return
+    for line in lines.values():
+        for kind in TENSOR:
+            if line is not asking[0] and (count := line.kinds.pop(kind, 0)):
+                asking[0].kinds[kind] += count
 
 
 def _mix(listing: Listing) -> Mapping[str, int]:
@@ -100,7 +116,8 @@ def _count(line: _Line, stage: str, one: Instruction) -> None:
         shared = any(mark in one.opcode for mark in _SHARED_ATOMICS)
         line.accesses["atomic", "shared" if shared else "global", bits_of(stage, one)] += 1
     elif kind in _ACCESSES:
-        line.accesses[(*_ACCESSES[kind], bits_of(stage, one))] += 1
+        bits = None if kind in _FOR_MANY_THREADS else bits_of(stage, one)
+        line.accesses[(*_ACCESSES[kind], bits)] += 1
 
 
 def _report(number: int, line: _Line) -> LineReport:
