@@ -9,7 +9,6 @@ from tilewright.costs.model import Dot, Touch, Turns, Workload
 from tilewright.costs.traffic import Asked, asked
 from tilewright.targets.model import CompileReport, LineReport
 
-THREADS = 32
 _SEVERAL = 1.5
 _LOOP_CONTROL = 8
 _LINE = 128
@@ -50,6 +49,7 @@ class Demand:
     """All that a launch asks for; of one program if not said otherwise.
 
     Attributes:
+        lanes: threads of a warp.
         programs: of the launch.
         warps: of a program.
         phases: stretches of a program, one after another.
@@ -66,6 +66,7 @@ class Demand:
         code_bytes: of machine code.
     """
 
+    lanes: int
     programs: int
     warps: int
     phases: tuple[Phase, ...]
@@ -94,6 +95,7 @@ class _Code:
     loop: Mapping[int, int | None]
     share: Mapping[int, float]
     turns: Mapping[int, float]
+    lanes: int
     warps: int
     stages: int
     registers: int
@@ -105,9 +107,9 @@ class _Code:
         return self.share[line] * self.turns[line]
 
 
-def demand(work: Workload, report: CompileReport) -> Demand:
-    """What a compiled launch asks for."""
-    code = _code(work, report)
+def demand(work: Workload, report: CompileReport, lanes: int = 32) -> Demand:
+    """What a compiled launch asks for; ``lanes`` are threads of a warp."""
+    code = _code(work, report, lanes)
     flops: dict[tuple[str, str], float] = {}
     shared = _shared_moved(work, code)
     for dot in work.dots:
@@ -117,8 +119,9 @@ def demand(work: Workload, report: CompileReport) -> Demand:
         shared += _operand_bytes(dot, kind, code.warps) * dot.turns
     atomics = [t for t in work.touches if t.kind == "atomic"]
     distinct = sum((t.spread.distinct(work.programs) if t.spread else 1) for t in atomics)
-    threads = THREADS * code.warps
+    threads = lanes * code.warps
     return Demand(
+        lanes=lanes,
         programs=work.programs,
         warps=code.warps,
         phases=tuple(_phase(work, number, code) for number in (None, *work.loops)),
@@ -136,7 +139,7 @@ def demand(work: Workload, report: CompileReport) -> Demand:
     )
 
 
-def _code(work: Workload, report: CompileReport) -> _Code:
+def _code(work: Workload, report: CompileReport, lanes: int) -> _Code:
     lines = {line.line: line for line in report.lines}
     warps = max(1, int(report.details.get("warps") or 4))
     loop = {line: _innermost(work.loops, line) for line in lines}
@@ -147,7 +150,7 @@ def _code(work: Workload, report: CompileReport) -> _Code:
         share[number] = 1.0 if inside is None else _share(line, work.loops[inside])
     for touch in work.touches:
         span = [n for n in lines if touch.covers(n) and loop[n] is not None]
-        held = _held_bits(lines[n] for n in span) * THREADS * warps
+        held = _held_bits(lines[n] for n in span) * lanes * warps
         copies = held / (8 * touch.elements * touch.item) if touch.elements else 0.0
         if touch.by_descriptor:
             copies = sum(a.count for n in span for a in lines[n].accesses if a.kind == "tma")
@@ -155,7 +158,7 @@ def _code(work: Workload, report: CompileReport) -> _Code:
             share[number] = min(share[number], 1.0 / copies)
     stages = int(report.launch.options.get("num_stages") or 1)
     return _Code(
-        lines, loop, share, turns, warps, stages, report.registers or 0,
+        lines, loop, share, turns, lanes, warps, stages, report.registers or 0,
         _unrolled(report, loop), bool(report.spill_bytes),
     )  # fmt: skip
 
@@ -228,8 +231,8 @@ def _phase(work: Workload, number: int | None, code: _Code) -> Phase:
 
 def _batches(loads: Sequence[Touch], turns: Turns | None, code: _Code) -> float:
     """How many round trips the loads of a turn take: where registers lack, one after another."""
-    words = sum(t.elements * t.item for t in loads) / 4 / (THREADS * code.warps)
-    carried = turns.carried / (THREADS * code.warps) if turns is not None else 0.0
+    words = sum(t.elements * t.item for t in loads) / 4 / (code.lanes * code.warps)
+    carried = turns.carried / (code.lanes * code.warps) if turns is not None else 0.0
     if turns is None or turns.is_static or turns.each < 2 or not carried or code.spilled:
         return 1.0
     if code.registers - carried >= words - _SLACK:
@@ -259,7 +262,7 @@ def _shared_moved(work: Workload, code: _Code) -> float:
     for number, line in code.lines.items():
         moved = sum(a.count * (a.bits or 0) for a in line.accesses if a.space == "shared")
         if number not in dotted:
-            total += moved / 8 * THREADS * code.warps * code.run(number)
+            total += moved / 8 * code.lanes * code.warps * code.run(number)
     staged = {n for n, r in code.lines.items() if _copies_ahead(r, 2)}
     loads = (t for t in work.touches if t.kind == "load" and any(map(t.covers, staged)))
     return total + sum(t.elements * t.item * t.turns for t in loads)
@@ -291,7 +294,7 @@ def _requests(code: _Code, *, spread: bool) -> float:
         for access in line.accesses:
             if access.space == "global":
                 bits = max(access.best_bits or 0, access.bits or 0)
-                lines = max(1.0, bits / 8 * THREADS / _LINE) if spread else 1.0
+                lines = max(1.0, bits / 8 * code.lanes / _LINE) if spread else 1.0
                 total += access.count * lines * code.warps * code.run(number)
     return total
 

@@ -10,10 +10,13 @@ class Bound(StrEnum):
 
     MEMORY = "memory"
     L2 = "L2"
+    NEAR = "L1"
     SHARED = "shared memory"
     TENSOR = "tensor"
     ISSUE = "issue"
     LATENCY = "latency"
+    DISPATCH = "dispatch"
+    """Starting so many programs."""
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from tilewright.costs.demand import Demand, Phase
 
-THREADS = 32
-
 
 @dataclass(frozen=True)
 class Machine:
@@ -111,7 +109,7 @@ def _round(
     return {
         "latency": cycle * _alone(asked, machine, on_unit),
         "issue": cycle * on_unit * asked.total("instructions") * asked.warps / machine.issue,
-        "special": cycle * on_unit * asked.total("transcendental") * asked.warps * THREADS
+        "special": cycle * on_unit * asked.total("transcendental") * asked.warps * asked.lanes
         / machine.special,
         "tensor": cycle * on_unit * sum(
             flops / _rate(machine, key) for key, flops in asked.flops.items()

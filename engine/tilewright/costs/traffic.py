@@ -111,6 +111,11 @@ def _by_place(work: Workload) -> Mapping[object, list[Touch]]:
     return found
 
 
+def touched_bytes(work: Workload, launch: LaunchFacts) -> float:
+    """Bytes that a launch touches, each once: the least that memory must move."""
+    return _touched(work, _limits(launch), work.programs)
+
+
 def memory_bytes(work: Workload, launch: LaunchFacts, concurrent: int, cache_bytes: float) -> float:
     """Bytes between the chip's last cache and its memory, for the whole launch.
 
@@ -118,7 +123,7 @@ def memory_bytes(work: Workload, launch: LaunchFacts, concurrent: int, cache_byt
     window touch is fetched once; a window is as long as what it touches fits the cache, and no
     shorter than the programs that run at the same time.
     """
-    limits = {a.name: _tensor_bytes(a.type, a.shape) for a in launch.arguments if a.shape}
+    limits = _limits(launch)
     window = min(concurrent, work.programs)
     total = _touched(work, limits, work.programs)
     while window < work.programs and _touched(work, limits, window) < cache_bytes:
@@ -127,6 +132,10 @@ def memory_bytes(work: Workload, launch: LaunchFacts, concurrent: int, cache_byt
         return total
     windows = work.programs / window
     return max(total, windows * _touched(work, limits, window))
+
+
+def _limits(launch: LaunchFacts) -> Mapping[str, float]:
+    return {a.name: _tensor_bytes(a.type, a.shape) for a in launch.arguments if a.shape}
 
 
 def _touched(work: Workload, limits: Mapping[str, float], programs: float) -> float:

@@ -1,0 +1,237 @@
+"""Static cost held against what an H200 measured: rank correlation, and where the best stands.
+
+    python benchmarks/static_cost/score.py [--json OUT] [--markdown]
+    TILEWRIGHT_PYTHON=PYTHON python benchmarks/static_cost/score.py --compile
+
+Needs no GPU: ``h200.json`` has the times, ``reports.json.gz`` the compile reports, made by Triton
+of the version that was measured. ``--compile`` makes the reports anew.
+
+A group is a kernel in one shape. Reckoned are groups whose slowest configuration takes at least
+1.15 times the fastest's time, as ranks within the noise mean nothing. ``top`` tells whether the
+fastest measured is among the ``ceil(N / 10)`` of N configurations that are predicted fastest;
+``tied`` whether one of these is as fast up to noise: their quartiles overlap. ``lost`` is what
+the best of these takes over the fastest, ``first`` what the first takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import itertools
+import json
+import math
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tilewright.costs import estimate
+from tilewright.serialize import dump, load
+from tilewright.source import parse_module
+from tilewright.source.model import Module
+from tilewright.targets.model import CompileReport, LaunchFacts, Target
+
+HERE = Path(__file__).parent
+FITTED = (
+    "attention", "cross_entropy", "layernorm", "matmul_batched", "matmul_gelu", "scan", "stencil",
+    "swiglu",
+)  # fmt: skip
+"""Kernels that the constants were fitted on: every second one in alphabetical order."""
+LEAST_SPREAD = 1.15
+TARGET = Target("cuda", "90")
+Point = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Group:
+    """How the estimates of one kernel and shape fare."""
+
+    name: str
+    fitted: bool
+    points: int
+    spread: float
+    rank_correlation: float
+    top: bool
+    tied: bool
+    lost: float
+    first: float
+    bias: float
+
+
+def main() -> int:
+    options = _options()
+    points = measured()
+    if options.compile:
+        _compile_all(points)
+    groups = scored(points, reports())
+    print(table(groups, options.markdown))
+    if options.json:
+        options.json.write_text(json.dumps([asdict(g) for g in groups], indent=1), "utf-8")
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", action="store_true")
+    return parser.parse_args()
+
+
+def measured() -> list[Point]:
+    """The points that were timed."""
+    found = json.loads((HERE / "h200.json").read_text("utf-8"))["points"]
+    return [point for point in found if "us" in point]
+
+
+def reports() -> Mapping[str, Mapping[str, Any]]:
+    """Reports by what the compiler sees of a launch."""
+    with gzip.open(HERE / "reports.json.gz", "rt", encoding="utf-8") as file:
+        found: dict[str, Mapping[str, Any]] = json.load(file)
+    return found
+
+
+def specialization(point: Point) -> str:
+    """What the compiler sees of a point's launch."""
+    launch = point["launch"]
+    seen = []
+    for argument in launch["arguments"]:
+        value = argument.get("value")
+        fixed = argument["kind"] == "constexpr" or (argument["kind"] == "int" and value == 1)
+        known = value if fixed else None
+        seen.append([argument["type"], known, argument.get("divisible_by_16", False)])
+    return json.dumps([launch["kernel"], seen, launch["options"]], separators=(",", ":"))
+
+
+def scored(points: Sequence[Point], compiled: Mapping[str, Mapping[str, Any]]) -> list[Group]:
+    """Every group that spreads enough."""
+    modules: dict[str, Module] = {}
+    groups: dict[str, list[tuple[Point, float]]] = {}
+    for point in points:
+        name = point["kernel"]
+        if name not in modules:
+            file = HERE / "kernels" / f"{name}.py"
+            modules[name] = parse_module(file.read_text("utf-8"), str(file))
+        report = load(CompileReport, {**compiled[specialization(point)], "launch": point["launch"]})
+        found = estimate(modules[name], report)
+        if found is not None:
+            shape = ", ".join(f"{k}={v}" for k, v in point["shape"].items())
+            groups.setdefault(f"{name} {shape}", []).append((point, found.us))
+    made = (_group(name, pairs) for name, pairs in groups.items())
+    return [group for group in made if group.spread >= LEAST_SPREAD]
+
+
+def _group(name: str, pairs: Sequence[tuple[Point, float]]) -> Group:
+    times = [point["us"] for point, _ in pairs]
+    predicted = [us for _, us in pairs]
+    order = sorted(range(len(pairs)), key=predicted.__getitem__)
+    chosen = order[: math.ceil(len(pairs) / 10)]
+    best = min(range(len(pairs)), key=times.__getitem__)
+    limit = pairs[best][0]["quartiles"][1]
+    return Group(
+        name=name,
+        fitted=name.split()[0] in FITTED,
+        points=len(pairs),
+        spread=max(times) / min(times),
+        rank_correlation=statistics.correlation(ranks(times), ranks(predicted)),
+        top=best in chosen,
+        tied=any(pairs[at][0]["quartiles"][0] <= limit for at in chosen),
+        lost=min(times[at] for at in chosen) / times[best] - 1,
+        first=times[order[0]] / times[best] - 1,
+        bias=math.exp(statistics.median(map(math.log, map(_over, predicted, times)))),
+    )
+
+
+def ranks(values: Sequence[float]) -> list[float]:
+    """The rank of each value; equal ones share the mean of theirs."""
+    order = sorted(range(len(values)), key=values.__getitem__)
+    found = [0.0] * len(values)
+    for value, same in itertools.groupby(enumerate(order), key=lambda at: values[at[1]]):
+        del value
+        places = list(same)
+        mean = statistics.mean(rank for rank, _ in places)
+        for _, at in places:
+            found[at] = mean
+    return found
+
+
+def _over(one: float, other: float) -> float:
+    return one / other
+
+
+def table(groups: Sequence[Group], markdown: bool) -> str:
+    """One row a group, and the sums."""
+    head = ("kernel and shape", "half", "N", "rank corr.", "top", "tied", "lost", "first", "bias")
+    rows = [
+        (
+            g.name, "fitted" if g.fitted else "held out", str(g.points),
+            f"{g.rank_correlation:.2f}", _mark(g.top), _mark(g.tied), f"{g.lost:.1%}",
+            f"{g.first:.1%}", f"{g.bias:.2f}",
+        )
+        for g in groups
+    ]  # fmt: skip
+    if markdown:
+        lines = [f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *rows)]
+    else:
+        widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in (head, *rows)
+        ]
+    halves = (("all", groups), ("fitted", [g for g in groups if g.fitted]))
+    held = ("held out", [g for g in groups if not g.fitted])
+    return "\n".join([*lines, "", *(_sum(name, some) for name, some in (*halves, held))])
+
+
+def _mark(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _sum(name: str, groups: Sequence[Group]) -> str:
+    count = len(groups)
+    return (
+        f"{name}: {sum(g.points for g in groups)} points in {count} groups; median rank "
+        f"correlation {statistics.median(g.rank_correlation for g in groups):.3f}, least "
+        f"{min(g.rank_correlation for g in groups):.2f}; the best among the top tenth in "
+        f"{sum(g.top for g in groups)}, tied with one of it in {sum(g.tied for g in groups)}, "
+        f"at most 2 % lost in {sum(g.lost <= 0.02 for g in groups)}, 5 % in "
+        f"{sum(g.lost <= 0.05 for g in groups)}"
+    )
+
+
+def _compile_all(points: Sequence[Point]) -> None:
+    from tilewright.devices import open_device
+    from tilewright.targets.compiling import compile_launch
+
+    device = open_device("interpreter")
+    print(f"compiling with Triton {device.info.triton}", file=sys.stderr)
+    wanted = {specialization(point): point for point in points}
+
+    def work(point: Point) -> dict[str, Any]:
+        path = str(HERE / "kernels" / f"{point['kernel']}.py")
+        report = compile_launch(device, path, load(LaunchFacts, point["launch"]), TARGET)
+        return compact(report)
+
+    with ThreadPoolExecutor() as pool:
+        found = dict(zip(wanted, pool.map(work, wanted.values()), strict=True))
+    device.close()
+    with gzip.GzipFile(HERE / "reports.json.gz", "wb", mtime=0) as file:
+        file.write(json.dumps(found, separators=(",", ":")).encode())
+
+
+def compact(report: CompileReport) -> dict[str, Any]:
+    """A report without its launch, and without what says nothing."""
+    made = dump(report)
+    kept = {k: v for k, v in made.items() if k not in ("launch", "seconds", "cached", "lines")}
+    kept["details"] = {k: v for k, v in kept["details"].items() if not k.endswith("_seconds")}
+    kept["lines"] = [{k: v for k, v in line.items() if v} for line in made["lines"]]
+    for line in kept["lines"]:
+        line.setdefault("instructions", 0)
+    return kept
+
+
+if __name__ == "__main__":
+    sys.exit(main())
