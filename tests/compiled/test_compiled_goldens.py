@@ -3,7 +3,8 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from tilewright.devices import WorkerClient
 from tilewright.devices.local import WorkerDevice
 from tilewright.devices.model import DeviceInfo
 from tilewright.source import parse_module
-from tilewright.targets import CompileReport, ReportCache, compile_launch
+from tilewright.targets import CompileReport, LaunchFacts, ReportCache, Target, compile_launch
 
 GOLDENS = goldens()
 XPU = "TILEWRIGHT_XPU_PYTHON" in os.environ and (
@@ -50,23 +51,28 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> ReportCache:
     return ReportCache(tmp_path_factory.mktemp("reports"))
 
 
-def compiled(
-    golden: Golden, device: WorkerDevice, cache: ReportCache, folder: Path
-) -> list[CompileReport]:
-    path = folder / "kernel.py"
-    path.write_text(golden.text)
-    return [
-        compile_launch(device, str(path), launch, target, cache=cache)
-        for launch, target in golden.wanted
-    ]
+Compile = Callable[[LaunchFacts, Target], CompileReport]
+
+
+@pytest.fixture
+def compile_text(
+    device: WorkerDevice, cache: ReportCache, tmp_path: Path
+) -> Callable[[str], Compile]:
+    """For a text, what compiles its kernels."""
+
+    def placed(text: str) -> Compile:
+        path = tmp_path / "kernel.py"
+        path.write_text(text)
+        return partial(compile_launch, device, str(path), cache=cache)
+
+    return placed
 
 
 @pytest.mark.parametrize("golden", [pytest.param(g, id=g.name, marks=_marks(g)) for g in GOLDENS])
-def test_golden_kernel(
-    golden: Golden, device: WorkerDevice, cache: ReportCache, tmp_path: Path
-) -> None:
-    reports = compiled(golden, device, cache, tmp_path)
-    found = compiled_issues(parse_module(golden.text, "kernel.py"), reports)
+def test_golden_kernel(golden: Golden, compile_text: Callable[[str], Compile]) -> None:
+    compiled = compile_text(golden.text)
+    reports = [compiled(*each) for each in golden.wanted]
+    found = compiled_issues(parse_module(golden.text, "kernel.py"), reports, compiled)
     lines = {i.range.line for i in found if i.id == golden.issue}
     told = [f"{i.range.line}: {i.id}: {i.message}" for i in found]
     told += [f"{x}" for r in reports for x in (*r.messages, *r.lines)]

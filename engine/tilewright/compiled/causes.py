@@ -30,6 +30,11 @@ class Cause:
     argument: ArgumentFacts
     axis: int
 
+    @property
+    def hidden(self) -> bool:
+        """Whether the launch states the fact and the kernel's text keeps it from the compiler."""
+        return self.kind is Kind.STRIDE and self.argument.value == 1
+
 
 def accesses_on(subject: Subject, line: int) -> tuple[Access, ...]:
     """The loads and stores of the kernel that begin on a line."""

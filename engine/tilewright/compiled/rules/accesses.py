@@ -41,22 +41,22 @@ def _is_narrow(access: Access) -> bool:
 
 def _seen(subject: Subject, line: LineReport, narrow: Access, place: Place) -> Iterator[Seen]:
     causes = causes_of(subject, place)
-    if not causes:
+    bits, best = narrow.bits, narrow.best_bits
+    if not causes or bits is None or best is None:
         return
     confirmed = ""
-    if subject.probe is not None:
+    # What the text's own types hide, no other launch can show.
+    if subject.probe is not None and not all(cause.hidden for cause in causes):
         wider = _confirmed(subject, line.line, causes)
-        if wider is None or narrow.bits is None or wider <= narrow.bits:
+        if wider is None or wider <= bits:
             return
         confirmed = f" (compiled with {_asserted(causes)} it moves {_bytes(wider)})"
-    assert narrow.bits is not None
-    assert narrow.best_bits is not None
     yield Seen(
         place_of(subject.module, line.line, place.kind),
-        f"this {place.kind} moves {_bytes(narrow.bits)} a thread at a time where "
-        f"{narrow.best_bits // 8} fit{confirmed}, because {_because(causes)}",
+        f"this {place.kind} moves {_bytes(bits)} a thread at a time where {best // 8} fit"
+        f"{confirmed}, because {_because(causes)}",
         _advice(causes),
-        amount=narrow.best_bits / narrow.bits,
+        amount=best / bits,
     )
 
 
@@ -83,30 +83,37 @@ def _bytes(bits: int) -> str:
 
 def _asserted(causes: tuple[Cause, ...]) -> str:
     strides = [f"{c.argument.name} = 1" for c in causes if c.kind is Kind.STRIDE]
-    even = [c.argument.name for c in causes if c.kind is not Kind.STRIDE]
+    even = list(dict.fromkeys(c.argument.name for c in causes if c.kind is not Kind.STRIDE))
     parts = [*strides, *([f"{_listed(even)} divisible by 16"] if even else [])]
     return " and ".join(parts)
 
 
 def _because(causes: tuple[Cause, ...]) -> str:
-    return " and ".join(dict.fromkeys(_reason(cause) for cause in causes))
+    by_argument: dict[str, list[Cause]] = {}
+    for cause in causes:
+        by_argument.setdefault(cause.argument.name, []).append(cause)
+    return " and ".join(_reason(found) for found in by_argument.values())
 
 
-def _reason(cause: Cause) -> str:
-    name, value = cause.argument.name, cause.argument.value
-    match cause.kind:
-        case Kind.STRIDE if value == 1:
-            return f"{name} is 1 at this launch and its annotation keeps the compiler from knowing"
-        case Kind.STRIDE if value is None:
+def _reason(causes: list[Cause]) -> str:
+    """What is not known of one argument."""
+    argument = causes[0].argument
+    name, value = argument.name, argument.value
+    kinds = {cause.kind for cause in causes}
+    if Kind.STRIDE in kinds:
+        if value == 1:
+            return f"{name} is 1 at this launch and its type keeps the compiler from knowing"
+        if value is None:
             return f"{name}, the stride between neighbours, is not known to be 1"
-        case Kind.STRIDE:
-            return f"neighbours are {name} = {value} elements apart"
-        case Kind.POINTER:
-            return f"{name} does not begin at a multiple of 16 bytes"
-        case Kind.STEP:
-            return f"rows begin at multiples of {name}{_valued(value)}, not known divisible by 16"
-        case Kind.BOUND:
-            return f"the mask may end anywhere, as {name}{_valued(value)} is not divisible by 16"
+        return f"neighbours are {name} = {value} elements apart"
+    if Kind.POINTER in kinds:
+        return f"{name} does not begin at a multiple of 16 bytes"
+    does = {
+        Kind.STEP: f"rows begin at multiples of {name}",
+        Kind.BOUND: f"the mask ends at {name}",
+    }
+    said = " and ".join(text for kind, text in does.items() if kind in kinds)
+    return f"{said}{_valued(value)}, which is not divisible by 16"
 
 
 def _valued(value: object) -> str:

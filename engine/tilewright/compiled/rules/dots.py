@@ -10,6 +10,8 @@ from tilewright.targets.model import CompileReport, LineReport
 
 _DOTS = ("dot", "dot_scaled")
 _ADVICE = 1
+_TAKEN = ("fp16", "bf16", "i8", "fp8e4nv", "fp8e5", "fp8e4b8", "fp8e5b16")
+_LOOK = "look at the operands' layouts in `tilewright compile --emit ttgir`"
 _UNITS = {"cuda": "tensor cores", "hip": "matrix cores", "xpu": "matrix engines"}
 
 
@@ -39,14 +41,14 @@ def _seen(subject: Subject, line: LineReport) -> Seen:
 
 def _reason(subject: Subject, call: ast.Call | None) -> tuple[str, str, bool]:
     """(why, what to do, whether the text asks for it)."""
-    unknown = ("", "operands of 16 bits and extents of at least 16 reach it", False)
+    unknown = (", for a reason that the report does not tell", _LOOK, False)
     if call is None or len(call.args) < 2:
         return unknown
     first, second = (subject.tiles.at(argument) for argument in call.args[:2])
     precision = _precision(call)
     dtype = first.dtype if first.dtype == second.dtype else None
     if dtype == "fp32" and precision in ("ieee", None) and _scalar_fp32(subject, precision):
-        why = "input_precision='ieee' asks for it" if precision else "its operands are fp32"
+        why = "the call asks for full fp32" if precision else "its operands are fp32"
         do = "'tf32x3' nearly keeps the precision of fp32 there, 'tf32' and 16 bits are faster"
         if subject.backend != "cuda":
             do = "cast both operands to fp16 or bf16 if the result may lose that precision"
@@ -55,7 +57,9 @@ def _reason(subject: Subject, call: ast.Call | None) -> tuple[str, str, bool]:
         return ": its operands are fp64", "use fp32 operands if their precision is enough", False
     if small := _small(first, second):
         return f": {small}", "make each extent at least 16, and K at least 32 bytes", False
-    return (f": its operands are {dtype}", unknown[1], False) if dtype else unknown
+    if dtype in _TAKEN or dtype is None:
+        return unknown
+    return f": its operands are {dtype}", "operands of 16 bits reach it", False
 
 
 def _scalar_fp32(subject: Subject, precision: str | None) -> bool:

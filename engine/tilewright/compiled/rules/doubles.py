@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from tilewright.compiled.model import Seen, Subject
 from tilewright.compiled.places import known_line, line_range
@@ -23,8 +24,8 @@ def double_precision(subject: Subject) -> Iterator[Seen]:
     where, cause = _cause(subject, lines)
     yield Seen(
         line_range(subject.module, where),
-        f"{total} instructions on {_many(lines)} compute in fp64{_rate(subject)}, though no "
-        f"argument is fp64: {cause}",
+        f"{_many(total, 'instruction')} on {_many(len(lines), 'line')} compute in fp64"
+        f"{_rate(subject)}, though no argument is fp64: {cause}",
         "compute in fp32 unless the result needs more",
         amount=total,
     )
@@ -34,15 +35,15 @@ def _given_doubles(launch: LaunchFacts) -> bool:
     return any("fp64" in a.type for a in launch.arguments)
 
 
-def _many(lines: list[LineReport]) -> str:
-    return f"{len(lines)} lines" if len(lines) > 1 else "one line"
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'s' if count > 1 else ''}"
 
 
 def _cause(subject: Subject, lines: list[LineReport]) -> tuple[int, str]:
     """(the line on which it becomes fp64, how): from the text, else from the instructions."""
     for node in _nodes(subject):
-        if isinstance(node, ast.Constant) and _beyond_fp32(node.value):
-            return node.lineno, f"fp32 does not hold {node.value!r}, so Triton makes it fp64"
+        if isinstance(node, ast.Constant) and _beyond_fp32(value := node.value):
+            return node.lineno, f"fp32 does not hold {value:g}, so Triton makes it fp64"
         named = isinstance(node, ast.Attribute) and node.attr == "float64"
         if named and isinstance(node, ast.Attribute):
             return node.lineno, "float64 is written here"
@@ -58,7 +59,7 @@ def _nodes(subject: Subject) -> list[ast.expr]:
     return sorted(found, key=lambda node: (node.lineno, node.col_offset))
 
 
-def _beyond_fp32(value: object) -> bool:
+def _beyond_fp32(value: object) -> TypeGuard[float]:
     """Triton types a Python float as fp64 where fp32 cannot hold its magnitude."""
     return isinstance(value, float) and value != 0 and not _SMALLEST <= abs(value) <= _LARGEST
 

@@ -31,10 +31,12 @@ def gather_not_block_load(subject: Subject) -> Iterator[Seen]:
 
 
 def _gathers(line: LineReport) -> int:
-    kinds = {access.kind for access in line.accesses}
-    if "block2d_load" in kinds:
-        return 0
-    return sum(a.count for a in line.accesses if a.kind == "load" and a.space == "global")
+    """Loads by addresses; 0 where block loads are as many, as the line of either is not sure."""
+    moved = {"load": 0, "block2d_load": 0}
+    for access in line.accesses:
+        if access.kind in moved and access.space == "global":
+            moved[access.kind] += access.count
+    return moved["load"] if moved["load"] > moved["block2d_load"] else 0
 
 
 def _is_regular(subject: Subject, line: int) -> bool:

@@ -1,14 +1,13 @@
 """Intel's register modes: 128 registers a hardware thread, or 256 and half as many threads."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from tilewright.compiled.model import Seen, Subject
 from tilewright.compiled.places import name_of
-from tilewright.compiled.rules.spilling import spilled_registers
-from tilewright.targets.model import CompileReport, LaunchFacts
+from tilewright.compiled.rules.spilling import LARGE, SMALL_MODE, spilled_registers, with_mode
+from tilewright.targets.model import LaunchFacts
 
-_SMALL, _LARGE = 128, 256
+_LARGE = 256
 _MOST_WARPS = 32
 _ADVICE = 1
 
@@ -18,7 +17,7 @@ def register_mode(subject: Subject) -> Iterator[Seen]:
     report = subject.report
     if subject.backend != "xpu" or not report.ok:
         return
-    if report.registers == _SMALL and spilled_registers(report):
+    if report.registers == SMALL_MODE and spilled_registers(report):
         yield from _too_small(subject)
     elif report.registers == _LARGE and _asked_for_large(report.launch):
         yield from _too_large(subject)
@@ -29,7 +28,7 @@ def _too_small(subject: Subject) -> Iterator[Seen]:
     warps = subject.report.details.get("warps", 0)
     if not isinstance(warps, int) or warps > _MOST_WARPS:
         return
-    other = subject.probed(with_mode(subject.launch, "256"))
+    other = subject.probed(with_mode(subject.launch, LARGE))
     if other is None or spilled is None:
         return
     left = spilled_registers(other)
@@ -38,7 +37,7 @@ def _too_small(subject: Subject) -> Iterator[Seen]:
     result = f"spill {left}" if left else "hold it without spills"
     yield Seen(
         name_of(subject.kernel),
-        f"{_SMALL} registers a hardware thread spill {spilled}, and {_LARGE} {result}",
+        f"{SMALL_MODE} registers a hardware thread spill {spilled}, and {_LARGE} {result}",
         "compile with grf_mode='256' ('large' before Triton 3.6), which halves how many hardware "
         "threads a vector engine keeps",
         amount=spilled,
@@ -47,27 +46,16 @@ def _too_small(subject: Subject) -> Iterator[Seen]:
 
 def _too_large(subject: Subject) -> Iterator[Seen]:
     other = subject.probed(with_mode(subject.launch, "128"))
-    if other is None or other.registers != _SMALL or spilled_registers(other) != 0:
+    if other is None or other.registers != SMALL_MODE or spilled_registers(other) != 0:
         return
     yield Seen(
         name_of(subject.kernel),
         f"grf_mode={subject.launch.options['grf_mode']!r} gives a hardware thread {_LARGE} "
-        f"registers, and {_SMALL} hold it without spills",
+        f"registers, and {SMALL_MODE} hold it without spills",
         "leave the mode out: with 128 a vector engine keeps twice as many hardware threads",
         severity=_ADVICE,
     )
 
 
-def with_mode(launch: LaunchFacts, mode: str) -> LaunchFacts:
-    """The launch with a register mode, in the words of Triton 3.6 that the worker translates."""
-    return replace(launch, options={**launch.options, "grf_mode": mode})
-
-
 def _asked_for_large(launch: LaunchFacts) -> bool:
     return str(launch.options.get("grf_mode")) in ("256", "large")
-
-
-def holds_in_large(report: CompileReport) -> bool:
-    """Whether the spills of the small mode may fit the large one."""
-    spilled = spilled_registers(report)
-    return report.registers == _SMALL and spilled is not None and spilled <= _SMALL

@@ -1,15 +1,18 @@
 """Registers that do not hold what a kernel keeps alive."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tilewright.compiled.model import Seen, Subject
 from tilewright.compiled.places import known_line, line_range, name_of
 from tilewright.source.text import Range
-from tilewright.targets.model import CompileReport, LineReport
+from tilewright.targets.model import CompileReport, LaunchFacts, LineReport
 
 _LEAST_REGISTERS = 4
 _LOOP_WEIGHT = 16
 _ADVICE = 1
+SMALL_MODE = 128
+LARGE = "256"
 # CUDA C++ Programming Guide: 64 Ki registers a multiprocessor, given out in multiples of 8.
 _CUDA_REGISTERS = 65536
 _CUDA_GRANULE = 8
@@ -23,7 +26,7 @@ def register_spill(subject: Subject) -> Iterator[Seen]:
         return
     busiest = _busiest(report)
     looping = busiest is not None and busiest.loop_depth > 0
-    if spilled < _LEAST_REGISTERS and not looping:
+    if (spilled < _LEAST_REGISTERS and not looping) or _held_by_other_mode(subject):
         return
     place = ", most of it in a loop" if looping else ""
     yield Seen(
@@ -108,6 +111,19 @@ def _others_hold(subject: Subject) -> bool:
     report = subject.report
     same = [r for r in subject.reports if r.target == report.target and r.ok]
     return any(r.spill_bytes == 0 and _arguments(r) == _arguments(report) for r in same)
+
+
+def _held_by_other_mode(subject: Subject) -> bool:
+    """Whether Intel's other register mode is known to hold it all: another issue says so."""
+    if subject.backend != "xpu" or subject.report.registers != SMALL_MODE:
+        return False
+    other = subject.probed(with_mode(subject.launch, LARGE))
+    return other is not None and spilled_registers(other) == 0
+
+
+def with_mode(launch: LaunchFacts, mode: str) -> LaunchFacts:
+    """The launch with a register mode, in the words of Triton 3.6 that the worker translates."""
+    return replace(launch, options={**launch.options, "grf_mode": mode})
 
 
 def _arguments(report: CompileReport) -> tuple[object, ...]:
