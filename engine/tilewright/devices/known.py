@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tilewright.devices.package import worker_hash, write_atomically
+from tilewright.devices.package import unchanged, worker_hash, write_atomically
 from tilewright.home import home
 from tilewright.worker.dependencies import stamp
 
@@ -21,11 +21,11 @@ def known_hello(python: str) -> Mapping[str, Any] | None:
     """The hello of this interpreter, if torch and triton are still the files they were."""
     try:
         kept = json.loads(_path(python).read_bytes())
-        unchanged = all(stamp(file) == seen for file, seen in kept["files"].items())
+        holds = unchanged(kept["files"])
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return None
     found: Mapping[str, Any] = kept["hello"]
-    return found if unchanged and found.get("torch") else None
+    return found if holds and found.get("torch") else None
 
 
 def keep_hello(python: str, hello: Mapping[str, Any]) -> None:

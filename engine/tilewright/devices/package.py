@@ -7,11 +7,14 @@ import io
 import os
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tilewright import worker
 from tilewright.home import home
+from tilewright.worker.dependencies import stamp
 
 PACKAGE = "tilewright_worker"
 _MAIN = f"import sys\n\nfrom {PACKAGE}.main import main\n\nsys.exit(main())\n"
@@ -33,6 +36,11 @@ def worker_zip() -> Path:
 def worker_hash() -> str:
     """Content hash of the worker, part of every cache key that its answers go into."""
     return hashlib.sha256(_zip_bytes()).hexdigest()
+
+
+def unchanged(files: Mapping[str, Any]) -> bool:
+    """Whether all files still have the stamps that a worker took of them."""
+    return all(stamp(path) == seen for path, seen in files.items())
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -10,9 +10,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from tilewright.devices.package import write_atomically
+from tilewright.devices.package import unchanged, write_atomically
 from tilewright.home import home
-from tilewright.worker.dependencies import stamp
 
 MAX_REPORTS = 8192
 MAX_TEXTS = 512
@@ -88,7 +87,7 @@ def text_cache(folder: Path | None = None) -> ReportCache:
 
 def _still_holds(value: dict[str, Any]) -> bool:
     depends = value.get("depends") or {}
-    return isinstance(depends, dict) and all(stamp(path) == seen for path, seen in depends.items())
+    return isinstance(depends, dict) and unchanged(depends)
 
 
 def _files(folder: Path) -> Iterator[tuple[str, float, int]]:
