@@ -13,7 +13,7 @@ from tilewright.analysis.model import Issue
 from tilewright.serialize import load
 from tilewright.source.model import Module
 from tilewright.source.text import Range
-from tilewright.targets.model import CompileReport, LineReport
+from tilewright.targets.model import CompileReport, LaunchFacts, LineReport
 from tilewright_server.analysis import Parsed
 from tilewright_server.facts import facts_key
 from tilewright_server.snapshot import Snapshot
@@ -150,6 +150,12 @@ class CompiledStore:
             facts = self.of(parsed, snapshot, kernel.name)
             if facts is not None:
                 yield facts
+
+    def launches(self, parsed: Parsed, snapshot: Snapshot) -> tuple[LaunchFacts, ...]:
+        """A launch of each kernel that somebody really makes; an inferred one is no ground."""
+        known = self.all_of(parsed, snapshot)
+        real = (facts for facts in known if facts.origin in ("spec", "captured"))
+        return tuple(facts.reports[0].launch for facts in real if facts.reports)
 
     def fail(self, uri: str, text_hash: str, message: str) -> None:
         """Remember why a text could not be compiled."""

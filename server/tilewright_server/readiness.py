@@ -12,6 +12,8 @@ from tilewright_server.snapshot import Snapshot
 if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer
 
+_CAPTURING = (JobKind.PROFILE, JobKind.COMPILE)
+
 
 def lacking_launch(
     server: "TilewrightServer",
@@ -30,7 +32,7 @@ def lacking_launch(
     return wording.lacking_launch(
         launched=issue.kernel in {kernel.name for kernel in analysis.module.entry_kernels()},
         trusted=server.settings.trusted,
-        running=bool(server.jobs.active(JobKind.PROFILE, snapshot.uri)),
+        running=any(server.jobs.active(kind, snapshot.uri) for kind in _CAPTURING),
         on_save=server.settings.profile_on_save,
         tried=bool(profiled or failure),
         failure=failure,

@@ -12,7 +12,8 @@ from pygls.lsp.server import LanguageServer
 
 from tilewright import __version__
 from tilewright.analysis.model import AnalysisContext
-from tilewright_server.analysis import Analysis, AnalysisService
+from tilewright.targets.model import LaunchFacts
+from tilewright_server.analysis import Analysis, AnalysisService, Parsed
 from tilewright_server.boundary import guard_async
 from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.compiled_facts import CompiledStore
@@ -100,16 +101,22 @@ class TilewrightServer(LanguageServer):
         return workspace.cells_beside(notebook) if isinstance(workspace, SnapshotWorkspace) else ()
 
     async def analyze(self, snapshot: Snapshot) -> Analysis:
-        """The instant tier's view of a snapshot, with launches that a profile captured."""
+        """The instant tier's view of a snapshot, with launches that were captured meanwhile."""
         project = await self.project(snapshot)
         parsed = await self._analysis.parse(snapshot)
         context = AnalysisContext(
             target=split_target(self.settings.target) if self.settings.target else project.target,
             triton_version=project.triton or self.triton,
-            launches=self.facts.launches(parsed, snapshot),
+            launches=self._launches(parsed, snapshot),
             entry=project.entry,
         )
         return await self._analysis.analyze(snapshot, parsed, context, project.silenced)
+
+    def _launches(self, parsed: Parsed, snapshot: Snapshot) -> tuple[LaunchFacts, ...]:
+        """A launch of each kernel that was profiled or compiled."""
+        compiled = {x.kernel: x for x in self.compiled.launches(parsed, snapshot)}
+        profiled = {x.kernel: x for x in self.facts.launches(parsed, snapshot)}
+        return tuple({**compiled, **profiled}.values())
 
     def diagnostics(self, snapshot: Snapshot, analysis: Analysis) -> list[types.Diagnostic]:
         """Everything to underline in a snapshot, as far as it is known now."""

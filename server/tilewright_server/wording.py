@@ -70,7 +70,7 @@ def lacking_launch(
     if not trusted:
         return f"{needs}, and nothing of a workspace that is not trusted is run"
     if running:
-        return f"{needs}; they come with the profile that is being made"
+        return f"{needs}; they come with what is being compiled"
     if tried:
         return f"{needs}; the last profile did not give them" + (f": {failure}" if failure else "")
     do = "save the file once" if on_save else "profile the kernel once"

@@ -143,6 +143,24 @@ async def test_a_profile_adds_what_the_compiler_cannot_know(talk: Conversation) 
     assert "register_spills" not in {d.code for d in talk.client.diagnostics[talk.uri]}
 
 
+async def test_lines_that_end_as_on_windows_are_the_same_lines(talk: Conversation) -> None:
+    await talk.begin(compiled=ON_OPEN)
+    talk.open(text=KERNEL.format(engine="nothing").replace("\n", "\r\n"))
+    await until(lambda: _found(talk))
+    assert _found(talk)[0].range.start.line == ISSUE_LINE
+
+
+async def test_a_helper_that_changed_takes_its_facts_along(talk: Conversation) -> None:
+    helper = "@triton.jit\ndef twice(x):\n    return x * 2\n\n\n"
+    text = KERNEL.format(engine="nothing").replace("@triton.jit", helper + "@triton.jit")
+    text = text.replace("tl.dot(a, b)", "twice(tl.dot(a, b))")
+    await talk.begin(compiled=ON_OPEN)
+    talk.open(text=text)
+    await until(lambda: _found(talk))
+    talk.replace(text.replace("x * 2", "x * 3"))
+    await until(lambda: _found(talk) == [])
+
+
 async def test_what_cannot_be_compiled_is_said_where_the_facts_would_be(talk: Conversation) -> None:
     await talk.begin(compiled=ON_OPEN)
     talk.open("unable")

@@ -88,7 +88,7 @@ def test_a_hover_says_each_fact_once() -> None:
     [
         ({}, "save the file once: the fix needs"),
         ({"on_save": False}, "profile the kernel once: the fix needs"),
-        ({"running": True}, "they come with the profile"),
+        ({"running": True}, "they come with what is being compiled"),
         ({"tried": True, "failure": "no spec"}, "did not give them: no spec"),
         ({"trusted": False}, "not trusted"),
         ({"launched": False}, "no launch of it"),
