@@ -280,7 +280,14 @@ def test_spills_are_seen_where_the_assembler_says_there_are_some(tmp_path: Path)
         module = str(bench.place(SOURCE))
         found = compile_stage(bench.device, module, large, Target("cuda", "80"), "sass")
     assert found.text is not None
-    counts = mix(listing_of("sass", found.text, "matmul.py"))
+    listing = listing_of("sass", found.text, "matmul.py")
+    for line, by_kind in mix_by_line(listing).items():
+        told = next((one for one in report.lines if one.line == line), None)
+        if told is not None:
+            assert told.spill_loads == by_kind.get("local_load", 0)
+            assert told.spill_stores == by_kind.get("local_store", 0)
+    assert sum(one.spill_loads for one in report.lines) > 10
+    counts = mix(listing)
     for kind in ("load", "store"):
         bytes_moved = int(report.details[f"spill_{kind}_bytes"])
         assert bytes_moved / 16 <= counts[f"local_{kind}"] <= bytes_moved / 4

@@ -21,9 +21,6 @@ READ: Mapping[str, tuple[str, ...]] = {
 }
 """The stages of each backend that are read."""
 
-READ_IF_SPILLED: Mapping[str, tuple[str, ...]] = {"cuda": ("sass",)}
-"""Stages that are read as well where registers were spilled: PTX has no registers to spill."""
-
 TENSOR = (Kind.WGMMA, Kind.MMA, Kind.TCGEN05_MMA, Kind.MFMA, Kind.WMMA, Kind.DPAS)
 """Kinds of tensor instructions."""
 
@@ -37,8 +34,6 @@ _ACCESSES = {
     Kind.BLOCK_LOAD: ("block2d_load", "global"),
     Kind.BLOCK_STORE: ("block2d_store", "global"),
 }
-# ptxas reports spills of a kernel, but does not mark them: local accesses of one that spills.
-_SPILLS = {Kind.LOCAL_LOAD: Kind.SPILL_LOAD, Kind.LOCAL_STORE: Kind.SPILL_STORE}
 _FOR_MANY_THREADS = (Kind.TMA, Kind.BLOCK_LOAD, Kind.BLOCK_STORE)
 _SHARED_ATOMICS = (".shared", "ds_", ".slm")
 
@@ -61,17 +56,24 @@ class Digest:
 class _Line:
     """What is known of a line so far."""
 
+    instructions: int = 0
     kinds: Counter[Kind] = field(default_factory=Counter)
     accesses: Counter[tuple[str, str, int | None]] = field(default_factory=Counter)
     ops: list[TileOp] = field(default_factory=list)
 
 
-def digest(backend: str, texts: Mapping[str, str], source: str) -> Digest:
+def digest(
+    backend: str,
+    texts: Mapping[str, str],
+    source: str,
+    spills: Mapping[int, tuple[int, int]] | None = None,
+) -> Digest:
     """Read a compilation's texts.
 
     Args:
-        texts: those of the stages in ``READ`` and ``READ_IF_SPILLED`` that there are.
+        texts: those of the stages in ``READ[backend]`` that there are.
         source: the user's file, named as in the texts.
+        spills: (loads, stores) by line, where the texts do not tell them: PTX has no registers.
     """
     tiles, code = READ[backend]
     lines: dict[int, _Line] = {}
@@ -81,9 +83,9 @@ def digest(backend: str, texts: Mapping[str, str], source: str) -> Digest:
     for one in listing.instructions:
         if one.line is not None:
             _count(lines.setdefault(one.line, _Line()), code, one)
-    for one in listing_of("sass", texts["sass"], source).instructions if "sass" in texts else ():
-        if one.line is not None and (spill := _SPILLS.get(kind_of("sass", one))):
-            lines.setdefault(one.line, _Line()).kinds[spill] += 1
+    for number, (loads, stores) in (spills or {}).items():
+        kinds = lines.setdefault(number, _Line()).kinds
+        kinds[Kind.SPILL_LOAD], kinds[Kind.SPILL_STORE] = loads, stores
     _gather_products(lines)
     reports = tuple(_report(number, lines[number]) for number in sorted(lines))
     return Digest(reports, _mix(listing))
@@ -111,6 +113,7 @@ def _mix(listing: Listing) -> Mapping[str, int]:
 
 def _count(line: _Line, stage: str, one: Instruction) -> None:
     kind = kind_of(stage, one)
+    line.instructions += 1
     line.kinds[kind] += 1
     if kind is Kind.ATOMIC:
         shared = any(mark in one.opcode for mark in _SHARED_ATOMICS)
@@ -124,7 +127,7 @@ def _report(number: int, line: _Line) -> LineReport:
     kinds = line.kinds
     return LineReport(
         line=number,
-        instructions=kinds.total(),
+        instructions=line.instructions,
         accesses=tuple(_accesses(line)),
         tensor={str(kind): kinds[kind] for kind in TENSOR if kinds[kind]},
         dots=len({op.place for op in line.ops if op.is_dot}),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.serialize import dump, load
-from tilewright.targets.by_line import READ, READ_IF_SPILLED, digest
+from tilewright.targets.by_line import READ, digest
 from tilewright.targets.cache import ReportCache, text_cache
 from tilewright.targets.keys import cache_key
 from tilewright.targets.model import (
@@ -63,8 +63,7 @@ def compile_launch(
     found = cache.get(key)
     if found is not None:
         return _report(found, launch, target, time.monotonic() - start, cached=True)
-    backend = target.backend
-    outcome = asked.run(timeout_s, READ[backend], READ_IF_SPILLED.get(backend, ()))
+    outcome = asked.run(timeout_s, READ[target.backend])
     if outcome.status == "ok":
         told = _read(outcome.value, module_path, target)
         cache.put(key, told)
@@ -75,8 +74,10 @@ def compile_launch(
 def _read(value: Mapping[str, Any], module_path: str, target: Target) -> dict[str, Any]:
     """A worker's answer with its texts read, line by line, and left out."""
     texts = {name: without_folder(text, module_path) for name, text in value["artifacts"].items()}
-    found = digest(target.backend, texts, Path(module_path).name)
-    kept = {name: part for name, part in value.items() if name not in ("artifacts", "missing")}
+    spills = {int(line): (at[0], at[1]) for line, at in value.get("spills_by_line", {}).items()}
+    found = digest(target.backend, texts, Path(module_path).name, spills)
+    left_out = ("artifacts", "missing", "spills_by_line")
+    kept = {name: part for name, part in value.items() if name not in left_out}
     details = {**(value.get("details") or {}), **found.mix}
     messages = [dump(_plain(load(CompileMessage, m), module_path)) for m in value["messages"]]
     return {
@@ -164,14 +165,11 @@ class _Asked:
         key = cache_key(compilers, self.module_path, self.launch, self.target, self.shared_limit)
         return hashlib.sha256(f"{key} {stage}".encode()).hexdigest() if stage else key
 
-    def run(
-        self, timeout_s: float, emit: tuple[str, ...] = (), if_spilled: tuple[str, ...] = ()
-    ) -> JobOutcome:
+    def run(self, timeout_s: float, emit: tuple[str, ...] = ()) -> JobOutcome:
         limit = {} if self.shared_limit is None else {"shared_limit": self.shared_limit}
         if self.toolchain is None:
             where = {**dump(self.target), **limit}
-            job = {**self._job("compile", where, emit), "emit_if_spilled": list(if_spilled)}
-            return self.device.run(job, timeout_s)
+            return self.device.run(self._job("compile", where, emit), timeout_s)
         where = {**describe(self.target), **_native(self.toolchain), **limit}
         # Host code is told which torch it would meet; the compiler's interpreter has none.
         job = {**self._job("compile_xpu", where, emit), "torch": self.device.info.torch}

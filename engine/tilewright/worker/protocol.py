@@ -50,11 +50,12 @@ multiprocessors, l2_bytes}]``, landlock (ABI, 0 without), netns (bool), tcp_deni
 (parallel to it; null when not autotuned), mode "fake"|"cpu", notes. Runs the host code with every
 launch recorded and none executed.
 
-``compile``: module, launch, target ``{backend, arch}``, emit=[], emit_if_spilled=[] -> ok,
-messages, registers, spill_bytes, shared_bytes, shared_limit, code_bytes, toolchain, seconds,
-details, and artifacts ``{stage: text}`` for what ``emit`` names (and, of a kernel that spills
-registers, ``emit_if_spilled``), and missing ``{stage: why it has no text}``. Stages are
-ttir, ttgir, llir, ptx, sass, amdgcn, spirv, xe-asm. A backend this Triton lacks is a job error.
+``compile``: module, launch, target ``{backend, arch}``, emit=[] -> ok, messages, registers,
+spill_bytes, shared_bytes, shared_limit, code_bytes, toolchain, seconds, details, and artifacts
+``{stage: text}`` for what ``emit`` names, and missing ``{stage: why it has no text}``. Stages are
+ttir, ttgir, llir, ptx, sass, amdgcn, spirv, xe-asm. Of an NVIDIA kernel that spills also
+spills_by_line ``{line of the module: [loads, stores]}``. A backend this Triton lacks is a job
+error.
 
 ``compile_xpu``: module, launch, emit=[], torch? (the version host code is told), target ``{backend,
 arch, ocloc: path or null, ocloc_version, device (ocloc's name for the chip), properties (what

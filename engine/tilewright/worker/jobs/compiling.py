@@ -17,7 +17,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.compiler.errors import CompilationError
 
-from .. import compile_times, figures, loading, modules, refusals, stages
+from .. import compile_times, cubin_spills, figures, loading, modules, refusals, stages
 from ..protocol import JobError
 from ..specialization import decode as decode
 from ..specialization import specialize
@@ -51,8 +51,10 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     if compiled is not None:
         report.update(_figures(compiled, backend, arch, log, job))
         report["details"].update(seconds)
-        spilled = job.get("emit_if_spilled") or () if report["spill_bytes"] else ()
-        report.update(stages.texts(compiled.asm, [*(job.get("emit") or ()), *spilled]))
+        if backend == "cuda" and report["spill_bytes"]:
+            found = cubin_spills.spills_by_line(compiled.asm["cubin"], job["module"])
+            report["spills_by_line"] = {str(line): counts for line, counts in found.items()}
+        report.update(stages.texts(compiled.asm, job.get("emit") or ()))
     if notes := loaded.notes():
         report["details"] = {**report.get("details", {}), "imported": "; ".join(notes)}
     report["toolchain"] = figures.toolchain(backend, arch)
