@@ -76,6 +76,7 @@ class Numbers:
         self._grid = (*launch.grid, 1, 1, 1)[:3]
         self._given = {a.name: a.value for a in launch.arguments if a.kind != "tensor"}
         self._fixed: dict[Value, Number | None] = {}
+        self._first_lanes: dict[tuple[int, ...], dict[Value, Number | None]] = {}
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -122,7 +123,12 @@ class Numbers:
         if depth > _DEPTH:
             return None
         rule = _RULES.get(value.op)
-        return None if rule is None else rule(self, value, place, depth + 1)
+        if rule is None or place.turns or any(place.lanes):
+            return None if rule is None else rule(self, value, place, depth + 1)
+        known = self._first_lanes.setdefault(place.program, {})
+        if value not in known:
+            known[value] = rule(self, value, place, depth + 1)
+        return known[value]
 
     def _leaf(self, value: Value) -> Number | None:
         number: object = value.detail

@@ -16,7 +16,7 @@ from tilewright.targets.model import ArgumentFacts, LaunchFacts
 
 _DESCRIPTOR = re.compile(r"tensordesc<(\w+)\s*[\[<]([\d,\s]+)")
 _SAMPLES = 8
-_COUNTED = 512
+_COUNTED = 256
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,9 @@ from tilewright.targets.model import LaunchFacts
 
 _DESCRIPTOR_CALLS = {"load": "load", "store": "store", "atomic_add": "atomic"}
 _KEPT = 64
+_KEPT_WORKLOADS = 256
 _frames: OrderedDict[object, tuple[Module, _Frame]] = OrderedDict()
+_workloads: OrderedDict[object, tuple[Module, Workload]] = OrderedDict()
 
 
 class _Frame:
@@ -35,8 +37,23 @@ class _Frame:
 
 
 def workload(module: Module, kernel: Kernel, launch: LaunchFacts) -> Workload:
-    """What a launch of a kernel of ``module`` does. Pure; what does not follow is in its notes."""
-    frame = _frame(module, kernel, launch)
+    """What a launch of a kernel of ``module`` does. Pure; what does not follow is in its notes.
+
+    Compiler options change nothing of it: launches that differ in them alone share one.
+    """
+    key = (id(module), kernel.name, launch.grid, launch.arguments)
+    known = _workloads.get(key)
+    if known is None or known[0] is not module:
+        known = _workloads[key] = (
+            module,
+            _workload(_frame(module, kernel, launch), kernel, launch),
+        )
+        while len(_workloads) > _KEPT_WORKLOADS:
+            _workloads.popitem(last=False)
+    return known[1]
+
+
+def _workload(frame: _Frame, kernel: Kernel, launch: LaunchFacts) -> Workload:
     numbers = Numbers(frame.tiles, frame.flow, launch)
     dead = tuple(_dead_lines(kernel.node, frame.flow, numbers))
     places = tuple(sample_programs(numbers.grid))
