@@ -21,6 +21,7 @@ from tilewright.devices.service import running_services, stop_services
 from tilewright.devices.service.places import ServiceError, open_socket
 from tilewright.worker import service as served
 from tilewright.worker.dependencies import stamp
+from tilewright.worker.protocol import encode
 
 pytestmark = pytest.mark.triton
 
@@ -182,6 +183,20 @@ def test_it_does_nothing_but_compile(shared_home: None) -> None:
         outcome = mine.run({"kind": "run", "module": "/etc/passwd"}, 10)
     assert outcome.status is JobStatus.ERROR
     assert "does no 'run' jobs" in outcome.message
+
+
+def test_who_sends_what_is_no_request_is_hung_up_on(shared_home: None, tmp_path: Path) -> None:
+    with shared_client() as mine:
+        (path,) = (s.socket for s in running_services() if s.pid == mine.hello["pid"])
+        for nonsense in (b"\xff" * 64, encode({"job": {}}), encode({"id": 1, "job": "compile"})):
+            found = open_socket(Path(path))
+            assert found is not None
+            with found:
+                found.settimeout(10)
+                found.sendall(nonsense)
+                while found.recv(1 << 16):
+                    pass
+        assert mine.run(compile_job(tmp_path, KERNEL), 60).status is JobStatus.OK
 
 
 def test_a_killed_service_is_started_again(own_home: None, tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from tilewright.targets.toolchains import NoToolchainError
 if TYPE_CHECKING:  # devices build on targets: no import back at run time
     from tilewright.devices.model import Device
 
+# Threads that read reports while the others wait for compilers.
+_READING = 1
 Progress = Callable[[int, int], None]
 
 
@@ -39,7 +41,7 @@ def compile_many(
 
     Args:
         progress: called in the caller's thread with (done, all) whenever one is done.
-        parallel: how many at a time; as many as there are cores if not given.
+        parallel: how many at a time; if not given, as many as keep all processors busy.
 
     Returns:
         In the place of a report the error that says nothing here compiles for its target.
@@ -55,7 +57,7 @@ def compile_many(
         except NoToolchainError as error:
             return error
 
-    with ThreadPoolExecutor(parallel or os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(parallel or len(os.sched_getaffinity(0)) + _READING) as pool:
         futures = [pool.submit(one, asked) for asked in wanted]
         try:
             for done, future in enumerate(as_completed(futures), 1):

@@ -68,7 +68,7 @@ class Service(Zygote):
     def __init__(
         self, path: Path, lock: int, folder: Path, hello: dict[str, Any], idle_s: float
     ) -> None:
-        super().__init__((), folder, os.cpu_count() or 1)
+        super().__init__((), folder, len(os.sched_getaffinity(0)))
         self._path = path
         self._lock = lock
         self._hello = hello
@@ -137,7 +137,9 @@ class Service(Zygote):
         os.close(self._lock)
 
     def _take(self, peer: Peer, request: dict[str, Any]) -> None:
-        if "service" in request:
+        if not _is_request(request):
+            peer.gone = True
+        elif "service" in request:
             self._put(peer, self._about(request))
             if request["service"] == "stop":
                 self._stop()
@@ -184,6 +186,14 @@ class Service(Zygote):
     def _shut_down(self) -> None:
         self._make_way()
         super()._shut_down()
+
+
+def _is_request(request: dict[str, Any]) -> bool:
+    """Whether a message is one that ``protocol`` knows."""
+    if isinstance(request.get("cancel"), int):
+        return True
+    asked = isinstance(request.get("job"), dict) or isinstance(request.get("service"), str)
+    return asked and isinstance(request.get("id"), int)
 
 
 def _leave_whoever_started_this() -> None:

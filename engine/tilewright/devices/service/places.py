@@ -58,6 +58,9 @@ def socket_path(python: str, *, compile_only: bool) -> Path:
         worker_hash(),
         str(compile_only),
         *(f"{name}={os.environ.get(name)}" for name in _READ_AT_START),
+        # A service has the priority and the processors of whoever starts it.
+        str(os.getpriority(os.PRIO_PROCESS, 0)),
+        str(sorted(os.sched_getaffinity(0))),
     ]
     name = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     return folder() / f"{name}.sock"
