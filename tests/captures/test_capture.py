@@ -156,6 +156,30 @@ def test_a_launch_that_raises_is_recorded_as_failed(tmp_path: Path) -> None:
     assert launch.count == 1
 
 
+def test_a_library_that_takes_over_torch_is_not_called_back(tmp_path: Path) -> None:
+    """It holds a lock while it launches, and takes the same one to copy a tensor."""
+    path = script(
+        tmp_path,
+        "import threading\n"
+        "lock = threading.Lock()\n"
+        "def copied(x, memory_format=None):\n"
+        "    assert lock.acquire(timeout=5), 'called back'\n"
+        "    lock.release()\n"
+        "    return torch.ops.aten.add.Scalar(x, 0)\n"
+        "library = torch.library.Library('aten', 'IMPL')\n"
+        "library.impl('clone', copied, 'CPU')\n"
+        "with lock:\n    run(torch.arange(64), torch.empty(64))\n",
+    )
+    ended = capture(tmp_path, sys.executable, str(path), options=("--writes",))
+    assert ended.returncode == 0, ended.stderr
+    launch = only_launch(tmp_path)
+    assert launch.written is not None
+    assert launch.written.names == ("out_ptr",)
+    assert launch.contents["x_ptr"].values == tuple(range(64))
+    assert launch.site is not None
+    assert launch.site.function == "run"
+
+
 def test_several_processes_are_put_together(tmp_path: Path) -> None:
     path = script(
         tmp_path,

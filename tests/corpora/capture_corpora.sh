@@ -14,11 +14,14 @@ FLAGGEMS_CACHE_DIR=${FLAGGEMS_CACHE_DIR:-/tmp/flaggems}
 export PYTHONPATH FLAGGEMS_CACHE_DIR
 mkdir -p "$out"
 
-drive() { # folder, most launches of a kernel, script, parts
+drive() { # does one corpus, or none if ONLY names the other:
+  #  folder, most launches of a kernel, script, parts
+  [ "${ONLY:-$1}" = "$1" ] || return 0
   parts=$4 part=0 lines=
   while [ "$part" -lt "$parts" ]; do
     # A folder for each: processes that share flag_gems' database lock each other out.
-    lines="$lines FLAGGEMS_CACHE_DIR='$FLAGGEMS_CACHE_DIR/$1-$part' python '$here/tests/corpora/$3' --part $part/$parts & "
+    lines="$lines FLAGGEMS_CACHE_DIR='$FLAGGEMS_CACHE_DIR/$1-$part' timeout -s TERM 150 \
+      python -W ignore '$here/tests/corpora/$3' --verbose --part $part/$parts & "
     part=$((part + 1))
   done
   python -m tilewright capture --writes --limit "$2" --out "/tmp/captured/$1" -- \

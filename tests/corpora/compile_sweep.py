@@ -211,7 +211,7 @@ def _compiles(
     target: Target,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     for one, (key, _) in zip(found, asked, strict=True):
-        inferred = chosen(signatures.found.get(key), one.kernel.name)
+        inferred = chosen(signatures.found.get(key), one.kernel.name, str(target))
         launch = captured.get(one.place, inferred)
         if launch is not None:
             yield (
@@ -220,12 +220,18 @@ def _compiles(
             )
 
 
-def chosen(answer: dict[str, Any] | None, kernel: str) -> dict[str, Any] | None:
-    """The launch of a signature job that holds; None if none does."""
+def chosen(answer: dict[str, Any] | None, kernel: str, target: str) -> dict[str, Any] | None:
+    """The launch of a signature job that holds; None if none does.
+
+    Triton for Intel still has the block pointers that the Triton which chooses has no more.
+    """
     if answer is None or answer["status"] != "ok":
         return None
     about = answer["value"]["kernels"][kernel]
-    launch: dict[str, Any] | None = about["launches"][0] if about["chosen"] is not None else None
+    only_blocks = target.startswith("xpu") and "Block pointers" in str(about["refused"][:1])
+    launch: dict[str, Any] | None = None
+    if about["chosen"] is not None or only_blocks:
+        launch = about["launches"][0]
     return launch
 
 

@@ -1,6 +1,7 @@
 """What the corpora's drivers share: guarded calls, sizes, a report, and tuners that try little."""
 
 import argparse
+import faulthandler
 import sys
 import time
 import traceback
@@ -41,6 +42,7 @@ class Drive:
     failed: dict[str, str] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
     asked: int = 0
+    patience: float = 45
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -66,7 +68,12 @@ class Drive:
         if time.monotonic() - self.started > self.seconds:
             self.left.append(name)
             return
+        if self.verbose:
+            _say(name)
         torch.manual_seed(0)
+        # What hangs on a device cannot be interrupted: say where, and end this process.
+        if not self.interpreted:
+            faulthandler.dump_traceback_later(self.patience, exit=True)
         try:
             returned = operation()
             if backward:
@@ -80,6 +87,8 @@ class Drive:
                 traceback.print_exc()
         else:
             self.done.append(name)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
 
     def report(self) -> None:
         took = time.monotonic() - self.started

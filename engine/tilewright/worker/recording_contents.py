@@ -10,18 +10,41 @@ from typing import Any
 import torch
 import triton
 
+from . import tensors
+
 # Offsets, lengths and tables are as short as this, and only make sense as they were.
 MOST_VALUES = 1024
 _NOT_USERS = (os.path.dirname(triton.__file__), str(Path(__file__).parent))  # noqa: PTH120
 _ODD = (RuntimeError, TypeError, ValueError, NotImplementedError)
 
 
+def held(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor's elements, copied to the CPU, with the strides they have.
+
+    By a copy of bytes alone: what else computes on the device may be kernels of the very library
+    whose launch is being recorded, under a lock that it holds.
+    """
+    size = tensor.element_size()
+    length = tensors.extent(tensor.shape, tensor.stride()) * size
+    data = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    storage = tensor.untyped_storage()
+    data = data.set_(storage, int(tensor.storage_offset()) * size, (length,), (1,)).cpu()
+    data = torch.from_numpy(data.numpy().copy())
+    return tensors.restride(
+        data.untyped_storage(), tensor.dtype, tensor.shape, tensor.stride(), 0, "cpu"
+    )
+
+
 def contents(given: dict[str, Any], *, floats: bool) -> dict[str, dict[str, Any]]:
-    """Range of each integer tensor, and its values where they are few; of others if ``floats``."""
+    """Range of each integer tensor, and its values where they are few; of others if ``floats``.
+
+    Args:
+        given: tensors on the CPU.
+    """
     found = {}
     for name, tensor in given.items():
         try:
-            about = _of(tensor.detach(), floats=floats)
+            about = _of(tensor, floats=floats)
         except _ODD:  # a tensor that computes nothing: its launch is recorded without it
             continue
         if about:

@@ -80,8 +80,8 @@ class Recorder:
             try:
                 written = [
                     name
-                    for name, bits in seen.before.items()
-                    if not torch.equal(bits, _bits(seen.tensors[name]))
+                    for name, held in seen.before.items()
+                    if not _same_bits(held, recording_contents.held(seen.tensors[name]))
                 ]
             except _ODD as error:
                 self._part.tell({"of": seen.slot, "not_compared": str(error)[:200]})
@@ -107,12 +107,21 @@ class Recorder:
         if slot is None:
             return None
         given = {k: v for k, v in bound.items() if isinstance(v, torch.Tensor)}
-        looked_at = _comparable(given) if fresh else {}
-        if fresh:
-            told = recording_contents.contents(looked_at, floats=self._values)
-            self._part.tell({"of": slot, "contents": told, "site": recording_contents.site()})
-        before = {name: _bits(tensor) for name, tensor in looked_at.items() if self._writes}
-        return Seen(slot, before, given)
+        if not fresh:
+            return Seen(slot, {}, given)
+        held = self._held(given)
+        told = recording_contents.contents(held, floats=self._values)
+        self._part.tell({"of": slot, "contents": told, "site": recording_contents.site()})
+        return Seen(slot, held if self._writes else {}, given)
+
+    def _held(self, given: dict[str, Any]) -> dict[str, Any]:
+        """What tensors hold, on the CPU: all of them, or those of integers where that is enough."""
+        every = self._writes or self._values
+        wanted = {k: v for k, v in given.items() if every or not v.is_floating_point()}
+        try:
+            return {k: recording_contents.held(v) for k, v in _readable(wanted).items()}
+        except _ODD:  # tensors without data: the launch is recorded all the same
+            return {}
 
     def _slot(self, record: dict[str, Any]) -> int | None:
         """A counter of its own for a record; beyond the limit, the kernel's one for all others."""
@@ -272,7 +281,7 @@ def _where(bound: dict[str, Any], interpreted: bool) -> dict[str, Any]:
     }
 
 
-def _comparable(given: dict[str, Any]) -> dict[str, Any]:
+def _readable(given: dict[str, Any]) -> dict[str, Any]:
     """The tensors that can be read without stopping a CUDA graph's recording or taking long."""
     if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
         return {}
@@ -283,6 +292,7 @@ def _comparable(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy of a tensor's elements as bytes: equal bits are equal, NaN included."""
-    return tensor.detach().clone().contiguous().reshape(-1).view(torch.uint8)
+def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors on the CPU hold the same: equal bits are equal, NaN included."""
+    flat = (tensor.contiguous().reshape(-1).view(torch.uint8) for tensor in (one, other))
+    return torch.equal(*flat)
