@@ -1,7 +1,9 @@
 """Tiles that change hands between threads in each turn of a loop."""
 
+import ast
 from collections.abc import Iterator
 
+from tilewright.analysis.nodes import nodes_of
 from tilewright.compiled.model import Seen, Subject
 from tilewright.compiled.places import calls_on, known_line, line_range
 from tilewright.targets.model import LineReport
@@ -25,6 +27,8 @@ def layout_conversion_in_loop(subject: Subject) -> Iterator[Seen]:
         written, read = _shared(line, "store"), _shared(line, "load")
         if min(written, read) < _LEAST_ACCESSES or _needs_shared(subject, line):
             continue
+        if _is_flat(subject, line.line) or _between_products(subject, line):
+            continue
         yield Seen(
             line_range(subject.module, line.line),
             "each turn of the loop hands a tile of this line from one layout to another through "
@@ -38,6 +42,21 @@ def layout_conversion_in_loop(subject: Subject) -> Iterator[Seen]:
 def _needs_shared(subject: Subject, line: LineReport) -> bool:
     """Whether the line does what goes through shared memory by itself."""
     return bool(line.dots or calls_on(subject.module, line.line, *_THROUGH_SHARED))
+
+
+def _is_flat(subject: Subject, line: int) -> bool:
+    """Whether the line's tiles have one dimension: there the element sizes decide the layouts."""
+    kernel = subject.module.kernel_at(line)
+    if kernel is None or kernel is not subject.kernel:
+        return False
+    nodes = (n for n in nodes_of(kernel.node) if isinstance(n, ast.expr) and n.lineno == line)
+    ranks = [len(facts.shape) for n in nodes if (facts := subject.tiles.at(n)).shape is not None]
+    return max(ranks, default=2) < 2
+
+
+def _between_products(subject: Subject, line: LineReport) -> bool:
+    """Whether a product is in a loop within this one: a turn is a whole tile of the result."""
+    return any(x.dots and x.loop_depth > line.loop_depth for x in subject.report.lines)
 
 
 def _shared(line: LineReport, kind: str) -> int:
