@@ -2,12 +2,21 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tilewright.captures import NoPlan, Plan, plan_of
-from tilewright.captures.model import CapturedLaunch, Contents, Placement, Site
+from tilewright.captures import CaptureError, NoPlan, Plan, load_captures, pack, plan_of
+from tilewright.captures.folder import ARCHIVE, write_kernels
+from tilewright.captures.model import (
+    VERSION,
+    CapturedKernel,
+    CapturedLaunch,
+    Contents,
+    Placement,
+    Site,
+)
 from tilewright.captures.replaying import NotReplayable, case_of
 from tilewright.problems.model import Case, LaunchCase
 from tilewright.source import parse_module
@@ -221,3 +230,17 @@ def test_a_grid_that_does_not_give_what_was_recorded_is_not_believed() -> None:
     assert isinstance(planned(wrong, wrong), Plan)
     refused = planned(wrong.replace("BLOCK = 64", "BLOCK = 256"), wrong)
     assert isinstance(refused, NoPlan)
+
+
+def test_an_archive_holds_what_the_folder_does(tmp_path: Path) -> None:
+    root = tmp_path / "site"
+    file = str(root / "package" / "kernels.py")
+    kernel = CapturedKernel(VERSION, "scale", "scale", file, 6, "0" * 32, (launch(),))
+    write_kernels(tmp_path / "launches", [kernel])
+    archive = tmp_path / f"package{ARCHIVE}"
+    pack(load_captures(tmp_path / "launches"), archive, root)
+    (packed,) = load_captures(archive).kernels
+    assert packed == replace(kernel, file="package/kernels.py")
+    archive.write_bytes(b"no archive")
+    with pytest.raises(CaptureError, match="no archive of captured launches"):
+        load_captures(archive)

@@ -1,6 +1,6 @@
 """Launches recorded while somebody's own script or tests ran: made, kept, and looked up again."""
 
-from tilewright.captures.folder import Captures, load_captures
+from tilewright.captures.folder import Captures, load_captures, pack
 from tilewright.captures.launching import NoPlan, Plan, plan_of
 from tilewright.captures.model import CapturedKernel, CapturedLaunch, CaptureError, Found
 from tilewright.captures.problem import (
@@ -25,6 +25,7 @@ __all__ = [
     "launches_of_file",
     "load_captures",
     "nothing_captured",
+    "pack",
     "plan_of",
     "problem_of_captured",
     "problem_to_compile",

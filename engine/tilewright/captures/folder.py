@@ -1,9 +1,10 @@
 """A folder of captured launches: written, read, and asked about a source file."""
 
+import gzip
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from tilewright.captures.texts import text_hash
 from tilewright.serialize import dump, load
 from tilewright.source.model import Kernel, Module
 from tilewright.source.text import digest
+
+ARCHIVE = ".jsonl.gz"
 
 
 @dataclass(frozen=True)
@@ -46,17 +49,41 @@ class Captures:
 
 
 def load_captures(folder: Path) -> Captures:
-    """Read a folder.
+    """Read a folder, or the archive that ``pack`` made of one.
 
     Raises:
         CaptureError: no such folder, or a file in it is none of this version's.
     """
+    if folder.is_file() and folder.name.endswith(ARCHIVE):
+        return Captures(tuple(_unpacked(folder)))
     if not folder.is_dir():
         raise CaptureError(
             "no such folder of captured launches; `tilewright capture -- COMMAND` makes one",
             str(folder),
         )
     return Captures(tuple(_read(path) for path in sorted(folder.glob("*.json"))))
+
+
+def pack(captures: Captures, archive: Path, root: Path) -> None:
+    """Write all in one small file, files below ``root`` named relative to it, as to the archive."""
+    lines = []
+    for kernel in captures.kernels:
+        file = Path(kernel.file)
+        inside = file.is_relative_to(root)
+        moved = replace(kernel, file=str(file.relative_to(root))) if inside else kernel
+        lines.append(json.dumps(dump(moved), separators=(",", ":")))
+    text = "".join(f"{line}\n" for line in sorted(lines))
+    archive.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+
+
+def _unpacked(archive: Path) -> Iterator[CapturedKernel]:
+    """The kernels of an archive; their files may be anywhere, their texts tell them."""
+    try:
+        lines = gzip.decompress(archive.read_bytes()).decode().splitlines()
+    except (OSError, EOFError, ValueError) as error:
+        raise CaptureError(f"is no archive of captured launches: {error}", str(archive)) from None
+    for line in lines:
+        yield _parsed(line, archive)
 
 
 def write_kernels(folder: Path, kernels: Iterable[CapturedKernel]) -> list[Path]:
@@ -92,8 +119,12 @@ def _place_in(path: Path) -> tuple[Any, Any] | None:
 
 
 def _read(path: Path) -> CapturedKernel:
+    return _parsed(path.read_text(encoding="utf-8", errors="replace"), path)
+
+
+def _parsed(text: str, path: Path) -> CapturedKernel:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(text)
         version = data["version"]
         if version in READABLE:
             return load(CapturedKernel, data)
