@@ -66,7 +66,7 @@ def _figures(report: CompileReport) -> str:
     found = occupancy_of(report)
     if found is not None:
         noun = "program" if found.programs == 1 else "programs"
-        limit = " and ".join(found.limited_by)
+        limit = ", ".join(found.limited_by)
         parts.append(f"{found.programs} {noun} a {found.unit} ({limit})")
     return ", ".join(parts) or "compiles"
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from time import time as now
 from typing import Any
@@ -40,7 +40,7 @@ class CompiledFacts:
     Lines are those of the text that was compiled; ``functions`` say where each stood in it.
 
     Attributes:
-        targets: that were asked for; one without a report has a note that says why.
+        targets: that it was compiled for; one without a report has a note that says why.
         origin: where the launches come from: "spec", "captured", "inferred"; None if there is none.
     """
 
@@ -105,14 +105,12 @@ def functions_of(module: Module) -> tuple[Function, ...]:
     )
 
 
-def read_compiled(
-    data: Mapping[str, Any], targets: Iterable[str], functions: tuple[Function, ...]
-) -> CompiledFacts | None:
+def read_compiled(data: Mapping[str, Any], functions: tuple[Function, ...]) -> CompiledFacts | None:
     """One kernel of what ``inspect`` tells; None, with a word in the log, if it cannot be read."""
     try:
         return CompiledFacts(
             kernel=str(data["name"]),
-            targets=tuple(targets),
+            targets=tuple(f"{t['backend']}:{t['arch']}" for t in data["targets"]),
             origin=data.get("origin"),
             reports=tuple(load(CompileReport, report) for report in data["reports"]),
             issues=tuple(load(Issue, issue) for issue in data["issues"]),

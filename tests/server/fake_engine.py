@@ -127,6 +127,7 @@ def compiled(kernel: Any, targets: list[str]) -> dict[str, Any]:
         "line": kernel.range.line,
         "content_hash": kernel.content_hash,
         "origin": "spec",
+        "targets": [report["target"] for report in reports],
         "reports": reports,
         "issues": [issue],
         "notes": [],

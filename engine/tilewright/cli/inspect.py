@@ -13,7 +13,7 @@ from tilewright.cli.inputs import problem_of, read_source, target_of
 from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event, working
 from tilewright.cli.session import INTERPRETER, device_for, stop_on_signal
 from tilewright.errors import InputError
-from tilewright.evaluation.inspecting import Compilers, inspect_kernel, stage_view
+from tilewright.evaluation.inspecting import Compilers, inspected_for, not_inspected, stage_view
 from tilewright.evaluation.launching import KernelLaunches, captures_near, launches_of_kernels
 from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.placing import place_source
@@ -85,17 +85,19 @@ def _opened(path: Path, text: str) -> Iterator[_Opened]:
 def _inspect(
     opened: _Opened, kernel: str, targets: Sequence[Target], form: StreamFormat
 ) -> dict[str, Any]:
+    """All kernels for the first target, then for the next; each is told of when it is done."""
     found = opened.kernels(kernel)
-    entries = []
-    for done, one in enumerate(found):
+    known = {one.kernel.name: not_inspected(one) for one in found}
+    todo = [(target, one) for target in targets for one in found]
+    for done, (target, one) in enumerate(todo):
+        name = one.kernel.name
         if form is StreamFormat.EVENTS:
-            message = f"compiling {one.kernel.name}"
-            emit_event("progress", percent=10 + 90 * done // len(found), message=message)
-        inspected = inspect_kernel(opened.module, one, targets, opened.compilers)
-        entries.append(dump(inspected))
+            percent = 10 + 90 * done // len(todo)
+            emit_event("progress", percent=percent, message=f"compiling {name} for {target}")
+        known[name] = inspected_for(target, known[name], opened.module, one, opened.compilers)
         if form is StreamFormat.EVENTS:
-            emit_event("inspected", kernel=entries[-1])
-    return {"path": opened.module.path, "kernels": entries}
+            emit_event("inspected", kernel=dump(known[name]))
+    return {"path": opened.module.path, "kernels": [dump(one) for one in known.values()]}
 
 
 def _stage(opened: _Opened, kernel: str, targets: Sequence[Target], stage: str) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from typing import Any
 
 from rich.console import Console
 
-OUT = Console(highlight=False, soft_wrap=True)
-ERR = Console(stderr=True, highlight=False, soft_wrap=True)
+# Emoji off: in "cuda:100:" it would find one.
+OUT = Console(highlight=False, soft_wrap=True, emoji=False)
+ERR = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 class Exit(IntEnum):

@@ -1,7 +1,6 @@
 """What the compilers of several chips make of a file as it stands, kernel by kernel."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from tilewright.targets.model import MACHINE_CODE, STAGES, CompileReport, Launch
 
 @dataclass(frozen=True)
 class Inspected:
-    """A kernel for all the targets that were asked for.
+    """A kernel for the targets that it was compiled for so far.
 
     Attributes:
         line: of its first decorator, in the text that was inspected.
@@ -31,6 +30,7 @@ class Inspected:
     line: int
     content_hash: str
     origin: Origin | None
+    targets: tuple[Target, ...] = ()
     reports: tuple[CompileReport, ...] = ()
     issues: tuple[Issue, ...] = ()
     notes: tuple[str, ...] = ()
@@ -55,29 +55,43 @@ class Compilers:
             return None
 
 
-def inspect_kernel(
-    module: Module, one: KernelLaunches, targets: Sequence[Target], compilers: Compilers
+def _issues(
+    module: Module,
+    one: KernelLaunches,
+    reports: tuple[CompileReport, ...],
+    compilers: Compilers,
+) -> tuple[Issue, ...]:
+    assumed = {one.kernel.name} if one.origin is Origin.INFERRED else ()
+    return compiled_issues(module, reports, compilers.try_report, assumed)
+
+
+def not_inspected(one: KernelLaunches) -> Inspected:
+    """A kernel before any compiler has seen it."""
+    kernel = one.kernel
+    return Inspected(
+        kernel.name, kernel.range.line, kernel.content_hash, one.origin, notes=one.notes
+    )
+
+
+def inspected_for(
+    target: Target, so_far: Inspected, module: Module, one: KernelLaunches, compilers: Compilers
 ) -> Inspected:
-    """Compile a kernel for each target and judge what came of it.
+    """Compile a kernel for one more target, and judge all that is known of it.
 
     Raises:
         DeviceError: the compilers' process cannot be started, or went away twice.
     """
-    kernel, notes = one.kernel, list(one.notes)
-    reports: list[CompileReport] = []
-    for target in targets:
-        try:
-            reports += [compilers.report(launch, target) for launch in one.launches]
-        except NoToolchainError as error:
-            notes.append(str(error))
-    return Inspected(
-        kernel.name,
-        kernel.range.line,
-        kernel.content_hash,
-        one.origin,
-        tuple(reports),
-        compiled_issues(module, reports, compilers.try_report) if reports else (),
-        tuple(notes),
+    reports, notes = so_far.reports, so_far.notes
+    try:
+        reports += tuple(compilers.report(launch, target) for launch in one.launches)
+    except NoToolchainError as error:
+        notes = (*notes, str(error))
+    return replace(
+        so_far,
+        targets=(*so_far.targets, target),
+        reports=reports,
+        issues=_issues(module, one, reports, compilers) if reports else (),
+        notes=notes,
     )
 
 

@@ -27,14 +27,14 @@ async def inspect(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> N
     """Run the engine; each kernel is shown as soon as it is told of."""
     analysis = await server.analyze(snapshot)
     same = hashes_of(analysis, snapshot)
-    stored: list[str] = []
+    stored: set[str] = set()
 
     def on_event(event: Mapping[str, Any]) -> None:
         entry = event.get("kernel")
         if event["event"] != "inspected" or not isinstance(entry, Mapping):
             return
-        if _remember(server, job, analysis, snapshot, entry, same):
-            stored.append(str(entry["name"]))
+        if _remember(server, analysis, snapshot, entry, same):
+            stored.add(str(entry["name"]))
             server.refresh(snapshot.uri)
 
     outcome = await run_engine(server, job, snapshot, "Compiling kernels", on_event)
@@ -52,7 +52,6 @@ async def inspect(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> N
 
 def _remember(
     server: "TilewrightServer",
-    job: Job,
     analysis: Analysis,
     snapshot: Snapshot,
     entry: Mapping[str, Any],
@@ -61,7 +60,7 @@ def _remember(
     """Store what is said of a kernel if it is the one that was sent."""
     if (entry.get("name"), entry.get("content_hash")) not in same:
         return False
-    facts = read_compiled(entry, job.targets, functions_of(analysis.module))
+    facts = read_compiled(entry, functions_of(analysis.module))
     if facts is None:
         return False
     server.compiled.add(facts_key(analysis, snapshot, facts.kernel), facts)
