@@ -179,3 +179,21 @@ def _runs_along(facts: TileFacts, axis: int) -> bool:
     if facts.affine is not None:
         return any(term.axis == axis for term in facts.affine.terms)
     return True
+
+
+def against_the_order(subject: Subject, access: Access) -> str:
+    """The axis that an fp32 operand of wgmma is contiguous along, if it is not K; else empty.
+
+    PTX ISA, wgmma.mma_async: operands of 16 bits may lie in either order, all others along K only.
+    """
+    facts = subject.tiles.of(access.pointer)
+    if not any("wgmma" in line.tensor for line in subject.report.lines):
+        return ""
+    if facts.dtype != "fp32" or facts.strides is None or len(facts.strides) != 2:
+        return ""
+    axis = _contiguous(facts)
+    for _, dot, _ in flow_of(subject.module, subject.kernel).calls("triton.language.dot"):
+        for operand, (wrong, name) in zip(dot.positional, ((0, "M"), (1, "N")), strict=False):
+            if operand is access.result and axis == wrong:
+                return name
+    return ""

@@ -90,19 +90,28 @@ def _which(group: Sequence[Sighting], worst: Sighting, reports: Sequence[Compile
         return ""
     varying = _varying(launches)
     noun = "configurations" if varying else "launches"
-    many = f"{len(holds)} of {len(launches)}" if len(holds) < len(launches) else "all"
-    if many == "all" and len(launches) == 2:
-        many = "both"
-    told = f" in {many} {noun}" if many != "all" else f" in all {len(launches)} {noun}"
-    return f"{told}{_example(worst.report.launch, varying, len(holds))}"
+    if len(holds) < len(launches):
+        told = f"{len(holds)} of {len(launches)}"
+    else:
+        told = "both" if len(launches) == 2 else f"all {len(launches)}"
+    example = _example(worst.report.launch, varying) or _types(worst.report.launch, launches)
+    if example and len(holds) > 1:
+        example = f"worst {example}"
+    return f" in {told} {noun}{f' ({example})' if example else ''}"
 
 
-def _example(launch: LaunchFacts, varying: Sequence[str], holds: int) -> str:
+def _example(launch: LaunchFacts, varying: Sequence[str]) -> str:
     settings = configuration_of(launch)
-    said = " ".join(f"{name}={settings[name]}" for name in varying if name in settings)
-    if not said:
-        return ""
-    return f" ({said})" if holds == 1 else f" (worst {said})"
+    return " ".join(f"{name}={settings[name]}" for name in varying if name in settings)
+
+
+def _types(launch: LaunchFacts, launches: Sequence[LaunchFacts]) -> str:
+    """The first argument whose type is not the same in all launches."""
+    for argument in launch.arguments:
+        given = (other.argument(argument.name) for other in launches)
+        if len({each.type for each in given if each is not None}) > 1:
+            return f"{argument.name}: {argument.type}"
+    return ""
 
 
 def _varying(launches: Sequence[LaunchFacts]) -> list[str]:

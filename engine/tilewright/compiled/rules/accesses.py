@@ -3,7 +3,14 @@
 from collections.abc import Iterator
 
 from tilewright.analysis.values import Access as Place
-from tilewright.compiled.causes import Cause, Kind, accesses_on, causes_of, without
+from tilewright.compiled.causes import (
+    Cause,
+    Kind,
+    accesses_on,
+    against_the_order,
+    causes_of,
+    without,
+)
 from tilewright.compiled.model import Seen, Subject
 from tilewright.compiled.places import known_line, place_of
 from tilewright.targets.model import Access, CompileReport, LineReport
@@ -11,6 +18,11 @@ from tilewright.targets.model import Access, CompileReport, LineReport
 _MEMORY = ("load", "store", "async_copy")
 _WIDE_BITS = 32
 _TIMES = 4
+_TURNED = (
+    ", because the tensor cores take fp32 operands in the order of K only, and this tile is "
+    "contiguous along {}"
+)
+_TURN = "store the operand the other way around, or multiply in bf16 or fp16"
 
 
 def unvectorized_access(subject: Subject) -> Iterator[Seen]:
@@ -40,24 +52,35 @@ def _is_narrow(access: Access) -> bool:
 
 
 def _seen(subject: Subject, line: LineReport, narrow: Access, place: Place) -> Iterator[Seen]:
-    causes = causes_of(subject, place)
     bits, best = narrow.bits, narrow.best_bits
-    if not causes or bits is None or best is None:
+    told = _told(subject, line, narrow, place)
+    if told is None or bits is None or best is None:
         return
+    why, do = told
+    yield Seen(
+        place_of(subject.module, line.line, place.kind),
+        f"this {place.kind} moves {_bytes(bits)} a thread at a time where {best // 8} fit{why}",
+        do,
+        amount=best / bits,
+    )
+
+
+def _told(
+    subject: Subject, line: LineReport, narrow: Access, place: Place
+) -> tuple[str, str] | None:
+    """(why, what to do); None where no reason is known, or the probe refutes it."""
+    causes = causes_of(subject, place)
+    if not causes:
+        order = against_the_order(subject, place)
+        return (_TURNED.format(order), _TURN) if order else None
     confirmed = ""
     # What the text's own types hide, no other launch can show.
     if subject.probe is not None and not all(cause.hidden for cause in causes):
         wider = _confirmed(subject, line.line, causes)
-        if wider is None or wider <= bits:
-            return
+        if wider is None or narrow.bits is None or wider <= narrow.bits:
+            return None
         confirmed = f" (compiled with {_asserted(causes)} it moves {_bytes(wider)})"
-    yield Seen(
-        place_of(subject.module, line.line, place.kind),
-        f"this {place.kind} moves {_bytes(bits)} a thread at a time where {best // 8} fit"
-        f"{confirmed}, because {_because(causes)}",
-        _advice(causes),
-        amount=best / bits,
-    )
+    return f"{confirmed}, because {_because(causes)}", _advice(causes)
 
 
 def _confirmed(subject: Subject, line: int, causes: tuple[Cause, ...]) -> int | None:
