@@ -11,6 +11,7 @@ COMMANDS = {
     "check": "check:check",
     "compile": "compile:compile_kernels",
     "inspect": "inspect:inspect",
+    "tune": "tune:tune",
     "capture": "capture:capture",
     "verify": "verify:verify",
     "optimize": "optimize:optimize",

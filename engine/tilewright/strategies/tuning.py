@@ -1,7 +1,7 @@
 """The launch tuner: tile sizes, warps and stages, measured where there is a device.
 
-It screens a menu made from the chip's figures, then walks downhill from the best. Screening is
-rough; the few best go on to the cascade, which decides.
+It screens a menu made from the chip's figures, the most promising by static cost first, then walks
+downhill from the best. Screening is rough; the few best go on to the cascade, which decides.
 """
 
 import os
@@ -23,6 +23,7 @@ from tilewright.store import Ledger
 from tilewright.strategies.menus import Setting, menu, neighbours
 from tilewright.strategies.model import ProposalRequest
 from tilewright.strategies.observer import Observer
+from tilewright.strategies.ranking import presorted
 from tilewright.targets.model import LaunchFacts, Target
 
 FINALISTS = 3
@@ -112,7 +113,7 @@ class LaunchTuner:
     ) -> dict[str, tuple[_Entry, float]]:
         timed: dict[str, tuple[_Entry, float]] = {}
         seen: set[str] = set()
-        wave: Sequence[Setting] = menu(found, launch, on)
+        wave: Sequence[Setting] = presorted(module, kernel, launch, menu(found, launch, on), on)
         counts = {"screened": 0, "ruled out": 0}
         own = _Entry(Setting({}, {}), module.text)
         for _ in range(WAVES):
@@ -132,7 +133,8 @@ class LaunchTuner:
             if not timed:
                 break
             fastest = min(timed.values(), key=lambda pair: pair[1])[0]
-            wave = neighbours(fastest.setting, found, launch, on)
+            steps = neighbours(fastest.setting, found, launch, on)
+            wave = presorted(module, kernel, launch, steps, on)
         self._note(
             f"{kernel.name}: {counts['screened']} launch configurations screened, "
             f"{counts['ruled out']} ruled out by the compiler or the device"
