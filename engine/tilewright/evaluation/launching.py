@@ -106,10 +106,12 @@ def _inferred(
         return {k.name: KernelLaunches(k, notes=(*why, error.message)) for k in kernels}
     for kernel in kernels:
         own = [s for s in made.signatures if s.launch.kernel == kernel.name]
-        refused = [f"not compiled: {s.compiler_says}" for s in own if s.compiler_says]
+        refused = [
+            f"no launch that was tried holds: {s.compiler_says}" for s in own if s.compiler_says
+        ]
         launches = tuple(s.launch for s in own if not s.compiler_says)
         assumed = [words for s in own for words in s.assumptions]
-        notes = (*why, *made.notes, *refused, *dict.fromkeys(assumed))
+        notes = (*refused[:1], *why, *made.notes, *dict.fromkeys(assumed))
         origin = Origin.INFERRED if launches else None
         found[kernel.name] = KernelLaunches(kernel, launches, origin, notes)
     return found

@@ -34,7 +34,8 @@ async def inspect(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> N
         if event["event"] != "inspected" or not isinstance(entry, Mapping):
             return
         if _remember(server, analysis, snapshot, entry, same):
-            stored.add(str(entry["name"]))
+            if entry["reports"]:
+                stored.add(str(entry["name"]))
             server.refresh(snapshot.uri)
 
     outcome = await run_engine(server, job, snapshot, "Compiling kernels", on_event)
