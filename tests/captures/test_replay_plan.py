@@ -188,6 +188,13 @@ def test_what_the_candidates_own_launch_gives_counts(
     assert not options or plan.options == options
 
 
+def test_a_constexpr_that_the_candidates_launch_gives_may_be_new() -> None:
+    text = TEXT.replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, GROUP: tl.constexpr")
+    plan = planned(text.replace("BLOCK=BLOCK", "BLOCK=BLOCK, GROUP=8"))
+    assert isinstance(plan, Plan), plan
+    assert plan.values["GROUP"] == 8
+
+
 def test_a_tuned_candidate_goes_through_its_tuner_with_a_grid_to_evaluate() -> None:
     plan = planned(TUNED)
     assert isinstance(plan, Plan), plan

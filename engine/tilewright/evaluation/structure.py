@@ -105,7 +105,7 @@ def _lost_kernels(original: Module, candidate: Module) -> Iterator[str]:
 
 
 def _entry_faults(original: Module, candidate: Module, entry: Entry) -> Iterator[str]:
-    if entry.path is not None:
+    if entry.path is not None or entry.kind is EntryKind.LAUNCH:
         return
     before, after = _definition(original, entry), _definition(candidate, entry)
     if before is None:
