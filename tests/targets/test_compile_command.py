@@ -82,6 +82,7 @@ def test_two_variants_side_by_side() -> None:
     first, second = run_json("--compare", "cuda:90", "cuda:80,num_warps=8")["compared"]
     assert (first["variant"], second["variant"]) == ("cuda:90", "cuda:80,num_warps=8")
     assert second["reports"][0]["launch"]["options"]["num_warps"] == 8
+    assert first["reports"][0]["occupancy"]["limited_by"] == ["registers"]
     result = run("--compare", "cuda:90", "cuda:80,num_warps=8")
     assert "shared memory allowed" in result.stdout
     assert "232448 B" in result.stdout

@@ -12,7 +12,7 @@ import typer
 from tilewright.cli.compile_captured import captured_launches
 from tilewright.cli.compile_issues import issues_as_json, judged, print_issues
 from tilewright.cli.compile_stages import show_stage
-from tilewright.cli.compile_tables import compared, report_table
+from tilewright.cli.compile_tables import as_data, compared, report_table
 from tilewright.cli.compile_variants import (
     Launches,
     Variant,
@@ -24,7 +24,6 @@ from tilewright.cli.compile_variants import (
 from tilewright.cli.compile_versions import Side, pairs, side_of, unpaired
 from tilewright.cli.output import OUT, Exit, Format, emit_json, working
 from tilewright.errors import InputError
-from tilewright.serialize import dump
 from tilewright.targets.model import MACHINE_CODE, STAGES, CompileReport, Target
 
 _STAGES = ", ".join(dict.fromkeys(chain(*STAGES.values())))
@@ -113,7 +112,7 @@ def _reports(path: Path, opened: _Opened, one: Variant, form: Format) -> Exit:
         reports, notes = compiled(launches, one), launches.notes
         shown = judged(path, launches, reports)
     if form is Format.JSON:
-        told = {"reports": [dump(r) for r in reports], "issues": issues_as_json(shown)}
+        told = {"reports": [as_data(r) for r in reports], "issues": issues_as_json(shown)}
         emit_json({"path": str(path), **told, "notes": list(notes)})
     else:
         _print(reports, notes)
@@ -127,7 +126,7 @@ def _compare(path: Path, opened: _Opened, wanted: tuple[Side, Side], form: Forma
         columns = [one.reports(launches) for one in wanted]
     if form is Format.JSON:
         found = [
-            {"variant": one.title, "reports": [dump(r) for r in reports]}
+            {"variant": one.title, "reports": [as_data(r) for r in reports]}
             for one, reports in zip(wanted, columns, strict=True)
         ]
         emit_json({"path": str(path), "compared": found, "notes": list(launches.notes)})

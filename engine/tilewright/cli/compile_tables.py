@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
+from tilewright.serialize import dump
 from tilewright.targets import occupancy_of
 from tilewright.targets.model import Access, CompileReport, LaunchFacts, LineReport
 
@@ -25,18 +26,29 @@ def figure(value: Any, unit: str = "") -> str:
 
 def report_table(reports: Sequence[CompileReport]) -> Table:
     """The main figures, a row for each report; 80 columns suffice."""
-    table = Table("kernel", "registers", "spills", "shared", "at a time")
+    table = Table(Column("kernel", overflow="fold"), "registers", "spills", "shared", "at a time")
     for report in reports:
-        about = (report.kernel, options_of(report.launch))
-        told = about if report.ok else (*about, "does not compile")
+        about = Text("\n".join(filter(None, (report.kernel, options_of(report.launch)))))
+        if not report.ok:
+            table.add_row(about, "does not", "compile")
+            continue
         table.add_row(
-            Text("\n".join(filter(None, told))),
+            about,
             figure(report.registers),
             figure(report.spill_bytes, " B"),
             figure(report.shared_bytes, " B"),
             programs_at_a_time(report),
         )
     return table
+
+
+def as_data(report: CompileReport) -> dict[str, Any]:
+    """A report as JSON, with the occupancy that follows from it; null where none does."""
+    found = occupancy_of(report)
+    if found is None:
+        return {**dump(report), "occupancy": None}
+    told = {"share": found.share, "limited_by": list(found.limited_by)}
+    return {**dump(report), "occupancy": {**dump(found), **told}}
 
 
 def line_in_words(line: LineReport) -> str:

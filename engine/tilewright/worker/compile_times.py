@@ -23,9 +23,9 @@ def timed() -> Iterator[dict[str, float]]:
     def listen(*, times: Any, **_: Any) -> None:
         stages = dict(times.lowering_stages)
         assembler = sum(stages.pop(name, 0) for name in _ASSEMBLERS)
-        told["front_end_seconds"] = times.ir_initialization / 1e6
-        told["optimizer_seconds"] = sum(stages.values()) / 1e6
-        told["assembler_seconds"] = assembler / 1e6
+        told["front_end_seconds"] = round(times.ir_initialization / 1e6, 4)
+        told["optimizer_seconds"] = round(sum(stages.values()) / 1e6, 4)
+        told["assembler_seconds"] = round(assembler / 1e6, 4)
 
     before = knobs.compilation.listener
     knobs.compilation.listener = listen

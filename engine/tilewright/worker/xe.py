@@ -78,7 +78,7 @@ def compile_native(
     if done.returncode != 0 or binary is None:
         return Native(error=_error(said) or f"ocloc ended with {done.returncode}")
     native = _read(binary.read_bytes(), said, register_bytes, dump)
-    return replace(native, seconds=time.perf_counter() - start)
+    return replace(native, seconds=round(time.perf_counter() - start, 4))
 
 
 def _read(binary: bytes, said: str, register_bytes: int, dump: Path) -> Native:
