@@ -57,15 +57,28 @@ def all_diagnostics(
     for each in compiled.all_of(analysis, snapshot):
         told[each.kernel] = {str(report.target) for report in each.reports}
         for issue in shown_issues(analysis, each):
-            made = issue_diagnostic(snapshot, issue, settings, client)
-            made.message += f"\n{issue_evidence(each, issue.data)}"
-            found.append(made)
+            found.append(compiled_diagnostic(snapshot, issue, each, settings, client))
     # Only files are profiled.
     for kernel in analysis.module.kernels if snapshot.cell is None else ():
         for known in facts.of(analysis, snapshot, kernel.name):
             compiles = known.target not in told.get(kernel.name, ())
             found += profile_diagnostics(snapshot, kernel, known, compiles=compiles)
     return found
+
+
+def compiled_diagnostic(
+    snapshot: Snapshot,
+    issue: Issue,
+    facts: CompiledFacts,
+    settings: Settings,
+    client: ClientFeatures,
+) -> types.Diagnostic:
+    """One compiled issue with its evidence; no more than a remark where the launch is assumed."""
+    made = issue_diagnostic(snapshot, issue, settings, client)
+    made.message += f"\n{issue_evidence(facts, issue.data)}"
+    if facts.origin == "inferred" and severity_of(issue) is not types.DiagnosticSeverity.Hint:
+        made.severity = types.DiagnosticSeverity.Information
+    return made
 
 
 def shown_issues(analysis: Analysis, facts: CompiledFacts) -> tuple[Issue, ...]:

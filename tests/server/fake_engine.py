@@ -83,7 +83,7 @@ def inspect(text: str, file: str, targets: list[str], stage: str | None) -> None
         time.sleep(300)
     time.sleep(1.0 if "ponder" in text else 0.0)
     entries = [
-        compiled(kernel, targets)
+        compiled(kernel, targets, text)
         for kernel in parse_module(text, path).entry_kernels()
         if wanted in ("", kernel.name)
     ]
@@ -96,7 +96,7 @@ def inspect(text: str, file: str, targets: list[str], stage: str | None) -> None
     emit("result", result={"path": path, "kernels": entries})
 
 
-def compiled(kernel: Any, targets: list[str]) -> dict[str, Any]:
+def compiled(kernel: Any, targets: list[str], text: str) -> dict[str, Any]:
     line = kernel.name_range.line + 2
     block = {"name": "BLOCK", "kind": "constexpr", "type": "constexpr", "value": 32}
     launch = {"kernel": kernel.name, "grid": [1], "arguments": [block], "options": {}}
@@ -126,7 +126,7 @@ def compiled(kernel: Any, targets: list[str]) -> dict[str, Any]:
         "name": kernel.name,
         "line": kernel.range.line,
         "content_hash": kernel.content_hash,
-        "origin": "spec",
+        "origin": "inferred" if "assumed" in text else "spec",
         "targets": [report["target"] for report in reports],
         "reports": reports,
         "issues": [issue],

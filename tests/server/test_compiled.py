@@ -144,6 +144,16 @@ async def test_a_profile_adds_what_the_compiler_cannot_know(talk: Conversation) 
     assert "register_spills" not in {d.code for d in talk.client.diagnostics[talk.uri]}
 
 
+async def test_what_an_assumed_launch_shows_is_a_remark(talk: Conversation) -> None:
+    await talk.begin(compiled=ON_OPEN)
+    talk.open("assumed")
+    await until(lambda: _found(talk))
+    (shown,) = _found(talk)
+    assert shown.severity is types.DiagnosticSeverity.Information
+    assert "ASSUMED launch: there is neither a spec nor a captured launch" in shown.message
+    assert (await talk.lenses())[0].endswith("(launch assumed)")
+
+
 async def test_lines_that_end_as_on_windows_are_the_same_lines(talk: Conversation) -> None:
     await talk.begin(compiled=ON_OPEN)
     talk.open(text=KERNEL.format(engine="nothing").replace("\n", "\r\n"))
