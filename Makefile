@@ -18,7 +18,7 @@ SOURCES := engine server tests examples benchmarks docs/issue_pages.py
 FAST   := not gpu and not browser and not slow and not editor
 
 .DEFAULT_GOAL := help
-.PHONY: help docs setup demo test test-slow test-all test-editor corpora agreement precision recall lint format types wheel clean distclean
+.PHONY: help docs setup demo test test-slow test-all test-editor corpora agreement compile-table precision recall lint format types wheel clean distclean
 
 help: ## say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -65,6 +65,11 @@ agreement: corpora ## compare tile inference with the compiler over the corpora;
 
 precision: corpora ## reports on the corpora against the reviewed lists; writes docs/precision.md
 	PYTHONPATH=tests/corpora $(BIN)/python tests/precision/precision_table.py
+
+compile-table: corpora ## compile the corpora for three chips, an hour; writes docs/compile-table.md
+	for corpus in liger_kernel flag_gems; do PYTHONPATH=tests/corpora $(BIN)/python \
+	  tests/corpora/compile_sweep.py --corpus $$corpus --captured build/compile-table/captured || exit 1; done
+	PYTHONPATH=tests/corpora $(BIN)/python tests/corpora/compile_table.py
 
 recall: corpora ## faults put into kernels, and how many are found; writes docs/recall.md
 	PYTHONPATH=tests/corpora $(BIN)/python tests/mutation/write_recall.py

@@ -121,7 +121,7 @@ def _sent(guess: Guess) -> dict[str, Any]:
 
 def captured_launches(folder: Path | None, found: list[Subject]) -> dict[str, dict[str, Any]]:
     """The most frequent launch that was captured of each kernel, by the kernel's place."""
-    if folder is None:
+    if folder is None or not folder.is_dir():
         return {}
     folders = sorted({path.parent for path in folder.rglob("*.json")})
     captures = Captures(tuple(k for each in folders for k in load_captures(each).kernels))
@@ -183,7 +183,7 @@ def run(
 
 
 def main() -> None:
-    """Infer launches for a corpus, then compile them for each chip."""
+    """Sweep one corpus."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--corpus", choices=corpora.CORPORA, required=True)
     parser.add_argument("--target", choices=TARGETS, action="append")
@@ -191,16 +191,25 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="take every n-th kernel")
     given = parser.parse_args()
     found = subjects(given.corpus)[0][:: given.every]
-    captured = captured_launches(given.captured, found)
-    signatures = Results(RESULTS / f"{given.corpus}-signatures.jsonl")
+    targets = tuple(given.target or TARGETS)
+    sweep(given.corpus, found, targets, captured_launches(given.captured, found))
+
+
+def sweep(
+    corpus: str,
+    found: list[Subject],
+    targets: tuple[str, ...],
+    captured: dict[str, dict[str, Any]],
+) -> None:
+    """Infer launches of kernels, and compile those and the captured ones for each chip."""
+    signatures = Results(RESULTS / f"{corpus}-signatures.jsonl")
     asked = list(signature_jobs(found))
-    run(given.corpus, asked, signatures, sys.executable)
-    for name in given.target or TARGETS:
+    run(corpus, asked, signatures, sys.executable)
+    for name in targets:
         target = parse_target(name)
         python = xpu_toolchain().python if target.backend == "xpu" else sys.executable
-        results = Results(RESULTS / f"{given.corpus}-{name.replace(':', '-')}.jsonl")
-        wanted = list(_compiles(found, asked, signatures, captured, target))
-        run(given.corpus, wanted, results, python)
+        results = Results(RESULTS / f"{corpus}-{name.replace(':', '-')}.jsonl")
+        run(corpus, list(_compiles(found, asked, signatures, captured, target)), results, python)
 
 
 def _compiles(
