@@ -180,6 +180,27 @@ def test_a_library_that_takes_over_torch_is_not_called_back(tmp_path: Path) -> N
     assert launch.site.function == "run"
 
 
+def test_what_stands_for_a_view_is_recorded_as_that_view(tmp_path: Path) -> None:
+    path = script(
+        tmp_path,
+        "class Buffer:\n"
+        "    def __init__(self, base, shape, strides, offset):\n"
+        "        self._base, self.dtype, self.shape = base, base.dtype, shape\n"
+        "        self.strides, self.offset = strides, offset\n"
+        "    def stride(self): return self.strides\n"
+        "    def data_ptr(self): return self._base.data_ptr() + 4 * self.offset\n"
+        "x = Buffer(torch.ones(100), (64,), (1,), 4)\n"
+        "grid = (1,)\n"
+        "try:\n    scale[grid](x, torch.empty(64), 64, 2.0, BLOCK=64)\n"
+        "except Exception:\n    pass  # the interpreter takes tensors alone\n",
+    )
+    ended = capture(tmp_path, sys.executable, str(path))
+    assert "was not recorded" not in ended.stderr
+    launch = only_launch(tmp_path)
+    assert launch.facts.arguments[0].shape == (64,)
+    assert (launch.tensors[0].offset, launch.tensors[0].storage_bytes) == (4, 400)
+
+
 def test_several_processes_are_put_together(tmp_path: Path) -> None:
     path = script(
         tmp_path,

@@ -35,6 +35,7 @@ class _Thread(threading.local):
         self.tuners: list[str] = []
         self.benchmarking = 0
         self.looking = 0
+        self.tried = False
 
 
 _thread = _Thread()
@@ -110,6 +111,7 @@ def _patch_tuner(module: Any) -> None:
     @functools.wraps(bench)
     def benchmarked(tuner: Any, *args: Any, **kwargs: Any) -> Any:
         _thread.benchmarking += 1
+        _thread.tried = True
         try:
             return bench(tuner, *args, **kwargs)
         finally:
@@ -141,6 +143,9 @@ def _recorded(run: Callable[..., Any], *, interpreted: bool) -> Callable[..., An
         tuned = _thread.tuners[-1] if _thread.tuners else None
         with _looking():
             seen, kwargs = recorder.before(kernel, args, kwargs, tuned, interpreted)
+        if seen is not None and _thread.tried:
+            seen.before.clear()  # a tuner's trials have just written what this launch will
+        _thread.tried = False
         try:
             result = run(kernel, *args, **kwargs)
         except BaseException as error:

@@ -60,6 +60,7 @@ class Recorder:
             known = self._known(kernel, interpreted)
             passed = {k: v for k, v in kwargs.items() if k not in ("grid", "warmup")}
             bound, options = launches.bind(known, args, passed)
+            bound = {name: _as_tensor(value) for name, value in bound.items()}
             grid, reads = _evaluated(kwargs["grid"], bound)
             record = _record(known, bound, options, grid) | {"grid_reads": reads}
             record |= {"tuned": tuned, "interpreted": interpreted, **_where(bound, interpreted)}
@@ -183,6 +184,17 @@ def text_hash(source: str) -> str:
     lines = [line.rstrip() for line in textwrap.dedent(source.expandtabs()).splitlines()]
     kept = "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
     return hashlib.sha256(kept.encode(errors="replace")).hexdigest()[:32]
+
+
+def _as_tensor(value: Any) -> Any:
+    """What stands for a view of a tensor, as flag_gems' StridedBuffer does, as that view."""
+    base = getattr(value, "_base", None)
+    if isinstance(value, torch.Tensor) or not isinstance(base, torch.Tensor):
+        return value
+    if not hasattr(value, "data_ptr") or value.dtype != base.dtype:
+        return value
+    offset = (int(value.data_ptr()) - int(base.data_ptr())) // base.element_size()
+    return base.as_strided(value.shape, value.stride(), int(base.storage_offset()) + offset)
 
 
 class _Asked(dict[str, Any]):
