@@ -95,8 +95,10 @@ def _which(group: Sequence[Sighting], worst: Sighting, reports: Sequence[Compile
     else:
         told = "both" if len(launches) == 2 else f"all {len(launches)}"
     example = _example(worst.report.launch, varying) or _types(worst.report.launch, launches)
-    if example and len(holds) > 1:
-        example = f"worst {example}"
+    if len({one.seen.amount for one in group}) > 1:
+        example = f"worst {example}" if example else ""
+    elif len(holds) > 1:
+        example = ""
     return f" in {told} {noun}{f' ({example})' if example else ''}"
 
 
