@@ -1,0 +1,116 @@
+"""The time of a demand: what must hold for any, and what bounds a few."""
+
+from dataclasses import replace
+
+from costs_cases import COPY, copy_launch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tilewright.costs import Bound, estimate
+from tilewright.costs.demand import Demand, Phase
+from tilewright.costs.machines import machine_of
+from tilewright.costs.timing import spent
+from tilewright.costs.traffic import Asked
+from tilewright.hardware import all_chips, chip
+from tilewright.source import parse_module
+from tilewright.targets.model import Access, CompileReport, LineReport, Target
+
+HOPPER = machine_of(chip("cuda:90"))
+counts = st.floats(0, 1e6)
+
+
+@st.composite
+def demands(draw: st.DrawFn) -> Demand:
+    phase = Phase(
+        turns=draw(st.floats(1, 1000)),
+        waits=draw(st.floats(0, 4)),
+        ahead=draw(st.integers(0, 4)),
+        instructions=draw(st.floats(1, 1000)),
+        tensor_flops=draw(counts),
+    )
+    return Demand(
+        lanes=32,
+        programs=draw(st.integers(1, 100_000)),
+        warps=draw(st.sampled_from([1, 2, 4, 8])),
+        phases=(phase,),
+        flops={("mma", "fp16"): phase.turns * phase.tensor_flops},
+        shared_bytes=draw(counts),
+        asked=Asked(draw(counts), 0.0, draw(counts)),
+        spill_bytes=draw(counts),
+    )
+
+
+def _us(asked: Demand, resident: int = 4, moved: float = 1e6) -> float:
+    return spent(asked, HOPPER, resident, moved).us
+
+
+@given(demands(), st.floats(1, 8))
+def test_more_of_anything_takes_no_less_time(asked: Demand, factor: float) -> None:
+    us = _us(asked)
+    assert _us(asked, moved=1e6 * factor) >= us
+    assert _us(replace(asked, spill_bytes=asked.spill_bytes * factor)) >= us
+    assert _us(replace(asked, shared_bytes=asked.shared_bytes * factor)) >= us
+    longer = replace(asked.phases[0], turns=asked.phases[0].turns * factor)
+    assert _us(replace(asked, phases=(longer,))) >= us
+
+
+@given(demands(), st.integers(2, 5))
+def test_so_many_times_the_programs_take_no_less_time(asked: Demand, times: int) -> None:
+    more = replace(asked, programs=asked.programs * times)
+    assert _us(more, moved=1e6 * times) >= _us(asked)
+
+
+@given(demands())
+def test_no_launch_takes_less_than_its_bytes_or_the_launch_itself(asked: Demand) -> None:
+    assert _us(asked, moved=1e9) >= max(1e9 / HOPPER.memory, HOPPER.launch_us)
+
+
+def _copied(n: int, block: int, warps: int = 4, registers: int = 32) -> CompileReport:
+    access = Access("load", "global", 128, max(1, block // (warps * 32 * 4)))
+    store = replace(access, kind="store")
+    return CompileReport(
+        target=Target("cuda", "90"),
+        kernel="copy",
+        launch=copy_launch(n, block, warps),
+        ok=True,
+        registers=registers,
+        spill_bytes=0,
+        shared_bytes=0,
+        details={"warps": warps},
+        lines=(LineReport(8, 12, (access,)), LineReport(9, 12, (store,))),
+    )
+
+
+def test_a_large_copy_is_bound_by_memory_near_its_roofline() -> None:
+    found = estimate(parse_module(COPY), _copied(1 << 26, 1024))
+    assert found is not None
+    assert found.bound is Bound.MEMORY
+    assert 75 < found.roofline_percent < 90
+    assert found.us > 2 * 4 * (1 << 26) / 4.8e6
+
+
+def test_a_small_copy_is_bound_by_latency() -> None:
+    found = estimate(parse_module(COPY), _copied(1 << 10, 1024))
+    assert found is not None
+    assert found.bound is Bound.LATENCY
+    assert found.us < 10
+
+
+def test_tiny_programs_are_bound_by_starting_them() -> None:
+    found = estimate(parse_module(COPY), _copied(1 << 26, 32, warps=1))
+    assert found is not None
+    assert found.bound is Bound.DISPATCH
+
+
+def test_what_was_refused_or_has_no_grid_has_no_estimate() -> None:
+    module, report = parse_module(COPY), _copied(1 << 20, 1024)
+    assert estimate(module, replace(report, ok=False)) is None
+    assert estimate(module, replace(report, launch=replace(report.launch, grid=()))) is None
+    assert estimate(parse_module("x = 1"), report) is None
+
+
+def test_every_chip_has_figures_to_reckon_with() -> None:
+    for one in all_chips():
+        machine = machine_of(one)
+        assert machine.memory > 0 and machine.l2 > machine.memory and machine.clock > 500, one.id
+        assert any(rate > 0 for rate in machine.tensor.values()), one.id
