@@ -1,0 +1,44 @@
+"""``tilewright tune`` on real kernels with the real compiler; no device."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tilewright.cli.main import app
+from tilewright.errors import InputError
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+run = CliRunner().invoke
+
+
+@pytest.mark.triton
+def test_configurations_come_best_first_with_what_bounds_them() -> None:
+    space = "BLOCK_M=32,128;BLOCK_N=128;BLOCK_K=32;num_warps=4,8"
+    asked = ["tune", str(EXAMPLES / "matmul.py"), "--target", "cuda:90", "--space", space]
+    result = run(app, [*asked, "--format", "json"])
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    (kernel,) = told["kernels"]
+    estimates = [one["estimate"]["us"] for one in kernel["ranked"] if one["estimate"]]
+    assert len(estimates) == 4
+    assert estimates == sorted(estimates)
+    assert kernel["ranked"][0]["values"]["BLOCK_M"] == 128
+    assert "not measured" in told["note"]
+    assert kernel["ranked"][0]["registers"] > 0
+
+
+def test_a_space_that_cannot_be_read_is_said() -> None:
+    asked = ["tune", str(EXAMPLES / "matmul.py"), "--target", "cuda:90", "--space"]
+    result = run(app, [*asked, "BLOCK_M:64"])
+    assert isinstance(result.exception, InputError)
+    assert "BLOCK_M=64,128" in str(result.exception)
+
+
+def test_far_too_many_combinations_are_refused() -> None:
+    asked = ["tune", str(EXAMPLES / "matmul.py"), "--target", "cuda:90", "--space"]
+    wide = ";".join(f"A{at}={','.join(map(str, range(10)))}" for at in range(5))
+    result = run(app, [*asked, wide])
+    assert isinstance(result.exception, InputError)
+    assert "100000 combinations" in str(result.exception)
