@@ -22,7 +22,6 @@ COMMANDS = {
     "lsp": "facts:lsp",
     "toolchain": "toolchain:app",
     "service": "service:app",
-    "service": "service:app",
 }
 
 

@@ -36,8 +36,8 @@ Every job is an object with ``kind``. Shared parts:
   ``{"name", "value"}`` for what is no tensor.
 - *launch*: ``tilewright.targets.model.LaunchFacts`` as JSON. A constexpr that JSON cannot hold is a
   string: ``triton.dtype:fp16``, ``triton.jit:helper``, ``triton.tuple:[1, 2]``.
-- What ``capture``, ``specialize`` and the compilers answer also has ``depends``: the files that the module brought
-  along, ``{path: [mtime_ns, size]}``.
+- What ``capture``, ``specialize`` and the compilers answer also has ``depends``: the files that the
+  module brought along, ``{path: [mtime_ns, size]}``.
 - *entry* of kind ``launch``: the case's ``launch`` is made again on its inputs, with ``launching``:
   ``{file: tilewright.captures.launching.Plan as JSON}`` for each file that the job imports.
 - Any job may carry ``memory_bytes`` (what the child may add to its address space; CPU jobs only)
