@@ -13,24 +13,24 @@ from collections.abc import Mapping
 from tilewright.costs.timing import Machine
 from tilewright.hardware import Chip
 
-_MEMORY_SHARE = 0.865
+_MEMORY_SHARE = 0.867
 """Of the published bandwidth; fitted."""
 _CLOCK_SHARE = 0.884
 """Of the highest clock, kept under load; 1750 MHz of the H200's 1980."""
 _CLOCK_MHZ = 1980
 """Where a chip's clock is not known."""
-_L2_OVER_MEMORY = 2.92
+_L2_OVER_MEMORY = 2.31
 """Bandwidth of the cache that all units share over that of memory, where it is not published;
 fitted."""
-_L2_SHARE = 0.865
+_L2_SHARE = 0.839
 """Of the shared cache, that keeps what was touched; fitted."""
-_NEAR_SHARE = 0.412
+_NEAR_SHARE = 0.897
 """Of a unit's own memory, that keeps what its programs touched; fitted."""
-_ISSUE_SHARE = 0.963
+_ISSUE_SHARE = 0.712
 """Of one instruction a cycle and scheduler, as PTX counts instructions; fitted."""
-_TENSOR_SHARE = 0.957
+_TENSOR_SHARE = 0.829
 """Of the peak rate, by instructions that the chip's peak is stated for; fitted."""
-_OLD_TENSOR_SHARE = 0.59
+_OLD_TENSOR_SHARE = 0.684
 """Of the peak rate, by ``mma`` on chips that have ``wgmma`` or ``tcgen05``; fitted on Hopper."""
 _SHARED_BYTES = 128
 _SPECIAL_LANES = 16
@@ -57,24 +57,24 @@ def machine_of(chip: Chip) -> Machine:
         l2_bytes=_L2_SHARE * (chip.l2_bytes or _L2_BYTES),
         near_bytes=_NEAR_SHARE * chip.shared_per_unit,
         tensor=dict(_tensor(chip, clock)),
-        shared=0.974 * ((rates.shared_bytes if rates else None) or _SHARED_BYTES),
-        near=90.8,
+        shared=0.964 * ((rates.shared_bytes if rates else None) or _SHARED_BYTES),
+        near=125.8,
         issue=_ISSUE_SHARE * (residency.partitions if residency else 4),
-        special=1.13 * ((rates.special_lanes if rates else None) or _SPECIAL_LANES),
-        launch_us=(rates.launch_us if rates else None) or 4.36,
-        start=203.0,
-        latency=546.0,
-        step=0.976,
+        special=1.48 * ((rates.special_lanes if rates else None) or _SPECIAL_LANES),
+        launch_us=(rates.launch_us if rates else None) or 4.13,
+        start=111.0,
+        latency=545.0,
+        step=0.98,
         barrier=150.0,
-        product=19.1,
-        atomic=1.52,
-        request=0.122,
-        wavefront=0.78,
-        spill=0.0279,
-        dispatch=0.988,
-        code=0.0621,
-        code_most=76220.0,
-        norm=2.78,
+        product=27.8,
+        atomic=1.47,
+        request=0.264,
+        wavefront=0.73,
+        spill=0.0264,
+        dispatch=0.966,
+        code=0.0734,
+        code_most=64260.0,
+        norm=2.72,
     )
 
 

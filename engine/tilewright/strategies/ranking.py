@@ -118,9 +118,12 @@ def _grid(
     module: Module, kernel: Kernel, launch: LaunchFacts, changed: LaunchFacts, setting: Setting
 ) -> tuple[int, ...] | None:
     """The grid that covers with other tiles what the launch covers; None if it cannot be told."""
-    grid = grid_with(module, kernel, launch, changed)
-    if grid is not None and _covers(module, kernel, launch, replace(changed, grid=grid)):
-        return grid
+    if not launch.grid:
+        return grid_with(module, kernel, launch, changed)
+    # Where the host's expression cannot be followed, the grid may do as it is: rows stay rows.
+    for grid in (grid_with(module, kernel, launch, changed), launch.grid):
+        if grid and _covers(module, kernel, launch, replace(changed, grid=grid)):
+            return grid
     # A grid with the tile sizes as numbers has to be written anew.
     text = set_launch_config(module, kernel, setting.values, setting.options)
     if isinstance(text, Refusal):
@@ -128,10 +131,10 @@ def _grid(
     other = parse_module(text, module.path)
     rewritten = other.kernel(kernel.name)
     unknown = replace(changed, grid=())
-    grid = None if rewritten is None else grid_with(other, rewritten, unknown, unknown)
-    if grid is None or not _covers(module, kernel, launch, replace(changed, grid=grid)):
+    anew = None if rewritten is None else grid_with(other, rewritten, unknown, unknown)
+    if anew is None or not _covers(module, kernel, launch, replace(changed, grid=anew)):
         return None
-    return grid
+    return anew
 
 
 def _covers(module: Module, kernel: Kernel, launch: LaunchFacts, changed: LaunchFacts) -> bool:
@@ -160,5 +163,8 @@ def _judged(module: Module, one: Ranked, report: CompileReport, on: Chip) -> Ran
     # What spills is slower, which the estimate tells; only what does not run is left out.
     why = "" if report.ok else unfit([report]) or ""
     found = None if why or not one.launch.grid else estimate(module, report, on)
-    note = one.note or ("" if found or why else "the chip's figures do not suffice: no estimate")
+    lacking = (
+        "its grid is not known" if not one.launch.grid else "the chip's figures do not suffice"
+    )
+    note = one.note or ("" if found or why else f"{lacking}: no estimate")
     return replace(one, report=report, estimate=found, why=why, note=note)
