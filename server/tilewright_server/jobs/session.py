@@ -64,6 +64,8 @@ async def _in_turn(
         server.jobs.make_way()
     async with lane.turn(urgent=not job.quiet):
         if waits:
+            job.message = "starting"
+            progress.report(None, job.message)
             server.refresh(job.uri)
         if waits and job.quiet and not _is_current(server, snapshot):
             job.state = JobState.STOPPING
