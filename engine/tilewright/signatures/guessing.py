@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tilewright.signatures import names
 from tilewright.signatures.host import Told, host_code
 from tilewright.signatures.model import Assumption, Guess
+from tilewright.signatures.names import DEPTH, FACTOR, FLAG, SIZE, STRIDE, TYPE
 from tilewright.signatures.roles import POINTERS, Literal, Role, Roles, roles_of
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.model import Config, Kernel, Module, Parameter
@@ -15,7 +15,7 @@ from tilewright.targets.model import ArgumentFacts, LaunchFacts
 
 LONG = 1024
 SHORT = 64
-DEPTH = 32
+SHALLOW = 32
 FEW = 4
 _FLOAT_TYPE = "triton.dtype:fp32"
 _NO_SOURCE = "nothing in the file states it"
@@ -197,7 +197,7 @@ class _Guesser:
     def _is_float(self, name: str, role: Role, value: Literal | None) -> bool:
         if value is not None:
             return False
-        addressed = names.STRIDE.search(name) or name in self._roles.sizes
+        addressed = STRIDE.search(name) or name in self._roles.sizes
         guessed = self._style.scalars_are_float and not addressed and name.islower()
         return role is Role.FLOAT or guessed
 
@@ -261,16 +261,16 @@ class _Guesser:
             given = roles.compared[name]
             chosen = given[-1] if style.flags else given[0]
             return chosen, "assumed: the kernel compares it with this"
-        if names.TYPE.search(name):
+        if TYPE.search(name):
             return _FLOAT_TYPE, "assumed: an element type"
-        if name in roles.tests or names.FLAG.search(name):
+        if name in roles.tests or FLAG.search(name):
             return style.flags, f"assumed: a condition; {_NO_SOURCE}"
-        if names.STRIDE.search(name):
+        if STRIDE.search(name):
             value = 1 if self._is_last_stride(name) else self._extent
             return value, f"assumed: a stride; {_NO_SOURCE}"
-        if names.FACTOR.search(name):
+        if FACTOR.search(name):
             return (1e-6 if "eps" in name.lower() else 1.0), "assumed: a float by its name"
-        if names.SIZE.search(name) or name.isupper():
+        if SIZE.search(name) or name.isupper():
             return self._size(name), f"assumed by its name; {_NO_SOURCE}"
         return FEW, f"assumed; {_NO_SOURCE}"
 
@@ -281,8 +281,8 @@ class _Guesser:
         return alike[-1] == name
 
     def _size(self, name: str) -> int:
-        if self._style.size is None and names.DEPTH.search(name):
-            return DEPTH
+        if self._style.size is None and DEPTH.search(name):
+            return SHALLOW
         return self._extent
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.values import Flow, Value, walk
-from tilewright.signatures import names
+from tilewright.signatures.names import BITS, FLOAT, INDEX, POINTER, STRIDE
 from tilewright.signatures.reading import (
     addressed,
     compared,
@@ -116,13 +116,13 @@ def _parameters(kernel: Kernel, flow: Flow, handed: list[_Handed]) -> dict[str, 
 def _role(
     name: str, pointers: set[str], indices: set[str], flags: set[str], addressing: set[str]
 ) -> Role:
-    if name in pointers or (names.POINTER.search(name) and name not in addressing - pointers):
-        if name in indices or names.INDEX.search(name):
+    if name in pointers or (POINTER.search(name) and name not in addressing - pointers):
+        if name in indices or INDEX.search(name):
             return Role.INDEX_POINTER
-        return Role.FLAG_POINTER if name in flags and names.BITS.search(name) else Role.POINTER
-    if name in addressing or names.STRIDE.search(name):
+        return Role.FLAG_POINTER if name in flags and BITS.search(name) else Role.POINTER
+    if name in addressing or STRIDE.search(name):
         return Role.INTEGER
-    return Role.FLOAT if names.FLOAT.search(name) else Role.INTEGER
+    return Role.FLOAT if FLOAT.search(name) else Role.INTEGER
 
 
 def _addressing(flow: Flow) -> list[Value]:
