@@ -80,6 +80,7 @@ class Tally:
     examples: dict[tuple[str, str], str] = field(default_factory=dict)
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     toolchains: dict[str, str] = field(default_factory=dict)
+    every: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, Skipped] = field(default_factory=dict)
 
     def row(self, name: str, origin: str) -> Row:
@@ -99,9 +100,11 @@ def cause(said: str) -> tuple[str, str]:
     return KERNEL, re.sub(r"\s+", " ", said)[:90]
 
 
-def tally_corpus(corpus: str, captured: Path | None, into: Tally) -> None:
+def tally_corpus(corpus: str, captured: Path | None, into: Tally, every: int = 1) -> None:
     """Add what the sweep found of a corpus."""
     found, into.skipped[corpus] = subjects(corpus)
+    into.every[corpus] = every
+    found = found[::every]
     launches = captured_launches(captured, found)
     signatures = Results(RESULTS / f"{corpus}-signatures.jsonl")
     results = {t: Results(RESULTS / f"{corpus}-{t.replace(':', '-')}.jsonl") for t in TARGETS}
@@ -204,7 +207,9 @@ def _rows(into: Tally) -> Iterator[str]:
     yield "| --- | --- | ---: |" + " ---: |" * len(TARGETS)
     for row in into.rows.values():
         cells = [_share(row.compiled[t], row.tried[t], row.kernels) for t in TARGETS]
-        yield f"| {_title(row.name)} | {row.origin} | {row.kernels} | {' | '.join(cells)} |"
+        every = into.every.get(row.name, 1)
+        title = _title(row.name) + (f", one kernel in {every}" if every > 1 else "")
+        yield f"| {title} | {row.origin} | {row.kernels} | {' | '.join(cells)} |"
     yield ""
 
 
@@ -249,6 +254,7 @@ def main() -> None:
     """Write the page from what the sweep has found so far."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--captured", type=Path, default=RESULTS / "captured")
+    parser.add_argument("--every", type=int, default=1, help="of flag_gems, as the sweep was told")
     parser.add_argument("--without-examples", action="store_true")
     given = parser.parse_args()
     into = Tally()
@@ -256,7 +262,8 @@ def main() -> None:
         tally_examples(into)
     for corpus in corpora.CORPORA:
         folder = given.captured / corpus
-        tally_corpus(corpus, folder if folder.is_dir() else None, into)
+        every = given.every if corpus == "flag_gems" else 1
+        tally_corpus(corpus, folder if folder.is_dir() else None, into, every)
     PAGE.write_text("\n".join(page(into)) + "\n")
 
 

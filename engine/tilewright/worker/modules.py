@@ -168,9 +168,12 @@ def find_kernel(module: ModuleType, name: str) -> Any:
     if isinstance(found, kinds):
         return found
     loaded = [unwrap(value) for value in vars(module).values()]
-    for value in [*loaded, *gc.get_objects()]:
-        if isinstance(value, kinds) and value.fn.__name__ == name:
-            return value
+    everywhere = [*loaded, *gc.get_objects()]
+    named = [x for x in everywhere if isinstance(x, kinds) and x.fn.__name__ == name]
+    # Below a library's own wrapper it is known by its file: others may have the same name.
+    own = [value for value in named if value.fn.__code__.co_filename == module.__file__]
+    if named:
+        return (own or named)[0]
     raise JobError(f"{module.__file__} has no @triton.jit kernel {name!r}")
 
 
