@@ -205,7 +205,15 @@ def _print(order: _Order, top: int) -> None:
     names = [*dict.fromkeys(n for one in kept for n in _chosen(one.setting))]
     OUT.print(f"configuration: {' '.join(names)}", markup=False)
     table = Table(
-        "", "", "estimate", "bound by", "of peak", "registers", "spills", "shared", box=None
+        "",
+        Column(no_wrap=True),
+        "estimate",
+        "bound by",
+        "of peak",
+        "registers",
+        "spills",
+        "shared",
+        box=None,
     )
     for place, one in enumerate(kept[:top], 1):
         table.add_row(str(place), Text(_values(one.setting, names)), *_figures(one))
