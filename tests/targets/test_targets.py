@@ -20,6 +20,7 @@ from tilewright.targets import (
     TargetError,
     all_targets,
     compile_launch,
+    compile_stage,
     parse_target,
 )
 
@@ -117,6 +118,36 @@ def test_a_change_in_a_helper_beside_the_module_is_a_new_report(
     broken = compile_launch(device, str(module), launch, H100, cache=cache)
     assert not broken.ok
     assert "nothing is not defined" in broken.messages[0].text
+
+
+@pytest.mark.triton
+def test_a_change_in_a_module_far_away_is_a_new_report_and_a_new_text(
+    device: WorkerDevice, module: Path, tmp_path: Path
+) -> None:
+    far = tmp_path / "far"
+    far.mkdir()
+    (tmp_path / "helper.py").rename(far / "helper.py")
+    module.write_text(f"import sys\nsys.path.insert(0, {str(far)!r})\n{KERNEL}")
+    reports, texts = ReportCache(tmp_path / "reports"), ReportCache(tmp_path / "texts")
+    launch = launch_of(device, module)
+
+    def compiled() -> tuple[bool, str]:
+        report = compile_launch(device, str(module), launch, H100, cache=reports)
+        found = compile_stage(device, str(module), launch, H100, "ttir", cache=texts)
+        assert found.text is not None, found.missing
+        return "transcendental" in report.details, found.text
+
+    transcendental, text = compiled()
+    assert not transcendental
+    assert "math.exp" not in text
+    assert compiled() == (transcendental, text)
+    (far / "helper.py").write_text(
+        "import triton\nimport triton.language as tl\n\n"
+        "@triton.jit\ndef scaled(x):\n    return tl.exp(x.to(tl.float32)) * 2\n"
+    )
+    transcendental, text = compiled()
+    assert transcendental
+    assert "math.exp" in text
 
 
 @pytest.mark.triton

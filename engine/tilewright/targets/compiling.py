@@ -129,7 +129,8 @@ def compile_stage(
 def _stage(value: Mapping[str, Any], stage: str, module_path: str) -> dict[str, Any]:
     text = value["artifacts"].get(stage)
     if text is not None:
-        return {"text": without_folder(text, module_path), "missing": ""}
+        depends = value.get("depends")
+        return {"text": without_folder(text, module_path), "missing": "", "depends": depends}
     told = _said(tuple(load(CompileMessage, message) for message in value["messages"]))
     return {"text": None, "missing": value.get("missing", {}).get(stage) or told}
 
