@@ -1,14 +1,23 @@
 """What became of each source line: on texts as compilers write them, and on what they write."""
 
+import ast
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from tilewright.devices import WorkerClient
 from tilewright.devices.local import WorkerDevice
 from tilewright.devices.model import DeviceInfo
-from tilewright.targets import ArgumentFacts, LaunchFacts, ReportCache, compile_launch, parse_target
+from tilewright.targets import (
+    ArgumentFacts,
+    LaunchFacts,
+    ReportCache,
+    compile_launch,
+    compiling,
+    parse_target,
+)
 from tilewright.targets.assembly.model import Instruction
 from tilewright.targets.assembly.tiles import best_bits, tile_ops
 from tilewright.targets.assembly.widths import bits_of
@@ -16,6 +25,7 @@ from tilewright.targets.assembly.xe import instructions as xe_instructions
 from tilewright.targets.by_line import digest
 from tilewright.targets.model import CompileReport, LineReport
 
+OWN = "tilewright.targets."
 TTGIR = """\
 #blocked = #ttg.blocked<{sizePerThread = [1, 4]}>
 module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {
@@ -186,3 +196,18 @@ def test_a_report_tells_where_the_time_of_a_compilation_went(product: Compiled) 
     for part in ("front_end", "optimizer", "assembler"):
         assert float(details[f"{part}_seconds"]) > 0
     assert details["local_bytes"] == 0
+
+
+def test_every_module_that_reads_the_texts_is_in_the_key_of_a_report() -> None:
+    package = Path(compiling.__file__).parent
+    waiting = {package / name for name in ("by_line.py", "refusals.py")}
+    found: set[Path] = set()
+    while waiting:
+        path = waiting.pop()
+        found.add(path)
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(OWN):
+                name = str(node.module).removeprefix(OWN).replace(".", "/")
+                waiting |= {package / f"{name}.py"} - found
+    assert package / "assembly" / "ptx.py" in found
+    assert found <= set(compiling._readers())

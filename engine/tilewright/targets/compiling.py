@@ -183,17 +183,17 @@ class _Asked:
         }  # fmt: skip
 
 
+def _readers() -> tuple[Path, ...]:
+    """The code that makes a report of compilers' texts, this module with it."""
+    here = Path(__file__).parent
+    names = ("by_line.py", "compiling.py", "model.py", "refusals.py")
+    return (*sorted(here.glob("assembly/*.py")), *(here / name for name in names))
+
+
 @once
 def _readers_hash() -> str:
-    """Hash of the code that reads compilers' texts: what it said before is not said again."""
-    here = Path(__file__).parent
-    files = [
-        *sorted(here.glob("assembly/*.py")),
-        here / "by_line.py",
-        here / "model.py",
-        here / "refusals.py",
-    ]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    """Hash of the readers: what they said before is not said again once they read otherwise."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in _readers())).hexdigest()
 
 
 def _compiler(toolchain: XpuToolchain) -> WorkerClient:
