@@ -46,7 +46,8 @@ def menu(found: Tunable, launch: LaunchFacts, on: Chip) -> list[Setting]:
 def _dot_menu(found: Tunable, launch: LaunchFacts, on: Chip) -> Iterator[Setting]:
     extents = [_extent(found, launch, role) for role in ("m", "n", "k")]
     m, n, k = (extent or 4096 for extent in extents)
-    for config in dot_configs(on, m, n, k, _element_bytes(found, launch), limit=MENU_SIZE):
+    size, whole = _element_bytes(found, launch), found.whole_blocks
+    for config in dot_configs(on, m, n, k, size, limit=MENU_SIZE, whole_blocks=whole):
         by_role = {
             "m": config.block_m,
             "n": config.block_n,
