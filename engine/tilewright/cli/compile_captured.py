@@ -1,6 +1,5 @@
 """What is compiled: the launches captured of a file, with no problem of its own."""
 
-import math
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,12 +18,8 @@ from tilewright.cli.inputs import read_source
 from tilewright.cli.session import device_for
 from tilewright.evaluation.workbench import Workbench
 from tilewright.scratch import scratch_folder
-from tilewright.signatures import Origin, Signature
-from tilewright.targets.model import ArgumentFacts, LaunchFacts
-
-# AMD's compiler is told whether a tensor is smaller than this many bytes.
-_POINTER_RANGE = 2**31
-_WIDEST = 8
+from tilewright.signatures import Origin, Signature, specialization_key
+from tilewright.targets.model import LaunchFacts
 
 
 @contextmanager
@@ -39,7 +34,7 @@ def captured_launches(path: Path, kernel: str | None, folder: Path) -> Iterator[
     if not found:
         what = kernel or "any kernel of it"
         raise CaptureError(f"{folder} has no launch of {what} as it is now", str(path))
-    alike = {_specialization(launch): launch for launch in reversed(found)}
+    alike = {specialization_key(launch): launch for launch in reversed(found)}
     launches = tuple(launch for launch in found if launch in alike.values())
     said = f"{total} captured launches, {len(launches)} of them different to the compiler"
     notes = (said, *(stale_note(path, stale) for stale in known.stale))
@@ -55,16 +50,3 @@ def _wanted(found: Found, kernel: str | None) -> tuple[list[LaunchFacts], int]:
     fitting = [x for x in found.fitting if kernel in (None, x.kernel)]
     seen = [launch for x in fitting for launch in x.launches if launch.failure is None]
     return [launch.facts for launch in seen], sum(launch.count for launch in seen)
-
-
-def _specialization(launch: LaunchFacts) -> str:
-    """What Triton's JIT makes a kernel of its own for."""
-    arguments = [_of_argument(argument) for argument in launch.arguments]
-    return repr((launch.kernel, arguments, sorted(launch.options.items())))
-
-
-def _of_argument(argument: ArgumentFacts) -> tuple[object, ...]:
-    small = math.prod(argument.shape or ()) * _WIDEST < _POINTER_RANGE
-    fixed = argument.kind in ("constexpr", "none") or argument.value == 1
-    value = argument.value if fixed else None
-    return (argument.name, argument.type, argument.divisible_by_16, small, value)
