@@ -7,10 +7,17 @@ Needs no GPU: ``h200.json`` has the times, ``reports.json.gz`` the compile repor
 of the version that was measured. ``--compile`` makes the reports anew.
 
 A group is a kernel in one shape. Reckoned are groups whose slowest configuration takes at least
-1.15 times the fastest's time, as ranks within the noise mean nothing. ``top`` tells whether the
-fastest measured is among the ``ceil(N / 10)`` of N configurations that are predicted fastest;
-``tied`` whether one of these is as fast up to noise: their quartiles overlap. ``lost`` is what
-the best of these takes over the fastest, ``first`` what the first takes.
+1.15 times the fastest's time, as ranks within the noise mean nothing.
+
+The criterion is whether the best configuration is among the tenth predicted fastest, that is the
+first ``ceil(N / 10)`` of N; of equal predictions the one that was measured first counts as first.
+It is held in two ways, and both are told of all groups, of the fitted and of the held-out half:
+
+- ``top`` (strict): the configuration with the least measured median is among these.
+- ``tied`` (indistinguishable by the measurement): one of these overlaps the best one: its lower
+  quartile is no more than the best one's upper quartile.
+
+``lost`` is what the best of these takes over the fastest, ``first`` what the first takes.
 """
 
 from __future__ import annotations
@@ -22,7 +29,7 @@ import json
 import math
 import statistics
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -195,11 +202,17 @@ def _sum(name: str, groups: Sequence[Group]) -> str:
     return (
         f"{name}: {sum(g.points for g in groups)} points in {count} groups; median rank "
         f"correlation {statistics.median(g.rank_correlation for g in groups):.3f}, least "
-        f"{min(g.rank_correlation for g in groups):.2f}; the best among the top tenth in "
-        f"{sum(g.top for g in groups)}, tied with one of it in {sum(g.tied for g in groups)}, "
+        f"{min(g.rank_correlation for g in groups):.2f}; the best among the top tenth: strictly in "
+        f"{sum(g.top for g in groups)} ({_part(g.top for g in groups)}), indistinguishable from it "
+        f"in {sum(g.tied for g in groups)} ({_part(g.tied for g in groups)}); "
         f"at most 2 % lost in {sum(g.lost <= 0.02 for g in groups)}, 5 % in "
         f"{sum(g.lost <= 0.05 for g in groups)}"
     )
+
+
+def _part(held: Iterable[bool]) -> str:
+    values = list(held)
+    return f"{sum(values) / len(values):.0%}"
 
 
 def _compile_all(points: Sequence[Point]) -> None:
