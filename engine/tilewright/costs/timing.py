@@ -85,7 +85,8 @@ def spent(asked: Demand, machine: Machine, resident: int, memory_bytes: float) -
         for name, us in each.items():
             parts[name] = parts.get(name, 0.0) + rounds * us
     parts["dispatch"] = asked.programs * machine.dispatch / machine.clock
-    total = _norm((total, parts["dispatch"]), machine.norm)
+    # Programs are handed out while others run: all that counts is which of both takes longer.
+    total = max(total, parts["dispatch"])
     parts["code"] = machine.code * min(asked.code_bytes, machine.code_most) / 1024
     parts["launch"] = machine.launch_us
     return Spent(total + machine.launch_us + parts["code"], parts)
