@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.captures import Captures, load_captures
-from tilewright.captures.model import FOLDER
+from tilewright.captures import Captures, load_captures, project_captures
 from tilewright.devices.model import Device
 from tilewright.errors import InputError
 from tilewright.evaluation.workbench import Workbench
@@ -33,10 +32,8 @@ def captures_near(path: Path) -> Captures | None:
     Raises:
         CaptureError: a file in it cannot be read.
     """
-    for folder in path.resolve().parents:
-        if (folder / FOLDER).is_dir():
-            return load_captures(folder / FOLDER)
-    return None
+    folder = project_captures(path)
+    return None if folder is None else load_captures(folder)
 
 
 def launches_of_kernels(
