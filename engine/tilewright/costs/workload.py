@@ -33,6 +33,7 @@ class _Frame:
         self.flow: Flow = flow_of(module, kernel)
         self.tiles: Tiles = tiles_of(module, kernel, AnalysisContext(launches=(launch,)))
         self.sites = tuple(_sites(self.flow))
+        self.read = _read(self.flow)
         self.launch = launch  # tiles are remembered by it
 
 
@@ -118,6 +119,12 @@ def _sites(flow: Flow) -> Iterator[Site]:
         yield Site(kind, node.lineno, owner, None, loops, tuple(offsets), last)
 
 
+def _read(flow: Flow) -> frozenset[Value]:
+    """Values that some expression of the kernel reads."""
+    made = {*flow.values.values(), *flow.back_edges.values()}
+    return frozenset(made | {operand for value in made for operand in value.operands})
+
+
 def _loops(
     frame: _Frame, numbers: Numbers, places: tuple[tuple[int, ...], ...]
 ) -> Mapping[int, Turns]:
@@ -142,6 +149,8 @@ def _carried(frame: _Frame, numbers: Numbers, loop: int) -> int:
     """Elements of the tiles of numbers that a loop carries from turn to turn."""
     total = 0
     for value in frame.flow.back_edges:
+        if value not in frame.read:  # set anew in each turn before it is read
+            continue
         facts = frame.tiles.of(value)
         if not str(value.detail).startswith(f"{loop}:") or facts.kind is not Kind.TILE:
             continue
