@@ -31,6 +31,7 @@ class Phase:
         dots: products one after another in a turn.
         tensor_flops: of a program in a turn.
         fills: bytes of one turn's loads.
+        code_bytes: of machine code that a turn runs through.
     """
 
     turns: float
@@ -42,6 +43,7 @@ class Phase:
     dots: int = 0
     tensor_flops: float = 0.0
     fills: float = 0.0
+    code_bytes: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ class _Code:
     registers: int
     unrolled: int
     spilled: bool
+    bytes_each: float
 
     def run(self, line: int) -> float:
         """How often a program runs one copy of a line's instructions."""
@@ -160,6 +163,7 @@ def _code(work: Workload, report: CompileReport, lanes: int) -> _Code:
     return _Code(
         lines, loop, share, turns, lanes, warps, stages, report.registers or 0,
         _unrolled(report, loop), bool(report.spill_bytes),
+        (report.code_bytes or 0) / max(1, sum(line.instructions for line in report.lines)),
     )  # fmt: skip
 
 
@@ -226,6 +230,7 @@ def _phase(work: Workload, number: int | None, code: _Code) -> Phase:
         dots=len(dots),
         tensor_flops=sum(2.0 * d.m * d.n * d.k for d in dots),
         fills=sum(t.elements * t.item * t.inside for t in loads),
+        code_bytes=code.bytes_each * sum(code.lines[n].instructions for n in lines),
     )
 
 

@@ -24,6 +24,14 @@ _L2_OVER_MEMORY = 2.31
 fitted."""
 _L2_SHARE = 0.839
 """Of the shared cache, that keeps what was touched; fitted."""
+_L2_AGAIN_SHARE = 0.5
+"""Of the shared cache, that keeps what is read again after much else: it is in two halves that each
+keep a copy of what their units read (NVIDIA A100 architecture whitepaper, 2020)."""
+_CODE_NEAR = 12 * 1024
+"""Bytes of a scheduler's own instruction cache; Volta's, by Jia et al., "Dissecting the NVIDIA
+Volta GPU Architecture via Microbenchmarking", 2018. Newer chips' are not published."""
+_CODE_FAR = 1.0
+"""Chosen on all kernels, of 0, 0.5, 1 and 1.5."""
 _NEAR_SHARE = 0.897
 """Of a unit's own memory, that keeps what its programs touched; fitted."""
 _ISSUE_SHARE = 0.712
@@ -75,6 +83,9 @@ def machine_of(chip: Chip) -> Machine:
         code=0.0734,
         code_most=64260.0,
         norm=2.72,
+        code_near=_CODE_NEAR,
+        code_far=_CODE_FAR,
+        l2_again=_L2_AGAIN_SHARE * (chip.l2_bytes or _L2_BYTES),
     )
 
 

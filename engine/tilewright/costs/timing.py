@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from tilewright.costs.demand import Demand, Phase
 
+_REPEATS = 2
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -28,6 +30,10 @@ class Machine:
         shared, near: bytes a cycle of one unit's shared memory, and of its own cache.
         issue: instructions of warps a cycle and unit.
         special: transcendental results a cycle and unit.
+        dispatch: cycles from one program's start to the next one's, of the whole chip.
+        code_near: bytes of code that each scheduler keeps by itself.
+        code_far: how much longer an instruction takes that it does not keep.
+        l2_again: of ``l2_bytes``, those that keep what programs read again.
     """
 
     units: int
@@ -55,6 +61,9 @@ class Machine:
     code: float
     code_most: float
     norm: float
+    code_near: float
+    code_far: float
+    l2_again: float
 
 
 @dataclass(frozen=True)
@@ -102,14 +111,17 @@ def _round(
     held = on_unit * (moved.unique + asked.spill_slots) <= machine.near_bytes
     missed = moved.requested * asked.again + asked.spill_bytes
     from_l2 = (moved.unique if held else missed) + moved.stored
-    if not held and programs * moved.unique > machine.l2_bytes:
-        memory_bytes += moved.requested * (asked.again - 1.0)
+    if not held:
+        # What is read again has gone from the shared cache where the rest of the round fills it.
+        between = programs * min(moved.unique, memory_bytes)
+        gone = max(0.0, 1.0 - machine.l2_again / between) if between else 0.0
+        memory_bytes += gone * (moved.requested * asked.again - moved.unique)
     slots = programs * asked.spill_slots
     lost = max(0.0, 1.0 - machine.l2_bytes / slots) if slots else 0.0
     memory_bytes += asked.spill_bytes * lost
     return {
         "latency": cycle * _alone(asked, machine, on_unit),
-        "issue": cycle * on_unit * asked.total("instructions") * asked.warps / machine.issue,
+        "issue": cycle * on_unit * _issued(asked, machine) * asked.warps / machine.issue,
         "special": cycle * on_unit * asked.total("transcendental") * asked.warps * asked.lanes
         / machine.special,
         "tensor": cycle * on_unit * sum(
@@ -128,6 +140,19 @@ def _round(
         "memory": programs * memory_bytes / machine.memory,
         "atomics": cycle * programs * asked.atomics * machine.atomic / machine.units,
     }  # fmt: skip
+
+
+def _issued(asked: Demand, machine: Machine) -> float:
+    """Instructions of one warp; those that come from afar count as more than one.
+
+    Code that does not fit a scheduler's own instruction cache is fetched anew by each warp.
+    """
+    total = 0.0
+    for phase in asked.phases:
+        code = phase.code_bytes if phase.turns >= _REPEATS else asked.code_bytes
+        far = min(1.0, max(0.0, code / machine.code_near - 1.0))
+        total += phase.turns * phase.instructions * (1.0 + machine.code_far * far)
+    return total
 
 
 def _alone(asked: Demand, machine: Machine, on_unit: int) -> float:
