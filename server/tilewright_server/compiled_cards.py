@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten
 
+from tilewright.costs import Estimate
 from tilewright.source.model import Module
 from tilewright.targets import occupancy_of
 from tilewright.targets.model import Access, CompileReport, LaunchFacts, LineReport
@@ -98,9 +99,18 @@ def _of_target(facts: CompiledFacts, target: str) -> Iterator[str]:
         shared = ""
         if report.shared_limit is not None:
             shared = f"; a program may have {wording.size(report.shared_limit)} of shared memory"
-        yield f"- {with_what}{_figures(report)}{shared}{_tensor_work(report)}"
+        told = f"{_figures(report)}{shared}{_tensor_work(report)}"
+        yield f"- {with_what}{told}{_estimated(facts.estimate_of(report))}"
     if len(reports) > _MOST_LAUNCHES:
         yield f"- and {len(reports) - _MOST_LAUNCHES} more configurations"
+
+
+def _estimated(found: Estimate | None) -> str:
+    """The static cost, which is no measurement and is never shown as one."""
+    if found is None:
+        return ""
+    bound = f"bound by {found.bound}, {found.roofline_percent:.0f} % of the roofline"
+    return f"; {found.us:,.1f} us by estimate, not measured ({bound})"
 
 
 def _tensor_work(report: CompileReport) -> str:

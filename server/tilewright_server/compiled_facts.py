@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tilewright.analysis.model import Issue
+from tilewright.costs import Estimate
 from tilewright.serialize import load
 from tilewright.source.model import Module
 from tilewright.source.text import Range
@@ -42,6 +43,7 @@ class CompiledFacts:
     Attributes:
         targets: that it was compiled for; one without a report has a note that says why.
         origin: where the launches come from: "spec", "captured", "inferred"; None if there is none.
+        estimates: of each report's time, None where there is none; nothing of it is measured.
     """
 
     kernel: str
@@ -51,11 +53,17 @@ class CompiledFacts:
     issues: tuple[Issue, ...]
     notes: tuple[str, ...]
     functions: tuple[Function, ...]
+    estimates: tuple[Estimate | None, ...] = ()
     taken: float = field(default_factory=now)
 
     def of_target(self, target: str) -> tuple[CompileReport, ...]:
         """The reports for one target, a launch each."""
         return tuple(report for report in self.reports if str(report.target) == target)
+
+    def estimate_of(self, report: CompileReport) -> Estimate | None:
+        """What a report's launch is estimated to take."""
+        pairs = zip(self.reports, self.estimates, strict=False)
+        return next((found for one, found in pairs if one is report), None)
 
     def issues_in(self, module: Module) -> Iterator[Issue]:
         """The issues where the text stands now; none of a function that has changed since."""
@@ -116,6 +124,9 @@ def read_compiled(data: Mapping[str, Any], functions: tuple[Function, ...]) -> C
             issues=tuple(load(Issue, issue) for issue in data["issues"]),
             notes=tuple(str(note) for note in data["notes"]),
             functions=functions,
+            estimates=tuple(
+                None if one is None else load(Estimate, one) for one in data.get("estimates", ())
+            ),
         )
     except (KeyError, TypeError, ValidationError) as error:
         logger.warning("what the engine compiled cannot be read: %s", error)

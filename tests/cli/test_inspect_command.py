@@ -30,6 +30,7 @@ def test_each_target_is_told_of_when_it_is_done() -> None:
     assert [target["arch"] for target in first["targets"]] == ["100"]
     assert [report["target"]["arch"] for report in second["reports"]] == ["100", "gfx942"]
     assert (first["origin"], first["notes"]) == ("spec", [])
+    assert [one["us"] > 0 for one in second["estimates"]] == [True, True]
     lines = f"# unsaved\n{SOFTMAX}".splitlines()
     assert lines[second["line"] - 1] == "@triton.jit"
     (result,) = [event["result"] for event in told if event["event"] == "result"]

@@ -133,10 +133,12 @@ def _print(value: dict[str, Any]) -> None:
 def _print_kernel(path: str, kernel: dict[str, Any]) -> None:
     known = f" (launches: {kernel['origin']})" if kernel["origin"] else ""
     OUT.print(f"{path}:{kernel['line']}: {kernel['name']}{known}", markup=False)
-    for report in kernel["reports"]:
+    for report, estimate in zip(kernel["reports"], kernel["estimates"], strict=True):
         target = f"{report['target']['backend']}:{report['target']['arch']}"
         told = [f"{report[name]} {unit}" for name, unit in _FIGURES if report[name] is not None]
         said = ", ".join(told) or "compiles" if report["ok"] else "does not compile"
+        if estimate is not None:
+            said += f", {estimate['us']:,.1f} us by estimate, not measured"
         OUT.print(f"  {target}: {said} ({report['toolchain']})", markup=False)
     for issue in kernel["issues"]:
         place = f"{path}:{issue['range']['line']}"

@@ -6,6 +6,7 @@ from typing import Any
 
 from tilewright.analysis.model import Issue
 from tilewright.compiled import compiled_issues
+from tilewright.costs import Estimate, estimate
 from tilewright.devices.model import Device
 from tilewright.evaluation.launching import KernelLaunches
 from tilewright.serialize import dump
@@ -24,6 +25,7 @@ class Inspected:
         line: of its first decorator, in the text that was inspected.
         origin: how its launches are known; None if none is, and then ``notes`` say why.
         reports: one a launch and target; none for a target that nothing here compiles for.
+        estimates: of each report's time; None where there is nothing to reckon with.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Inspected:
     origin: Origin | None
     targets: tuple[Target, ...] = ()
     reports: tuple[CompileReport, ...] = ()
+    estimates: tuple[Estimate | None, ...] = ()
     issues: tuple[Issue, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -90,6 +93,7 @@ def inspected_for(
         so_far,
         targets=(*so_far.targets, target),
         reports=reports,
+        estimates=tuple(estimate(module, report) for report in reports),
         issues=_issues(module, one, reports, compilers) if reports else (),
         notes=notes,
     )
