@@ -103,6 +103,45 @@ def test_what_cannot_be_shown_is_said(arguments: tuple[str, ...], words: str) ->
     assert words in str(result.exception) + result.output
 
 
+BROKEN = "\n\ndef broken(:\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("compile",),
+        ("compile", "--emit", "ptx"),
+        ("compile", "--captured", "nowhere"),
+        ("tune",),
+        ("profile",),
+    ],
+)
+def test_a_file_that_does_not_parse_is_said_so_with_its_line(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    text = Path(MATMUL).read_text() + BROKEN
+    path = tmp_path / "matmul.py"
+    path.write_text(text)
+    name, *more = command
+    result = CliRunner().invoke(app, [name, str(path), "--target", "cuda:90", *more])
+    line = text.splitlines().index("def broken(:") + 1
+    assert isinstance(result.exception, InputError)
+    assert (result.exception.path, result.exception.line) == (str(path), line)
+    assert "does not parse (invalid syntax)" in str(result.exception)
+    with pytest.raises(InputError, match=f"{path.name}:{line}: this line does not parse"):
+        side_of(str(path), path, "cuda:90", "")
+
+
+def test_a_broken_kernel_is_not_said_to_be_none(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(
+        "import triton\n\n@triton.jit\ndef k(x_ptr, N: tl.constexpr):\n    x = tl.arange(0, N\n"
+    )
+    for arguments in (["compile", str(path)], ["compile", f"{path}::k"], ["inspect", str(path)]):
+        result = CliRunner().invoke(app, [*arguments, "--target", "cuda:90"])
+        assert f"{path}:5: this line does not parse" in str(result.exception)
+
+
 def test_a_side_to_compare_is_a_target_a_file_or_a_revision(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     git = ["git", "-c", "user.name=me", "-c", "user.email=me@example.com"]

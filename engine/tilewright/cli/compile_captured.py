@@ -16,9 +16,11 @@ from tilewright.cli.captured import found_in
 from tilewright.cli.compile_variants import Launches
 from tilewright.cli.inputs import read_source
 from tilewright.cli.session import device_for
+from tilewright.evaluation.syntax import require_python
 from tilewright.evaluation.workbench import Workbench
 from tilewright.scratch import scratch_folder
 from tilewright.signatures import Origin, Signature, specialization_key
+from tilewright.source import parse_module
 from tilewright.targets.model import LaunchFacts
 
 
@@ -28,7 +30,10 @@ def captured_launches(path: Path, kernel: str | None, folder: Path) -> Iterator[
 
     Raises:
         CaptureError: no such folder, or nothing in it that fits the file as it is.
+        InputError: the file does not parse.
     """
+    text = read_source(path)
+    require_python(parse_module(text, str(path)))
     known = found_in(load_captures(folder), path)
     found, total = _wanted(known, kernel)
     if not found:
@@ -42,7 +47,7 @@ def captured_launches(path: Path, kernel: str | None, folder: Path) -> Iterator[
     with device_for("interpreter", None) as device, scratch_folder() as scratch:
         problem = problem_to_compile(folder, found[0].kernel)
         bench = Workbench(device, problem, path, scratch, secrets.randbits(48))
-        yield Launches(read_source(path), bench, launches, notes, signatures)
+        yield Launches(text, bench, launches, notes, signatures)
 
 
 def _wanted(found: Found, kernel: str | None) -> tuple[list[LaunchFacts], int]:

@@ -11,6 +11,7 @@ from tilewright.captures import load_captures, project_captures
 from tilewright.cli.inputs import problem_of, read_source, target_of
 from tilewright.cli.session import device_for
 from tilewright.errors import InputError
+from tilewright.evaluation.syntax import require_python
 from tilewright.evaluation.workbench import Workbench
 from tilewright.scratch import scratch_folder
 from tilewright.signatures import (
@@ -120,6 +121,7 @@ def launches_of(
     """
     text = read_source(path)
     module = parse_module(text, str(path))
+    require_python(module)
     if kernel is not None and module.kernel(kernel) is None:
         known = ", ".join(k.name for k in module.kernels)
         raise InputError(f"no kernel {kernel}; it has {known or 'none'}", str(path))

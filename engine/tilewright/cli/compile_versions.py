@@ -9,6 +9,7 @@ from pathlib import Path
 from tilewright.cli.compile_variants import Launches, Variant, compiled, variant
 from tilewright.cli.inputs import read_source
 from tilewright.errors import InputError
+from tilewright.evaluation.syntax import require_python
 from tilewright.source import parse_module
 from tilewright.targets.model import STAGES, CompileReport
 
@@ -40,7 +41,7 @@ def side_of(written: str, path: Path, target: str | None, options: str) -> Side:
     """A side as written: ``TARGET[,OPTION=VALUE]``, a file, or a git revision of ``path``.
 
     Raises:
-        InputError: it is none of these, or a version without ``--target``.
+        InputError: it is none of these, or a version without ``--target`` or that does not parse.
     """
     backend = written.partition(":")[0]
     if backend in STAGES:
@@ -49,6 +50,7 @@ def side_of(written: str, path: Path, target: str | None, options: str) -> Side:
     text = read_source(Path(written)) if written.endswith(".py") else _revision(written, path)
     if target is None:
         raise InputError(f"{written} is a version of the file: for which chip? give --target")
+    require_python(parse_module(text, written))
     return Side(written, variant(target, options), text)
 
 

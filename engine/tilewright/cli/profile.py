@@ -11,8 +11,10 @@ from tilewright.cli.inputs import read_source, target_of
 from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event, working
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.evaluation.profiling import profile_source
+from tilewright.evaluation.syntax import require_python
 from tilewright.evaluation.workbench import Workbench
 from tilewright.scratch import scratch_folder
+from tilewright.source import parse_module
 
 
 def profile(
@@ -30,6 +32,7 @@ def profile(
 ) -> None:
     """Say what the compiler, the checks and the clock make of FILE's kernels."""
     text = read_source(file, from_stdin=stdin)
+    require_python(parse_module(text, str(file)))
     wanted, spec = target_of(target), problem_for(problem, captured, file, text)
 
     def tell(percent: int, message: str) -> None:

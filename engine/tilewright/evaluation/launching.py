@@ -7,6 +7,7 @@ from pathlib import Path
 from tilewright.captures import Captures, load_captures, project_captures
 from tilewright.devices.model import Device
 from tilewright.errors import InputError
+from tilewright.evaluation.syntax import unparsed
 from tilewright.evaluation.workbench import Workbench
 from tilewright.signatures import Origin, inferable, inferred
 from tilewright.source.model import Kernel, Module
@@ -51,8 +52,15 @@ def launches_of_kernels(
     Args:
         placed: the file to import, which holds the module's text.
         bench: with the file's problem; None if it has none.
+
+    Raises:
+        InputError: the file does not parse, and none of its kernels does.
     """
     kernels = list(inferable(module))
+    if (error := unparsed(module)) is not None:
+        if not kernels:
+            raise error
+        return tuple(KernelLaunches(kernel, notes=(str(error),)) for kernel in kernels)
     found: dict[str, KernelLaunches] = {}
     if captures is not None:
         found |= _chosen(kernels, captures.of(module, path).launches(), Origin.CAPTURED)

@@ -1,7 +1,9 @@
-"""The first step of the cascade: is the candidate Python at all?"""
+"""Whether a text is Python: the first step of the cascade, and of compiling a file."""
 
+from tilewright.errors import InputError
 from tilewright.evaluation.model import StepName, StepResult, StepStatus
 from tilewright.python_syntax import parse
+from tilewright.source.model import Module
 
 
 def check_syntax(text: str) -> StepResult:
@@ -18,3 +20,22 @@ def _describe(error: Exception) -> str:
         return f"the source cannot be parsed: {error}"
     shown = f": {error.text.strip()!r}" if error.text else ""
     return f"line {error.lineno}: {error.msg}{shown}"
+
+
+def unparsed(module: Module) -> InputError | None:
+    """The first part of a file that is not Python: nothing of such a file can be imported."""
+    if not module.problems:
+        return None
+    first = module.problems[0]
+    return InputError(
+        f"this line does not parse ({first.message}), so the file cannot be imported and none of "
+        "its kernels compiled; mend it first",
+        module.path,
+        first.range.line,
+    )
+
+
+def require_python(module: Module) -> None:
+    """Raise what ``unparsed`` finds."""
+    if (error := unparsed(module)) is not None:
+        raise error
