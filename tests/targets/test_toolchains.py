@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from tilewright.cli.main import app
 from tilewright.targets import NoToolchainError, all_targets
+from tilewright.devices.service import ServiceStatus
 from tilewright.targets.installing import install_xpu
 from tilewright.targets.listing import ToolStatus, all_toolchains, compiled_targets
 from tilewright.targets.ocloc.finding import ocloc
@@ -134,6 +135,24 @@ def test_the_list_as_json(bare: Path) -> None:
     assert "get it: tilewright toolchain install xpu" in text
     long = [line for line in text.splitlines() if len(line) > 80]
     assert all("/" in line for line in long), "a path is not broken, all else is"
+
+
+def test_the_list_names_the_services_that_run(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = (
+        ServiceStatus("/run/one.sock", 11, "3.11.2", None, "3.9.0"),
+        ServiceStatus("/run/two.sock", 12, answers=False),
+    )
+    monkeypatch.setattr("tilewright.cli.toolchain.running_services", lambda: found)
+    told = CliRunner().invoke(app, ["toolchain", "list", "--format", "json"]).stdout
+    assert [(s["pid"], s["triton"]) for s in json.loads(told)["services"]] == [
+        (11, "3.9.0"),
+        (12, ""),
+    ]
+    text = CliRunner().invoke(app, ["toolchain", "list"]).stdout
+    assert text.splitlines()[-2:] == [
+        "compile service: process 11, triton 3.9.0",
+        "compile service: process 12, does not answer",
+    ]
 
 
 def test_a_dry_run_tells_and_changes_nothing(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from tilewright.cli.output import ERR, OUT, Format, emit_json
 from tilewright.devices.discovery import chosen_python
+from tilewright.devices.service import ServiceStatus, running_services
 from tilewright.serialize import dump
 from tilewright.targets.installing import install_xpu, planned_xpu
 from tilewright.targets.listing import ToolStatus, all_toolchains, compiled_targets
@@ -43,11 +44,13 @@ def list_toolchains(form: _AsFormat = Format.TEXT) -> None:
     found = all_toolchains(chosen_python())
     compiled = compiled_targets(found)
     if form is Format.JSON:
-        emit_json({"toolchains": [dump(status) for status in found], "targets": list(compiled)})
+        told = {"toolchains": [dump(status) for status in found], "targets": list(compiled)}
+        emit_json({**told, "services": [dump(one) for one in running_services()]})
         return
     for status in found:
         _show(status)
     _show_targets(compiled)
+    _show_services(running_services())
 
 
 def _show(status: ToolStatus) -> None:
@@ -69,6 +72,13 @@ def _show_targets(compiled: Sequence[str]) -> None:
     lacking = [target for target in every if target not in compiled]
     if lacking:
         OUT.print(fill(f"not for: {' '.join(lacking)}", _COLUMNS, **_INDENT), markup=False)
+
+
+def _show_services(running: Sequence[ServiceStatus]) -> None:
+    """One line each; ``tilewright service status`` tells more."""
+    for one in running:
+        said = f"triton {one.triton}" if one.answers else "does not answer"
+        OUT.print(f"compile service: process {one.pid}, {said}", markup=False)
 
 
 @app.command()
