@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from tilewright.cli.main import app
-from tilewright.targets import NoToolchainError, all_targets
 from tilewright.devices.service import ServiceStatus
+from tilewright.targets import NoToolchainError, all_targets
 from tilewright.targets.installing import install_xpu
 from tilewright.targets.listing import ToolStatus, all_toolchains, compiled_targets
 from tilewright.targets.ocloc.finding import ocloc
