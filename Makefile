@@ -68,8 +68,8 @@ precision: corpora ## reports on the corpora against the reviewed lists; writes 
 
 compile-table: corpora ## compile the corpora for three chips, an hour; writes docs/compile-table.md
 	for corpus in liger_kernel flag_gems; do PYTHONPATH=tests/corpora $(BIN)/python \
-	  tests/corpora/compile_sweep.py --corpus $$corpus --captured build/compile-table/captured || exit 1; done
-	PYTHONPATH=tests/corpora $(BIN)/python tests/corpora/compile_table.py
+	  tests/corpora/compile_sweep.py --corpus $$corpus || exit 1; done
+	PYTHONPATH=tests/corpora:tests/targets $(BIN)/python tests/corpora/compile_table.py
 
 recall: corpora ## faults put into kernels, and how many are found; writes docs/recall.md
 	PYTHONPATH=tests/corpora $(BIN)/python tests/mutation/write_recall.py

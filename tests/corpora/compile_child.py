@@ -18,7 +18,7 @@ from typing import Any
 
 from tilewright.worker import jobs, piecewise, stand_in
 
-SECONDS = float(os.environ.get("COMPILE_SECONDS", "90"))
+SECONDS = float(os.environ.get("COMPILE_SECONDS", "45"))
 _ANSWERS = {
     "torch.__version__": "2.11.0",
     "torch.version.cuda": None,

@@ -15,7 +15,6 @@ from typing import Any
 import corpora
 
 from tilewright.captures import load_captures
-from tilewright.captures.folder import Captures
 from tilewright.serialize import dump
 from tilewright.signatures import Guess, guesses
 from tilewright.signatures.finding import returns_value
@@ -29,8 +28,9 @@ from tilewright.targets.xpu import describe
 TARGETS = ("cuda:90", "hip:gfx942", "xpu:bmg-g31")
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "build" / "compile-table"
+CAPTURED = Path(__file__).with_name("captured")
+EVERY = {"liger_kernel": 1, "flag_gems": 3}  # of kernels never captured, one in so many
 _VENDORS = re.compile(r"/backends?/_(?!nvidia)")
-_AT_A_TIME = 12
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,9 @@ class Subject:
 
     @property
     def place(self) -> str:
-        return f"{self.path.relative_to(corpora.folder())}::{self.kernel.name}"
+        inside = self.path.is_relative_to(corpora.folder())
+        file = self.path.relative_to(corpora.folder()) if inside else self.path.name
+        return f"{file}::{self.kernel.name}"
 
 
 @dataclass
@@ -78,6 +80,17 @@ def subjects(corpus: str) -> tuple[list[Subject], Skipped]:
                 seen.add(kernel.content_hash)
                 found.append(Subject(corpus, path, kernel, module))
     return found, skipped
+
+
+def generated(corpus: str, folder: Path) -> list[Subject]:
+    """The kernels in files that a corpus wrote as it ran, each text once."""
+    found: dict[str, Subject] = {}
+    for path in sorted(folder.rglob("*.py")):
+        module = parse_module(path.read_text(), str(path))
+        for kernel in module.kernels:
+            if not returns_value(module, kernel) and not module.is_helper(kernel):
+                found.setdefault(kernel.content_hash, Subject(corpus, path, kernel, module))
+    return list(found.values())
 
 
 class Results:
@@ -119,12 +132,9 @@ def _sent(guess: Guess) -> dict[str, Any]:
     }
 
 
-def captured_launches(folder: Path | None, found: list[Subject]) -> dict[str, dict[str, Any]]:
+def captured_launches(corpus: str, found: list[Subject]) -> dict[str, dict[str, Any]]:
     """The most frequent launch that was captured of each kernel, by the kernel's place."""
-    if folder is None or not folder.is_dir():
-        return {}
-    folders = sorted({path.parent for path in folder.rglob("*.json")})
-    captures = Captures(tuple(k for each in folders for k in load_captures(each).kernels))
+    captures = load_captures(CAPTURED / f"{corpus}.jsonl.gz")
     launches: dict[str, dict[str, Any]] = {}
     for one in found:
         own = (k for k in captures.of(one.module, one.path).fitting if k.kernel == one.kernel.name)
@@ -132,6 +142,11 @@ def captured_launches(folder: Path | None, found: list[Subject]) -> dict[str, di
         if seen:
             launches[one.place] = dump(max(seen, key=lambda launch: launch.count).facts)
     return launches
+
+
+def sampled(found: list[Subject], captured: dict[str, dict[str, Any]], every: int) -> list[Subject]:
+    """The captured kernels, and of the others those that are one in so many of all."""
+    return [one for n, one in enumerate(found) if one.place in captured or n % every == 0]
 
 
 def compile_job(one: Subject, launch: dict[str, Any], target: Target) -> dict[str, Any]:
@@ -187,12 +202,16 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--corpus", choices=corpora.CORPORA, required=True)
     parser.add_argument("--target", choices=TARGETS, action="append")
-    parser.add_argument("--captured", type=Path, help="folder of captured launches")
-    parser.add_argument("--every", type=int, default=1, help="take every n-th kernel")
+    parser.add_argument("--generated", type=Path, help="files that the corpus wrote as it ran")
     given = parser.parse_args()
-    found = subjects(given.corpus)[0][:: given.every]
-    targets = tuple(given.target or TARGETS)
-    sweep(given.corpus, found, targets, captured_launches(given.captured, found))
+    found = subjects(given.corpus)[0]
+    captured = captured_launches(given.corpus, found)
+    found = sampled(found, captured, EVERY[given.corpus])
+    if given.generated:
+        written = generated(given.corpus, given.generated)
+        captured |= captured_launches(given.corpus, written)
+        found += [one for one in written if one.place in captured]
+    sweep(given.corpus, found, tuple(given.target or TARGETS), captured)
 
 
 def sweep(
@@ -201,32 +220,28 @@ def sweep(
     targets: tuple[str, ...],
     captured: dict[str, dict[str, Any]],
 ) -> None:
-    """Infer launches of kernels, and compile those and the captured ones for each chip."""
+    """Infer launches of kernels never captured, and compile those and the captured ones."""
     signatures = Results(RESULTS / f"{corpus}-signatures.jsonl")
-    asked = list(signature_jobs(found))
+    never = [one for one in found if one.place not in captured]
+    asked = list(signature_jobs(never))
     run(corpus, asked, signatures, sys.executable)
+    keys = {one.place: key for one, (key, _) in zip(never, asked, strict=True)}
     for name in targets:
         target = parse_target(name)
         python = xpu_toolchain().python if target.backend == "xpu" else sys.executable
         results = Results(RESULTS / f"{corpus}-{name.replace(':', '-')}.jsonl")
-        run(corpus, list(_compiles(found, asked, signatures, captured, target)), results, python)
+        jobs = []
+        for one in found:
+            answer = signatures.found.get(keys.get(one.place, ""))
+            launch = captured.get(one.place) or chosen(answer, one.kernel.name, name)
+            if launch is not None:
+                jobs.append((compile_key(one, launch, name), compile_job(one, launch, target)))
+        run(corpus, jobs, results, python)
 
 
-def _compiles(
-    found: list[Subject],
-    asked: list[tuple[str, dict[str, Any]]],
-    signatures: Results,
-    captured: dict[str, dict[str, Any]],
-    target: Target,
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    for one, (key, _) in zip(found, asked, strict=True):
-        inferred = chosen(signatures.found.get(key), one.kernel.name, str(target))
-        launch = captured.get(one.place, inferred)
-        if launch is not None:
-            yield (
-                key_of(one.kernel.content_hash, launch, str(target)),
-                compile_job(one, launch, target),
-            )
+def compile_key(one: Subject, launch: dict[str, Any], target: str) -> str:
+    """What a compile of a kernel is kept as."""
+    return key_of(one.kernel.content_hash, launch, target)
 
 
 def chosen(answer: dict[str, Any] | None, kernel: str, target: str) -> dict[str, Any] | None:

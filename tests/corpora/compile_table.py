@@ -2,17 +2,20 @@
 
 import argparse
 import json
-import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import corpora
+from compile_causes import GROUPS, Cause, cause, shortened
+from compile_gemm import section
 from compile_sweep import (
+    EVERY,
     RESULTS,
     ROOT,
     TARGETS,
@@ -21,41 +24,15 @@ from compile_sweep import (
     Subject,
     captured_launches,
     chosen,
-    key_of,
+    compile_key,
+    generated,
+    sampled,
     signature_jobs,
     subjects,
 )
 
 PAGE = ROOT / "docs" / "compile-table.md"
 EXAMPLES = ("layernorm", "linear_gelu", "matmul", "softmax")
-
-KERNEL = "the kernel, with this Triton"
-GUESS = "our inference"
-CHIP = "the chip"
-OLD = "the age of Triton for Intel"
-LIMIT = "our limits"
-# What a message is put down to, the first that fits; "KERNEL" is what is left.
-CAUSES = (
-    (r"Block pointers have been removed", KERNEL, "block pointers, which Triton 3.9 has no more"),
-    (r"'dtype' object is not callable", KERNEL, "`tl.float32(...)`, which is no conversion"),
-    (r"unsupported AST node|Unsupported", KERNEL, "Python that Triton does not take"),
-    (r"'NoneType' object has no attribute", KERNEL, "an extension of Triton that is not installed"),
-    (r"has no @triton.jit kernel", LIMIT, "a kernel that is only made under a condition"),
-    (r"does not know|triton-xpu [\d.\w]+ (says|is older)|no toolchain for xpu", OLD,
-     "newer parts of the language than Triton 3.3 has"),
-    (r"without what|without the statements|has no \w+, and without", LIMIT,
-     "host code that the compiler's own environment cannot import"),
-    (r"shared memory", CHIP, "more shared memory than the chip has"),
-    (r"work items|sub-groups a program", CHIP, "more warps than the chip takes"),
-    (r"timeout", LIMIT, "not compiled within 45 s"),
-    (r"crashed", KERNEL, "the compiler crashes"),
-    (r"static_assert|is not defined|invalid operands|same dtype|offsets, but got|Expected dtype"
-     r"|bitcast|ptr type|power of 2|arange's end|no attribute 'value'", GUESS,
-     "no inferred launch holds: element types or constexprs are others"),
-    (r"ocloc:", CHIP, "ocloc refuses the SPIR-V"),
-    (r"fp8|fp64|float8|f64", CHIP, "an element type that the chip has not"),
-    (r"legalize|MLIR|PassManager|LLVM", KERNEL, "the compiler's passes fail"),
-)  # fmt: skip
 
 
 @dataclass
@@ -70,64 +47,86 @@ class Row:
 
 
 @dataclass
+class Reason:
+    """Kernels that do not compile for one cause."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    place: str = ""
+    said: str = ""
+
+
+@dataclass
 class Tally:
     """All that the page says."""
 
     rows: dict[tuple[str, str], Row] = field(default_factory=dict)
-    reasons: dict[tuple[str, str], Counter[str]] = field(
-        default_factory=lambda: defaultdict(Counter)
-    )
-    examples: dict[tuple[str, str], str] = field(default_factory=dict)
+    reasons: dict[Cause, Reason] = field(default_factory=lambda: defaultdict(Reason))
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     toolchains: dict[str, str] = field(default_factory=dict)
-    every: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, Skipped] = field(default_factory=dict)
 
     def row(self, name: str, origin: str) -> Row:
         return self.rows.setdefault((name, origin), Row(name, origin))
 
     def refused(self, target: str, said: str, place: str) -> None:
-        whose, what = cause(said)
-        self.reasons[whose, what][target] += 1
-        self.examples.setdefault((whose, what), place)
+        reason = self.reasons[cause(said)]
+        reason.counts[target] += 1
+        reason.place = reason.place or place
+        reason.said = reason.said or said
 
 
-def cause(said: str) -> tuple[str, str]:
-    """(whose it is, what it is) of a message."""
-    for pattern, whose, what in CAUSES:
-        if re.search(pattern, said):
-            return whose, what
-    return KERNEL, re.sub(r"\s+", " ", said)[:90]
-
-
-def tally_corpus(corpus: str, captured: Path | None, into: Tally, every: int = 1) -> None:
+def tally_corpus(corpus: str, into: Tally, written: Path | None) -> None:
     """Add what the sweep found of a corpus."""
-    found, into.skipped[corpus] = subjects(corpus)
-    into.every[corpus] = every
-    found = found[::every]
-    launches = captured_launches(captured, found)
+    every, into.skipped[corpus] = subjects(corpus)
+    captured = captured_launches(corpus, every)
+    found = sampled(every, captured, EVERY[corpus])
     signatures = Results(RESULTS / f"{corpus}-signatures.jsonl")
     results = {t: Results(RESULTS / f"{corpus}-{t.replace(':', '-')}.jsonl") for t in TARGETS}
-    for one, (asked, _) in zip(found, signature_jobs(found), strict=True):
-        answer = signatures.found.get(asked)
-        if answer is None and one.place not in launches:
-            continue
-        origin = "captured" if one.place in launches else "inferred"
-        row = into.row(corpus, origin)
-        row.kernels += 1
-        for target, known in results.items():
-            launch = launches.get(one.place) or chosen(answer, one.kernel.name, target)
-            if launch is None:
-                row.tried[target] += 1
-                into.refused(target, refusal(answer, one), one.place)
-            else:
-                key = key_of(one.kernel.content_hash, launch, target)
-                _add(into, row, target, known, key, one)
+    for one in (one for one in found if one.place in captured):
+        _tally_captured(into, into.row(corpus, "captured"), one, captured, results)
+    if written is not None:
+        own = generated(corpus, written)
+        seen = captured_launches(corpus, own)
+        row = into.row(f"{corpus}: kernels it generates", "captured")
+        for one in (one for one in own if one.place in seen):
+            _tally_captured(into, row, one, seen, results)
+    never = [one for one in found if one.place not in captured]
+    total = len(every) - len(captured)
+    part = "" if len(never) == total else f", every third: {len(never)} of {total}"
+    row = into.row(corpus, f"inferred{part}")
+    for one, (asked, _) in zip(never, signature_jobs(never), strict=True):
+        _tally_inferred(into, row, one, signatures.found.get(asked), results)
 
 
-def refusal(answer: dict[str, Any] | None, one: Subject) -> str:
+def _tally_captured(
+    into: Tally, row: Row, one: Subject, launches: dict[str, Any], results: dict[str, Results]
+) -> None:
+    row.kernels += 1
+    for target, known in results.items():
+        _add(into, row, target, known, compile_key(one, launches[one.place], target), one)
+
+
+def _tally_inferred(
+    into: Tally,
+    row: Row,
+    one: Subject,
+    answer: dict[str, Any] | None,
+    results: dict[str, Results],
+) -> None:
+    row.kernels += 1
+    if answer is None:
+        return
+    for target, known in results.items():
+        launch = chosen(answer, one.kernel.name, target)
+        if launch is None:
+            row.tried[target] += 1
+            into.refused(target, refusal(answer, one), one.place)
+        else:
+            _add(into, row, target, known, compile_key(one, launch, target), one)
+
+
+def refusal(answer: dict[str, Any], one: Subject) -> str:
     """Why no inferred launch of a kernel holds."""
-    assert answer is not None
     if answer["status"] != "ok":
         return str(answer["value"] or answer["status"])
     refused = answer["value"]["kernels"][one.kernel.name]["refused"]
@@ -181,90 +180,109 @@ def tally_examples(into: Tally) -> None:
 
 def page(into: Tally) -> Iterator[str]:
     """The page, line by line."""
+    yield from ("# What compiles", "")
     yield from (
-        "# What compiles",
+        "Kernels of published packages that compile for three chips, on a machine with none of "
+        "them:",
         "",
-        "Kernels that nobody here wrote, compiled for three chips with no such chip; "
-        "`make compile-table` writes this page.",
-        "One launch a kernel, once: the most frequent one captured on an H200, else one inferred "
-        "from the file",
-        "with the first autotune configuration. `xpu` is down to native code.",
-        "",
-        "| compiler | version | seconds a kernel, median |",
-        "| --- | --- | ---: |",
     )
-    for target in TARGETS:
-        took = sorted(into.seconds.get(target, [0.0]))
-        yield f"| `{target}` | {into.toolchains.get(target, '')} | {took[len(took) // 2]:.1f} |"
-    yield from ("", "Seconds are of 2 cores that other work shared.", "")
     yield from _rows(into)
-    yield from _left_out(into)
+    yield from _how(into)
     yield from _reasons(into)
+    yield from section()
 
 
 def _rows(into: Tally) -> Iterator[str]:
-    yield "| source | launches | kernels | " + " | ".join(f"`{t}`" for t in TARGETS) + " |"
+    yield "| kernels of | launches | kernels | " + " | ".join(f"`{t}`" for t in TARGETS) + " |"
     yield "| --- | --- | ---: |" + " ---: |" * len(TARGETS)
     for row in into.rows.values():
         cells = [_share(row.compiled[t], row.tried[t], row.kernels) for t in TARGETS]
-        every = into.every.get(row.name, 1)
-        title = _title(row.name) + (f", one kernel in {every}" if every > 1 else "")
-        yield f"| {title} | {row.origin} | {row.kernels} | {' | '.join(cells)} |"
+        yield f"| {_title(row.name)} | {row.origin} | {row.kernels} | {' | '.join(cells)} |"
     yield ""
 
 
 def _share(compiled: int, tried: int, kernels: int) -> str:
     if not tried:
         return "not tried"
-    percent = f"{100 * compiled / tried:.0f} %"
-    return f"{compiled} ({percent})" if tried == kernels else f"{compiled} of {tried} ({percent})"
+    share = f"{compiled} ({100 * compiled / tried:.0f} %)"
+    return share if tried == kernels else f"{share} of {tried}, {kernels - tried} not tried"
 
 
 def _title(name: str) -> str:
-    return f"{name} {corpora.version(name)}" if name in corpora.CORPORA else name
+    corpus, colon, rest = name.partition(":")
+    version = f" {corpora.version(corpus)}" if corpus in corpora.CORPORA else ""
+    return f"{corpus}{version}{colon}{rest}"
 
 
-def _left_out(into: Tally) -> Iterator[str]:
-    yield "Left out:"
-    yield ""
+def _how(into: Tally) -> Iterator[str]:
+    today = datetime.now(UTC).date().isoformat()
+    yield from (
+        f"`make compile-table` writes this page; this one is of {today}. Each kernel is compiled "
+        "for one launch.",
+        "*captured*: the most frequent of those recorded while the package's operators ran on an "
+        "H200",
+        "(`tests/corpora/captured/`), with the options tuned there. *inferred*: from its file alone"
+        " (what is",
+        "assumed, `tilewright compile` prints), for kernels that no captured launch is of, with "
+        "the first",
+        "autotune configuration. *spec*: a problem that the example states. Intel's is down to "
+        "native code.",
+        "That it compiles says nothing of speed or correctness. What flag_gems generates as it "
+        "runs is no",
+        "part of it: `--generated FOLDER` of `tests/corpora/compile_sweep.py` and "
+        "`compile_table.py` takes its files.",
+        "",
+        "| target | compilers | seconds a kernel, median |",
+        "| --- | --- | ---: |",
+    )
+    for target in TARGETS:
+        took = sorted(into.seconds.get(target, [0.0]))
+        yield f"| `{target}` | {into.toolchains.get(target, '')} | {took[len(took) // 2]:.1f} |"
+    yield from ("", "Seconds are of 2 cores that other work shared. Not counted:", "")
     for name, skipped in into.skipped.items():
         yield (
             f"- {_title(name)}: {skipped.vendor} kernels for other vendors' chips, "
             f"{skipped.called} functions that kernels of their file call, {skipped.returning} that "
-            f"return values to kernels elsewhere, {skipped.twice} that are there twice."
+            f"return values to kernels elsewhere."
         )
     yield ""
 
 
 def _reasons(into: Tally) -> Iterator[str]:
+    yield from ("## Why the others do not", "")
+    heading = " | ".join(f"`{t}`" for t in TARGETS)
+    yield from (f"| | {heading} |", "| --- |" + " ---: |" * len(TARGETS))
+    for group in GROUPS:
+        total = sum((r.counts for c, r in into.reasons.items() if c.group == group), Counter())
+        yield f"| {group} | {_counts(total)} |"
+    yield from ("", "One by one, with one kernel of each and what was said of it:", "")
     yield from (
-        "## Why the others do not",
-        "",
-        "| whose | what | " + " | ".join(f"`{t}`" for t in TARGETS) + " | for example |",
-        "| --- | --- |" + " ---: |" * len(TARGETS) + " --- |",
+        f"| why | {heading} | for example |",
+        "| --- |" + " ---: |" * len(TARGETS) + " --- |",
     )
-    order = sorted(into.reasons.items(), key=lambda item: (item[0][0], -sum(item[1].values())))
-    for (whose, what), counts in order:
-        numbers = " | ".join(str(counts[t] or "") for t in TARGETS)
-        example = into.examples[whose, what]
-        yield f"| {whose} | {what.replace('|', ' ')} | {numbers} | `{example}` |"
+    for group in GROUPS:
+        own = [(c, r) for c, r in into.reasons.items() if c.group == group]
+        for found, reason in sorted(own, key=lambda item: -item[1].counts.total()):
+            said = "" if reason.said == "timeout" else f": {shortened(reason.said)}"
+            why = f"{group.partition(':')[0]}: {found.what}"
+            yield f"| {why} | {_counts(reason.counts)} | `{reason.place}`{said} |"
+    yield ""
+
+
+def _counts(counts: Counter[str]) -> str:
+    return " | ".join(str(counts[target] or "") for target in TARGETS)
 
 
 def main() -> None:
     """Write the page from what the sweep has found so far."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--captured", type=Path, default=RESULTS / "captured")
-    parser.add_argument("--every", type=int, default=1, help="of flag_gems, as the sweep was told")
-    parser.add_argument("--without-examples", action="store_true")
+    parser.add_argument("--generated", type=Path, help="files that flag_gems wrote as it ran")
     given = parser.parse_args()
     into = Tally()
-    if not given.without_examples:
-        tally_examples(into)
+    tally_examples(into)
     for corpus in corpora.CORPORA:
-        folder = given.captured / corpus
-        every = given.every if corpus == "flag_gems" else 1
-        tally_corpus(corpus, folder if folder.is_dir() else None, into, every)
-    PAGE.write_text("\n".join(page(into)) + "\n")
+        tally_corpus(corpus, into, given.generated if corpus == "flag_gems" else None)
+    PAGE.write_text("\n".join(page(into)).rstrip() + "\n")
 
 
 if __name__ == "__main__":
