@@ -162,6 +162,35 @@ def test_a_module_that_cannot_be_imported_is_a_report(
 
 
 @pytest.mark.triton
+@pytest.mark.parametrize(
+    ("top", "value", "name"),
+    [
+        ("import nolib", "nolib.twice(x)", "nolib"),
+        ("import nolib", "within(x)", "nolib"),
+        ("FACTOR = tl.constexpr(missing)", "x * FACTOR", "FACTOR"),
+        ("import nolib", "x * nothing", ""),
+        ("FACTOR = tl.constexpr(missing)", "x * nothing", ""),
+    ],
+)
+def test_a_kernel_that_uses_what_could_not_be_imported_is_not_judged(
+    device: WorkerDevice, module: Path, tmp_path: Path, top: str, value: str, name: str
+) -> None:
+    launch = launch_of(device, module)
+    within = "\n@triton.jit\ndef within(x):\n    return nolib.twice(x)\n"
+    text = KERNEL.replace("scaled(x), mask", f"{value}, mask")
+    text = text.replace("def scale(", f"{within}\ndef scale(")
+    module.write_text(text.replace("from helper import scaled", top))
+    cache = ReportCache(tmp_path / "cache")
+    if name:
+        with pytest.raises(NoToolchainError, match=f"scale_kernel uses {name}, which"):
+            compile_launch(device, str(module), launch, H100, cache=cache)
+        return
+    report = compile_launch(device, str(module), launch, H100, cache=cache)
+    assert not report.ok
+    assert "nothing is not defined" in report.messages[0].text
+
+
+@pytest.mark.triton
 def test_no_toolchain_is_not_a_verdict(
     device: WorkerDevice, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -244,18 +244,38 @@ def test_host_code_is_imported_without_its_libraries(compiled: Compile) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("line", "reason"),
     [
         ("ROWS = int(torch.ones(3).sum())", "move it into a function"),
         ("assert HALF == 2", "NameError"),
         ("from triton.nowhere import thing", "No module named 'triton.nowhere'"),
     ],
 )
-def test_a_file_that_cannot_be_imported_there_is_not_judged(
-    compiled: Compile, line: str, message: str
+def test_a_line_that_fails_there_and_that_the_kernel_does_not_use_is_left_out_and_told(
+    compiled: Compile, line: str, reason: str
 ) -> None:
-    with pytest.raises(NoToolchainError, match=message):
-        compiled((EXAMPLES / "matmul.py").read_text() + f"\n{line}\n")
+    text = (EXAMPLES / "matmul.py").read_text() + f"\n{line}\n"
+    report = compiled(text)
+    assert report.ok, report.messages
+    told = str(report.details["imported"])
+    assert f"without what stands on line {len(text.splitlines())}," in told
+    assert reason in told
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("SCALE = tl.constexpr(int(torch.ones(3).sum()))", "SCALE"),
+        ("from triton.nowhere import SCALE", "SCALE"),
+    ],
+)
+def test_a_kernel_that_uses_what_fails_there_is_not_judged(
+    compiled: Compile, line: str, name: str
+) -> None:
+    text = (EXAMPLES / "matmul.py").read_text()
+    using = text.replace("acc.to(c_ptr", f"(acc * {name}).to(c_ptr")
+    with pytest.raises(NoToolchainError, match=f"not compiled for xpu.*{name}"):
+        compiled(f"{using}\n{line}\n")
 
 
 def test_a_kernel_that_calls_into_an_absent_library_is_not_judged(compiled: Compile) -> None:

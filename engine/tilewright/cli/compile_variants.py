@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tilewright.captures import load_captures, project_captures
 from tilewright.cli.inputs import problem_of, read_source, target_of
+from tilewright.cli.output import ERR
 from tilewright.cli.session import device_for
 from tilewright.errors import InputError
 from tilewright.evaluation.syntax import require_python
@@ -24,7 +25,7 @@ from tilewright.signatures import (
     specialization_key,
 )
 from tilewright.source import Module, parse_module
-from tilewright.targets import compile_stage
+from tilewright.targets import NoToolchainError, compile_stage
 from tilewright.targets.model import CompileReport, LaunchFacts, StageText, Target
 
 Value = int | float | bool | str
@@ -209,11 +210,24 @@ def first_configs(launches: Sequence[LaunchFacts], configs: int) -> tuple[Launch
 
 
 def compiled(launches: Launches, one: Variant) -> list[CompileReport]:
-    """A report for each launch."""
-    return [
-        launches.bench.compile(launches.text, with_options(launch, one.options), one.target)
-        for launch in launches.launches
-    ]
+    """A report for each launch that is judged; of the others standard error tells why not.
+
+    Raises:
+        NoToolchainError: none is judged.
+    """
+    reports: list[CompileReport] = []
+    refused: dict[str, NoToolchainError] = {}
+    for launch in launches.launches:
+        varied = with_options(launch, one.options)
+        try:
+            reports.append(launches.bench.compile(launches.text, varied, one.target))
+        except NoToolchainError as error:
+            refused.setdefault(str(error), error)
+    if refused and not reports:
+        raise next(iter(refused.values()))
+    for words in refused:
+        ERR.print(words, markup=False)
+    return reports
 
 
 def staged(launches: Launches, one: Variant, stage: str) -> list[tuple[LaunchFacts, StageText]]:

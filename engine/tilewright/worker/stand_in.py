@@ -137,6 +137,11 @@ class _AbsentType(type):
         return _resolve(f"{cls.__name__}.{name}", name, {})
 
 
+def is_absent(value: Any) -> bool:
+    """Whether a value stands in for one of a library that is not here."""
+    return isinstance(value, Absent | _AbsentModule | _AbsentType)
+
+
 def _resolve(path: str, name: str, answers: Answers) -> Any:
     if path in answers:
         return answers[path]

@@ -17,7 +17,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.compiler.errors import CompilationError
 
-from .. import compile_times, cubin_spills, figures, loading, modules, refusals, stages
+from .. import compile_times, cubin_spills, figures, loading, modules, refusals, stages, wanting
 from ..protocol import JobError
 from ..specialization import decode as decode
 from ..specialization import specialize
@@ -47,6 +47,8 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
         timing = compile_times.timed()
         with fresh(), native_messages() as said, _ptxas_log() as (log, refused), timing as seconds:
             compiled, messages = compile_source(source, target, job, module, said, refused)
+    if messages and (names := wanting.wanting(loaded, kernel)):
+        raise JobError(_no_verdict(loaded, kernel, names, f"{backend}:{arch}", messages))
     report: dict[str, Any] = {"ok": False, "messages": messages, "artifacts": {}}
     if compiled is not None:
         report.update(_figures(compiled, backend, arch, log, job))
@@ -60,6 +62,16 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     report["toolchain"] = figures.toolchain(backend, arch)
     report["seconds"] = time.perf_counter() - start
     return report
+
+
+def _no_verdict(
+    loaded: loading.Loaded, kernel: Any, names: list[str], target: str, messages: list[Any]
+) -> str:
+    return (
+        f"not compiled for {target}: {kernel.fn.__name__} uses {', '.join(names)}, which the file "
+        f"could not be imported with here ({'; '.join(loaded.notes())}); without it the compiler "
+        f"says: {messages[0]['text']}"
+    )
 
 
 def _gpu_target(backend: str, arch: str) -> GPUTarget:
