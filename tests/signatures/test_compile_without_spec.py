@@ -139,7 +139,8 @@ def test_broken_input_is_an_error_with_a_way_out(tmp_path: Path) -> None:
     assert "write all, first, or how many" in refused(scale, "--configs", "few")
     assert "no compiler option" in refused(scale, "--options", "BLOK=64")
     scale.write_text(HEAD + SCALE.replace("def scale(", "def scale(("))
-    assert "no Triton kernel" in refused(scale)
+    assert f"{scale}:" in refused(scale)
+    assert "does not parse" in refused(scale)
 
 
 def refused(path: Path, *options: str) -> str:
