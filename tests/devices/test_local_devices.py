@@ -177,3 +177,23 @@ def test_killing_the_engine_leaves_no_process(tmp_path: Path) -> None:
     os.kill(engine.pid, signal.SIGKILL)
     engine.wait()
     assert wait_for(lambda: not carrying(mark))
+
+
+@pytest.mark.triton
+def test_a_worker_killed_before_it_is_ready_is_started_once_more(tmp_path: Path) -> None:
+    python, mark = tmp_path / "python", tmp_path / "was-killed"
+    python.write_text(
+        f'#!/bin/sh\n[ -e {mark} ] || {{ touch {mark}; kill -9 $$; }}\nexec {sys.executable} "$@"\n'
+    )
+    python.chmod(0o755)
+    with WorkerClient(str(python)) as client:
+        assert "torch" in client.hello
+    assert mark.exists()
+
+
+def test_a_worker_that_is_always_killed_is_given_up(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nkill -9 $$\n")
+    python.chmod(0o755)
+    with pytest.raises(DeviceError, match="was killed before it was ready"):
+        _ = WorkerClient(str(python)).hello

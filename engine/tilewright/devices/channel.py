@@ -22,11 +22,19 @@ from tilewright.worker.protocol import COMPILE_ONLY, FOLDER_PREFIX, MARKER
 
 _START_SECONDS = 180.0
 _STOP_SECONDS = 8.0
+_ENDING_SECONDS = 2.0
 _TAIL = 4096
 
 
+class KilledError(DeviceError):
+    """A worker was killed from outside before it was ready: the next one may do."""
+
+
 class Channel:
-    """Starts ``python worker.zip`` and carries messages; raises DeviceError if it cannot start."""
+    """Starts ``python worker.zip`` and carries messages; raises DeviceError if it cannot start.
+
+    A worker that somebody kills meanwhile raises KilledError.
+    """
 
     def __init__(self, python: str, arguments: tuple[str, ...] = ()) -> None:
         self._python = python
@@ -91,14 +99,24 @@ class Channel:
         timer = threading.Timer(_START_SECONDS, self._process.kill)
         timer.start()
         message = self._talk.receive()
+        too_late = timer.finished.is_set()
         timer.cancel()
         hello: dict[str, Any] = (message or {}).get("hello") or {}
         if "torch" in hello:
             return hello
+        killed = not too_late and self._was_killed()
         self._process.kill()
         self._process.wait()
+        if killed:
+            raise KilledError(f"{self._python} was killed before it was ready")
         reason = hello.get("error") or self._last_words() or "it ended without a word"
         raise cannot_start(self._python, reason, compile_only=COMPILE_ONLY in self._arguments)
+
+    def _was_killed(self) -> bool:
+        """Whether it ended by SIGKILL; its pipe may close a moment before it has ended."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(_ENDING_SECONDS) == -signal.SIGKILL
+        return False
 
     def _last_words(self) -> str:
         lines = self._stderr.decode("utf-8", "replace").strip().splitlines()

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from tilewright.devices.channel import Channel
+from tilewright.devices.channel import Channel, KilledError
 from tilewright.devices.conversation import Pending
 from tilewright.devices.model import JobOutcome, JobStatus
 from tilewright.devices.service.connection import ServiceChannel, connect
@@ -108,7 +108,12 @@ class WorkerClient:
             except ServiceError as error:
                 self._shared = False
                 _LOG.warning("compiling without the compile service: %s", error)
-        return Channel(self.python, (COMPILE_ONLY,) if self._compile_only else ())
+        arguments = (COMPILE_ONLY,) if self._compile_only else ()
+        try:
+            return Channel(self.python, arguments)
+        except KilledError as error:
+            _LOG.warning("%s; it is started once more", error)
+            return Channel(self.python, arguments)
 
     def _unanswered(self, job: Mapping[str, Any], seconds: float) -> JobOutcome:
         """The worker is there but silent long after the limit: it is of no more use."""
