@@ -121,8 +121,8 @@ def test_only_the_promising_are_compiled(monkeypatch: pytest.MonkeyPatch) -> Non
     sizes = (16, 32, 64, 128)
     settings = [_setting(m, n, 32) for m in sizes for n in sizes]
     found = ranked(*_module(), _launch(), settings, ON, compile_all)
-    assert len(asked) == round(0.4 * 16)
-    assert [one.report is not None for one in found] == [True] * 6 + [False] * 10
+    assert len(asked) == 5  # a third of them
+    assert [one.report is not None for one in found] == [True] * 5 + [False] * 11
     assert all(one.rough_us for one in found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,6 +24,9 @@ _CALLS: Mapping[str, Callable[..., int]] = {
     "max": max,
     "int": int,
 }
+
+_KEPT = 64
+_hosts: OrderedDict[tuple[int, int], _Host] = OrderedDict()
 
 
 class _UnknownError(Exception):
@@ -50,13 +54,40 @@ def _whole(grid: tuple[int, ...]) -> tuple[int, ...]:
     return (*grid, 1, 1, 1)[:3]
 
 
+class _Host:
+    """What the host's text says of a launch: the same for each of its configurations."""
+
+    def __init__(self, module: Module, launch: Launch) -> None:
+        self.module = module
+        self.launch = launch
+        grid = grid_of(module, launch)
+        self.axes = None if grid is None else [axis.expression for axis in grid.axes]
+        self.passed = {
+            given.id: name
+            for name, given in launch.arguments.items()
+            if isinstance(given, ast.Name)
+        }
+        same = {ast.dump(given): name for name, given in launch.arguments.items()}
+        parts = (node for axis in self.axes or () for node in ast.walk(axis))
+        self.same = {id(n): same.get(ast.dump(n)) for n in parts if isinstance(n, ast.expr)}
+
+
+def _host(module: Module, launch: Launch) -> _Host:
+    key = (id(module), id(launch))
+    if key not in _hosts:
+        _hosts[key] = _Host(module, launch)  # holds both, so that no other gets their ids
+        while len(_hosts) > _KEPT:
+            _hosts.popitem(last=False)
+    return _hosts[key]
+
+
 def _evaluated(module: Module, launch: Launch, facts: LaunchFacts) -> tuple[int, ...] | None:
-    grid = grid_of(module, launch)
-    if grid is None:
+    host = _host(module, launch)
+    if host.axes is None:
         return None
-    reader = _Reader(module, launch, facts)
+    reader = _Reader(host, facts)
     try:
-        axes = tuple(int(reader.value(axis.expression)) for axis in grid.axes)
+        axes = tuple(int(reader.value(axis)) for axis in host.axes)
     except (_UnknownError, ZeroDivisionError, TypeError, ValueError, IndexError):
         return None
     return _whole(axes)
@@ -65,18 +96,14 @@ def _evaluated(module: Module, launch: Launch, facts: LaunchFacts) -> tuple[int,
 class _Reader:
     """Evaluates a host's expressions by what the launch gave for the names in them."""
 
-    def __init__(self, module: Module, launch: Launch, facts: LaunchFacts) -> None:
-        self._module = module
+    def __init__(self, host: _Host, facts: LaunchFacts) -> None:
+        self._module = host.module
         self._facts = facts
-        self._passed = {
-            given.id: name
-            for name, given in launch.arguments.items()
-            if isinstance(given, ast.Name)
-        }
-        self._same = {ast.dump(given): name for name, given in launch.arguments.items()}
+        self._passed = host.passed
+        self._same = host.same
 
     def value(self, node: ast.expr) -> Any:
-        passed = self._same.get(ast.dump(node))
+        passed = self._same.get(id(node))
         argument = None if passed is None else self._facts.argument(passed)
         if argument is not None and argument.value is not None:
             return argument.value
