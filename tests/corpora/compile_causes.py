@@ -35,6 +35,8 @@ _CAUSES = (
     (r"unsupported AST node|Unsupported language", KERNEL, "Python that Triton does not take"),
     (r"'NoneType' object has no attribute", KERNEL, "needs an extension of Triton, not installed"),
     (r"has no @triton.jit kernel", KERNEL, "is only defined where an extension is installed"),
+    (r"has no yaml", LIMIT,
+     "the package reads YAML as it is imported; Triton for Intel's environment has no `yaml`"),
     (r"without what|without the statements|has no \w+, and without|stand-ins", LIMIT,
      "the file needs a package that Triton for Intel's own environment lacks"),
     (r"shared memory", CHIP, "more shared memory than there is"),
