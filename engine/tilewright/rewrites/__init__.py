@@ -2,17 +2,6 @@
 
 from functools import cache
 
-from tilewright.rewrites import (
-    algorithmic,
-    autotuning,
-    correctness,
-    device,
-    dtype,
-    memory,
-    options,
-    rows,
-    swizzle,
-)
 from tilewright.rewrites.launch_config import set_launch_config
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.rewrites.tiles import TileKind, Tunable, tunable
@@ -33,6 +22,19 @@ __all__ = [
 @cache
 def all_rewrites() -> tuple[Rewrite, ...]:
     """Every rewrite, in the order of the stages they belong to."""
+    # Here, as they need all detectors, and most that import this package do not.
+    from tilewright.rewrites import (
+        algorithmic,
+        autotuning,
+        correctness,
+        device,
+        dtype,
+        memory,
+        options,
+        rows,
+        swizzle,
+    )
+
     return (
         *correctness.REWRITES,
         *algorithmic.REWRITES,
