@@ -13,32 +13,32 @@ from collections.abc import Mapping
 from tilewright.costs.timing import Machine
 from tilewright.hardware import Chip
 
-_MEMORY_SHARE = 0.867
+_MEMORY_SHARE = 0.855
 """Of the published bandwidth; fitted."""
-_CLOCK_SHARE = 0.884
-"""Of the highest clock, kept under load; 1750 MHz of the H200's 1980."""
+_CLOCK_SHARE = 0.917
+"""Of the highest clock, kept under load; fitted."""
 _CLOCK_MHZ = 1980
 """Where a chip's clock is not known."""
-_L2_OVER_MEMORY = 2.31
+_L2_OVER_MEMORY = 3.23
 """Bandwidth of the cache that all units share over that of memory, where it is not published;
 fitted."""
 _L2_SHARE = 0.839
 """Of the shared cache, that keeps what was touched; fitted."""
-_L2_AGAIN_SHARE = 0.5
-"""Of the shared cache, that keeps what is read again after much else: it is in two halves that each
-keep a copy of what their units read (NVIDIA A100 architecture whitepaper, 2020)."""
-_CODE_NEAR = 12 * 1024
-"""Bytes of a scheduler's own instruction cache; Volta's, by Jia et al., "Dissecting the NVIDIA
-Volta GPU Architecture via Microbenchmarking", 2018. Newer chips' are not published."""
-_CODE_FAR = 1.0
-"""Chosen on all kernels, of 0, 0.5, 1 and 1.5."""
-_NEAR_SHARE = 0.897
+_L2_AGAIN_SHARE = 0.272
+"""Of the shared cache, that keeps what is read again after much else; fitted. It is in two halves
+that each keep a copy of what their units read (NVIDIA A100 architecture whitepaper, 2020)."""
+_CODE_NEAR = 7980.0
+"""Bytes of code that each scheduler keeps by itself; fitted. Volta's cache for it has 12 KiB (Jia
+et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018)."""
+_CODE_FAR = 0.784
+"""How much longer an instruction takes that is not kept there, as part of its time; fitted."""
+_NEAR_SHARE = 0.834
 """Of a unit's own memory, that keeps what its programs touched; fitted."""
-_ISSUE_SHARE = 0.712
+_ISSUE_SHARE = 0.802
 """Of one instruction a cycle and scheduler, as PTX counts instructions; fitted."""
-_TENSOR_SHARE = 0.829
+_TENSOR_SHARE = 0.567
 """Of the peak rate, by instructions that the chip's peak is stated for; fitted."""
-_OLD_TENSOR_SHARE = 0.684
+_OLD_TENSOR_SHARE = 0.715
 """Of the peak rate, by ``mma`` on chips that have ``wgmma`` or ``tcgen05``; fitted on Hopper."""
 _SHARED_BYTES = 128
 _SPECIAL_LANES = 16
@@ -65,24 +65,24 @@ def machine_of(chip: Chip) -> Machine:
         l2_bytes=_L2_SHARE * (chip.l2_bytes or _L2_BYTES),
         near_bytes=_NEAR_SHARE * chip.shared_per_unit,
         tensor=dict(_tensor(chip, clock)),
-        shared=0.964 * ((rates.shared_bytes if rates else None) or _SHARED_BYTES),
-        near=125.8,
+        shared=0.991 * ((rates.shared_bytes if rates else None) or _SHARED_BYTES),
+        near=131.5,
         issue=_ISSUE_SHARE * (residency.partitions if residency else 4),
-        special=1.48 * ((rates.special_lanes if rates else None) or _SPECIAL_LANES),
-        launch_us=(rates.launch_us if rates else None) or 4.13,
-        start=111.0,
-        latency=545.0,
-        step=0.98,
-        barrier=150.0,
-        product=27.8,
+        special=1.428 * ((rates.special_lanes if rates else None) or _SPECIAL_LANES),
+        launch_us=(rates.launch_us if rates else None) or 4.00,
+        start=114.8,
+        latency=647.0,
+        step=1.108,
+        barrier=169.0,
+        product=28.3,
         atomic=1.47,
         request=0.264,
         wavefront=0.73,
-        spill=0.0264,
-        dispatch=0.966,
-        code=0.0734,
+        spill=0.0277,
+        dispatch=1.014,
+        code=0.0619,
         code_most=64260.0,
-        norm=2.72,
+        norm=2.411,
         code_near=_CODE_NEAR,
         code_far=_CODE_FAR,
         l2_again=_L2_AGAIN_SHARE * (chip.l2_bytes or _L2_BYTES),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tilewright.costs.demand import Demand, Phase
 
 _REPEATS = 2
+_BEHIND = ("wgmma", "tcgen05_mma")
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,10 @@ def _turn(phase: Phase, machine: Machine, asked: Demand) -> float:
     busy += phase.dots * machine.product
     if phase.tensor_flops:
         rates = [_rate(machine, key) for key in asked.flops] or [1.0]
-        busy += phase.tensor_flops / max(rates)
+        product = phase.tensor_flops / max(rates)
+        # Such products run by themselves: the next turn's are prepared meanwhile.
+        behind = phase.ahead > 0 and any(kind in _BEHIND for kind, _ in asked.flops)
+        busy = max(busy, product) if behind else busy + product
     waiting = phase.waits * machine.latency
     if phase.ahead > 0 and phase.turns > 1:
         return max(busy, waiting / phase.ahead) + waiting / phase.turns
