@@ -12,9 +12,9 @@ import corpora
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow]
 
-CAPTURED, INFERRED = 5, 4
+CAPTURED, INFERRED = 5, 3
 TARGET = "cuda:90"
-SECONDS = "12"  # at most, for one kernel; most take one, an inferred one of liger's a minute
+SECONDS = "12"  # at most, for one kernel; most take one
 
 
 def spread(found: list[compile_sweep.Subject], count: int) -> list[compile_sweep.Subject]:
@@ -38,7 +38,7 @@ def test_a_sample_compiles(corpus: str, tmp_path: Path, monkeypatch: pytest.Monk
         assert compiled(report), (one.place, report)
     assert len(signatures) == len(never)
     inferred = sum(map(compiled, reports.values())) - len(captured)
-    assert inferred >= INFERRED - 2, json.dumps([*signatures.values()], indent=1)
+    assert inferred >= INFERRED - 1, json.dumps([*signatures.values()], indent=1)
 
 
 def compiled(report: dict[str, object]) -> bool:
