@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from costs_cases import COPY, copy_launch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,6 +64,31 @@ def test_so_many_times_the_programs_take_no_less_time(asked: Demand, times: int)
 @given(demands())
 def test_no_launch_takes_less_than_its_bytes_or_the_launch_itself(asked: Demand) -> None:
     assert _us(asked, moved=1e9) >= max(1e9 / HOPPER.memory, HOPPER.launch_us)
+
+
+def test_handing_out_programs_costs_nothing_beside_what_takes_longer() -> None:
+    many = Demand(lanes=32, programs=100_000, warps=4, phases=(Phase(turns=1, instructions=1),))
+    handed_out = many.programs * HOPPER.dispatch / HOPPER.clock
+    assert _us(many, moved=0.0) == pytest.approx(handed_out + HOPPER.launch_us, rel=0.01)
+    moved = 5 * handed_out * HOPPER.memory
+    without = spent(many, replace(HOPPER, dispatch=0.0), 4, moved).us
+    assert _us(many, moved=moved) == without
+
+
+def test_reading_again_is_free_of_memory_where_a_round_fits_the_caches() -> None:
+    twice = Asked(2 * 2.0**15, 2.0**15, 0.0)
+    phase = Phase(turns=1, instructions=1)
+    launch = Demand(lanes=32, programs=132 * 32, warps=4, phases=(phase,), asked=twice)
+    read = launch.programs * twice.unique
+    few, many = (spent(launch, HOPPER, r, read).parts["memory"] for r in (2, 16))
+    assert few == pytest.approx(read / HOPPER.memory)
+    assert few < many < 2 * few
+
+
+def test_code_that_is_not_kept_near_takes_longer_to_issue() -> None:
+    once = Phase(turns=1, instructions=1000)
+    short = Demand(lanes=32, programs=10_000, warps=4, phases=(once,), code_bytes=4000)
+    assert _us(replace(short, code_bytes=40_000)) > 1.5 * _us(short)
 
 
 def _copied(n: int, block: int, warps: int = 4, registers: int = 32) -> CompileReport:
