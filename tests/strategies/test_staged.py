@@ -19,12 +19,21 @@ from tilewright.evaluation.model import (
     text_hash,
 )
 from tilewright.evaluation.workbench import Capture
+from tilewright.problems.model import Case, Entry, EntryKind, Problem
 from tilewright.store import Store
 from tilewright.strategies.model import ProposalRequest
 from tilewright.strategies.observer import Silent
 from tilewright.strategies.staged import StagedSearch
 
-CASE = SimpleNamespace(name="bench-gpu[0]")
+CASE = Case("bench-gpu", 0, {}, None, ())
+PROBLEM = Problem(
+    "kernel.yaml",
+    "0" * 64,
+    Entry(EntryKind.FUNCTION, "run"),
+    None,
+    {CASE.category: (CASE,)},
+    CASE.category,
+)
 
 
 def source(us: float) -> str:
@@ -50,7 +59,7 @@ class ScriptedCascade:
     def bench(self) -> Any:
         return SimpleNamespace(
             device=SimpleNamespace(info=SimpleNamespace(can_time=True)),
-            problem=SimpleNamespace(measured_cases=lambda: (CASE,), check_cases=lambda: ()),
+            problem=PROBLEM,
             capture=lambda text, case: Capture(()),
         )
 
