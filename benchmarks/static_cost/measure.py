@@ -1,6 +1,7 @@
 """Times every point of the benchmark on a GPU, and keeps what Triton says of each.
 
     python benchmarks/static_cost/measure.py OUT.json [--figures] [--kernels NAME ...]
+        [--shapes JSON]
 
 Everything is compiled first, in processes side by side, into Triton's cache. Then each kernel's
 points are timed in a process of its own, in a shuffled order, in rounds: before each repetition a
@@ -44,16 +45,19 @@ def main() -> int:
     started = time.monotonic()
     multiprocessing.set_start_method("fork")  # before torch has touched the device
     kernels = tuple(options.kernels or kernel_names())
-    rows = [_row(point) for point in points(kernels)]
+    shapes = json.loads(options.shapes.read_text("utf-8")) if options.shapes else None
+    every = list(points(kernels, shapes))
+    rows = [_row(point) for point in every]
     print(f"{len(rows)} points of {len(kernels)} kernels", flush=True)
     out = {"method": METHOD.format(rounds=ROUNDS, reps=REPS, warmup=WARMUP), "points": rows}
     if not options.no_timing:
-        _compile_all(list(points(kernels)), options.workers)
+        _compile_all(every, options.workers)
         print(f"compiled after {time.monotonic() - started:.0f} s", flush=True)
         last = time.monotonic() + TIMING_SECONDS
         for kernel in kernels:
             deadline = min(last, time.monotonic() + KERNEL_SECONDS)
-            _time_kernel(kernel, [row for row in rows if row["kernel"] == kernel], out, deadline)
+            mine = [point for point in every if point.kernel == kernel]
+            _time_kernel(mine, [row for row in rows if row["kernel"] == kernel], out, deadline)
             _write(options.out, out)
             print(f"{kernel} timed after {time.monotonic() - started:.0f} s", flush=True)
     if options.figures:
@@ -69,6 +73,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--figures", action="store_true")
     parser.add_argument("--no-timing", action="store_true", help="where there is no GPU")
     parser.add_argument("--kernels", nargs="*", choices=kernel_names())
+    parser.add_argument("--shapes", type=Path, help="shapes by kernel, in place of their own")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
     return parser.parse_args()
 
@@ -120,13 +125,13 @@ def _told(error: BaseException) -> str:
 # Timing
 
 
-def _time_kernel(kernel: str, rows: list[Row], out: Row, deadline: float) -> None:
+def _time_kernel(mine: list[Point], rows: list[Row], out: Row, deadline: float) -> None:
     """Time a kernel's points in children; one that ends or hangs costs its point, not the rest."""
     left = list(range(len(rows)))
     random.Random(0).shuffle(left)
     while left and time.monotonic() < deadline:
         reader, writer = multiprocessing.Pipe(duplex=False)
-        child = multiprocessing.Process(target=_timing_child, args=(kernel, left, writer))
+        child = multiprocessing.Process(target=_timing_child, args=(mine, left, writer))
         child.start()
         writer.close()
         begun = _collect(reader, rows, out, deadline)
@@ -180,9 +185,8 @@ def _summarize(row: Row) -> None:
     row["round_medians"] = [round(statistics.median(values), 3) for values in row.pop("rounds")]
 
 
-def _timing_child(kernel: str, order: list[int], writer: Any) -> None:
+def _timing_child(mine: list[Point], order: list[int], writer: Any) -> None:
     """Time points of one kernel; what could be launched once is timed in rounds."""
-    mine = list(points((kernel,)))
     torch.manual_seed(0)
     flush = torch.empty(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
     writer.send(("about", 0, _about(flush)))
@@ -332,9 +336,10 @@ def _compare(rows: list[Row]) -> None:
         print(f"{ours}: {len(both) - len(other)} of {len(both)} equal")
         for row in other[:5]:
             print(f"  {row['kernel']} {row['config']}: {row['tilewright'][ours]} {row[theirs]}")
-    spilling = [(row["tilewright"]["spill_bytes"], row["spills"]) for row in both]
-    agree = sum(bool(ours) == bool(theirs) for ours, theirs in spilling)
-    print(f"spilling or not: {agree} of {len(both)} agree")
+    spilling = [(row["tilewright"]["details"]["local_bytes"], row["spills"]) for row in both]
+    agree = sum(ours == 4 * theirs for ours, theirs in spilling)
+    some = sum(bool(theirs) for _, theirs in spilling)
+    print(f"local memory in bytes: {agree} of {len(both)} equal, of which {some} spill")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +20,7 @@ from tilewright.worker import launches
 
 FOLDER = Path(__file__).parent / "kernels"
 OPTIONS = ("num_warps", "num_stages")
+Shapes = Mapping[str, Sequence[Mapping[str, int]]]
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,11 @@ def load(kernel: str) -> ModuleType:
     return sys.modules[name]
 
 
-def points(kernels: tuple[str, ...]) -> Iterator[Point]:
-    """Every point, kernel by kernel and shape by shape."""
+def points(kernels: tuple[str, ...], shapes: Shapes | None = None) -> Iterator[Point]:
+    """Every point, kernel by kernel and shape by shape; ``shapes`` in place of the kernels' own."""
     for kernel in kernels:
         module = load(kernel)
-        for shape in module.SHAPES:
+        for shape in module.SHAPES if shapes is None else shapes.get(kernel, ()):
             for config in module.configs(shape):
                 yield Point(kernel, shape, config)
 

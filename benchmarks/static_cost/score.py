@@ -1,6 +1,6 @@
 """Static cost held against what an H200 measured: rank correlation, and where the best stands.
 
-    python benchmarks/static_cost/score.py [--json OUT] [--markdown]
+    python benchmarks/static_cost/score.py [--json OUT] [--markdown] [--times JSON --reports GZ]
     TILEWRIGHT_PYTHON=PYTHON python benchmarks/static_cost/score.py --compile
 
 Needs no GPU: ``h200.json`` has the times, ``reports.json.gz`` the compile reports, made by Triton
@@ -42,6 +42,8 @@ from tilewright.source.model import Module
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
 
 HERE = Path(__file__).parent
+TIMES = HERE / "h200.json"
+REPORTS = HERE / "reports.json.gz"
 FITTED = (
     "attention", "cross_entropy", "layernorm", "matmul_batched", "matmul_gelu", "scan", "stencil",
     "swiglu",
@@ -70,10 +72,10 @@ class Group:
 
 def main() -> int:
     options = _options()
-    points = measured()
+    points = measured(options.times)
     if options.compile:
-        _compile_all(points)
-    groups = scored(points, reports())
+        _compile_all(points, options.reports)
+    groups = scored(points, reports(options.reports))
     print(table(groups, options.markdown))
     if options.json:
         options.json.write_text(json.dumps([asdict(g) for g in groups], indent=1), "utf-8")
@@ -83,20 +85,22 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--times", type=Path, default=TIMES, help="what measure.py wrote")
+    parser.add_argument("--reports", type=Path, default=REPORTS)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", action="store_true")
     return parser.parse_args()
 
 
-def measured() -> list[Point]:
+def measured(times: Path = TIMES) -> list[Point]:
     """The points that were timed."""
-    found = json.loads((HERE / "h200.json").read_text("utf-8"))["points"]
+    found = json.loads(times.read_text("utf-8"))["points"]
     return [point for point in found if "us" in point]
 
 
-def reports() -> Mapping[str, Mapping[str, Any]]:
+def reports(file_name: Path = REPORTS) -> Mapping[str, Mapping[str, Any]]:
     """Reports by what the compiler sees of a launch."""
-    with gzip.open(HERE / "reports.json.gz", "rt", encoding="utf-8") as file:
+    with gzip.open(file_name, "rt", encoding="utf-8") as file:
         found: dict[str, Mapping[str, Any]] = json.load(file)
     return found
 
@@ -215,7 +219,7 @@ def _part(held: Iterable[bool]) -> str:
     return f"{sum(values) / len(values):.0%}"
 
 
-def _compile_all(points: Sequence[Point]) -> None:
+def _compile_all(points: Sequence[Point], out: Path) -> None:
     from tilewright.devices import open_device
     from tilewright.targets.compiling import compile_launch
 
@@ -231,7 +235,7 @@ def _compile_all(points: Sequence[Point]) -> None:
     with ThreadPoolExecutor() as pool:
         found = dict(zip(wanted, pool.map(work, wanted.values()), strict=True))
     device.close()
-    with gzip.GzipFile(HERE / "reports.json.gz", "wb", mtime=0) as file:
+    with gzip.GzipFile(out, "wb", mtime=0) as file:
         file.write(json.dumps(found, separators=(",", ":")).encode())
 
 
