@@ -190,8 +190,9 @@ def measure(rounds: int) -> None:
 
 
 def measure_command(rounds: int) -> None:
-    binary = str(Path(sys.executable).with_name("tilewright"))
-    ours = command(binary, "compile", str(SOFTMAX), "--target", "cuda:90")
+    ours = command(
+        sys.executable, "-m", "tilewright", "compile", str(SOFTMAX), "--target", "cuda:90"
+    )
     bare = command(sys.executable, "-c", "import typer, rich.console, pydantic, yaml")
     tell("command, service there, file new to it", [timed(ours)])
     pairs = [(timed(ours), timed(bare)) for _ in range(rounds)]
