@@ -1,7 +1,7 @@
 """Times every point of the benchmark on a GPU, and keeps what Triton says of each.
 
     python benchmarks/static_cost/measure.py OUT.json [--figures] [--kernels NAME ...]
-        [--shapes JSON]
+        [--shapes JSON] [--whole]
 
 Everything is compiled first, in processes side by side, into Triton's cache. Then each kernel's
 points are timed in a process of its own, in a shuffled order, in rounds: before each repetition a
@@ -46,7 +46,7 @@ def main() -> int:
     multiprocessing.set_start_method("fork")  # before torch has touched the device
     kernels = tuple(options.kernels or kernel_names())
     shapes = json.loads(options.shapes.read_text("utf-8")) if options.shapes else None
-    every = list(points(kernels, shapes))
+    every = list(points(kernels, shapes, whole=options.whole))
     rows = [_row(point) for point in every]
     print(f"{len(rows)} points of {len(kernels)} kernels", flush=True)
     out = {"method": METHOD.format(rounds=ROUNDS, reps=REPS, warmup=WARMUP), "points": rows}
@@ -74,6 +74,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--no-timing", action="store_true", help="where there is no GPU")
     parser.add_argument("--kernels", nargs="*", choices=kernel_names())
     parser.add_argument("--shapes", type=Path, help="shapes by kernel, in place of their own")
+    parser.add_argument("--whole", action="store_true", help="whole lists of configurations")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
     return parser.parse_args()
 

@@ -58,12 +58,22 @@ def load(kernel: str) -> ModuleType:
     return sys.modules[name]
 
 
-def points(kernels: tuple[str, ...], shapes: Shapes | None = None) -> Iterator[Point]:
-    """Every point, kernel by kernel and shape by shape; ``shapes`` in place of the kernels' own."""
+def points(
+    kernels: tuple[str, ...], shapes: Shapes | None = None, *, whole: bool = False
+) -> Iterator[Point]:
+    """Every point, kernel by kernel and shape by shape.
+
+    Args:
+        shapes: in place of the kernels' own; a kernel that is not among them has no points.
+        whole: all configurations of the kernels that otherwise have a part of them, and no others.
+    """
     for kernel in kernels:
         module = load(kernel)
+        configs = getattr(module, "every_config", None) if whole else module.configs
+        if configs is None:
+            continue
         for shape in module.SHAPES if shapes is None else shapes.get(kernel, ()):
-            for config in module.configs(shape):
+            for config in configs(shape):
                 yield Point(kernel, shape, config)
 
 
