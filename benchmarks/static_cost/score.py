@@ -94,7 +94,9 @@ def _options() -> argparse.Namespace:
 
 def measured(times: Path = TIMES) -> list[Point]:
     """The points that were timed."""
-    found = json.loads(times.read_text("utf-8"))["points"]
+    opened = gzip.open if times.suffix == ".gz" else open
+    with opened(times, "rt", encoding="utf-8") as file:
+        found = json.load(file)["points"]
     return [point for point in found if "us" in point]
 
 
