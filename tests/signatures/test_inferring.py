@@ -179,3 +179,13 @@ def test_large_numbers_are_64_bits_wide() -> None:
     n, m = argument(guess, "n"), argument(guess, "m")
     assert (n.type, n.divisible_by_16) == ("i64", True)
     assert (m.type, m.divisible_by_16) == ("i32", False)
+
+
+def test_a_standard_deviation_is_no_stride() -> None:
+    guess = first("""
+        @triton.jit
+        def shifted(x_ptr, std, sxm, BLOCK: tl.constexpr):
+            at = x_ptr + tl.program_id(0) * sxm + tl.arange(0, BLOCK)
+            tl.store(at, tl.load(at) * std)
+    """)
+    assert (argument(guess, "std").type, argument(guess, "sxm").type) == ("fp32", "i32")
