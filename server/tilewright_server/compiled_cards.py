@@ -1,12 +1,19 @@
 """What compilers made of a kernel, in words: one line, a card, a card for one line of its text."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from textwrap import shorten
 
 from tilewright.costs import Estimate
 from tilewright.source.model import Module
 from tilewright.targets import occupancy_of
-from tilewright.targets.model import Access, CompileReport, LaunchFacts, LineReport
+from tilewright.targets.model import (
+    Access,
+    CompileReport,
+    LaunchFacts,
+    LineReport,
+    in_a_line,
+)
 from tilewright_server import wording
 from tilewright_server.compiled_facts import CompiledFacts
 
@@ -126,10 +133,9 @@ def _tensor_work(report: CompileReport) -> str:
 
 
 def configuration(launch: LaunchFacts) -> str:
-    """Constexprs and compiler options of a launch, in a line."""
-    constexprs = {a.name: a.value for a in launch.arguments if a.kind == "constexpr"}
-    settings = {**constexprs, "num_warps": _DEFAULT_WARPS, **launch.options}
-    return " ".join(f"{name}={value}" for name, value in settings.items())
+    """Constexprs and compiler options of a launch in a line, the warps always told."""
+    options = {"num_warps": _DEFAULT_WARPS, **launch.options}
+    return in_a_line(replace(launch, options=options).settings)
 
 
 def line_card(facts: CompiledFacts, module: Module, line: int) -> str | None:

@@ -8,15 +8,20 @@ from rich.text import Text
 
 from tilewright.serialize import dump
 from tilewright.targets import occupancy_of
-from tilewright.targets.model import Access, CompileReport, LaunchFacts, LineReport
+from tilewright.targets.model import (
+    Access,
+    CompileReport,
+    LaunchFacts,
+    LineReport,
+    in_a_line,
+)
 
 _LAST = "compiler"
 
 
 def options_of(launch: LaunchFacts) -> str:
     """Constexprs and compiler options of a launch, in a line."""
-    constexprs = {a.name: a.value for a in launch.arguments if a.kind == "constexpr"}
-    return " ".join(f"{name}={value}" for name, value in {**constexprs, **launch.options}.items())
+    return in_a_line(launch.settings)
 
 
 def figure(value: Any, unit: str = "") -> str:

@@ -1,13 +1,13 @@
 """One issue for what many configurations and several targets have in common."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.analysis.model import Issue
 from tilewright.compiled.model import Seen
 from tilewright.knowledge.model import IssueType
-from tilewright.targets.model import CompileReport, LaunchFacts, Target
+from tilewright.targets.model import CompileReport, LaunchFacts, Target, in_a_line
 
 _NUMBER = re.compile(r"\d+")
 
@@ -69,7 +69,7 @@ def _issue(
         data={
             "targets": ",".join(targets),
             "toolchain": report.toolchain,
-            "configuration": configuration(report.launch),
+            "configuration": in_a_line(report.launch.settings),
             **seen.data,
         },
     )
@@ -103,7 +103,7 @@ def _which(group: Sequence[Sighting], worst: Sighting, reports: Sequence[Compile
 
 
 def _example(launch: LaunchFacts, varying: Sequence[str]) -> str:
-    settings = configuration_of(launch)
+    settings = launch.settings
     return " ".join(f"{name}={settings[name]}" for name in varying if name in settings)
 
 
@@ -118,20 +118,9 @@ def _types(launch: LaunchFacts, launches: Sequence[LaunchFacts]) -> str:
 
 def _varying(launches: Sequence[LaunchFacts]) -> list[str]:
     """Constexprs and options that are not the same in all launches."""
-    all_settings = [configuration_of(launch) for launch in launches]
+    all_settings = [launch.settings for launch in launches]
     names = dict.fromkeys(name for settings in all_settings for name in settings)
     return [n for n in names if len({str(settings.get(n)) for settings in all_settings}) > 1]
-
-
-def configuration_of(launch: LaunchFacts) -> Mapping[str, object]:
-    """Constexprs and compiler options of a launch."""
-    constexprs = {a.name: a.value for a in launch.arguments if a.kind == "constexpr"}
-    return {**constexprs, **launch.options}
-
-
-def configuration(launch: LaunchFacts) -> str:
-    """The same in a line."""
-    return " ".join(f"{name}={value}" for name, value in configuration_of(launch).items())
 
 
 def _identity(launch: LaunchFacts) -> str:

@@ -59,6 +59,17 @@ class LaunchFacts:
     def argument(self, name: str) -> ArgumentFacts | None:
         return next((a for a in self.arguments if a.name == name), None)
 
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """Constexprs and compiler options."""
+        constexprs = {a.name: a.value for a in self.arguments if a.kind == "constexpr"}
+        return {**constexprs, **self.options}
+
+
+def in_a_line(settings: Mapping[str, object]) -> str:
+    """Settings as one writes them: ``BLOCK=1024 num_warps=8``."""
+    return " ".join(f"{name}={value}" for name, value in settings.items())
+
 
 @dataclass(frozen=True)
 class CompileMessage:
