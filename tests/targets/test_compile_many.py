@@ -1,15 +1,11 @@
 """Many launches at once: order, progress, what cannot be judged."""
 
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tilewright.devices import WorkerClient
 from tilewright.devices.local import WorkerDevice
-from tilewright.devices.model import DeviceInfo
 from tilewright.targets import (
     ArgumentFacts,
     LaunchFacts,
@@ -40,18 +36,6 @@ LAUNCH = LaunchFacts(
         ArgumentFacts("BLOCK", "constexpr", "constexpr", 1024),
     ),
 )
-
-
-@pytest.fixture(scope="module")
-def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerDevice]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILEWRIGHT_HOME", str(tmp_path_factory.mktemp("home")))
-        with WorkerClient(sys.executable) as client:
-            hello = client.hello
-            info = DeviceInfo(
-                "interpreter", "", None, False, hello["torch"], hello["triton"], hello["python"]
-            )
-            yield WorkerDevice(client, info)
 
 
 @pytest.fixture

@@ -1,16 +1,14 @@
 """Names of targets, and compile reports with their cache."""
 
-import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tilewright.devices import WorkerClient
 from tilewright.devices.local import WorkerDevice
-from tilewright.devices.model import DeviceError, DeviceInfo, JobOutcome, JobStatus
+from tilewright.devices.model import DeviceError, JobOutcome, JobStatus
 from tilewright.serialize import load
 from tilewright.targets import (
     LaunchFacts,
@@ -57,18 +55,6 @@ def test_every_target_is_parsed_back() -> None:
 def test_an_unknown_target_names_the_nearest() -> None:
     with pytest.raises(TargetError, match=r"did you mean .*hip:gfx942"):
         parse_target("hip:gfx94")
-
-
-@pytest.fixture(scope="module")
-def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerDevice]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILEWRIGHT_HOME", str(tmp_path_factory.mktemp("home")))
-        with WorkerClient(sys.executable) as client:
-            hello = client.hello
-            info = DeviceInfo(
-                "interpreter", "", None, False, hello["torch"], hello["triton"], hello["python"]
-            )
-            yield WorkerDevice(client, info)
 
 
 @pytest.fixture
