@@ -1,7 +1,6 @@
 """Plausible specializations of a corpus's kernel, best first; the compiler says which hold."""
 
 import ast
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -11,21 +10,13 @@ import triton
 import triton.language as tl
 from loading import JitFunction
 from refusals import REFUSALS
-from roles import DESCRIPTOR, FLAG_POINTER, FLOAT, INDEX_POINTER, POINTER, Roles, roles_of
 from specializing import CONSTEXPR, Argument, Specialization
 
+from tilewright.signatures.names import FLAG, SIZE, TYPE
+from tilewright.signatures.roles import Role, Roles, roles_of
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.model import Kernel, Module
 from tilewright.source.parse import module_constants
-
-_TYPE_NAME = re.compile(r"(?i)type$|_ty$|^ty_")
-_FLAG_NAME = re.compile(
-    r"(?i)^(has|is|use|need|do|with|enable|apply|return|compute|even|store|load|save|upcast|no|not"
-    r"|inplace|pad|reverse|keep|transpose|trans|skip|include|exclude|allow|sorted|descending|force"
-    r"|largest)_|causal|_flag$|inplace|requires_grad|^(reverse|descending|causal|training|affine)$"
-)
-_SIZE_NAME = re.compile(r"(?i)block|tile|chunk|^B[A-Z]{1,3}$|size|dim|^[NMKDHVCRST]$|cols|rows")
-_STRINGS = ("", "none", "relu", "silu")
 
 
 @dataclass(frozen=True)
@@ -115,15 +106,15 @@ class _Guess:
 
     def _type(self, name: str) -> str:
         style, role = self._style, self._roles.parameters.get(name)
-        if role == POINTER:
+        if role == Role.POINTER:
             return f"*{style.indices if style.all_indices else style.floats}"
-        if role == INDEX_POINTER:
+        if role == Role.INDEX_POINTER:
             return f"*{style.indices}"
-        if role == FLAG_POINTER:
+        if role == Role.FLAG_POINTER:
             return "*i1"
         if self._tiles:
             return style.indices if style.all_indices else style.floats
-        if role == FLOAT:
+        if role == Role.FLOAT:
             return "fp32"
         addressed = "stride" in name.lower() or name in self._roles.sizes
         return "fp32" if style.scalars_are_float and not addressed and name.islower() else "i32"
@@ -140,16 +131,16 @@ class _Guess:
 
     def _named(self, name: str) -> Any:
         style, roles = self._style, self._roles
-        if name in roles.types or (_TYPE_NAME.search(name) and name not in roles.sizes):
+        if name in roles.types or (TYPE.search(name) and name not in roles.sizes):
             return tl.float32
         if name in roles.sizes:
             return style.size
         if name in roles.compared:
             given = roles.compared[name]
             return given[-1] if style.flags else given[0]
-        if name in roles.tests or _FLAG_NAME.search(name):
+        if name in roles.tests or FLAG.search(name):
             return style.flags
-        return style.size if _SIZE_NAME.search(name) or name.isupper() else 4
+        return style.size if SIZE.search(name) or name.isupper() else 4
 
     def _apply_heuristics(self, arguments: dict[str, Argument]) -> None:
         given = {a.name: _stand_in(a) for a in arguments.values()}
@@ -168,7 +159,7 @@ class _Guess:
 
     def _shape_descriptors(self, arguments: dict[str, Argument]) -> None:
         """A tuner's hook states the blocks of the descriptors that the host passes."""
-        names = [n for n, role in self._roles.parameters.items() if role == DESCRIPTOR]
+        names = [n for n, role in self._roles.parameters.items() if role == Role.DESCRIPTOR]
         if self._pre_hook is None or not names:
             return
         given = {a.name: _stand_in(a) for a in arguments.values()}
