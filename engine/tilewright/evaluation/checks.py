@@ -1,0 +1,55 @@
+"""One thing a candidate is asked to compute, and under which circumstances."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tilewright.problems.model import Case
+
+NORMAL, PLAIN = "normal", "plain"
+FORWARD, REVERSED, SHUFFLED = "forward", "reversed", "shuffled"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One call, or a few of the same call, whose results are held against the oracle's.
+
+    Attributes:
+        case: shapes, dtypes and tolerances.
+        seed: of the values, added to the run's own.
+        values: family that floats are drawn from (``worker/generate.py``).
+        layout: how the inputs lie in memory (``worker/layouts.py``).
+        order: in which the interpreter runs a grid's programs.
+        config: which of an autotuned kernel's configurations the interpreter takes.
+        repeats: calls on the same inputs, whose results must agree.
+        launch_options: compiler options that the launches get instead of their own.
+        required: False where the original need not stand it: a check that the original fails, or
+            in which it disagrees with its reference, is skipped with a note.
+    """
+
+    case: Case
+    seed: int
+    values: str = NORMAL
+    layout: str = PLAIN
+    order: str = FORWARD
+    config: int = 0
+    repeats: int = 1
+    launch_options: Mapping[str, int] = field(default_factory=dict)
+    required: bool = True
+
+    @property
+    def name(self) -> str:
+        """For people: the case and what is out of the ordinary."""
+        said = [self.case.name]
+        if self.case.dims and self.case.category.endswith(RAGGED):
+            said.append(", ".join(f"{name}={value}" for name, value in self.case.dims.items()))
+        said += [f"{self.values} values"] if self.values != NORMAL else []
+        said += [f"{self.layout} inputs"] if self.layout != PLAIN else []
+        said += [f"programs {self.order}"] if self.order != FORWARD else []
+        said += [f"autotune configuration {self.config}"] if self.config else []
+        said += [f"{name}={value}" for name, value in self.launch_options.items()]
+        said += [f"{self.repeats} times"] if self.repeats > 1 else []
+        return ", ".join(said)
+
+
+RAGGED = "ragged"
+"""How the category of a case ends that was made from another one by other extents."""
