@@ -1,0 +1,282 @@
+"""The judge's side of timing: asks a performer for blocks until the samples say enough."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import fresh, sequential, walls
+
+Ask = Callable[[dict[str, Any], float], dict[str, Any]]
+Verify = Callable[[int, list[dict[str, Any]]], str | None]
+
+BUDGET_S = 3.0
+_WARM_LIMIT_S = 0.15
+_PREPARE_TIMEOUT_S = 120.0
+_TIMEOUT_S = 60.0
+_VERIFIED = 2
+_LATER_EVERY = 30
+_PAIR_US = 5000.0
+_DOUBLE_US = 300.0
+_BATCH_US = 6000.0
+_MOST_CALLS = 256
+_LONGEST_DELAY_US = 18_000.0
+_TRIES = 3
+_DEFAULT_FLOOR = 0.02
+_CLEAN_MARGIN = 0.10
+
+
+@dataclass
+class _Session:
+    """One contest as it goes: what the performer said and what the judge's clock did."""
+
+    ask: Ask
+    spec: Mapping[str, Any]
+    draw: random.Random
+    said: dict[str, Any] = field(default_factory=dict)
+    blocks: list[dict[str, Any]] = field(default_factory=list)
+    orders: list[str] = field(default_factory=list)
+    walls_us: list[float] = field(default_factory=list)
+    checked: int = 0
+
+    def times(self, letter: str) -> list[float]:
+        """Microseconds a call of one version, its mean in each block."""
+        return [_mean(block["us"], order, letter) for block, order in self._ordered()]
+
+    def logs(self) -> list[float]:
+        """Each block's log ratio of original over candidate."""
+        return [
+            _mean_log(block["us"], order, "A") - _mean_log(block["us"], order, "B")
+            for block, order in self._ordered()
+        ]
+
+    def _ordered(self) -> list[tuple[dict[str, Any], str]]:
+        return list(zip(self.blocks, self.orders, strict=True))
+
+
+def conduct(
+    ask: Ask,
+    spec: Mapping[str, Any],
+    verify: Verify | None,
+    clean: Callable[[], float] | None = None,
+) -> dict[str, Any]:
+    """Time a candidate against its original; the answer is JSON.
+
+    ``ask`` sends a message to the performer that holds both, and waits. ``verify`` gets the turn
+    of a timed call (``fresh.refreshed(inputs, turn, plan)`` are its inputs) and the manifest of its
+    outputs, and says what is wrong with them. ``clean`` measures the original by itself again; it
+    is asked where the original seems slow in the candidate's company, for the device itself may
+    have changed.
+
+    All of ``spec`` is optional: seed (secret without),
+    budget_s, noise (the floor: how far identical kernels stray), original_us (the original's time
+    without the candidate), out (a folder for outputs), plan, graphs, flush_bytes, reload, blocks
+    (exactly so many, without stopping early), verified (calls to check), batches (true).
+
+    Returns: blocks ``[[original_us, candidate_us]]``, logs, verdict ("faster", "slower", "alike";
+    None: undecided within the budget), value/low/high (of the ratio, at the confidence of the
+    look), looks, original_us, candidate_us, host_us, host_bound, clean_original_us, wall (figures
+    of the cross-check), faults (sentences; any makes the times worthless), wrong (what ``verify``
+    said), checked (calls), in_place, not_refreshed, repeats, sets, device, clock_note, seconds.
+    """
+    began = time.perf_counter()
+    session = _Session(ask, spec, random.Random(spec.get("seed") or random.SystemRandom().random()))
+    asked = {key: spec[key] for key in ("plan", "graphs", "flush_bytes", "reload") if key in spec}
+    session.said = ask({"do": "time.prepare", **asked}, _PREPARE_TIMEOUT_S)
+    ask({"do": "time.warm", "limit_s": spec.get("warm_s", _WARM_LIMIT_S)}, _TIMEOUT_S)
+    ask({"do": "time.fresh", "turn": _turn(session)}, _TIMEOUT_S)
+    verdict, wrong = _blocks(session, verify)
+    faults = walls.block_faults(session.blocks, session.walls_us, int(session.said["repeats"]))
+    wall: dict[str, Any] = {}
+    if wrong is None and spec.get("batches", True):
+        wall, more = _cross_check(session)
+        faults += more + _slowed(session, clean)
+    ask({"do": "time.end"}, _TIMEOUT_S)
+    return {
+        **_figures(session, verdict),
+        "wall": wall,
+        "faults": faults,
+        "wrong": wrong,
+        "seconds": time.perf_counter() - began,
+    }
+
+
+def _blocks(session: _Session, verify: Verify | None) -> tuple[str | None, str | None]:
+    """Blocks up to a verdict or the end of the budget: (verdict, what was wrong with outputs)."""
+    spec = session.spec
+    end = time.perf_counter() + float(spec.get("budget_s", BUDGET_S))
+    fixed = spec.get("blocks")
+    looks = (int(fixed),) if fixed else sequential.LOOKS
+    drawn = _drawn_checks(session, looks[-1]) if verify is not None else set()
+    due = 0
+    for look in looks:
+        while len(session.blocks) < look:
+            if len(session.blocks) >= looks[0] and time.perf_counter() > end:
+                return None, None
+            due += len(session.blocks) in drawn
+            turn = _one_block(session)
+            if due and verify is not None and _can_check(session):
+                due -= 1
+                wrong = _checked(session, turn, verify)
+                if wrong is not None:
+                    return None, wrong
+        if not fixed:
+            verdict = sequential.decide(session.logs(), _floor(spec))
+            if verdict is not None:
+                return verdict, None
+    return None, None
+
+
+def _drawn_checks(session: _Session, most: int) -> set[int]:
+    """Which blocks have a call's outputs checked: some of the first look's, few of those after."""
+    first = sequential.LOOKS[0]
+    drawn = set(session.draw.sample(range(first), int(session.spec.get("verified", _VERIFIED))))
+    later = range(first, most, _LATER_EVERY)
+    return drawn | {session.draw.randrange(at, at + _LATER_EVERY) for at in later}
+
+
+def _one_block(session: _Session) -> int:
+    """Fresh inputs and one block in an order drawn for it; its turn."""
+    turn, order = _turn(session), _order(session)
+    session.ask({"do": "time.fresh", "turn": turn}, _TIMEOUT_S)
+    began = time.perf_counter()
+    reply = session.ask({"do": "time.block", "order": order}, _TIMEOUT_S)
+    session.walls_us.append((time.perf_counter() - began) * 1e6)
+    session.blocks.append(reply)
+    session.orders.append(order)
+    return turn
+
+
+def _can_check(session: _Session) -> bool:
+    """Inputs changed in place are put back for the next call, so the last one's are there."""
+    return not session.said["in_place"] or session.orders[-1].endswith("B")
+
+
+def _checked(session: _Session, turn: int, verify: Verify) -> str | None:
+    """What is wrong with the outputs of one call of the block that was just timed."""
+    said = session.said
+    calls = session.orders[-1].count("B") * int(said["repeats"])
+    last = int(said["repeats"]) if said["in_place"] else calls
+    call = session.draw.randrange(calls - min(last, int(said["keeps"])), calls)
+    folder = str(session.spec["out"])
+    reply = session.ask({"do": "time.retained", "call": call, "out": folder}, _TIMEOUT_S)
+    session.checked += 1
+    return verify(fresh.turn_of(turn, call % int(said["sets"])), reply["outputs"])
+
+
+def _cross_check(session: _Session) -> tuple[dict[str, Any], list[str]]:
+    """The candidate's clocks against the judge's; the original's where it has no clean time."""
+    wall: dict[str, Any] = {}
+    faults: list[str] = []
+    for letter in "B" if session.spec.get("original_us") else "AB":
+        median = statistics.median(session.times(letter))
+        for _ in range(_TRIES):
+            batch = _batch(session, letter, median)
+            found = walls.batch_faults(batch, median)
+            if not found:
+                break
+        name = {"A": "original", "B": "candidate"}[letter]
+        faults += [f"the {name}'s clocks disagree: {told}" for told in found]
+        wall[name] = {"calls": batch.calls, "judged_us": batch.judged_us} | {
+            "event_us": batch.delayed_event_us / batch.calls
+        }
+    return wall, faults
+
+
+def _slowed(session: _Session, clean: Callable[[], float] | None) -> list[str]:
+    """Whether the original takes longer beside the candidate than by itself."""
+    alone = session.spec.get("original_us")
+    beside = statistics.median(session.times("A"))
+    most = 1 + _CLEAN_MARGIN + _floor(session.spec)
+    if alone is not None and beside > alone * most and clean is not None:
+        alone = clean()
+    if alone is None or beside <= alone * most:
+        return []
+    return [
+        f"the original takes {beside:.1f} us beside the candidate and {alone:.1f} us by itself: "
+        "the candidate slows it, or something else uses the device"
+    ]
+
+
+def _floor(spec: Mapping[str, Any]) -> float:
+    noise = spec.get("noise")
+    return _DEFAULT_FLOOR if noise is None else float(noise)
+
+
+def _batch(session: _Session, letter: str, median_us: float) -> walls.Batch:
+    host_us = max(session.said["host_us"].values())
+    most = min(_MOST_CALLS, int(_LONGEST_DELAY_US / (1.5 * host_us + 1)))
+    calls = max(2, min(most, math.ceil(_BATCH_US / median_us)))
+
+    def timed(count: int, delayed: bool) -> tuple[float, float]:
+        message = {"do": "time.batch", "which": letter, "calls": count}
+        if delayed:
+            message |= {"delayed": True, "as_for": calls}
+        began = time.perf_counter()
+        reply = session.ask(message, _TIMEOUT_S)
+        return float(reply["event_us"]), (time.perf_counter() - began) * 1e6
+
+    idle_wall = timed(0, False)[1]
+    plain_event, plain_wall = timed(calls, False)
+    delay_wall = timed(0, True)[1]
+    delayed_event, delayed_wall = timed(calls, True)
+    return walls.Batch(
+        calls, plain_event, plain_wall, idle_wall, delayed_event, delayed_wall, delay_wall
+    )
+
+
+def _figures(session: _Session, verdict: str | None) -> dict[str, Any]:
+    logs = session.logs()
+    said = session.said
+    times = {letter: session.times(letter) for letter in "AB"}
+    medians = {letter: statistics.median(found) for letter, found in times.items()}
+    host = said["host_us"]
+    interval = sequential.interval_of(logs) if len(logs) >= sequential.LOOKS[0] else None
+    kept = ("repeats", "sets", "in_place", "not_refreshed", "device", "clock_note", "host_us")
+    return {
+        "blocks": [list(pair) for pair in zip(times["A"], times["B"], strict=True)],
+        "logs": logs,
+        "verdict": verdict,
+        "value": math.exp(interval.value) if interval else None,
+        "low": math.exp(interval.low) if interval else None,
+        "high": math.exp(interval.high) if interval else None,
+        "looks": sum(look <= len(logs) for look in sequential.LOOKS),
+        "original_us": medians["A"],
+        "candidate_us": medians["B"],
+        "host_bound": {"A": host["A"] > medians["A"], "B": host["B"] > medians["B"]},
+        "clean_original_us": session.spec.get("original_us"),
+        "checked": session.checked,
+        **{key: said[key] for key in kept},
+    }
+
+
+def _order(session: _Session) -> str:
+    """A B B A or B A A B; twice over for short calls, A B or B A for long ones."""
+    rough = max(session.said["rough_us"].values())
+    if rough > _PAIR_US:
+        return session.draw.choice(("AB", "BA"))
+    times = 2 if rough < _DOUBLE_US else 1
+    order = "ABBA" * times
+    return order if session.draw.random() < 0.5 else order.translate(_SWAPPED)
+
+
+_SWAPPED = str.maketrans("AB", "BA")
+
+
+def _turn(session: _Session) -> int:
+    return session.draw.getrandbits(48)
+
+
+def _mean(us: list[float], order: str, letter: str) -> float:
+    return math.exp(_mean_log(us, order, letter))
+
+
+def _mean_log(us: list[float], order: str, letter: str) -> float:
+    return statistics.fmean(
+        math.log(taken) for taken, which in zip(us, order, strict=True) if which == letter
+    )

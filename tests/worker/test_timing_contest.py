@@ -1,0 +1,102 @@
+"""A contest driven by a judge in the same process, on the CPU's clock."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tilewright.worker import tensors
+from tilewright.worker.protocol import JobError
+from tilewright.worker.timing import fresh
+from tilewright.worker.timing.conducting import conduct
+from tilewright.worker.timing.contest import Contest
+
+SIZE = 32
+PAUSE_S = 0.004
+
+
+def inputs() -> dict[str, Any]:
+    generator = torch.Generator().manual_seed(1)
+    return {"x": torch.randn(SIZE, SIZE, generator=generator), "n": 3}
+
+
+def right(x: torch.Tensor, n: int) -> torch.Tensor:
+    return x * x + n
+
+
+def quick(x: torch.Tensor, n: int) -> torch.Tensor:
+    time.sleep(PAUSE_S / 10)
+    return x * x + n
+
+
+def slow(x: torch.Tensor, n: int) -> torch.Tensor:
+    time.sleep(PAUSE_S)
+    return x * x + n
+
+
+def asking(contest: Contest) -> Any:
+    def ask(message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        return contest.answer(message)
+
+    return ask
+
+
+def verifier(seen: list[int]) -> Any:
+    def verify(turn: int, outputs: list[dict[str, Any]]) -> str | None:
+        seen.append(turn)
+        values = fresh.refreshed(inputs(), turn)
+        actual = tensors.load(outputs)["output"]
+        return None if torch.equal(actual, right(*values.values())) else "other numbers"
+
+    return verify
+
+
+def test_a_candidate_that_takes_a_part_of_the_time_is_faster(tmp_path: Path) -> None:
+    contest = Contest("cpu", slow, quick, inputs())
+    seen: list[int] = []
+    told = conduct(asking(contest), {"out": str(tmp_path), "noise": 0.05}, verifier(seen))
+    assert told["wrong"] is None
+    assert told["verdict"] == "faster"
+    assert 1.05 < told["low"] <= told["value"] <= told["high"]
+    assert len(seen) == told["checked"] == 2
+    assert told["original_us"] > told["candidate_us"] > 0
+
+
+def test_outputs_kept_from_an_earlier_call_are_found(tmp_path: Path) -> None:
+    memory: list[torch.Tensor] = []
+
+    def cached(x: torch.Tensor, n: int) -> torch.Tensor:
+        if not memory:
+            memory.append(right(x, n))
+        return memory[0]
+
+    contest = Contest("cpu", right, cached, inputs())
+    told = conduct(asking(contest), {"out": str(tmp_path)}, verifier([]))
+    assert told["wrong"] == "other numbers"
+    assert told["verdict"] is None
+
+
+def test_inputs_changed_in_place_are_put_back_before_each_call(tmp_path: Path) -> None:
+    def double(x: torch.Tensor, n: int) -> None:
+        x.mul_(2)
+
+    def verify(turn: int, outputs: list[dict[str, Any]]) -> str | None:
+        doubled = fresh.refreshed(inputs(), turn)["x"] * 2
+        (changed,) = [entry for entry in outputs if entry["name"] == "x"]
+        return None if torch.equal(tensors.load([changed])["x"], doubled) else "not doubled"
+
+    contest = Contest("cpu", double, double, inputs())
+    told = conduct(asking(contest), {"out": str(tmp_path), "blocks": 40}, verify)
+    assert told["wrong"] is None
+    assert told["checked"] >= 2
+    assert told["in_place"] == ["x"]
+
+
+def test_messages_out_of_turn_are_refused() -> None:
+    contest = Contest("cpu", right, right, inputs())
+    with pytest.raises(JobError, match=r"before time\.prepare"):
+        contest.answer({"do": "time.block", "order": "AB"})
+    with pytest.raises(JobError, match=r"knows no 'time\.travel'"):
+        contest.answer({"do": "time.travel"})
