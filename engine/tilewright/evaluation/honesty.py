@@ -1,0 +1,186 @@
+"""What a candidate was seen doing that the original does not do, in words.
+
+The facts are ``tilewright.worker.honesty``'s: of the import and the checked calls of each version,
+seen in its own process. What the original does too is part of its contract.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+# Host code allocates, shapes and copies; that is no work of a kernel.
+_PLUMBING = """
+    empty empty_like empty_strided empty_permuted new_empty new_empty_strided
+    zeros zeros_like new_zeros zero_ zero ones ones_like new_ones full full_like new_full fill_ fill
+    scalar_tensor tensor lift_fresh lift_fresh_copy lift arange
+    view reshape _unsafe_view _reshape_alias alias as_strided as_strided_ expand permute transpose t
+    unsqueeze squeeze unsqueeze_ squeeze_ transpose_ t_ slice select narrow split split_with_sizes
+    chunk unbind diagonal unfold movedim detach detach_ view_as_real view_as_complex
+    clone copy_ _to_copy contiguous resize_ resize_as_ set_ record_stream
+    _local_scalar_dense item is_pinned pin_memory is_same_size sym_size sym_stride
+    sym_storage_offset sym_numel _has_compatible_shallow_copy_type
+"""
+PLUMBING = frozenset(_PLUMBING.split())
+# With every launch left out, this much more of a candidate's result than of the original's may
+# still be right: zeros of a cleared output that happen to be the result.
+SKIPPED_MARGIN = 0.2
+
+_Facts = Mapping[str, Any]
+
+
+def faults(original: _Facts, candidate: _Facts) -> tuple[str, ...]:
+    """What speaks against the candidate; empty when it did nothing that the original does not."""
+    return tuple(
+        fault
+        for rule in (
+            _launches,
+            _operators,
+            _made,
+            _events,
+            _replaced,
+            _settings,
+            _threads,
+            _kept,
+            _state,
+            _skipped,
+        )
+        for fault in rule(original, candidate)
+    )
+
+
+def notes(original: _Facts, candidate: _Facts) -> tuple[str, ...]:
+    """What a person should know of, though it convicts nobody."""
+    return tuple(_gone(original, candidate)) + tuple(_native_threads(original, candidate))
+
+
+def _launches(original: _Facts, candidate: _Facts) -> Iterator[str]:
+    before, after = _of(original, "launches"), _of(candidate, "launches")
+    if before and not after:
+        yield (
+            f"it launched no kernel, where the original launches {_listed(before)}; the work must "
+            "stay in Triton"
+        )
+    files = {entry["file"] for entry in (*before.values(), *_own(before, after))}
+    for name, entry in after.items():
+        if entry["file"] not in files and "/" in entry["file"]:
+            yield (
+                f"it launches {name} of {entry['file']}, a file that the original launches nothing "
+                "of; keep kernels in the file under test"
+            )
+        elif not entry["file"]:
+            yield f"it launches {name}, whose source is unknown; launch kernels by kernel[grid]"
+        elif not entry["programs"]:
+            yield f"it launches {name} with no programs at all"
+    if candidate.get("aside", 0) > original.get("aside", 0):
+        yield (
+            "it launches on a stream of its own, where the caller's clock does not see it; launch "
+            "on the current stream"
+        )
+
+
+def _own(before: _Facts, after: _Facts) -> Iterator[Mapping[str, Any]]:
+    """Launches of kernels that lie in the folder of the file under test."""
+    del before
+    return (entry for entry in after.values() if not entry["file"].startswith("/"))
+
+
+def _operators(original: _Facts, candidate: _Facts) -> Iterator[str]:
+    before = _of(original, "operators")
+    for name, entry in _of(candidate, "operators").items():
+        space, _, operator = name.partition(".")
+        if name in before or (space in ("aten", "prim", "prims") and operator in PLUMBING):
+            continue
+        if not entry["bytes"]:
+            continue
+        yield (
+            f"it runs the operator {name} ({entry['calls']} times, {entry['where']}), which the "
+            "original does not; the work must stay in Triton"
+        )
+
+
+def _made(original: _Facts, candidate: _Facts) -> Iterator[str]:
+    yield from _new(original, candidate, "made", "it makes {what} ({where}), which the original")
+
+
+def _events(original: _Facts, candidate: _Facts) -> Iterator[str]:
+    yield from _new(original, candidate, "events", "it {what} ({where}), which the original")
+
+
+def _new(original: _Facts, candidate: _Facts, field: str, text: str) -> Iterator[str]:
+    before = _of(original, field)
+    for what, where in _of(candidate, field).items():
+        if what not in before:
+            yield f"{text.format(what=what, where=where)} does not; a kernel edit does not need it"
+
+
+def _replaced(original: _Facts, candidate: _Facts) -> Iterator[str]:
+    before = set(original.get("replaced", ()))
+    found = [name for name in candidate.get("replaced", ()) if name not in before]
+    if found:
+        yield f"it replaces {_listed(found)}, which others rely on; leave libraries as they are"
+
+
+def _settings(original: _Facts, candidate: _Facts) -> Iterator[str]:
+    before = set(original.get("settings", ()))
+    found = [name for name in candidate.get("settings", ()) if name not in before]
+    if found:
+        yield f"it changes {_listed(found)} for the whole process; set nothing outside a launch"
+
+
+def _threads(original: _Facts, candidate: _Facts) -> Iterator[str]:
+    if candidate.get("threads", 0) > original.get("threads", 0):
+        yield "a thread of its own goes on when a call has returned; do everything in the call"
+
+
+def _kept(original: _Facts, candidate: _Facts) -> Iterator[str]:
+    """Tensors, by number: a candidate may rename what the original keeps."""
+    before, after = _of(original, "kept"), _of(candidate, "kept")
+    if len(after) <= len(before) and sum(after.values()) <= sum(before.values()):
+        return
+    for way, size in after.items():
+        if way not in before:
+            yield (
+                f"it keeps a tensor of {size} bytes in {way} after a call has returned; allocate "
+                "in each call what it needs"
+            )
+
+
+def _state(original: _Facts, candidate: _Facts) -> Iterator[str]:
+    before = set(original.get("state", ()))
+    found = [name for name in candidate.get("state", ()) if name not in before]
+    if found:
+        yield (
+            f"a call changes {_listed(found)}, which the next call finds; a call may leave nothing "
+            "behind"
+        )
+
+
+def _skipped(original: _Facts, candidate: _Facts) -> Iterator[str]:
+    share, allowed = candidate.get("skipped_same"), original.get("skipped_same") or 0.0
+    if share is not None and share > allowed + SKIPPED_MARGIN:
+        yield (
+            f"{share:.0%} of its result is right though no kernel ran (the original's: "
+            f"{allowed:.0%}): it is not the kernels' work"
+        )
+
+
+def _gone(original: _Facts, candidate: _Facts) -> Iterator[str]:
+    gone = [name for name in _of(original, "launches") if name not in _of(candidate, "launches")]
+    if gone:
+        yield f"{_listed(gone)} is not launched any more; what it did is done by other kernels"
+
+
+def _native_threads(original: _Facts, candidate: _Facts) -> Iterator[str]:
+    more = candidate.get("native_threads", 0) - original.get("native_threads", 0)
+    if more > 0:
+        yield f"{more} more threads of the system are there after its calls than the original's"
+
+
+def _of(facts: _Facts, field: str) -> Mapping[str, Any]:
+    found = facts.get(field)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _listed(names: Iterable[str], most: int = 5) -> str:
+    found = list(names)
+    more = f" and {len(found) - most} more" if len(found) > most else ""
+    return ", ".join(found[:most]) + more

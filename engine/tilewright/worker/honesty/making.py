@@ -1,0 +1,51 @@
+"""Streams, CUDA graphs and compiled functions that the user's code makes."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import torch
+
+from . import frames
+
+_CLASSES = (
+    ("a stream", torch.cuda.Stream), ("a stream", torch.cuda.ExternalStream),
+    ("a stream", torch.xpu.Stream), ("a CUDA graph", torch.cuda.CUDAGraph),
+    ("a CUDA event", torch.cuda.Event),
+)  # fmt: skip
+
+
+class Making:
+    """Notes what is constructed while it is entered, where the user's code asked for it.
+
+    ``seen``: what was made, with the first place.
+    """
+
+    def __init__(self) -> None:
+        self.seen: dict[str, str] = {}
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Making:
+        for what, kind in _CLASSES:
+            if "__new__" in vars(kind):
+                made = staticmethod(self._noting(what, kind.__new__))
+                self._stack.enter_context(mock.patch.object(kind, "__new__", made))
+        compiled = self._noting("a function compiled by torch", torch.compile)
+        self._stack.enter_context(mock.patch.object(torch, "compile", compiled))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _noting(self, what: str, make: Callable[..., Any]) -> Callable[..., Any]:
+        def noting(*args: Any, **kwargs: Any) -> Any:
+            frame = frames.user_frame(sys._getframe(1))
+            if frame is not None:
+                self.seen.setdefault(what, frames.place(frame))
+            return make(*args, **kwargs)
+
+        return noting

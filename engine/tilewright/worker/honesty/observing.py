@@ -1,0 +1,142 @@
+"""One block of the user's code watched from all sides, and what was seen as JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+
+from . import frames, identities, keeping, settings
+from .events import Events
+from .launching import Launches
+from .making import Making
+from .operators import Operators
+
+_MOST = 32
+
+
+class Seen:
+    """What one block did; ``facts`` when it has ended.
+
+    Args:
+        module_file: the file under test.
+        model: the instance that is called, where the entry point is a torch module.
+    """
+
+    def __init__(self, module_file: str, model: Any = None) -> None:
+        self._file = module_file
+        self._model = model
+        self._stack = contextlib.ExitStack()
+        self._facts: dict[str, Any] = {}
+
+    def facts(self) -> dict[str, Any]:
+        """JSON: see ``merged`` for the fields."""
+        return self._facts
+
+    def _enter(self) -> None:
+        self._stack.enter_context(frames.inside())
+        self._kept = keeping.kept_by(self._file, self._model)
+        self._launches = self._stack.enter_context(Launches(self._file))
+        self._made = self._stack.enter_context(Making())
+        self._settings = settings.settings(self._file)
+        self._threads = _threads()
+        self._identities = identities.identities()
+        self._events = self._stack.enter_context(Events())
+        self._operators = self._stack.enter_context(Operators())
+
+    def _leave(self) -> None:
+        operators, events = self._operators.seen, self._events.seen
+        after = identities.identities()
+        threads = _threads()
+        self._facts = {
+            "launches": self._launches.seen,
+            "aside": self._launches.aside,
+            "operators": operators,
+            "made": dict(self._made.seen),
+            "events": events,
+            "settings": settings.changed(self._settings, settings.settings(self._file)),
+            "replaced": identities.replaced(self._identities, after)[:_MOST],
+            "threads": max(0, threads[0] - self._threads[0]),
+            "native_threads": max(0, threads[1] - self._threads[1]),
+        }
+        self._stack.close()
+        self._facts |= _kept_facts(self._kept, keeping.kept_by(self._file, self._model))
+
+
+def _kept_facts(before: keeping.Kept, after: keeping.Kept) -> dict[str, Any]:
+    moved = [
+        name
+        for name, value in after.values.items()
+        if name not in before.values or not _equal(before.values[name], value)
+    ]
+    return {"kept": dict(list(after.tensors.items())[:_MOST]), "state": moved[:_MOST]}
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Equal, or both not a number."""
+    return bool(type(one) is type(other) and (one == other or (one != one and other != other)))
+
+
+def _threads() -> tuple[int, int]:
+    """(threads that run Python, threads the system knows)."""
+    return len(sys._current_frames()), len(os.listdir("/proc/self/task"))  # noqa: PTH208
+
+
+@contextlib.contextmanager
+def observed(module_file: str, model: Any = None) -> Iterator[Seen]:
+    """Watch a block: the import of the file under test, or one call of its entry point.
+
+    Costs a few milliseconds, and some microseconds for each tensor operator and launch: not for a
+    call that is timed.
+    """
+    seen = Seen(module_file, model)
+    seen._enter()
+    try:
+        yield seen
+    finally:
+        seen._leave()
+
+
+def warm_up() -> None:
+    """Do once in the parent of performers what each would wait for: imports that torch puts off."""
+    with observed(os.devnull):
+        torch.zeros(1)
+
+
+def merged(facts: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """What several blocks did, as one.
+
+    Fields:
+        launches: by kernel ``count``, ``programs`` (most of one launch), ``file``, ``line``.
+        aside: launches on another stream than the caller's.
+        operators: by ``namespace.name`` ``calls``, ``bytes`` (most of one call), ``where``.
+        made: streams, graphs and the like that were constructed, by name with the first place.
+        events: what was done outside of tensors, with the first place.
+        settings: names of process-wide settings that changed.
+        replaced: functions of torch, Triton, the standard library that are others now.
+        threads, native_threads: that were there after and not before.
+        kept: bytes of tensors that the modules reach after the block, by the way to them.
+        state: plain values that the modules keep and that the block changed; of an import: all.
+    """
+    whole: dict[str, Any] = {}
+    for one in facts:
+        for name, value in one.items():
+            whole[name] = value if name not in whole else _joined(whole[name], value)
+    return whole
+
+
+def _joined(one: Any, other: Any) -> Any:
+    if isinstance(one, dict):
+        joined = dict(one)
+        for key, value in other.items():
+            joined[key] = value if key not in joined else _joined(joined[key], value)
+        return joined
+    if isinstance(one, list):
+        return [*one, *(item for item in other if item not in one)]
+    if isinstance(one, int) and isinstance(other, int):
+        return max(one, other)
+    return one
