@@ -37,6 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "devices": {"targets", "hardware", "knowledge", "worker"},
     "problems": {"targets"},
     "source": set(),
+    "certificates": {"source"},
     "captures": {"source", "targets", "hardware", "knowledge", "devices", "worker", "problems"},
     "analysis": {"source", "knowledge", "targets", "hardware"},
     "rewrites": {"analysis", "source", "knowledge", "targets", "hardware"},
@@ -44,10 +45,11 @@ ALLOWED: dict[str, set[str]] = {
     "costs": {"analysis", "source", "knowledge", "targets", "hardware"},
 }
 ALLOWED["signatures"] = ALLOWED["captures"] | {"captures", "analysis"}
-ALLOWED["evaluation"] = ALLOWED["signatures"] | {"signatures", "compiled", "costs"}
+ALLOWED["evaluation"] = ALLOWED["signatures"] | {"signatures", "compiled", "costs", "certificates"}
 ALLOWED["store"] = ALLOWED["evaluation"] | {"evaluation"}
 ALLOWED["strategies"] = ALLOWED["store"] | {"store", "rewrites"}
 ALLOWED["checking"] = {
+    "certificates",
     "rewrites",
     "analysis",
     "source",

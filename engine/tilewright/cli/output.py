@@ -17,12 +17,15 @@ ERR = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 class Exit(IntEnum):
     """0 done, 1 findings or rejected, 2 usage or input error, 70 a fault of Tilewright's own.
 
-    130: asked to stop before there was anything to tell.
+    Of a recheck: 3 the certificate is stale, 4 it cannot be repeated here. 130: asked to stop
+    before there was anything to tell.
     """
 
     DONE = 0
     FINDINGS = 1
     USAGE = 2
+    STALE = 3
+    CANNOT = 4
     INTERNAL = 70
     STOPPED = 130
 

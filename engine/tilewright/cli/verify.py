@@ -7,15 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
+from tilewright.certificates.files import as_json as file_json
 from tilewright.cli.captured import CAPTURED_HELP, problem_for
+from tilewright.cli.certifying import keep
 from tilewright.cli.inputs import read_source, target_of
-from tilewright.cli.output import OUT, Exit, Format, emit_json, working
+from tilewright.cli.judging import Judged, Subject, judge
+from tilewright.cli.output import OUT, Exit, StreamFormat, answer, working
+from tilewright.cli.recheck import Wanted, recheck
 from tilewright.cli.session import device_for
-from tilewright.evaluation.cascade import Cascade
-from tilewright.evaluation.certificate import certify
+from tilewright.errors import InputError
 from tilewright.evaluation.model import Evaluation, Level, StepName, StepStatus
-from tilewright.evaluation.workbench import Workbench
-from tilewright.scratch import scratch_folder
 from tilewright.serialize import dump
 
 _PROOF = {
@@ -34,8 +35,10 @@ class Require(StrEnum):
 
 
 def verify(
-    original: Annotated[Path, typer.Argument(help="The file as it was.")],
-    candidate: Annotated[Path, typer.Argument(help="The file as it is to become.")],
+    original: Annotated[Path | None, typer.Argument(help="The file as it was.")] = None,
+    candidate: Annotated[
+        Path | None, typer.Argument(help="The file as it is to become; by default as it was.")
+    ] = None,
     problem: Annotated[
         Path | None, typer.Option(help="Spec to run on; by default the one beside ORIGINAL.")
     ] = None,
@@ -46,28 +49,62 @@ def verify(
         Require | None,
         typer.Option(help="Level needed; by default faster where times can be had, else correct."),
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+    certify: Annotated[
+        bool, typer.Option("--certify", help="Put the certificate beside CANDIDATE.")
+    ] = False,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Put the certificate there; for --recheck not needed.")
+    ] = None,
+    recheck_of: Annotated[
+        Path | None,
+        typer.Option(
+            "--recheck",
+            metavar="CERTIFICATE",
+            help="Repeat what a certificate says. Exits with 0 if it holds, 1 if not, 3 if it is "
+            "stale, 4 if it cannot be repeated here.",
+        ),
+    ] = None,
+    named_original: Annotated[
+        Path | None, typer.Option("--original", help="For --recheck: the original's text.")
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="For --recheck: other inputs than the certificate's.")
+    ] = False,
+    stdin: Annotated[
+        bool, typer.Option("--stdin", help="For --recheck: take the text from standard input.")
+    ] = False,
+    form: Annotated[
+        StreamFormat, typer.Option("--format", help="text, json or events.")
+    ] = StreamFormat.TEXT,
 ) -> None:
     """Verify CANDIDATE against ORIGINAL. Exits with 1 if it is not accepted."""
-    before, after = read_source(original), read_source(candidate)
-    wanted, spec = target_of(target), problem_for(problem, captured, original, before)
+    if recheck_of is not None:
+        if original is not None:
+            raise InputError("--recheck takes the files from the certificate; name none beside it")
+        recheck(Wanted(recheck_of, device, named_original, fresh, stdin), form)
+    if original is None:
+        raise InputError("name the file as it was, and as it is to become; or --recheck FILE")
+    after = candidate or original
+    texts = (read_source(original), read_source(after))
+    wanted, spec = target_of(target), problem_for(problem, captured, original, texts[0])
     with (
-        working(f"verifying {candidate.name} against {original.name}"),
+        working(f"verifying {after.name} against {original.name}"),
         device_for(device, wanted) as opened,
-        scratch_folder() as scratch,
     ):
-        bench = Workbench(opened, spec, original, scratch, secrets.randbits(48)) if spec else None
-        compile_for = wanted or opened.info.target
-        evaluation = Cascade(before, str(original), bench, compile_for).judge(after, before)
-        can_time = opened.info.can_time and bench is not None
-        needed = Level(require.value if require else _default(can_time=can_time))
-        certificate = certify(evaluation, bench, compile_for)
-        notes = list(spec.warnings) if spec and spec.is_captured else []
-        value = {**as_json(evaluation, needed), "certificate": dump(certificate), "notes": notes}
-    if form is Format.JSON:
-        emit_json(value)
-    else:
-        _print(value, evaluation, needed)
+        subject = Subject(*texts, original, after, spec, certificate)
+        judged = judge(subject, opened, wanted or opened.info.target, secrets.randbits(48))
+        can_time = opened.info.can_time and spec is not None and texts[0] != texts[1]
+    needed = Level(require.value if require else _default(can_time=can_time))
+    notes = list(spec.warnings) if spec and spec.is_captured else []
+    value = {
+        **as_json(judged.evaluation, needed),
+        "certificate": dump(judged.certificate),
+        "certificate_file": file_json(judged.file) if judged.file else None,
+        "notes": notes,
+    }
+    if value["accepted"] and judged.file and (certify or certificate):
+        notes.append(keep(judged.file, after, certificate)[1])
+    answer(value, form, lambda v: _print(v, judged, needed))
     raise typer.Exit(Exit.DONE if value["accepted"] else Exit.FINDINGS)
 
 
@@ -99,11 +136,13 @@ def as_json(evaluation: Evaluation, needed: Level) -> dict[str, Any]:
     }
 
 
-def _print(value: dict[str, Any], evaluation: Evaluation, needed: Level) -> None:
-    for step in evaluation.steps:
+def _print(value: dict[str, Any], judged: Judged, needed: Level) -> None:
+    for step in judged.evaluation.steps:
         message = f": {step.message}" if step.message else ""
         OUT.print(f"{step.step.value:12s}{step.status.value}{message}", markup=False)
     for note in value["notes"]:
         OUT.print(f"note: {note}", markup=False)
     verdict = "accepted" if value["accepted"] else "not accepted"
-    OUT.print(f"{verdict}: {evaluation.level.value}, {needed.value} was needed", markup=False)
+    OUT.print(
+        f"{verdict}: {judged.evaluation.level.value}, {needed.value} was needed", markup=False
+    )

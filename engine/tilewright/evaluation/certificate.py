@@ -1,18 +1,21 @@
 """Certificates: the evidence that travels with an accepted edit."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import tilewright
 from tilewright.evaluation.correctness import SEEDS
 from tilewright.evaluation.model import Certificate, Evaluation, StepName
+from tilewright.evaluation.unverified import unverified
 from tilewright.evaluation.workbench import Workbench
 from tilewright.targets.model import Target
 
 
 def certify(evaluation: Evaluation, bench: Workbench | None, target: Target | None) -> Certificate:
     """The certificate of an evaluation: its figures, and where and with what they were had."""
-    return Certificate(
+    certificate = Certificate(
         level=evaluation.level,
         original=evaluation.baseline,
         candidate=evaluation.candidate,
@@ -25,7 +28,9 @@ def certify(evaluation: Evaluation, bench: Workbench | None, target: Target | No
         seeds=tuple(bench.seed + seed for seed in SEEDS) if bench else (),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         tilewright=tilewright.__version__,
+        isolation=_isolation(evaluation),
     )
+    return replace(certificate, unverified=unverified(certificate))
 
 
 def _toolchain(evaluation: Evaluation, bench: Workbench | None) -> Mapping[str, str]:
@@ -38,3 +43,11 @@ def _toolchain(evaluation: Evaluation, bench: Workbench | None) -> Mapping[str, 
     if reports:
         versions["compiler"] = reports[0]["toolchain"]
     return versions
+
+
+def _isolation(evaluation: Evaluation) -> Mapping[str, Any] | None:
+    """What held while the candidate ran: the weakest of what its steps report."""
+    found = [step.data["isolation"] for step in evaluation.steps if step.data.get("isolation")]
+    order = ("weak", "partial", "strong")
+    known = [one for one in found if one.get("level") in order]
+    return min(known, key=lambda one: order.index(one["level"]), default=None)

@@ -140,7 +140,12 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The evidence that goes with an accepted edit: facts of the run that made it."""
+    """The evidence that goes with an accepted edit: facts of the run that made it.
+
+    Attributes:
+        isolation: ``level`` (strong, partial, weak) and ``reasons``; None where not recorded.
+        unverified: what it leaves open, in sentences.
+    """
 
     level: Level
     original: str
@@ -154,3 +159,5 @@ class Certificate:
     seeds: tuple[int, ...]
     created: str
     tilewright: str
+    isolation: Mapping[str, Any] | None = None
+    unverified: tuple[str, ...] = ()

@@ -1,0 +1,44 @@
+"""Putting a certificate beside the file it is of."""
+
+from pathlib import Path
+
+from tilewright.certificates import (
+    CertificateError,
+    CertificateFile,
+    default_place,
+    read_certificate,
+    state_of,
+    write_certificate,
+)
+from tilewright.cli.inputs import read_source
+from tilewright.errors import InputError
+from tilewright.evaluation.model import Level
+from tilewright.source import parse_module
+
+
+def keep(certificate: CertificateFile, source: Path, named: Path | None) -> tuple[bool, str]:
+    """Write a certificate; whether that was done, and a word on it.
+
+    One that is there, still holds for the file and reaches further is not replaced, unless
+    the place was named.
+    """
+    place = named or default_place(source)
+    better = None if named else _better(place, source, certificate)
+    if better is not None:
+        return False, (
+            f"{place} says more and was left as it is ({better.summary}); --certificate PATH puts "
+            "this one elsewhere"
+        )
+    write_certificate(place, certificate)
+    return True, f"certificate: {place}"
+
+
+def _better(place: Path, source: Path, new: CertificateFile) -> CertificateFile | None:
+    try:
+        there = read_certificate(place)
+        module = parse_module(read_source(source), str(source))
+    except (CertificateError, InputError):
+        return None
+    is_of_this = there.subject.hash == new.subject.hash and state_of(there, module).is_current
+    reaches_further = not Level(new.level).reaches(Level(there.level))
+    return there if is_of_this and reaches_further else None

@@ -1,0 +1,59 @@
+"""One text judged against another on an open device, with the certificate that comes of it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilewright.certificates import CertificateFile
+from tilewright.devices.model import Device
+from tilewright.evaluation.cascade import Cascade
+from tilewright.evaluation.certificate import certify
+from tilewright.evaluation.certificate_file import certificate_file
+from tilewright.evaluation.model import Certificate, Evaluation
+from tilewright.evaluation.workbench import Workbench
+from tilewright.problems.model import Problem
+from tilewright.scratch import scratch_folder
+from tilewright.targets.model import Target
+
+
+@dataclass(frozen=True)
+class Judged:
+    """``file`` is None where nothing was verified that is worth keeping."""
+
+    evaluation: Evaluation
+    certificate: Certificate
+    file: CertificateFile | None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is judged.
+
+    Attributes:
+        path: the original's file, for its imports and for messages.
+        source: the file that has, or is to have, the candidate's text.
+        place: where the certificate lies; None for beside ``source``.
+    """
+
+    original: str
+    candidate: str
+    path: Path
+    source: Path
+    problem: Problem | None
+    place: Path | None = None
+
+
+def judge(subject: Subject, device: Device, target: Target | None, seed: int) -> Judged:
+    """Take the candidate through the cascade."""
+    with scratch_folder() as scratch:
+        problem = subject.problem
+        bench = Workbench(device, problem, subject.path, scratch, seed) if problem else None
+        cascade = Cascade(subject.original, str(subject.path), bench, target)
+        evaluation = cascade.judge(subject.candidate, subject.original)
+        certificate = certify(evaluation, bench, target)
+    texts = (subject.original, subject.candidate)
+    file = None
+    if problem is not None:
+        file = certificate_file(
+            certificate, texts, problem, device.info, subject.source, subject.place
+        )
+    return Judged(evaluation, certificate, file)

@@ -1,0 +1,265 @@
+"""From the evidence of a run to the small file that is committed beside the kernel."""
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tilewright.certificates.files import default_place, git_blob, packed
+from tilewright.certificates.model import (
+    VERSION,
+    CertificateFile,
+    CheckFigures,
+    CompiledFigures,
+    DeviceFacts,
+    Isolation,
+    Original,
+    ProblemFacts,
+    ProblemKind,
+    SpeedFigures,
+    Step,
+    Subject,
+)
+from tilewright.certificates.parts import reached
+from tilewright.devices.model import DeviceInfo
+from tilewright.evaluation.model import Certificate, Level, StepName, text_hash
+from tilewright.problems.model import Problem
+from tilewright.source import parse_module
+from tilewright.source.model import Module
+
+_LONGEST_MESSAGE = 240
+_MODULE_NAMES = ("get_inputs", "get_init_inputs")
+Json = Mapping[str, Any]
+
+
+def certificate_file(
+    certificate: Certificate,
+    texts: tuple[str, str],
+    problem: Problem,
+    info: DeviceInfo,
+    source: Path,
+    place: Path | None = None,
+) -> CertificateFile | None:
+    """The file of a certificate; None where so little was verified that there is nothing to keep.
+
+    Args:
+        texts: original and candidate.
+        info: the device that it was verified on.
+        source: the file that has, or is to have, the candidate's text.
+        place: where the certificate will lie; beside ``source`` by default.
+    """
+    if not certificate.level.reaches(Level.COMPILED):
+        return None
+    folder = (place or default_place(source)).resolve().parent
+    steps = {step.step: step.data for step in certificate.steps}
+    checks = tuple(_checks(steps.get(StepName.CORRECTNESS, {}).get("checks", ())))
+    speed = tuple(_speeds(steps.get(StepName.SPEED, {}).get("cases", ())))
+    return CertificateFile(
+        version=VERSION,
+        hash="",
+        level=certificate.level.value,  # type: ignore[arg-type]  # a level that is kept
+        summary=_summary(certificate, info, speed, checks),
+        subject=_subject(texts[1], problem, source, folder),
+        original=_original(*texts),
+        problem=_problem(problem, source, folder),
+        target=certificate.target,
+        device=_device(info),
+        toolchain=certificate.toolchain,
+        steps=tuple(_steps(certificate)),
+        created=certificate.created,
+        tilewright=certificate.tilewright,
+        seeds=certificate.seeds,
+        compiled=tuple(_compiled(steps.get(StepName.COMPILE, {}).get("reports", ()))),
+        checks=checks,
+        speed=speed,
+        isolation=_isolation(certificate.isolation),
+        honesty=_honesty(steps.values()),
+        unverified=certificate.unverified,
+    )
+
+
+def roots_of(problem: Problem, source: Path, module: Module) -> tuple[str, ...]:
+    """What of a file is called from outside: by the problem's entry, or by captured launches."""
+    if problem.is_captured:
+        return tuple(dict.fromkeys(_launched(problem, module)))
+    names = [problem.entry.name]
+    reference = problem.reference
+    if reference is not None and _is(reference.path, source):
+        names.append(reference.name)
+    if _is(problem.path, source):
+        names += _MODULE_NAMES
+    return tuple(dict.fromkeys(names))
+
+
+def _launched(problem: Problem, module: Module) -> Iterator[str]:
+    for cases in problem.cases.values():
+        for case in cases:
+            if case.launch is not None:
+                yield case.launch.kernel
+                launches = module.launches_of(case.launch.kernel)
+                yield from (one.host_function for one in launches if one.host_function)
+
+
+def _is(path: str | None, source: Path) -> bool:
+    return path is None or Path(path).resolve() == source.resolve()
+
+
+def _subject(text: str, problem: Problem, source: Path, folder: Path) -> Subject:
+    module = parse_module(text, str(source))
+    roots = roots_of(problem, source, module)
+    found = reached(module, roots)
+    return Subject(
+        file=_relative(source, folder),
+        hash=text_hash(text),
+        roots=roots,
+        kernels=found.kernels,
+        parts=tuple(placed.part for placed in found.parts),
+    )
+
+
+def _relative(path: str | Path, folder: Path) -> str:
+    return Path(os.path.relpath(Path(path).resolve(), folder)).as_posix()
+
+
+def _original(original: str, candidate: str) -> Original:
+    kept = None if original == candidate else packed(original)
+    return Original(text_hash(original), kept, git_blob(original))
+
+
+def _problem(problem: Problem, source: Path, folder: Path) -> ProblemFacts:
+    kind: ProblemKind = "captured" if problem.is_captured else "spec"
+    kind = "module" if _is(problem.path, source) else kind
+    reference = problem.reference.name if problem.reference else None
+    return ProblemFacts(_relative(problem.path, folder), kind, problem.content_hash, reference)
+
+
+def _device(info: DeviceInfo) -> DeviceFacts:
+    target = str(info.target) if info.target else None
+    return DeviceFacts(info.id, info.name, target, info.can_time)
+
+
+def _isolation(found: Json | None) -> Isolation | None:
+    if found is None:
+        return None
+    return Isolation(str(found.get("level")), tuple(map(str, found.get("reasons", ()))))
+
+
+def _honesty(data: Iterable[Json]) -> tuple[str, ...]:
+    found = [each["honesty"] for each in data if isinstance(each.get("honesty"), list | tuple)]
+    return tuple(dict.fromkeys(str(text) for texts in found for text in texts))
+
+
+def _steps(certificate: Certificate) -> Iterator[Step]:
+    for step in certificate.steps:
+        message = step.message
+        if len(message) > _LONGEST_MESSAGE:
+            message = f"{message[: _LONGEST_MESSAGE - 1]}…"
+        yield Step(step.step.value, step.status.value, message)
+
+
+def _compiled(reports: Sequence[Json]) -> Iterator[CompiledFigures]:
+    for name in dict.fromkeys(str(report["kernel"]) for report in reports):
+        own = [report for report in reports if report["kernel"] == name]
+        good = [report for report in own if report.get("ok")]
+        yield CompiledFigures(
+            name,
+            len(own),
+            len(good),
+            *(_span(good, key) for key in ("registers", "spill_bytes", "shared_bytes")),
+        )
+
+
+def _span(reports: Sequence[Json], key: str) -> tuple[int, int] | None:
+    values = [int(report[key]) for report in reports if report.get(key) is not None]
+    return (min(values), max(values)) if values else None
+
+
+def _checks(checks: Sequence[Json]) -> Iterator[CheckFigures]:
+    """One entry a case, whatever was tried on it."""
+    for case in dict.fromkeys(str(check.get("case")) for check in checks):
+        own = [check for check in checks if str(check.get("case")) == case]
+        seeds = sorted({int(check["seed"]) for check in own if "seed" in check})
+        oracles = dict.fromkeys(str(check["oracle"]) for check in own if check.get("oracle"))
+        yield CheckFigures(
+            case=case,
+            count=len(own),
+            seeds=tuple(seeds),
+            oracle=" and ".join(oracles) or None,
+            families=tuple(dict.fromkeys(text for check in own for text in _families(check))),
+            max_abs_error=_largest(own, "max_abs_error"),
+            max_rel_error=_largest(own, "max_rel_error"),
+            error_ratio=_largest(own, "error_ratio"),
+            rtol=_largest(own, "rtol"),
+            atol=_largest(own, "atol"),
+        )
+
+
+def _families(check: Json) -> Iterator[str]:
+    """What is out of the ordinary in one comparison, in words."""
+    values, layout, order = (check.get(name) for name in ("values", "layout", "order"))
+    if values not in (None, "normal"):
+        yield f"{values} values"
+    if layout not in (None, "plain"):
+        yield f"{layout} inputs"
+    if order not in (None, "forward"):
+        yield f"programs {order}"
+    if check.get("config"):
+        yield f"configuration {check['config']}"
+    if check.get("repeats", 1) > 1:
+        yield "repeated"
+    yield from (f"{name}={value}" for name, value in (check.get("launch_options") or {}).items())
+
+
+def _largest(checks: Sequence[Json], key: str) -> float | None:
+    values = [check[key] for check in checks if isinstance(check.get(key), int | float)]
+    return max((_round(value, 3) for value in values if math.isfinite(value)), default=None)
+
+
+def _round(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}g}")
+
+
+def _speeds(cases: Sequence[Json]) -> Iterator[SpeedFigures]:
+    for case in cases:
+        yield SpeedFigures(
+            case=str(case["case"]),
+            **{name: _round(case[name], 5) for name in ("value", "low", "high", "confidence")},
+            **{name: _round(case[name], 5) for name in ("original_us", "candidate_us")},
+            samples=int(case["samples"]),
+            noise=_known(case, "noise"),
+            detectable=_known(case, "detectable", "minimum_detectable", "mde"),
+        )
+
+
+def _known(data: Json, *names: str) -> float | None:
+    found = (data[name] for name in names if isinstance(data.get(name), int | float))
+    return next((_round(value, 3) for value in found if math.isfinite(value)), None)
+
+
+def _summary(
+    certificate: Certificate,
+    info: DeviceInfo,
+    speed: Sequence[SpeedFigures],
+    checks: Sequence[CheckFigures],
+) -> str:
+    parts = []
+    if certificate.level.reaches(Level.CORRECT):
+        count = sum(check.count for check in checks)
+        compared = f" in {count} comparisons" if count else ""
+        parts.append(f"correct{compared} on {info.name}")
+    compiled = next((s for s in certificate.steps if s.step is StepName.COMPILE), None)
+    if compiled is not None and compiled.status.value == "passed":
+        parts.append(f"compiled for {certificate.target}")
+    slowest = min(speed, key=lambda one: one.low, default=None)
+    if slowest is None:
+        parts.append("speed not measured")
+    else:
+        parts.insert(0, speed_text(certificate.level, slowest))
+    return "; ".join(parts)
+
+
+def speed_text(level: Level, one: SpeedFigures) -> str:
+    """``faster: 1.94x [1.93, 1.94], bench-gpu[0]``."""
+    word = "faster" if level is Level.FASTER else "not measurably faster"
+    return f"{word}: {one.value:.2f}x [{one.low:.2f}, {one.high:.2f}], {one.case}"

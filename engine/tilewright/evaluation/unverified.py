@@ -1,0 +1,78 @@
+"""What an evaluation leaves open, in sentences: a certificate says these as loudly as the rest."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tilewright.evaluation.model import Certificate, StepName, StepResult, StepStatus
+
+INTERPRETER_LIMITS = (
+    "Correctness was checked in Triton's interpreter on a CPU, not on the chip: what the compiler "
+    "and the chip's own instructions do otherwise would not show."
+)
+NO_REFERENCE = (
+    "Results were compared with the original's alone, as there is no independent reference: a "
+    "mistake that both make would not show."
+)
+Json = Mapping[str, Any]
+
+
+def unverified(certificate: Certificate) -> tuple[str, ...]:
+    """Each thing once, in the order of the cascade."""
+    return tuple(dict.fromkeys(_sentence(text) for text in _open(certificate)))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "?", "!")) else ".")
+
+
+def _open(certificate: Certificate) -> Iterator[str]:
+    steps = {step.step: step for step in certificate.steps}
+    for name in (StepName.COMPILE, StepName.CORRECTNESS):
+        step = steps.get(name)
+        if step is None or step.status is StepStatus.SKIPPED:
+            why = step.message if step and step.message else "no reason given"
+            yield f"{name.value} was skipped: {why}"
+    checked = steps.get(StepName.CORRECTNESS)
+    if checked is not None and checked.status is not StepStatus.SKIPPED:
+        yield from _of_checks(checked, certificate.device or "")
+    yield from _of_speed(steps.get(StepName.SPEED))
+    yield from _of_isolation(certificate)
+
+
+def _of_checks(step: StepResult, device: str) -> Iterator[str]:
+    if device.startswith("interpreter"):
+        yield INTERPRETER_LIMITS
+    checks = [check for check in step.data.get("checks", ()) if isinstance(check, Mapping)]
+    if checks and all(check.get("oracle") == "original" for check in checks):
+        yield NO_REFERENCE
+    yield from _texts(step.data, "inputs", "skipped", "notes")
+    for check in checks:
+        yield from _texts(check, "caveats", "note", "skipped")
+
+
+def _of_speed(step: StepResult | None) -> Iterator[str]:
+    if step is None or step.status is StepStatus.SKIPPED:
+        told = step.message if step is not None else "no device that can time took part"
+        yield f"speed was not measured: {told.removeprefix('not measured: ')}"
+        return
+    cases: Sequence[Json] = step.data.get("cases", ())
+    for case in cases:
+        if case.get("noise") is None:
+            yield f"the noise of timings was not measured on {case.get('case')}"
+    yield from _texts(step.data, "notes", "caveats")
+
+
+def _of_isolation(certificate: Certificate) -> Iterator[str]:
+    isolation = certificate.isolation
+    if isolation is None:
+        yield "how far the candidate was isolated from the rest of the machine was not recorded"
+    elif isolation.get("level") != "strong":
+        reasons = "; ".join(map(str, isolation.get("reasons", ())))
+        yield f"isolation was {isolation.get('level')}" + (f": {reasons}" if reasons else "")
+
+
+def _texts(data: Json, *names: str) -> Iterator[str]:
+    for name in names:
+        value = data.get(name)
+        values = value if isinstance(value, list | tuple) else [value]
+        yield from (text for text in values if isinstance(text, str) and text)
