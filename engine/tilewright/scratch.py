@@ -27,6 +27,11 @@ def scratch_folder() -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
+def in_scratch(path: str) -> bool:
+    """Whether a path can only lie in such a folder."""
+    return path.startswith(f"{parent_folder()}/{_PREFIX}")
+
+
 def sweep() -> None:
     """Remove this user's scratch folders whose process has ended."""
     for path in parent_folder().glob(f"{_PREFIX}*-*"):

@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import Any
 
 from tilewright.devices.channel import Channel, KilledError
-from tilewright.devices.conversation import Pending
-from tilewright.devices.model import JobOutcome, JobStatus
-from tilewright.devices.service.connection import ServiceChannel, connect
+from tilewright.devices.conversation import AnyChannel, Pending
+from tilewright.devices.model import DeviceError, JobOutcome, JobStatus
+from tilewright.devices.service.connection import connect
 from tilewright.devices.service.places import ServiceError
 from tilewright.worker.protocol import COMPILE_ONLY
 
@@ -38,7 +38,7 @@ class WorkerClient:
         self._compile_only = compile_only
         self._shared = shared
         self._lock = threading.Lock()
-        self._channel: Channel | ServiceChannel | None = None
+        self._channel: AnyChannel | None = None
         self._closed = False
         atexit.register(self.close)
 
@@ -65,10 +65,21 @@ class WorkerClient:
         return channel.pid if channel is not None and channel.alive else None
 
     def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
-        """Run one job and wait. A worker that dies is started again and the job tried once more."""
+        """Run one job and wait. A worker that dies is started again and the job tried once more.
+
+        Raises DeviceError where there is no worker to begin with.
+        """
         start = time.monotonic()
-        for _ in range(2):
-            pending = self._live().send(job, timeout_s)
+        message = "the worker ended during the job"
+        for attempt in range(2):
+            try:
+                channel = self._live()
+            except DeviceError as error:
+                if attempt == 0:
+                    raise
+                message = f"{message}, and could not be started again: {error}"
+                break
+            pending = channel.send(job, timeout_s)
             pending.started.wait(_QUEUE_SECONDS)
             if not pending.done.wait(timeout_s + _GRACE_SECONDS):
                 return self._unanswered(job, time.monotonic() - start)
@@ -76,8 +87,13 @@ class WorkerClient:
                 return _outcome(pending)
             if self._closed:
                 break
-        seconds = time.monotonic() - start
-        return JobOutcome(JobStatus.LOST, {}, "the worker ended during the job", seconds=seconds)
+            message = self._fate(channel)
+        return JobOutcome(JobStatus.LOST, {}, message, seconds=time.monotonic() - start)
+
+    def _fate(self, channel: AnyChannel) -> str:
+        """What became of a worker that ended before it answered."""
+        del channel
+        return "the worker ended during the job"
 
     def cancel(self) -> None:
         """Stop every job under way."""
@@ -94,14 +110,14 @@ class WorkerClient:
             channel.close()
         atexit.unregister(self.close)
 
-    def _live(self) -> Channel | ServiceChannel:
+    def _live(self) -> AnyChannel:
         with self._lock:
             if self._channel is None or not self._channel.alive:
                 self._closed = False
                 self._channel = self._opened()
             return self._channel
 
-    def _opened(self) -> Channel | ServiceChannel:
+    def _opened(self) -> AnyChannel:
         if self._shared:
             try:
                 return connect(self.python, compile_only=self._compile_only)

@@ -7,7 +7,7 @@ import json
 import struct
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 _HEADER = struct.Struct(">I")
 
@@ -30,6 +30,25 @@ class Pending:
         self.done.set()
 
 
+class AnyChannel(Protocol):
+    """A running worker and the way to it."""
+
+    @property
+    def hello(self) -> Mapping[str, Any]: ...
+
+    @property
+    def alive(self) -> bool: ...
+
+    @property
+    def pid(self) -> int: ...
+
+    def send(self, job: Mapping[str, Any], timeout_s: float) -> Pending: ...
+
+    def cancel_all(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class Conversation:
     """Framed messages with one worker.
 
@@ -37,6 +56,7 @@ class Conversation:
         queued: the worker tells when it starts a job; else it starts each at once.
         ended: called in the reader's thread when the worker says no more, before the requests that
             are left are given up.
+        heard: makes of each answer the one that is handed on.
     """
 
     def __init__(
@@ -47,12 +67,14 @@ class Conversation:
         *,
         queued: bool = False,
         more: Mapping[str, Any] | None = None,
+        heard: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     ) -> None:
         self._reader = reader
         self._writer = writer
         self._ended = ended
         self._queued = queued
         self._more = dict(more or {})
+        self._heard = heard
         self._lock = threading.Lock()
         self._pending: dict[int, Pending] = {}
         self._number = 0
@@ -131,7 +153,7 @@ class Conversation:
             if pending is not None and started:
                 pending.started.set()
             elif pending is not None:
-                pending.finish(message)
+                pending.finish(self._heard(message) if self._heard else message)
         self._ended()
         with self._lock:
             left, self._pending = self._pending, {}

@@ -13,6 +13,13 @@ from tilewright.devices.client import WorkerClient
 from tilewright.devices.known import keep_hello, known_hello
 from tilewright.devices.local import INTERPRETER, WorkerDevice
 from tilewright.devices.model import DeviceError, DeviceInfo, JobStatus
+from tilewright.devices.remote import (
+    Address,
+    RemoteClient,
+    RemoteDevice,
+    is_address,
+    parse_address,
+)
 from tilewright.devices.service.places import enabled
 from tilewright.targets.model import Target
 
@@ -39,20 +46,44 @@ def list_devices(python: str | None = None) -> tuple[DeviceInfo, ...]:
 
 
 def open_device(device: str = AUTO, python: str | None = None) -> WorkerDevice:
-    """The device with this id; "auto": the first GPU, else the interpreter. Raises DeviceError."""
+    """The device with this id; "auto": the first GPU, else the interpreter. Raises DeviceError.
+
+    An id that begins with ``ssh://`` is one of another host, which has interpreters of its own.
+    """
+    if is_address(device):
+        return _remote(parse_address(device))
     path = chosen_python(python)
     if device == INTERPRETER:
         about = interpreter(path)
         return WorkerDevice(client(path), about, compiler(path, compile_only=False))
     infos = probe(path)
+    info = _chosen(infos, device, "here")
+    return WorkerDevice(client(path), info, compiler(path, compile_only=False))
+
+
+def _remote(address: Address) -> RemoteDevice:
+    there = remote_client(address)
+    infos = _probed(address.place, there)
+    info = _chosen(infos, address.device or AUTO, f"on {address.host}")
+    return RemoteDevice(there, address, info)
+
+
+def _chosen(infos: tuple[DeviceInfo, ...], device: str, where: str) -> DeviceInfo:
     wanted = device
     if device == AUTO:
         wanted = next((info.id for info in infos if info.can_time), INTERPRETER)
     for info in infos:
         if info.id == wanted:
-            return WorkerDevice(client(path), info, compiler(path, compile_only=False))
+            return info
     known = ", ".join(info.id for info in infos)
-    raise DeviceError(f"no device {device!r} here; there are {known}, and auto")
+    raise DeviceError(f"no device {device!r} {where}; there are {known}, and auto")
+
+
+def remote_client(address: Address) -> RemoteClient:
+    """The one connection of this process to an interpreter of another host."""
+    found = _clients.setdefault(address.place, RemoteClient(address))
+    assert isinstance(found, RemoteClient)
+    return found
 
 
 def client(python: str) -> WorkerClient:
@@ -98,16 +129,22 @@ def probe(python: str) -> tuple[DeviceInfo, ...]:
     if python not in _infos:
         _require_torch(python)
         worker = client(python)
+        keep_hello(python, worker.hello)
+        _probed(python, worker)
+    return _infos[python]
+
+
+def _probed(key: str, worker: WorkerClient) -> tuple[DeviceInfo, ...]:
+    if key not in _infos:
         hello = worker.hello
-        keep_hello(python, hello)
         outcome = worker.run({"kind": "probe"}, _PROBE_SECONDS)
         found: Mapping[str, Any] = outcome.value
         if outcome.status is not JobStatus.OK:
             _LOG.warning("looking for GPUs failed: %s", outcome.message)
             found = {}
         gpus = (_gpu(device, hello) for device in found.get("devices", ()))
-        _infos[python] = (_interpreter(hello), *gpus)
-    return _infos[python]
+        _infos[key] = (_interpreter(hello), *gpus)
+    return _infos[key]
 
 
 def close_all() -> None:

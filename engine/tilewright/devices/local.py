@@ -10,7 +10,7 @@ from tilewright.devices.model import DeviceInfo, JobOutcome
 from tilewright.worker.protocol import SERVED
 
 INTERPRETER = "interpreter"
-_ON_DEVICE = {"run", "time", "measure"}
+ON_DEVICE = {"run", "time", "measure"}
 _RECORDED = {"capture", "specialize"}
 
 
@@ -37,7 +37,7 @@ class WorkerDevice:
 
     def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
         """Run a job; those that use a device use this one unless they name another."""
-        if job.get("kind") in _ON_DEVICE:
+        if job.get("kind") in ON_DEVICE:
             job = {"device": self._info.id, **job}
         if job.get("kind") in _RECORDED:
             from tilewright.devices.kept import recorded  # targets build on this package

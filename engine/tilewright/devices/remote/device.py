@@ -1,0 +1,39 @@
+"""A device of another host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from tilewright.devices.local import ON_DEVICE, WorkerDevice
+from tilewright.devices.model import DeviceInfo, JobOutcome
+from tilewright.devices.remote.address import Address
+from tilewright.devices.remote.client import RemoteClient
+
+
+class RemoteDevice(WorkerDevice):
+    """Like a device here; jobs name it by its id, which means nothing on its own host.
+
+    Every job runs there, compiling too: by that host's Triton. What compilers of other chips'
+    toolchains make of a kernel, they make here.
+    """
+
+    def __init__(self, client: RemoteClient, address: Address, there: DeviceInfo) -> None:
+        super().__init__(client, replace(there, id=address.of(there.id)))
+        self._there = there.id
+
+    def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
+        """Run a job there; those that use a device use this one unless they name another."""
+        job = self._named(job)
+        if job.get("kind") in ON_DEVICE:
+            job = {"device": self._there, **job}
+        return self.client.run(job, timeout_s)
+
+    def _named(self, value: Any) -> Any:
+        """A job with the device's own name in the place of its id."""
+        if isinstance(value, Mapping):
+            return {name: self._named(part) for name, part in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._named(part) for part in value]
+        return self._there if value == self.info.id else value

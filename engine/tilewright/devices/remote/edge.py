@@ -1,0 +1,121 @@
+"""Between the engine's paths and another host's: what leaves is rewritten, and so is what comes.
+
+There each path of this side lies below the keeper's folder ``at``. Nobody but this module knows:
+requests name local files, answers name them again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tilewright.devices.remote.link import Link
+from tilewright.devices.remote.parcels import Parcel, parcel_of
+from tilewright.scratch import in_scratch
+from tilewright.worker.mirror import AT
+
+# What names a file or a folder in every job; other strings do where they name one of the engine's.
+_NAMES_A_PATH = {"module", "original", "candidate", "path", "file", "out", "gpu_lock", "reads"}
+_MADE_THERE = "file"
+_WRITTEN_TO = "out"
+
+
+class GoneError(Exception):
+    """A job names what an earlier connection kept on the host and this one does not have."""
+
+
+class Edge:
+    """One connection's view of which files are there.
+
+    Args:
+        link: takes the files that are not there yet.
+        place: the keeper's folder.
+    """
+
+    def __init__(self, link: Link, place: str) -> None:
+        self.left_out: dict[Path, str] = {}
+        self._link = link
+        self._root = f"{place}/{AT}"
+        self._lock = threading.Lock()
+        self._sent: dict[Path, tuple[int, int] | Path] = {}
+        self._written: set[str] = set()
+
+    def outgoing(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        """The job as it is there, after its files.
+
+        Raises:
+            GoneError: it names what is no longer there.
+            OSError: the connection is cut.
+        """
+        found: set[str] = set()
+        made: dict[str, Any] = self._rewritten(job, "", found)
+        with self._lock:
+            self._send(found)
+        return made
+
+    def incoming(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """An answer with paths as they are here, in texts too."""
+        made: dict[str, Any] = self._local(answer)
+        return made
+
+    def _rewritten(self, value: Any, key: str, found: set[str]) -> Any:
+        if isinstance(value, Mapping):
+            return {
+                self._path(str(name), "", found): self._rewritten(part, str(name), found)
+                for name, part in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [self._rewritten(part, key, found) for part in value]
+        return self._path(value, key, found) if isinstance(value, str) else value
+
+    def _path(self, text: str, key: str, found: set[str]) -> str:
+        if not text.startswith("/") or not (key in _NAMES_A_PATH or _is_own(text)):
+            return text
+        if key == _WRITTEN_TO:
+            self._written.add(text)
+        elif Path(text).is_file():
+            found.add(text)
+        elif key == _MADE_THERE and not self._was_written(text):
+            raise GoneError(text)
+        return self._root + text
+
+    def _was_written(self, path: str) -> bool:
+        return any(path.startswith(f"{folder}/") for folder in self._written)
+
+    def _local(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {self._local(name): self._local(part) for name, part in value.items()}
+        if isinstance(value, list):
+            return [self._local(part) for part in value]
+        return value.replace(self._root, "") if isinstance(value, str) else value
+
+    def _send(self, paths: Iterable[str]) -> None:
+        entries: list[dict[str, Any]] = []
+        contents: list[bytes] = []
+        for path in sorted(paths):
+            parcel = parcel_of(Path(path))
+            self.left_out |= parcel.left_out
+            self._pack(parcel, entries, contents)
+        if entries:
+            self._link.put(entries, b"".join(contents))
+
+    def _pack(self, parcel: Parcel, entries: list[dict[str, Any]], contents: list[bytes]) -> None:
+        for file in parcel.files:
+            found = file.stat()
+            stamp = (found.st_mtime_ns, found.st_size)
+            if self._sent.get(file) != stamp:
+                data = file.read_bytes()
+                self._sent[file] = stamp
+                contents.append(data)
+                entries.append({"path": str(file), "size": len(data), "mtime_ns": stamp[0]})
+        for place, target in parcel.links.items():
+            if self._sent.get(place) != target:
+                self._sent[place] = target
+                entries.append({"path": str(place), "link": str(target)})
+
+
+def _is_own(text: str) -> bool:
+    """Whether a string can only be a path of the engine's: a module, or a part of its scratch."""
+    return in_scratch(text) or (text.endswith(".py") and Path(text).is_file())
