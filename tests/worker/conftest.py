@@ -24,6 +24,7 @@ def client(worker_home: Path) -> Iterator[WorkerClient]:
         victim.write_text("precious")
         patch.setenv("VICTIM", str(victim))
         patch.setenv("PORT", "9")
+        patch.setenv("TILEWRIGHT_ALLOW_ENV", "VICTIM,PORT")
         with WorkerClient(sys.executable) as client:
             client.hello  # noqa: B018 - starts it while the environment is set
             yield client

@@ -6,11 +6,12 @@ import errno
 import os
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from . import confine, jobs
+from . import confine, jobs, network
 from .protocol import (
     CRASHED,
     ERROR,
@@ -25,7 +26,8 @@ from .protocol import (
 _MEMORY_WORDS = ("can't allocate memory", "out of memory", "cannot allocate memory")
 _TRACEBACK_TAIL = 6000
 _NOT_USER = (os.path.dirname(__file__), "site-packages", "/lib/python", "<")  # noqa: PTH120
-_RUNS_CODE_UNDER_TEST = {"capture", "compile", "run", "time", "measure"}
+_RUNS_CODE_UNDER_TEST = {"capture", "compile", "run", "time", "measure", "perform"}
+_CONFINES_ANOTHER = {"counters"}  # a profiler, which starts the process that confines itself
 
 
 def main(
@@ -56,9 +58,17 @@ def main(
 
 
 def _answer(job: dict[str, Any], scratch: str, timeout_s: float) -> dict[str, Any]:
-    try:
+    def confined() -> dict[str, Any]:
         job["confinement"] = _confine(job, scratch, timeout_s)
-        return {"status": OK, "value": jobs.perform(job)}
+        return jobs.perform(job)
+
+    return attempted(confined)
+
+
+def attempted(perform: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """``status``, ``value`` and, where it failed, a ``message`` of what was to be performed."""
+    try:
+        return {"status": OK, "value": perform()}
     except SystemExit as error:
         return _failed(CRASHED, f"called sys.exit({error.code!r}) before giving a result", error)
     except JobError as error:
@@ -75,14 +85,16 @@ def _confine(job: dict[str, Any], scratch: str, timeout_s: float) -> dict[str, A
         Path(job["out"]).mkdir(parents=True, exist_ok=True)
     if isinstance(job.get("gpu_lock"), str):
         Path(job["gpu_lock"]).touch()
-    confine.scrub_environment()
-    confine.use_scratch(scratch)
-    isolated = job.get("kind") == "probe" and confine.can_leave_network()
-    if not on_gpu and (job.get("kind") in _RUNS_CODE_UNDER_TEST or job.get("module")):
-        isolated = confine.leave_network()
-    confine.limit_resources(job, timeout_s, on_gpu)
-    version = confine.restrict_files(confine.writable_paths(job, scratch))
-    return {"landlock": version, "netns": isolated}
+    if job.get("kind") in _CONFINES_ANOTHER:
+        return confine.limited(job, scratch, timeout_s, on_gpu=on_gpu)
+    could_leave = job.get("kind") == "probe" and network.can_leave()
+    found = confine.confined(job, scratch, timeout_s, on_gpu=on_gpu, untrusted=_is_untrusted(job))
+    return {**found, "netns": found["netns"] or could_leave}
+
+
+def _is_untrusted(job: dict[str, Any]) -> bool:
+    """Whether a job imports anybody's code."""
+    return job.get("kind") in _RUNS_CODE_UNDER_TEST or bool(job.get("module"))
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -1,28 +1,40 @@
-"""What is taken away from a job's process before any code under test is imported."""
+"""What is taken away from a job's process before any code under test is imported.
+
+One module a means: ``environment``, ``limits``, ``cgroups``, ``network``, ``landlock`` (with
+``readable`` for what it lets through), ``capabilities``, ``seccomp``. ``isolation`` says what all
+of it comes to.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
-import resource
 import signal
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from . import landlock
-from .protocol import SECRET
+from . import (
+    capabilities,
+    cgroups,
+    environment,
+    isolation,
+    landlock,
+    limits,
+    network,
+    readable,
+    seccomp,
+)
 
-_PR_SET_PDEATHSIG = 1
-_CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
+available_memory = limits.available_memory
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 _DEVICE_NODES = (
     "null", "zero", "full", "random", "urandom", "tty",
-    "nvidia*", "nvidia-caps/*", "kfd", "dri/*", "shm/cuda*",
+    "nvidia*", "nvidia-caps/*", "kfd", "dri/*", "dxg", "accel/*", "neuron*", "shm/cuda*",
 )  # fmt: skip
 _THREAD_NAMES = "/proc/self/task"  # CUDA's driver names its threads there and fails if it cannot
-_DEFAULT_FILE_BYTES = 8 << 30
-_MAX_PROCESSES = 8192
+_PROCESSES = 4096
 
 
 def die_with_parent(parent: int) -> None:
@@ -32,29 +44,69 @@ def die_with_parent(parent: int) -> None:
         os._exit(0)
 
 
+def hide_from_ptrace() -> None:
+    """Let no process without privileges of its own trace this one or read its memory.
+
+    Children made by a fork are hidden as well, until they start another program or call
+    ``show_to_ptrace``.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def show_to_ptrace() -> None:
+    """Undo ``hide_from_ptrace``: a hidden process cannot map its user into a namespace."""
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+
+
 def scrub_environment() -> None:
-    """Drop every variable whose name speaks of a secret."""
-    for name in [name for name in os.environ if SECRET.search(name)]:
-        del os.environ[name]
+    """Keep the variables that a job may have, and no trace of the others."""
+    environment.replace(environment.allowed(os.environ))
 
 
 def use_scratch(scratch: str) -> None:
-    """Work, and put temporary files, in ``scratch``."""
+    """Work, put temporary files, and be at home in ``scratch``."""
     os.chdir(scratch)
-    os.environ["TMPDIR"] = tempfile.tempdir = scratch
-    os.environ["CUDA_CACHE_PATH"] = scratch
+    for name in ("TMPDIR", "TEMP", "TMP", "HOME", "CUDA_CACHE_PATH"):
+        os.environ[name] = scratch
+    tempfile.tempdir = scratch
     sys.dont_write_bytecode = True
 
 
-def limit_resources(job: dict[str, Any], timeout_s: float, on_gpu: bool) -> None:
-    """Core dumps, file size, CPU time, processes; address space where no GPU driver maps it."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _lower(resource.RLIMIT_FSIZE, int(job.get("file_bytes") or _DEFAULT_FILE_BYTES))
-    _lower(resource.RLIMIT_CPU, int(timeout_s * (os.cpu_count() or 1)) + 10)
-    _lower(resource.RLIMIT_NPROC, _MAX_PROCESSES)
-    if not on_gpu:
-        allowance = job.get("memory_bytes") or int(available_memory() * 0.8)
-        _lower(resource.RLIMIT_AS, _own_address_space() + int(allowance))
+def confined(
+    job: dict[str, Any], scratch: str, timeout_s: float, *, on_gpu: bool, untrusted: bool
+) -> dict[str, Any]:
+    """Confine this process for good; what could be had of it, as ``isolation.report`` says.
+
+    Args:
+        job: what it is about to do. It may read the files that it names and the folders in
+            ``reads``, and write ``out``, its scratch folder and Triton's cache.
+        untrusted: whether code under test will run; other jobs may read everything, and keep
+            their network.
+    """
+    may_read = readable.readable_paths(job) if untrusted else None
+    may_list = readable.listable_paths(job) if untrusted else []
+    limited(job, scratch, timeout_s, on_gpu=on_gpu)
+    groups = cgroups.enter(limits.memory_allowance(job), _PROCESSES) if untrusted else frozenset()
+    away = network.leave() if untrusted else False
+    version = restrict_files(writable_paths(job, scratch), may_read, may_list)
+    filtered, dropped = "not asked for", False
+    if untrusted:
+        dropped = capabilities.drop()
+        filtered = seccomp.restrict()
+    lacks = isolation.lacking(
+        landlock=version, reads=untrusted, netns=away, filtered=filtered, dropped=dropped,
+        groups=groups, is_root=os.getuid() == 0,
+    )  # fmt: skip
+    return isolation.report(lacks, landlock=version, netns=away)
+
+
+def limited(job: dict[str, Any], scratch: str, timeout_s: float, *, on_gpu: bool) -> dict[str, Any]:
+    """Limits and an environment alone, for a process that starts the one to be confined."""
+    show_to_ptrace()
+    scrub_environment()
+    use_scratch(scratch)
+    limits.limit(job, timeout_s, on_gpu)
+    return {"landlock": 0, "netns": False}
 
 
 def writable_paths(job: dict[str, Any], scratch: str) -> list[str]:
@@ -68,68 +120,13 @@ def writable_paths(job: dict[str, Any], scratch: str) -> list[str]:
     return paths
 
 
-def restrict_files(paths: list[str]) -> int:
-    """Landlock over ``paths``, unless TILEWRIGHT_LANDLOCK=0; the ABI in force, 0 for none."""
+def restrict_files(
+    writable: list[str], may_read: list[str] | None = None, may_list: list[str] | None = None
+) -> int:
+    """Landlock, unless TILEWRIGHT_LANDLOCK=0; the ABI in force, 0 for none.
+
+    Everything may be read where ``may_read`` is None.
+    """
     if os.environ.get("TILEWRIGHT_LANDLOCK") == "0":
         return 0
-    return landlock.restrict_writes(paths)
-
-
-def leave_network() -> bool:
-    """Move into an empty network namespace; False where the system does not permit it."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(_CLONE_NEWNET) == 0:
-        return True
-    uid, gid = os.getuid(), os.getgid()
-    if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
-        return False
-    _write("/proc/self/setgroups", "deny")
-    _write("/proc/self/uid_map", f"{uid} {uid} 1")
-    _write("/proc/self/gid_map", f"{gid} {gid} 1")
-    return True
-
-
-def can_leave_network() -> bool:
-    """Whether ``leave_network`` would work, tried in a process of its own."""
-    process = os.fork()
-    if process == 0:
-        try:
-            os._exit(0 if leave_network() else 1)
-        finally:
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
-
-
-def available_memory() -> int:
-    """MemAvailable in bytes, lowered to what the control group still allows."""
-    free = 0
-    with Path("/proc/meminfo").open(encoding="ascii") as lines:
-        for line in lines:
-            if line.startswith("MemAvailable:"):
-                free = int(line.split()[1]) * 1024
-    limit, used = _number("/sys/fs/cgroup/memory.max"), _number("/sys/fs/cgroup/memory.current")
-    if limit is not None and used is not None:
-        free = min(free, max(0, limit - used))
-    return free
-
-
-def _own_address_space() -> int:
-    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
-    return int(pages) * resource.getpagesize()
-
-
-def _number(path: str) -> int | None:
-    try:
-        return int(Path(path).read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return None
-
-
-def _write(path: str, text: str) -> None:
-    Path(path).write_text(text, encoding="ascii")
-
-
-def _lower(which: int, value: int) -> None:
-    _, hard = resource.getrlimit(which)
-    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(which, (value, value))
+    return landlock.restrict(writable, may_read, may_list or [])

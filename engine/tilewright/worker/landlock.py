@@ -1,7 +1,8 @@
-"""Landlock: below which folders a process, and all that it starts, may still write.
+"""Landlock: below which folders a process, and all that it starts, may still write and read.
 
-Numbers are those of Linux's ``include/uapi/linux/landlock.h``. Reading and executing stay allowed;
-only what changes the file system, TCP, and signals to processes outside are taken away.
+Numbers are those of Linux's ``include/uapi/linux/landlock.h``. TCP, and signals and abstract
+sockets to processes outside, are taken away as well, as far as the kernel's version goes. A process
+under Landlock also cannot trace, or read the memory of, one that is not under the same rules.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _QUERY_VERSION = 1
 _RULE_PATH_BENEATH = 1
 _PR_SET_NO_NEW_PRIVS = 38
 
-_WRITE_FILE = 1 << 1
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _REMOVE_DIR, _REMOVE_FILE = 1 << 4, 1 << 5
 _MAKE = sum(1 << bit for bit in range(6, 13))
 _REFER, _TRUNCATE = 1 << 13, 1 << 14
@@ -49,21 +50,31 @@ def abi() -> int:
 
 
 def denies_tcp() -> bool:
-    """Whether ``restrict_writes`` also takes TCP away (ABI 4 and newer)."""
+    """Whether ``restrict`` also takes TCP away (ABI 4 and newer)."""
     return abi() >= 4
 
 
-def restrict_writes(writable: Iterable[str]) -> int:
-    """Allow writing only below ``writable`` from here on; returns the ABI used, 0 if none.
+def restrict(
+    writable: Iterable[str], readable: Iterable[str] | None = None, listable: Iterable[str] = ()
+) -> int:
+    """Allow no more than this from here on; returns the ABI used, 0 if there is none.
+
+    Args:
+        writable: what may be changed, and read.
+        readable: what may be read and executed; None: everything.
+        listable: folders whose names may be listed, and those of all folders below.
 
     A path that does not exist is skipped. Raises OSError if the kernel has Landlock but refuses.
     """
     version = abi()
     if version == 0:
         return 0
-    rights = _handled_rights(version)
+    writing = _writing_rights(version)
+    reading = 0 if readable is None else _EXECUTE | _READ_FILE | _READ_DIR
     ruleset = _Ruleset(
-        rights, _TCP if version >= 4 else 0, _SCOPE_SIGNAL_AND_SOCKETS if version >= 6 else 0
+        writing | reading,
+        _TCP if version >= 4 else 0,
+        _SCOPE_SIGNAL_AND_SOCKETS if version >= 6 else 0,
     )
     size = 8 if version < 4 else 16 if version < 6 else 24
     libc = _libc()
@@ -71,8 +82,13 @@ def restrict_writes(writable: Iterable[str]) -> int:
         libc.syscall(_CREATE_RULESET, ctypes.byref(ruleset), ctypes.c_size_t(size), 0)
     )
     try:
-        for path in writable:
-            _allow(libc, descriptor, path, rights)
+        for rights, paths in (
+            (writing | reading, writable),
+            (reading, readable or ()),
+            (reading & _READ_DIR, listable),
+        ):
+            for path in paths if rights else ():
+                _allow(libc, descriptor, path, rights)
         _checked(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         _checked(libc.syscall(_RESTRICT_SELF, descriptor, 0))
     finally:
@@ -80,7 +96,7 @@ def restrict_writes(writable: Iterable[str]) -> int:
     return version
 
 
-def _handled_rights(version: int) -> int:
+def _writing_rights(version: int) -> int:
     rights = _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE
     if version >= 2:
         rights |= _REFER
@@ -96,7 +112,9 @@ def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
         return
     try:
         if not stat.S_ISDIR(os.fstat(parent).st_mode):
-            rights &= _WRITE_FILE | _TRUNCATE
+            rights &= _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
+        if not rights:
+            return
         rule = _PathBeneath(rights, parent)
         _checked(libc.syscall(_ADD_RULE, ruleset, _RULE_PATH_BENEATH, ctypes.byref(rule), 0))
     finally:

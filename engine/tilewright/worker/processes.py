@@ -9,6 +9,8 @@ import signal
 import time
 from pathlib import Path
 
+from . import cgroups
+
 _PR_SET_CHILD_SUBREAPER = 36
 _SWEEP_SECONDS = 3.0
 _ENDED = (b"Z", b"X")
@@ -16,8 +18,12 @@ _KERNEL_LISTS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists(
 
 
 def become_subreaper() -> None:
-    """Adopt orphaned descendants, so that a process that daemonizes can still be found."""
+    """Adopt orphaned descendants, so that a process that daemonizes can still be found.
+
+    Also clears away what workers that were killed have left of control groups.
+    """
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    cgroups.remove_left()
 
 
 def children(process: int) -> set[int]:
@@ -73,6 +79,7 @@ def kill_tree(root: int) -> None:
         os.killpg(root, signal.SIGKILL)
     for process in (root, *below):
         _kill(process)
+    cgroups.kill(root)
 
 
 def kill_strays(keep: set[int]) -> bool:
@@ -82,6 +89,7 @@ def kill_strays(keep: set[int]) -> bool:
         for below in descendants(process):
             _kill(below)
         _kill(process)
+    cgroups.remove_ended()
     return bool(adopted)
 
 

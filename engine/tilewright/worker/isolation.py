@@ -1,0 +1,92 @@
+"""How far a job was confined: what held, what did not and why, and one word for it.
+
+``strong``: it could change, read and reach nothing but its own, and take no more than its share.
+``partial``: it could change nothing outside and reach no network, but something else did not hold.
+``weak``: it could change files of its user, or reach a network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+STRONG, PARTIAL, WEAK = "strong", "partial", "weak"
+PROTECTIONS = {
+    "writes": "files outside its scratch folder cannot be changed",
+    "reads": "the user's files cannot be read",
+    "network": "no network can be reached",
+    "processes": "other processes cannot be traced or read",
+    "signals": "other processes cannot be signalled",
+    "privileges": "no privileges of root are left",
+    "environment": "no secrets are in the environment",
+    "memory": "memory is limited for all its processes together",
+    "forks": "the number of its processes is limited",
+}
+_NEEDED = ("writes", "network")
+_MEMORY_EACH = "memory is limited for each process, but not for all of a job's together"
+
+
+def report(lacks: Mapping[str, str], *, landlock: int, netns: bool) -> dict[str, Any]:
+    """What goes with a job's answer: ``isolation``, its ``reasons``, ``lacks``, and two figures.
+
+    Args:
+        lacks: why a protection does not hold, by its name in ``PROTECTIONS``.
+    """
+    return {
+        "landlock": landlock,
+        "netns": netns,
+        "isolation": level(lacks),
+        "lacks": dict(lacks),
+        "reasons": [f"{name}: {why}" for name, why in lacks.items()],
+    }
+
+
+def level(lacks: Mapping[str, str]) -> str:
+    """One word for what does not hold."""
+    if not lacks:
+        return STRONG
+    return WEAK if any(name in lacks for name in _NEEDED) else PARTIAL
+
+
+def lacking(
+    *,
+    landlock: int,
+    reads: bool,
+    netns: bool,
+    filtered: str,
+    dropped: bool,
+    groups: frozenset[str],
+    is_root: bool,
+) -> dict[str, str]:
+    """Which protections do not hold, and why.
+
+    Args:
+        landlock: the ABI in force.
+        reads: whether reading was restricted too.
+        netns: whether the process is in an empty network namespace.
+        filtered: why system calls are not filtered, "" where they are.
+        dropped: whether privileges were given up.
+        groups: what a control group limits.
+        is_root: whether the user is root, whom the limit on processes does not hold.
+    """
+    none = "this kernel has no Landlock, or it is turned off"
+    found: dict[str, str] = {}
+    if landlock == 0:
+        found["writes"] = none
+    elif landlock < 3:
+        found["writes"] = f"Landlock {landlock} does not keep files from being cut short; Linux 6.2"
+    if landlock == 0 or not reads:
+        found["reads"] = none if landlock == 0 else "reading was not restricted"
+    if not netns and filtered:
+        found["network"] = f"no network namespace, and system calls are not filtered: {filtered}"
+    if landlock == 0 and filtered:
+        found["processes"] = f"no Landlock, and system calls are not filtered: {filtered}"
+    if landlock < 6:
+        found["signals"] = f"Landlock 6 (Linux 6.12) is needed, and {landlock or 'none'} is here"
+    if not dropped:
+        found["privileges"] = "the system refused to take them"
+    if "memory" not in groups:
+        found["memory"] = f"{_MEMORY_EACH}: no control group can be made here"
+    if "pids" not in groups and is_root:
+        found["forks"] = "no control group can be made here, and root has no other limit"
+    return found
