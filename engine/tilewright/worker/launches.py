@@ -232,6 +232,18 @@ def one_config(index: int, seen: dict[str, int]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def with_options(options: Mapping[str, Any]) -> Iterator[None]:
+    """Give every launch these compiler options instead of its own; the interpreter has none."""
+    run = JITFunction.run
+
+    def changed(kernel: Any, *args: Any, **kwargs: Any) -> Any:
+        return run(kernel, *args, **{**kwargs, **options})
+
+    with mock.patch.object(JITFunction, "run", changed):
+        yield
+
+
+@contextlib.contextmanager
 def counted() -> Iterator[Counter[str]]:
     """Count launches by kernel name, on a device and in the interpreter."""
     counts: Counter[str] = Counter()

@@ -36,7 +36,7 @@ class Peer:
     def receive(self) -> list[dict[str, Any]]:
         """The messages that have come; ``gone`` is set at the end, or after what is no message."""
         try:
-            data = os.read(self.requests, _CHUNK)
+            data = self.read()
         except BlockingIOError:
             return []
         except OSError:
@@ -47,6 +47,10 @@ class Peer:
             messages, data = [], b""
         self.gone = self.gone or not data
         return messages
+
+    def read(self) -> bytes:
+        """Bytes that have come, empty at the end; raises BlockingIOError where there are none."""
+        return os.read(self.requests, _CHUNK)
 
     def put(self, message: dict[str, Any]) -> None:
         """Write a message, or as much of it as can be written now."""

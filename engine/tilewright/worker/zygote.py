@@ -31,6 +31,9 @@ from .protocol import (
     TIMEOUT,
     MessageBuffer,
 )
+from .trials import judge
+from .trials.judges import Deliver, Judges, remove_shared_folders
+from .trials.wire import Line
 
 _CHUNK = 1 << 16
 _TICK_S = 1.0
@@ -40,9 +43,13 @@ _READS_A_TURN = 64
 
 @dataclass
 class _Running:
-    """A job under way; ``message`` is the child's own answer once it has come."""
+    """A job under way; ``message`` is the child's own answer once it has come.
 
-    peer: Peer
+    ``peer`` and ``request``: who asked, where it was not a judge.
+    """
+
+    deliver: Deliver
+    peer: Peer | None
     request: int
     process: int
     scratch: str
@@ -74,6 +81,8 @@ class Zygote:
         self._peers: list[Peer] = []
         self._waiting: list[tuple[Peer, dict[str, Any]]] = []
         self._jobs: dict[int, _Running] = {}
+        self._trials: dict[int, tuple[Peer, int]] = {}
+        self._judges = Judges(self._fork, self._stop_child, self._add_line, self._put)
         self._parent = os.getppid()
         self._next_sweep = 0.0
         self._folder = folder or _own_folder()
@@ -161,6 +170,8 @@ class Zygote:
             self._waiting = [one for one in self._waiting if one[0] is not peer]
             for job in [job for job in self._jobs.values() if job.peer is peer]:
                 self._finish(job)
+            for trial in [number for number, (asked, _) in self._trials.items() if asked is peer]:
+                self._judges.cancel(trial)
             peer.close()
 
     def _cancel(self, peer: Peer, request: int) -> None:
@@ -171,11 +182,14 @@ class Zygote:
             if job.request == request:
                 job.verdict = (ERROR, "was cancelled")
                 self._finish(job)
+        for trial, asked in self._trials.items():
+            if asked == (peer, request):
+                self._judges.cancel(trial)
 
     def _start_what_waits(self) -> None:
         """Start jobs as far as the limit allows, those of the peer with the fewest first."""
         while self._waiting and (self._limit is None or len(self._jobs) < self._limit):
-            running = Counter(id(job.peer) for job in self._jobs.values())
+            running = Counter(id(job.peer) for job in self._jobs.values() if job.peer)
             one = min(self._waiting, key=lambda waiting: running[id(waiting[0])])
             self._waiting.remove(one)
             peer, request = one
@@ -190,29 +204,86 @@ class Zygote:
                 self._put(peer, _answer(request["id"], LOST, text))
 
     def _start(self, peer: Peer, request: dict[str, Any]) -> None:
-        jobs.warm_up_for(request["job"])
+        job, number = request["job"], int(request["id"])
+        timeout_s = float(request.get("timeout_s") or 60.0)
+        if job.get("kind") == "trial":
+            self._try(peer, number, job, timeout_s)
+            return
+
+        def deliver(answer: dict[str, Any]) -> None:
+            self._put(peer, {**answer, "id": number})
+
+        environment = request.get("environment")
+        self._fork(job, timeout_s, deliver, peer=peer, request=number, environment=environment)
+
+    def _try(self, peer: Peer, request: int, job: dict[str, Any], timeout_s: float) -> None:
+        jobs.warm_up_for(job)
+        start = time.monotonic()
+
+        def deliver(answer: dict[str, Any]) -> None:
+            self._trials.pop(trial, None)
+            told = {name: answer.get(name) for name in ("status", "message", "value")}
+            seconds = time.monotonic() - start
+            self._put(peer, {**_answer(request, ERROR, ""), **told, "seconds": seconds})
+
+        trial = self._judges.take(job, timeout_s, deliver)
+        self._trials[trial] = (peer, request)
+
+    def _fork(
+        self,
+        job: dict[str, Any],
+        timeout_s: float,
+        deliver: Deliver,
+        channel: int | None = None,
+        *,
+        peer: Peer | None = None,
+        request: int = -1,
+        environment: dict[str, str] | None = None,
+    ) -> int:
+        """Start a child for a job; ``deliver`` gets the answer. Raises OSError."""
+        jobs.warm_up_for(job)
         scratch = tempfile.mkdtemp(dir=self._folder)
         result_read, result_write = os.pipe()
         printed_read, printed_write = os.pipe()
-        timeout_s = float(request.get("timeout_s") or 60.0)
         parent = os.getpid()
         process = os.fork()
         if process == 0:
             self._become_child(printed_write, (result_read, printed_read))
-            environment = request.get("environment")
-            child.main(request["job"], result_write, scratch, timeout_s, parent, environment)
+            if channel is not None:
+                job = {**job, "channel": channel}
+            if job["kind"] == "judge":
+                judge.main(job, parent)
+            child.main(job, result_write, scratch, timeout_s, parent, environment)
         os.close(result_write)
         os.close(printed_write)
         now = time.monotonic()
-        job = _Running(
-            peer, request["id"], process, scratch, result_read, printed_read,
+        running = _Running(
+            deliver, peer, request, process, scratch, result_read, printed_read,
             os.pidfd_open(process), now, now + timeout_s, _oom_kills(),
         )  # fmt: skip
-        self._jobs[process] = job
+        self._jobs[process] = running
         for descriptor in (result_read, printed_read):
             os.set_blocking(descriptor, False)
-        for descriptor in (result_read, printed_read, job.pidfd):
-            self._selector.register(descriptor, selectors.EVENT_READ, partial(self._read_job, job))
+        for descriptor in (result_read, printed_read, running.pidfd):
+            read = partial(self._read_job, running)
+            self._selector.register(descriptor, selectors.EVENT_READ, read)
+        return process
+
+    def _stop_child(self, process: int, status: str, message: str) -> None:
+        """End a child, and have its answer say so."""
+        job = self._jobs.get(process)
+        if job is not None:
+            job.verdict = (status, message)
+            self._finish(job)
+
+    def _add_line(self, line: Line) -> None:
+        def read(descriptor: int) -> None:
+            del descriptor
+            self._judges.read(line)
+            if line.gone:
+                self._forget(line.requests)
+
+        self._selector.register(line.requests, selectors.EVENT_READ, read)
 
     def _become_child(self, printed: int, unused: tuple[int, ...]) -> None:
         """Leave every channel of the zygote and of other jobs; print into ``printed``."""
@@ -231,7 +302,8 @@ class Zygote:
 
     def _own_descriptors(self) -> list[int]:
         """What no child may keep open, its own job's aside."""
-        return [fd for peer in self._peers for fd in (peer.requests, peer.answers)]
+        peers: list[Peer] = [*self._peers, *self._judges.lines]
+        return [fd for peer in peers for fd in (peer.requests, peer.answers)]
 
     def _read_job(self, job: _Running, descriptor: int) -> None:
         if job.process not in self._jobs:
@@ -283,10 +355,9 @@ class Zygote:
         if job.verdict is not None or job.message is None:
             outcome, text = job.verdict or _verdict(status, _oom_kills() > job.oom_kills)
             answer = {"status": outcome, "message": text, "value": {}}
-        answer["id"] = job.request
         answer["output"] = job.tail.decode("utf-8", "replace")
         answer["seconds"] = time.monotonic() - job.started
-        self._put(job.peer, answer)
+        job.deliver(answer)
 
     def _forget(self, descriptor: int) -> None:
         with contextlib.suppress(KeyError, ValueError):
@@ -297,6 +368,7 @@ class Zygote:
             processes.kill_tree(job.process)
         processes.kill_all()
         shutil.rmtree(self._folder, ignore_errors=True)
+        remove_shared_folders(os.environ.get(MARKER) or str(os.getpid()))
 
 
 def _own_folder() -> Path:

@@ -22,6 +22,9 @@ _MODULES = {
     "compare": "comparing",
     "time": "timing",
     "measure": "measuring",
+    "profile": "profiling",
+    "counters": "profiling_counters",
+    "perform": "performing",
 }
 
 

@@ -8,14 +8,12 @@ from typing import Any
 import torch
 
 from .. import generate, launches, modules, pretend, tensors
-from ..clocks import clock_for, holding
-from ..contest import InputPool, Pace, Version, warm_up
+from ..timing.clocks import clock_for
+from ..timing.locking import holding
+from ..timing.pace import quick_look
 from . import running
 
 _WARM_UP_S = 0.05
-_BATCH = 10
-_MIN_SAMPLES = 10
-_MAX_SAMPLES = 400
 _DEFAULT_BUDGET_S = 0.3
 _HOST_CODE_FAILURES = (
     RuntimeError,
@@ -47,7 +45,7 @@ def _compiled_module(job: dict[str, Any], notes: list[str]) -> Any:
     module = modules.load_for(job, job["module"])
     if str(job["device"]).startswith("cuda"):
         target = job.get("target")
-        backend, arch = (target["backend"], target["arch"]) if target else _target_of(job["device"])
+        backend, arch = (target["backend"], target["arch"]) if target else target_of(job["device"])
         compile_ahead(job, module, (backend, arch), notes)
         driver.reset_active()
     return module
@@ -66,7 +64,7 @@ def compile_ahead(
         notes.append(f"compiled while holding the device ({type(error).__name__}: {reason})")
 
 
-def _target_of(device: str) -> tuple[str, str]:
+def target_of(device: str) -> tuple[str, str]:
     properties = torch.cuda.get_device_properties(device)
     if torch.version.hip is not None:
         return "hip", properties.gcnArchName.partition(":")[0]
@@ -79,18 +77,10 @@ def _measure(job: dict[str, Any], module: Any, counts: Any) -> dict[str, Any]:
     inputs = tensors.load(job["inputs"], device)
     state = tensors.load(job["state"], device) if job.get("state") else None
     call, _ = modules.build_call(job, module, device, state)
-    pool = InputPool(inputs, clock.free_bytes())
     returned = call(*inputs.values())
     clock.synchronize()
     value = running.collect(job, returned, inputs, counts)
     del returned
-    version = Version(call, pool)
-    warm_up(clock, (version,), _WARM_UP_S)
-    pace = Pace(clock, version)
-    end = time.perf_counter() + float(job.get("budget_s") or _DEFAULT_BUDGET_S)
-    samples: list[float] = []
-    while len(samples) < _MAX_SAMPLES:
-        samples += clock.times_us([version] * _BATCH, pace.repeats, pace.host_s)
-        if len(samples) >= _MIN_SAMPLES and time.perf_counter() > end:
-            break
-    return {**value, "us": samples, "repeats": pace.repeats, "device_name": clock.device_name}
+    budget_s = float(job.get("budget_s") or _DEFAULT_BUDGET_S)
+    samples, repeats = quick_look(clock, call, inputs, _WARM_UP_S, budget_s)
+    return {**value, "us": samples, "repeats": repeats, "device_name": clock.device_name}

@@ -1,0 +1,103 @@
+"""One candidate before the device's judge: what it is asked, and what came of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tilewright.captures import NoPlan
+from tilewright.devices.model import JobStatus
+from tilewright.evaluation.checks import Check
+from tilewright.evaluation.families import SEEDS
+from tilewright.evaluation.replaying import launching
+from tilewright.evaluation.workbench import SHADOWS, Workbench, explain
+from tilewright.serialize import dump
+
+TIMEOUT_S = 900.0
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a judge found.
+
+    Attributes:
+        fault: why the candidate is not accepted; None where nothing speaks against it.
+        checks: a record of each check that was begun, in order.
+        data: all else that the judge told: preparation, honesty, timing, seconds.
+    """
+
+    fault: str | None
+    checks: tuple[Mapping[str, Any], ...] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+def hear(bench: Workbench, original: str, candidate: str, checks: Sequence[Check]) -> Heard:
+    """Have the device's judge hold a candidate against its original."""
+    texts = {str(bench.place(text)): text for text in (original, candidate)}
+    told = [_told(bench, check, texts) for check in checks]
+    refused = next((one for one in told if isinstance(one, str)), None)
+    if refused is not None:
+        return Heard(refused)
+    job = _job(bench, original, candidate) | {"checks": told}
+    if bench.device.info.target is None and candidate != original:
+        job["each_config"] = next(
+            (one for one, check in zip(told, checks, strict=True) if check.seed == SEEDS[0]), None
+        )
+    outcome = bench.run(job, TIMEOUT_S)
+    if outcome.status is not JobStatus.OK:
+        return Heard(explain(outcome))
+    value = dict(outcome.value)
+    return Heard(value.pop("fault"), tuple(value.pop("checks")), value)
+
+
+def _job(bench: Workbench, original: str, candidate: str) -> dict[str, Any]:
+    problem = bench.problem
+    cases = problem.compiled_cases()
+    shadows = SHADOWS if bench.device.info.target is None else None
+    entry = dump(problem.entry)
+    return {
+        "kind": "trial",
+        "original": str(bench.place(original)),
+        "candidate": str(bench.place(candidate)),
+        "inputs_from": str(bench.source_path.resolve()),
+        "reference": _reference(bench),
+        "entry": entry,
+        "device": bench.device.info.id,
+        "seed": bench.seed,
+        "performer": {
+            "device": bench.device.info.id,
+            "entry": entry,
+            "shadow_dtype": shadows,
+        },
+        "compiled_cases": [{"case": dump(case)} for case in cases],
+    }
+
+
+def _reference(bench: Workbench) -> dict[str, Any] | None:
+    entry = bench.problem.reference
+    if entry is None:
+        return None
+    where = str((Path(entry.path) if entry.path else bench.source_path).resolve())
+    return {"module": where, "entry": dump(replace(entry, path=where))}
+
+
+def _told(bench: Workbench, check: Check, texts: Mapping[str, str]) -> dict[str, Any] | str:
+    """A check as the judge wants it; or why a captured launch cannot be made again."""
+    told = {
+        "name": check.name,
+        "case": dump(check.case),
+        "seed": check.seed,
+        "values": check.values,
+        "layout": check.layout,
+        "order": check.order,
+        "config_index": check.config or None,
+        "repeats": check.repeats,
+        "launch_options": dict(check.launch_options),
+        "required": check.required,
+    }
+    if bench.problem.is_captured:
+        plans = launching(bench.problem, str(bench.source_path), texts, check.case)
+        if isinstance(plans, NoPlan):
+            return plans.reason
+        told["launching"] = plans
+    return told

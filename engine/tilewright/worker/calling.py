@@ -1,0 +1,205 @@
+"""One version of a file, imported once, its entry point called as often as somebody likes."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from . import bands, guard, interpreting, launches, modules, poison, pretend, tensors, watching
+from .protocol import JobError
+
+INTERPRETER = "interpreter"
+
+
+def place_of(device: str) -> str:
+    """Where tensors lie for a device: the interpreter's are the CPU's."""
+    return "cpu" if device == INTERPRETER else device
+
+
+@contextlib.contextmanager
+def surroundings(device: str) -> Iterator[None]:
+    """What host code must find: on the interpreter, one in the place of a GPU."""
+    with contextlib.ExitStack() as stack:
+        if device == INTERPRETER:
+            stack.enter_context(interpreting.interpreted())
+            stack.enter_context(pretend.no_driver())
+            stack.enter_context(pretend.tensors_claim_cuda())
+            stack.enter_context(pretend.CudaOnCpu())
+        yield
+
+
+class Version:
+    """What a file defines; import it, and call it, within its ``surroundings``.
+
+    A model is built once a case, and gets its weights anew for each call.
+    """
+
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        self.module: ModuleType = modules.load_for(job, job["module"])
+        self._models: dict[str, tuple[Any, Any]] = {}
+
+    def call(self, job: dict[str, Any]) -> dict[str, Any]:
+        """Call once as the job says; the value of a ``run`` job (``protocol``)."""
+        configs: dict[str, int] = {}
+        with torch.no_grad(), _one_config(job, configs):
+            value = self._called(job)
+        return {**value, "configs": configs, "caveats": _caveats(job)}
+
+    def _called(self, job: dict[str, Any]) -> dict[str, Any]:
+        device = place_of(job["device"])
+        around = bands.Bands() if job.get("guard", True) else None
+        loaded = shadowed(tensors.load(job["inputs"], device), job)
+        state = shadowed(tensors.load(job["state"], device), job) if job.get("state") else None
+        call, model = self._entry(job, device, state)
+        inputs = dict(loaded)
+        if around is not None:
+            inputs = around.place_all(inputs, "input")
+            if model is not None:
+                around.place_weights(model)
+        with launches.counted() as counts, _circumstances(job, around):
+            start = time.perf_counter()
+            returned = call(*inputs.values())
+            synchronize(device)
+            seconds = time.perf_counter() - start
+        value = collect(job, returned, changed_inputs(loaded, inputs), counts)
+        leaves, _ = tensors.flatten(returned)
+        faults = around.out_of_bounds(leaves) if around is not None else []
+        value["out_of_bounds"] = [fault.text for fault in faults]
+        value["out_of_bounds_lines"] = [fault.lines for fault in faults]
+        if job.get("keep_state") and model is not None:
+            value["state"] = tensors.save(model.state_dict(), job["out"], "state")
+        return {**value, "seconds": seconds}
+
+    def _entry(self, job: dict[str, Any], device: str, state: Any) -> tuple[Any, Any]:
+        case = shadowed_case(job)["case"]
+        key = f"{case.get('category')} {case.get('index')} {case.get('dims')} {case.get('dtype')}"
+        if key not in self._models:
+            told = {**job, "case": case}
+            made = modules.build_call(told, self.module, device, state)
+            if made[1] is None:
+                return made
+            self._models[key] = made
+        call, model = self._models[key]
+        if state is not None:
+            modules.load_state(model, state)
+        return call, model
+
+
+@contextlib.contextmanager
+def _one_config(job: Mapping[str, Any], configs: dict[str, int]) -> Iterator[None]:
+    """One configuration of what is autotuned: the interpreter cannot choose by time."""
+    index = job.get("config_index")
+    if index is None and job["device"] != INTERPRETER:
+        yield
+        return
+    with launches.one_config(int(index or 0), configs):
+        yield
+
+
+@contextlib.contextmanager
+def _circumstances(job: dict[str, Any], around: bands.Bands | None) -> Iterator[None]:
+    """Unwritten memory full of poison, between bands, with an eye on who reaches them; programs in
+    the order asked for; launches with the options asked for."""
+    with contextlib.ExitStack() as stack:
+        if around is not None:
+            stack.enter_context(guard.Guard(around))
+            if job["device"] == INTERPRETER:
+                stack.enter_context(watching.watched(around))
+        if job.get("poison", True):
+            stack.enter_context(poison.Poison())
+        if job.get("launch_options"):
+            stack.enter_context(launches.with_options(job["launch_options"]))
+        stack.enter_context(_order(job))
+        yield
+
+
+def _order(job: Mapping[str, Any]) -> contextlib.AbstractContextManager[None]:
+    order = job.get("order", "forward")
+    if order == "forward":
+        return contextlib.nullcontext()
+    if order != "reversed":
+        raise JobError(f"no order of programs is called {order!r}; there are forward and reversed")
+    if job["device"] != INTERPRETER:
+        raise JobError("only the interpreter runs programs in an order of one's choice")
+    return interpreting.programs_reversed()
+
+
+def synchronize(device: str) -> None:
+    """Wait for a device; what failed on it raises here."""
+    kind = device.split(":")[0]
+    if kind == "cuda":
+        torch.cuda.synchronize(device)
+    elif kind == "xpu":
+        torch.xpu.synchronize(device)
+
+
+def shadowed(values: dict[str, Any], job: Mapping[str, Any]) -> dict[str, Any]:
+    """Tensors of a dtype that the interpreter gets wrong, in the dtype asked for instead."""
+    mapping = job.get("shadow_dtype") or {}
+    made = {}
+    for name, value in values.items():
+        if isinstance(value, torch.Tensor) and tensors.dtype_name(value.dtype) in mapping:
+            wanted = mapping[tensors.dtype_name(value.dtype)]
+            value = value.to(tensors.dtype_of(wanted))
+        made[name] = value
+    return made
+
+
+def shadowed_case(job: dict[str, Any]) -> dict[str, Any]:
+    """The job, its case's own dtype exchanged as those of its inputs are."""
+    mapping, dtype = job.get("shadow_dtype") or {}, job["case"].get("dtype")
+    return {**job, "case": {**job["case"], "dtype": mapping.get(dtype, dtype)}}
+
+
+def collect(
+    job: Mapping[str, Any], returned: Any, changed: dict[str, Any], counts: Counter[str]
+) -> dict[str, Any]:
+    """Write what came back and what was changed in place."""
+    leaves, tree = tensors.flatten(returned)
+    return {
+        "outputs": tensors.save(leaves, job["out"], "output"),
+        "output_tree": tree,
+        "inputs_changed": list(changed),
+        "changed_inputs": tensors.save(changed, job["out"], "changed"),
+        "launches": dict(counts),
+    }
+
+
+def changed_inputs(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs whose bits differ from what they were."""
+    return {
+        name: value
+        for name, value in after.items()
+        if isinstance(value, torch.Tensor) and not same_bits(before[name], value)
+    }
+
+
+def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors hold the same bits, NaN payloads included."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    one, other = one.contiguous().reshape(-1), other.contiguous().reshape(-1)
+    return bool(torch.equal(one.view(torch.uint8), other.view(torch.uint8)))
+
+
+def _caveats(job: Mapping[str, Any]) -> list[str]:
+    if job["device"] != INTERPRETER:
+        return []
+    said = [
+        "the interpreter runs programs one after another: a race shows only where their order "
+        "changes the result"
+    ]
+    dtypes = {entry.get("dtype") for entry in job["inputs"]} | {job["case"].get("dtype")}
+    mapping = job.get("shadow_dtype") or {}
+    if "bfloat16" in dtypes and "bfloat16" not in mapping:
+        said.append("the interpreter computes bfloat16 wrongly: a difference may be its own")
+    for source, stand_in in mapping.items():
+        if source in dtypes:
+            said.append(f"{source} was computed in {stand_in}")
+    return said

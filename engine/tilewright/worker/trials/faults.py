@@ -1,0 +1,43 @@
+"""What is wrong with a call beside its values: pure rules over what two performers told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_ORDER_MATTERS = (
+    "the result changes with the order of programs: two programs write the same place, or one "
+    "reads what another writes"
+)
+
+
+def of_run(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
+    """Launches left out, inputs overwritten, memory reached that is nobody's."""
+    before, now = base.get("launches") or {}, told.get("launches") or {}
+    for name, count in before.items():
+        if count and not now.get(name):
+            yield f"kernel {name} was launched {count} times by the original and not at all now"
+    allowed = base.get("inputs_changed") or ()
+    changed = [name for name in told.get("inputs_changed") or () if name not in allowed]
+    if changed:
+        yield f"it overwrites its inputs {', '.join(changed)}, which the original leaves alone"
+    known = base.get("out_of_bounds") or ()
+    for place, said in strayed(told):
+        if place not in known:
+            yield f"it {said}"
+
+
+def strayed(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What was reached outside of a tensor: (which place, the same with lines and the way out)."""
+    lines = told.get("out_of_bounds_lines") or ()
+    for at, place in enumerate(told.get("out_of_bounds") or ()):
+        where = f" at {', '.join(lines[at])}" if at < len(lines) and lines[at] else ""
+        access = "load" if place.startswith("reads") else "store"
+        yield place, f"{place}{where}: check the mask of the {access}, and its offsets"
+
+
+def in_other_order(check: Mapping[str, Any], wrong: str) -> str:
+    """A difference, said of the order of programs where that is what was out of the ordinary."""
+    orders = {"reversed": "from the last program to the first", "shuffled": "in another order"}
+    order = orders.get(str(check.get("order", "forward")))
+    return f"{_ORDER_MATTERS} (run {order}: {wrong})" if order else wrong

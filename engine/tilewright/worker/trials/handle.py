@@ -1,0 +1,129 @@
+"""The judge's hold on a performer: its socket, its folders, and what became of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..protocol import CRASHED, TIMEOUT
+from .wire import Wire
+
+_ENDING_S = 10.0
+
+
+class PerformerEndedError(Exception):
+    """A performer is gone, or refused what it was asked: ``status`` as of a job, and why."""
+
+    def __init__(self, status: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass
+class Handle:
+    """One performer.
+
+    Attributes:
+        inbox: where it finds the inputs of a call; it may read there.
+        outbox: where it leaves what it made; it may write there.
+        listen: waits until its socket or the zygote has something to say, so many seconds.
+        end: has the zygote kill it, with a status and the reason.
+        ended: status and reason, once the zygote has said that it is gone.
+    """
+
+    key: str
+    wire: Wire
+    folder: Path
+    listen: Callable[[Wire, float], None]
+    end: Callable[[str, str, str], None]
+    ended: tuple[str, str] | None = None
+    calls: int = 0
+    held: list[Path] = field(default_factory=list)
+
+    @property
+    def inbox(self) -> Path:
+        return self.folder / "in"
+
+    @property
+    def outbox(self) -> Path:
+        return self.folder / "out"
+
+    @property
+    def alive(self) -> bool:
+        return self.ended is None and not self.wire.gone
+
+    def ask(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        """Have it do one thing; raises PerformerEndedError when that gives no result."""
+        with contextlib.suppress(OSError):  # one that is gone says so below
+            self.wire.send(message)
+        return self.reply(timeout_s)
+
+    def reply(self, timeout_s: float) -> dict[str, Any]:
+        """The answer to what was sent before."""
+        end = time.monotonic() + timeout_s
+        while (reply := self.wire.poll()) is None:
+            if self.wire.gone:
+                raise self._gone()
+            left = end - time.monotonic()
+            if left <= 0:
+                text = f"did not finish within {timeout_s:g} s and was stopped"
+                self.end(self.key, TIMEOUT, text)
+                raise PerformerEndedError(TIMEOUT, text)
+            self.listen(self.wire, left)
+        if "failed" in reply:
+            raise PerformerEndedError(str(reply["failed"]), str(reply.get("message") or ""))
+        return reply
+
+    def place(self, manifest: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Lend the files of a manifest to the performer, until ``clear``."""
+        placed = []
+        for entry in manifest:
+            if "file" in entry:
+                link = self.inbox / f"{len(self.held)}.bin"
+                os.link(entry["file"], link)
+                self.held.append(link)
+                entry = {**entry, "file": str(link)}
+            placed.append(entry)
+        return placed
+
+    def clear(self) -> None:
+        """Take back what was lent, and remove what it wrote."""
+        for link in self.held:
+            link.unlink(missing_ok=True)
+        self.held.clear()
+        for left in self.outbox.iterdir() if self.outbox.is_dir() else ():
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Let it end, and remove its folder."""
+        with contextlib.suppress(OSError):
+            self.wire.send({"do": "end"})
+        self.wire.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _gone(self) -> PerformerEndedError:
+        end = time.monotonic() + _ENDING_S
+        while self.ended is None and time.monotonic() < end:
+            self.listen(self.wire, end - time.monotonic())
+        status, message = self.ended or (CRASHED, "ended without a word")
+        return PerformerEndedError(status, message)
+
+
+def owned(manifest: Sequence[Mapping[str, Any]], folder: Path) -> list[dict[str, Any]]:
+    """A manifest whose files lie in ``folder``, links resolved; others are refused."""
+    kept = []
+    root = folder.resolve()
+    for entry in manifest:
+        if "file" in entry and root not in Path(str(entry["file"])).resolve().parents:
+            raise PerformerEndedError(CRASHED, "named a result that is not its own")
+        kept.append(dict(entry))
+    return kept
