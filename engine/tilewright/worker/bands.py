@@ -119,12 +119,31 @@ class Bands:
 
         Takes them out of ``values`` one by one, so that they are never all there twice.
         """
+        shared = _shared(values)
         placed = {}
         for name in list(values):
             value = values.pop(name)
-            is_tensor = isinstance(value, torch.Tensor)
-            placed[name] = self.place(value, f"{kind} {name}") if is_tensor else value
+            if isinstance(value, torch.Tensor):
+                value = self._place_shared(value, f"{kind} {name}", shared)
+            placed[name] = value
         return placed
+
+    def _place_shared(
+        self, tensor: torch.Tensor, name: str, shared: dict[int, _Shared]
+    ) -> torch.Tensor:
+        """Between bands; what shares memory with another tensor goes on doing so."""
+        group = shared.get(tensor.untyped_storage().data_ptr())
+        if group is None:
+            return self.place(tensor, name)
+        if group.placed is None:
+            group.placed = self.place(group.whole(tensor), name)
+        size = tensor.element_size()
+        first = int(group.placed.storage_offset()) * group.placed.element_size()
+        offset = first + int(tensor.storage_offset()) * size - group.first
+        return tensors.restride(
+            group.placed.untyped_storage(), tensor.dtype, tensor.shape, tensor.stride(),
+            offset // size, str(tensor.device),
+        )  # fmt: skip
 
     def place_weights(self, model: torch.nn.Module) -> None:
         """Move a model's parameters and buffers between bands."""
@@ -184,6 +203,45 @@ class Bands:
             fault = Fault(f"{verb} {count} {elements} {side} {name} {kind}", tuple(sorted(lines)))
             if fault not in self._found:
                 self._found.append(fault)
+
+
+@dataclass
+class _Shared:
+    """Memory that several tensors show parts of: its bytes from ``first`` to ``end``."""
+
+    first: int
+    end: int
+    placed: torch.Tensor | None = None
+
+    def whole(self, tensor: torch.Tensor) -> torch.Tensor:
+        """All of it, as elements like those of one of its tensors."""
+        size = tensor.element_size()
+        length = (self.end - self.first) // size
+        return tensors.restride(
+            tensor.untyped_storage(), tensor.dtype, (length,), (1,), self.first // size,
+            str(tensor.device),
+        )  # fmt: skip
+
+
+def _shared(values: Mapping[str, Any]) -> dict[int, _Shared]:
+    """The memory that more than one of the values lies in, by address.
+
+    Only tensors whose elements are of one size: others would not fall on the same boundaries.
+    """
+    groups: dict[int, list[torch.Tensor]] = {}
+    for value in values.values():
+        if isinstance(value, torch.Tensor) and _can_hold(value):
+            groups.setdefault(value.untyped_storage().data_ptr(), []).append(value)
+    found = {}
+    for where, members in groups.items():
+        if len(members) > 1 and len({one.element_size() for one in members}) == 1:
+            starts = [int(one.storage_offset()) * one.element_size() for one in members]
+            ends = [
+                start + tensors.extent(one.shape, one.stride()) * one.element_size()
+                for start, one in zip(starts, members, strict=True)
+            ]
+            found[where] = _Shared(min(starts), max(ends))
+    return found
 
 
 def _can_hold(tensor: torch.Tensor) -> bool:

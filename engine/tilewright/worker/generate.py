@@ -5,46 +5,96 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 
 from . import confine, tensors
+from . import values as families
+from .deviation import wide_of
 from .protocol import JobError, OutOfMemoryError
 
-VALUE_SCALES = {"normal": 1.0, "large": 64.0, "tiny": 2.0**-10}
 _DEFAULT_INT_RANGE = (0, 8)
 _WORKING_COPIES = 3
+_STATE_WORDS = 624
+_STATE_HEAD = 24
+"""Of a CPU generator's state: bytes before the words of its Mersenne Twister, 8 bytes each."""
+ULP = 2.0**-23
+"""Of single precision, relative: what inputs of ``nudged`` are off by."""
 
 
 def stream(seed: int, name: str) -> torch.Generator:
-    """A generator of its own for each seed and input name."""
-    digest = hashlib.sha256(f"{seed}:{name}".encode()).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+    """A generator of its own for each seed and input name.
+
+    ``seed`` may be of any size and is used whole: ``manual_seed`` would keep 32 bits of it, which
+    can be tried one after the other.
+    """
+    generator = torch.Generator()
+    generator.set_state(_state(generator.get_state(), f"{seed}:{name}"))
+    return generator
+
+
+def _state(state: torch.Tensor, text: str) -> torch.Tensor:
+    """A CPU generator's state whose words come from ``text``."""
+    words = hashlib.shake_256(text.encode()).digest(4 * _STATE_WORDS)
+    made = torch.frombuffer(bytearray(words), dtype=torch.int32).to(torch.int64) & 0xFFFF_FFFF
+    state = state.clone()
+    state[_STATE_HEAD : _STATE_HEAD + 8 * _STATE_WORDS] = made.view(torch.uint8)
+    return state
 
 
 def make_inputs(
     case: dict[str, Any], seed: int, module: Any = None, values: str = "normal"
 ) -> dict[str, Any]:
-    """A case's inputs by name, on the CPU; raises OutOfMemoryError before allocating too much."""
-    if values not in VALUE_SCALES:
-        raise JobError(f"unknown values {values!r}; there are {', '.join(VALUE_SCALES)}")
+    """A case's inputs by name, on the CPU; raises OutOfMemoryError before allocating too much.
+
+    ``values``: the family that floats without a range are of (``values.py``).
+    """
+    if values not in families.FAMILIES:
+        raise JobError(f"unknown values {values!r}; there are {', '.join(families.FAMILIES)}")
     if case.get("inputs_from_module"):
-        return _from_module(module, seed)
+        given = _from_module(module, seed)
+        return {name: _reshaped(value, values, seed, name) for name, value in given.items()}
     check_memory(case)
     made: dict[str, Any] = {}
     for spec in case["inputs"]:
         if spec["name"] in made:
             raise JobError(f"two inputs are called {spec['name']!r}")
-        made[spec["name"]] = make_input(spec, stream(seed, spec["name"]), VALUE_SCALES[values])
+        made[spec["name"]] = make_input(spec, stream(seed, spec["name"]), values)
     return {name: _formatted(value, case.get("memory_format")) for name, value in made.items()}
 
 
-def make_input(spec: dict[str, Any], generator: torch.Generator, scale: float) -> Any:
+def _reshaped(value: Any, values: str, seed: int, name: str) -> Any:
+    """What a module's ``get_inputs`` made, in another family."""
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+        return value
+    return families.of(values, value.dtype)(value.float(), stream(seed, name)).to(value.dtype)
+
+
+def nudged(inputs: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """The inputs in double precision, each float off by up to an ulp of single precision.
+
+    What an oracle makes of them is what no order of computation can be asked to avoid. Made where
+    the inputs are.
+    """
+    return {name: _nudge(value, seed, name) for name, value in inputs.items()}
+
+
+def _nudge(value: Any, seed: int, name: str) -> Any:
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+        return value
+    wide = wide_of(value)
+    digest = hashlib.sha256(f"nudge {seed}:{name}".encode()).digest()
+    generator = torch.Generator(value.device).manual_seed(int.from_bytes(digest[:7], "big"))
+    noise = torch.rand(value.shape, generator=generator, device=value.device, dtype=torch.float32)
+    return value.to(wide) * (1 + ULP * (2 * noise.to(wide) - 1))
+
+
+def make_input(spec: dict[str, Any], generator: torch.Generator, values: str = "normal") -> Any:
     """One input from its spec."""
     if spec.get("value") is not None:
-        return spec["value"]
+        return _scalar(spec, generator, values)
     dtype, shape = tensors.dtype_of(spec["dtype"]), tuple(spec.get("shape") or ())
     if spec.get("values"):
         return torch.tensor(spec["values"], dtype=torch.int64).to(dtype).reshape(shape)
@@ -60,7 +110,7 @@ def make_input(spec: dict[str, Any], generator: torch.Generator, scale: float) -
             raise JobError(f"input {spec['name']}: the range {first}..{last} holds no integer")
         drawn = torch.randint(first, last, shape, generator=generator)
         return (drawn.sort().values if spec.get("ascending") else drawn).to(dtype)
-    data = _floats(spec, shape, generator, scale)
+    data = _floats(spec, dtype, generator, values)
     for transform in spec.get("transforms") or ():
         if transform not in _TRANSFORMS:
             raise JobError(f"input {spec['name']}: unknown transform {transform!r}")
@@ -76,13 +126,26 @@ def _drawn(
     return data.clamp_(spec["low"], spec["high"])
 
 
+def _scalar(spec: dict[str, Any], generator: torch.Generator, values: str) -> Any:
+    """A plain number: the spec's, or one of its range where other values are asked for."""
+    value, low, high = spec["value"], spec.get("low"), spec.get("high")
+    if values == families.NORMAL or low is None or high is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        return int(torch.randint(int(low), int(high), (), generator=generator))
+    return float(low) + (float(high) - float(low)) * float(torch.rand((), generator=generator))
+
+
 def _floats(
-    spec: dict[str, Any], shape: tuple[int, ...], generator: torch.Generator, scale: float
+    spec: dict[str, Any], dtype: torch.dtype, generator: torch.Generator, values: str
 ) -> torch.Tensor:
-    low, high = spec.get("low"), spec.get("high")
+    """Floats of a range, or else normal ones made into those of a family."""
+    low, high, shape = spec.get("low"), spec.get("high"), tuple(spec.get("shape") or ())
     if low is not None and high is not None:
         return torch.rand(shape, generator=generator).mul_(high - low).add_(low)
-    return torch.randn(shape, generator=generator).mul_(scale)
+    if spec.get("transforms") and values == families.NONFINITE:
+        values = families.NORMAL  # what a transform promises holds of numbers
+    return families.of(values, dtype)(torch.randn(shape, generator=generator), generator)
 
 
 def _square(data: torch.Tensor) -> torch.Tensor:
@@ -121,7 +184,7 @@ def _from_module(module: Any, seed: int) -> dict[str, Any]:
         raise JobError(
             "the case takes its inputs from get_inputs(), which the module does not define"
         )
-    torch.manual_seed(int.from_bytes(hashlib.sha256(str(seed).encode()).digest()[:7], "big"))
+    torch.default_generator.set_state(_state(torch.default_generator.get_state(), str(seed)))
     return {f"input_{at}": value for at, value in enumerate(module.get_inputs())}
 
 

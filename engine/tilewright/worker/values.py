@@ -1,0 +1,94 @@
+"""Families of values: what normal numbers are made into, so that a kernel cannot be right by luck.
+
+Each takes fp32 normal numbers and the generator they came from. Integers, masks, and floats with a
+range of their own stay what the spec says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+
+NORMAL, LARGE, TINY, SPARSE = "normal", "large", "tiny", "sparse"
+SIGNED_ZEROS, NONFINITE, OUTLIERS, CONSTANT_ROWS = (
+    "signed_zeros", "nonfinite", "outliers", "constant_rows",
+)  # fmt: skip
+Family = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
+
+_LARGE, _LARGE_HALF = 64.0, 32.0
+"""Far enough for exp to overflow unless the maximum is taken off; products of halves do not."""
+_TINY = 2.0**-10
+_KEPT = 0.1
+_OUTLIER, _OUTLIER_HALF = 1e4, 1e3
+_SHARE = 1.0 / 128.0
+_ROW_SIZES = (1.0, 0.0, -3.5, 300.0, 1e-4)
+
+
+def of(name: str, dtype: torch.dtype) -> Family:
+    """The family ``name`` for tensors of ``dtype``; raises KeyError for one that is not there."""
+    is_half = dtype == torch.float16 or dtype.itemsize == 1
+    if is_half and name in _HALF:
+        return _HALF[name]
+    return FAMILIES[name]
+
+
+def _scaled(data: torch.Tensor, _: torch.Generator, scale: float) -> torch.Tensor:
+    return data.mul_(scale)
+
+
+def _sparse(data: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Nine of ten are zero, the last row and the last column among those that stay."""
+    kept = torch.rand(data.shape, generator=generator) < _KEPT
+    if data.dim():
+        kept[..., -1] = True
+    return data.mul_(kept)
+
+
+def _signed_zeros(data: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """A third are 0.0, another third are -0.0."""
+    pick = torch.randint(0, 3, data.shape, generator=generator)
+    return torch.where(pick == 0, 0.0, torch.where(pick == 1, -0.0, data))
+
+
+def _nonfinite(data: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """One infinity of each sign and one NaN, each somewhere, in tensors that have room for them."""
+    flat = data.reshape(-1)
+    if flat.numel() < 8:
+        return data
+    places = torch.randperm(min(flat.numel(), 1 << 16), generator=generator)[:3]
+    flat[places] = torch.tensor([torch.inf, -torch.inf, torch.nan])
+    return flat.reshape(data.shape)
+
+
+def _outliers(data: torch.Tensor, generator: torch.Generator, size: float) -> torch.Tensor:
+    """A few numbers are thousands of times as large as the others, in every other row."""
+    large = torch.rand(data.shape, generator=generator) < _SHARE
+    if data.dim() > 1:
+        large[..., 1::2, :] = False
+    return torch.where(large, data * size, data)
+
+
+def _constant_rows(data: torch.Tensor, _: torch.Generator) -> torch.Tensor:
+    """Rows of one number each: no spread, and a mean that is not zero."""
+    rows = data.shape[0] if data.dim() > 1 else 1
+    sizes = torch.tensor([_ROW_SIZES[at % len(_ROW_SIZES)] for at in range(rows)])
+    shape = (rows,) + (1,) * (data.dim() - 1) if data.dim() > 1 else (1,) * data.dim()
+    return sizes.reshape(shape).expand(data.shape).clone()
+
+
+FAMILIES: dict[str, Family] = {
+    NORMAL: lambda data, _: data,
+    LARGE: partial(_scaled, scale=_LARGE),
+    TINY: partial(_scaled, scale=_TINY),
+    SPARSE: _sparse,
+    SIGNED_ZEROS: _signed_zeros,
+    NONFINITE: _nonfinite,
+    OUTLIERS: partial(_outliers, size=_OUTLIER),
+    CONSTANT_ROWS: _constant_rows,
+}
+_HALF: dict[str, Family] = {
+    LARGE: partial(_scaled, scale=_LARGE_HALF),
+    OUTLIERS: partial(_outliers, size=_OUTLIER_HALF),
+}
