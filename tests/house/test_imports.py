@@ -43,9 +43,11 @@ ALLOWED: dict[str, set[str]] = {
     "rewrites": {"analysis", "source", "knowledge", "targets", "hardware"},
     "compiled": {"analysis", "source", "knowledge", "targets", "hardware"},
     "costs": {"analysis", "source", "knowledge", "targets", "hardware"},
+    "profiling": {"costs", "analysis", "source", "knowledge", "targets", "hardware"},
 }
 ALLOWED["signatures"] = ALLOWED["captures"] | {"captures", "analysis"}
 ALLOWED["evaluation"] = ALLOWED["signatures"] | {"signatures", "compiled", "costs", "certificates"}
+ALLOWED["evaluation"] |= {"profiling"}
 ALLOWED["store"] = ALLOWED["evaluation"] | {"evaluation"}
 ALLOWED["strategies"] = ALLOWED["store"] | {"store", "rewrites"}
 ALLOWED["checking"] = {

@@ -1,4 +1,4 @@
-"""``tilewright profile``: compile, check and, where it can be, time a file as it stands."""
+"""``tilewright profile``: compile, check, time a file as it stands; say what bounds it."""
 
 import secrets
 from pathlib import Path
@@ -23,6 +23,10 @@ def profile(
     captured: Annotated[Path | None, typer.Option(help=CAPTURED_HELP)] = None,
     target: Annotated[str | None, typer.Option(help="Chip to compile for.")] = None,
     device: Annotated[str, typer.Option(help="auto, interpreter, cuda:0, ...")] = "auto",
+    counters: Annotated[
+        bool,
+        typer.Option(help="Ask the device's profiler (ncu, ...) too, where there is one: seconds."),
+    ] = True,
     stdin: Annotated[
         bool, typer.Option("--stdin", help="Take the text from standard input; FILE names it.")
     ] = False,
@@ -30,7 +34,7 @@ def profile(
         StreamFormat, typer.Option("--format", help="text, json or events.")
     ] = StreamFormat.TEXT,
 ) -> None:
-    """Say what the compiler, the checks and the clock make of FILE's kernels."""
+    """Say what compiler, checks and clock make of FILE's kernels, and what bounds them."""
     text = read_source(file, from_stdin=stdin)
     require_python(parse_module(text, str(file)))
     wanted, spec = target_of(target), problem_for(problem, captured, file, text)
@@ -46,7 +50,8 @@ def profile(
         scratch_folder() as scratch,
     ):
         bench = Workbench(opened, spec, file, scratch, secrets.randbits(48)) if spec else None
-        value = profile_source(text, str(file), bench, wanted or opened.info.target, tell)
+        chosen = wanted or opened.info.target
+        value = profile_source(text, str(file), bench, chosen, tell, counters=counters)
     answer(value, form, _print)
     raise typer.Exit(Exit.DONE)
 
@@ -69,7 +74,17 @@ def _print(value: dict[str, Any]) -> None:
                 f"on {time['device']}, {time['case']}",
                 markup=False,
             )
+        _print_findings(kernel)
         for note in kernel["notes"]:
             OUT.print(f"  {note}", markup=False)
+    if value["call"]:
+        OUT.print(f"the whole call, {value['call']['case']}:", markup=False)
+        _print_findings(value["call"])
     for note in value["notes"]:
         OUT.print(f"note: {note}", markup=False)
+
+
+def _print_findings(subject: dict[str, Any]) -> None:
+    for finding in subject["findings"]:
+        ids = f" [{', '.join(finding['suggests'])}]" if finding["suggests"] else ""
+        OUT.print(f"  - {finding['text']}{ids}", markup=False)

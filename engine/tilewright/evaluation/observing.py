@@ -1,0 +1,107 @@
+"""A version on a device, timed and watched: what the worker tells, read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilewright.devices.model import JobStatus
+from tilewright.evaluation.statistics import interval_of
+from tilewright.evaluation.workbench import TIMEOUT_S, Workbench, explain
+from tilewright.problems.model import Case
+from tilewright.profiling import Interval
+from tilewright.profiling.model import Counters, Host, Share
+from tilewright.profiling.profilers import Profiler, profiler_for
+from tilewright.serialize import dump, load
+from tilewright.targets.model import LaunchFacts
+
+BUDGET_S = 0.5
+_COUNTERS_TIMEOUT_S = 90.0
+
+
+@dataclass(frozen=True)
+class Watched:
+    """One case of a version, run.
+
+    Attributes:
+        failure: why there is no more than that.
+        launches: of one call, as they were really made, in order.
+        shares: what the device ran in a call; empty where no trace was had, and ``notes`` say why.
+    """
+
+    case: str
+    failure: str | None = None
+    time: Interval | None = None
+    device: str = ""
+    launches: tuple[LaunchFacts, ...] = ()
+    shares: tuple[Share, ...] = ()
+    host: Host | None = None
+    counters: Mapping[str, Counters] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def watch(bench: Workbench, text: str, case: Case) -> Watched:
+    """Time a version by itself and log all that it starts."""
+    job = bench.job("profile", text) | {
+        "case": dump(case),
+        "seed": bench.seed,
+        "device": bench.device.info.id,
+        "budget_s": BUDGET_S,
+    }
+    outcome = bench.run(job, TIMEOUT_S)
+    if outcome.status is not JobStatus.OK:
+        return Watched(case.name, failure=explain(outcome))
+    return read(case.name, outcome.value, bench.seed)
+
+
+def read(case: str, value: Mapping[str, Any], seed: int) -> Watched:
+    """What a ``profile`` job answered."""
+    launches = tuple(
+        load(LaunchFacts, launch) for launch in value["launches"] if "arguments" in launch
+    )
+    ours = {launch["kernel"] for launch in value["launches"]}
+    activity = value["activity"]
+    shares = tuple(
+        Share(one["name"], one["count"], one["us"], _is_one_of(one["name"], ours))
+        for one in activity["kernels"]
+    )
+    note = activity.get("note")
+    return Watched(
+        case,
+        time=Interval(*interval_of(value["us"], seed)),
+        device=value["device_name"],
+        launches=launches,
+        shares=shares,
+        host=Host(value["host_us"], value["call_us"], activity.get("busy_us")),
+        notes=(f"no record of what the device ran: {note}",) if note else (),
+    )
+
+
+def kernel_named(name: str, kernels: Mapping[str, Counters]) -> Counters | None:
+    """A kernel's counters, under the name the compiler gave it."""
+    return next((found for key, found in kernels.items() if _is_one_of(key, {name})), None)
+
+
+def _is_one_of(name: str, kernels: set[str]) -> bool:
+    """Whether a compiled name is a Triton kernel's; older Tritons append digits and letters."""
+    return name in kernels or any(name.startswith(f"{kernel}_0") for kernel in kernels)
+
+
+def count(
+    bench: Workbench, text: str, case: Case
+) -> tuple[Mapping[str, Counters], tuple[str, ...]]:
+    """(counters by kernel, notes): one call of a version in a profiler, where there is one."""
+    target = bench.device.info.target
+    profiler: Profiler | None = profiler_for(target.backend) if target is not None else None
+    if profiler is None:
+        return {}, ("no counters: no profiler is known for this device",)
+    job = bench.job("counters", text) | {
+        "case": dump(case),
+        "seed": bench.seed,
+        "device": bench.device.info.id,
+        "tool": profiler.tool(),
+    }
+    outcome = bench.run(job, _COUNTERS_TIMEOUT_S)
+    if outcome.status is not JobStatus.OK:
+        return {}, (f"no counters: {explain(outcome)}",)
+    reading = profiler.read(outcome.value)
+    return reading.kernels, reading.notes

@@ -1,0 +1,74 @@
+"""The program that a profiler starts: one call of a version, marked as what is to be profiled.
+
+The profiler's own library comes into this process first; then it is confined, and only then the
+file under test is imported.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from .. import confine
+
+
+def main(path: str) -> None:
+    """Do the job in the file ``path``: run once unprofiled, then ``calls`` times profiled.
+
+    The last line of standard output is JSON: ``{"profiled": calls, "confinement": ...}``.
+    """
+    job: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+    import torch
+
+    device = str(job["device"])
+    api: Any = getattr(torch, device.split(":")[0])
+    torch.zeros(1, device=device)
+    api.set_device(torch.device(device))
+    api.synchronize()
+    confinement = _confine(job)
+    from . import prepare
+
+    with prepare.surroundings(device), torch.no_grad():
+        call, inputs = prepare.prepared(job, device)
+        call(*inputs.values())
+        api.synchronize()
+        _region(job, lambda: call(*inputs.values()), api)
+    said = {"profiled": int(job.get("calls") or 1), "confinement": confinement}
+    sys.stdout.write("\n" + json.dumps(said) + "\n")
+    sys.stdout.flush()
+
+
+def _confine(job: dict[str, Any]) -> dict[str, Any]:
+    confine.scrub_environment()
+    scratch = str(job["scratch"])
+    os.chdir(scratch)
+    return {"landlock": confine.restrict_files(confine.writable_paths(job, scratch))}
+
+
+def _region(job: dict[str, Any], call: Any, api: Any) -> None:
+    """The calls to profile, between the marks that the tool looks for."""
+    calls = range(int(job.get("calls") or 1))
+    if job["marks"] == "proton":
+        _proton(job, call, calls, api)
+        return
+    if job["marks"] == "cuda":
+        api.cudart().cudaProfilerStart()
+    for _ in calls:
+        call()
+    api.synchronize()
+    if job["marks"] == "cuda":
+        api.cudart().cudaProfilerStop()
+
+
+def _proton(job: dict[str, Any], call: Any, calls: range, api: Any) -> None:
+    from triton import profiler
+
+    name = str(Path(job["scratch"], "proton"))
+    profiler.start(name, context="shadow", **(job.get("proton") or {}))
+    for _ in calls:
+        call()
+    api.synchronize()
+    profiler.finalize()
