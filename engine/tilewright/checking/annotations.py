@@ -21,6 +21,9 @@ def annotations(checked: Checked) -> Iterator[str]:
     for issue in checked.issues:
         title = f"{issue.id}: {taxonomy()[issue.id].title}"
         yield _command(level_of(issue), checked, issue.range, title, issue.message)
+    for remark in checked.remarks:
+        title = remark.id.replace("_", " ")
+        yield _command(remark.level, checked, remark.range, title, remark.message)
 
 
 def level_of(issue: Issue) -> str:

@@ -9,14 +9,32 @@ from tilewright.source import parse_module
 from tilewright.source.languages import may_hold_kernels
 from tilewright.source.model import Module
 from tilewright.source.notebook import CellMap, notebook_module
+from tilewright.source.text import Range
 
 NOTEBOOK = ".ipynb"
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something to know of a kernel that is no finding.
+
+    Attributes:
+        id: what kind of remark: "stale_certificate", "no_certificate", "bad_certificate".
+        level: "notice", "warning" or "error", as it is shown where findings are.
+    """
+
+    id: str
+    level: str
+    message: str
+    range: Range
+    kernel: str | None = None
 
 
 @dataclass(frozen=True)
 class Checked:
     """A file with the issues its project wants to hear of, and what is odd in its directives.
 
+    ``remarks`` are information that does not make a check fail.
     ``cells`` tells the cells of a notebook, whose module is all of them one after another.
     """
 
@@ -25,6 +43,7 @@ class Checked:
     notices: tuple[Notice, ...]
     context: AnalysisContext
     cells: CellMap | None = None
+    remarks: tuple[Remark, ...] = ()
 
     def place(self, line: int) -> tuple[int | None, int]:
         """The cell, counted from 1, and the line in it; no cell in a Python file."""

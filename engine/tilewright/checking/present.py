@@ -24,6 +24,10 @@ def as_json(checked: Checked) -> dict[str, Any]:
         "kernels": [kernel.name for kernel in module.kernels],
         "issues": [_issue(checked, issue) for issue in checked.issues],
         "problems": [{**_place(checked, p.range), "message": p.message} for p in module.problems],
+        "remarks": [
+            {"id": r.id, "kernel": r.kernel, **_place(checked, r.range), "message": r.message}
+            for r in checked.remarks
+        ],
         "notices": [{**_place(checked, n.range), "message": n.message} for n in checked.notices],
     }
 
@@ -61,6 +65,8 @@ def as_lines(checked: Checked) -> Iterator[str]:
         yield f"{_at(checked, notice.range)}: {notice.message}"
     for issue in checked.issues:
         yield f"{_at(checked, issue.range)}: {issue.id} [{issue.stage}]: {issue.message}"
+    for remark in checked.remarks:
+        yield f"{_at(checked, remark.range)}: note: {remark.message}"
 
 
 def _at(checked: Checked, where: Range) -> str:

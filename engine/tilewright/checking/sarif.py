@@ -20,6 +20,7 @@ _LEVELS = {"error": "error", "warning": "warning", "notice": "note"}
 def sarif(files: Sequence[Checked], root: Path) -> dict[str, Any]:
     """One run; places are relative to ``root``, columns count code points from 1."""
     ids = sorted({issue.id for checked in files for issue in checked.issues})
+    others = sorted({r.id for checked in files for r in checked.remarks if r.level != "notice"})
     notes = [note for checked in files for note in _notifications(checked, root)]
     return {
         "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/"
@@ -27,19 +28,28 @@ def sarif(files: Sequence[Checked], root: Path) -> dict[str, Any]:
         "version": "2.1.0",
         "runs": [
             {
-                "tool": {"driver": _driver(ids)},
+                "tool": {"driver": _driver(ids, others)},
                 "columnKind": "unicodeCodePoints",
                 "originalUriBaseIds": {_ROOT: {"uri": root.resolve().as_uri() + "/"}},
                 "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notes}],
                 "artifacts": [_artifact(checked, root) for checked in files],
-                "results": [r for checked in files for r in _results(checked, ids, root)],
+                "results": [
+                    result
+                    for checked in files
+                    for result in (
+                        *_results(checked, ids, root),
+                        *_remarked(checked, [*ids, *others], root),
+                    )
+                ],
             }
         ],
     }
 
 
-def _driver(ids: Iterable[str]) -> dict[str, Any]:
-    return {"name": "Tilewright", "version": __version__, "rules": [_rule(i) for i in ids]}
+def _driver(ids: Iterable[str], others: Iterable[str]) -> dict[str, Any]:
+    plain = [{"id": i, "shortDescription": {"text": i.replace("_", " ")}} for i in others]
+    rules = [*(_rule(i) for i in ids), *plain]
+    return {"name": "Tilewright", "version": __version__, "rules": rules}
 
 
 def _rule(issue_id: str) -> dict[str, Any]:
@@ -89,6 +99,19 @@ def _results(checked: Checked, ids: Sequence[str], root: Path) -> Iterable[dict[
         }
 
 
+def _remarked(checked: Checked, ids: Sequence[str], root: Path) -> Iterable[dict[str, Any]]:
+    """Remarks that a project insists on; the others are notifications."""
+    for remark in checked.remarks:
+        if remark.level != "notice":
+            yield {
+                "ruleId": remark.id,
+                "ruleIndex": ids.index(remark.id),
+                "level": _LEVELS[remark.level],
+                "message": {"text": remark.message},
+                "locations": [_place(checked, remark.range, root, remark.kernel)],
+            }
+
+
 def _fingerprint(checked: Checked, issue: Issue) -> str:
     """The same while the kernel's name and the line's text stay, wherever the line moves."""
     line = checked.module.index.lines[issue.range.line - 1].strip()
@@ -132,9 +155,11 @@ def _location(path: str, root: Path) -> dict[str, str]:
 def _notifications(checked: Checked, root: Path) -> Iterable[dict[str, Any]]:
     odd = [(p.range, f"not Python: {p.message}") for p in checked.module.problems]
     odd += [(n.range, n.message) for n in checked.notices]
-    for where, message in odd:
+    told = [("warning", where, message) for where, message in odd]
+    told += [("note", r.range, r.message) for r in checked.remarks if r.level == "notice"]
+    for level, where, message in told:
         yield {
-            "level": "warning",
+            "level": level,
             "message": {"text": _told(checked, where, message)},
             "locations": [_place(checked, where, root)],
         }

@@ -16,6 +16,7 @@ from tilewright.checking.checked import NOTEBOOK
 from tilewright.checking.configuration import Rules, default_configuration
 from tilewright.checking.entry import entry_facts
 from tilewright.checking.present import as_json, as_lines, diff_of, fix_line, summary
+from tilewright.checking.remarks import with_stale
 from tilewright.checking.sarif import sarif
 from tilewright.checking.selectors import UnknownSelectorError, issues_meant
 from tilewright.checking.versions import installed_triton, parse_version
@@ -85,8 +86,9 @@ def check(
         _fix(paths, chosen, form, write=fix and not diff)
         return
     files = [
-        check_text(read_source(path), str(path), *chosen.of(path))
+        with_stale(check_text(text, str(path), *chosen.of(path)), path, text)
         for path in checked_files(paths, isolated=isolated)
+        for text in [read_source(path)]
     ]
     if compiled is not None:
         files = _compiled(files, chosen, compiled, captured)

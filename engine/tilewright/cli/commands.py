@@ -14,6 +14,7 @@ COMMANDS = {
     "tune": "tune:tune",
     "capture": "capture:capture",
     "verify": "verify:verify",
+    "certificates": "certificates:certificates",
     "optimize": "optimize:optimize",
     "profile": "profile:profile",
     "devices": "facts:devices",

@@ -6,14 +6,20 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from tilewright.certificates import CertificateFile
+from tilewright.certificates.files import as_json as file_json
 from tilewright.cli.captured import CAPTURED_HELP, problem_for
+from tilewright.cli.certifying import keep
 from tilewright.cli.inputs import read_source, target_of
 from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer, emit_event
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.show import show_diff, show_trials
+from tilewright.devices.model import DeviceInfo
 from tilewright.errors import InputError
+from tilewright.evaluation.certificate_file import certificate_file
+from tilewright.problems.model import Problem
 from tilewright.store import open_store
-from tilewright.strategies.model import Trial
+from tilewright.strategies.model import OptimizeResult, Trial
 from tilewright.strategies.observer import Observer, Silent
 from tilewright.strategies.optimize import OptimizeRequest
 from tilewright.strategies.optimize import optimize as run_optimize
@@ -74,6 +80,9 @@ def optimize(
     device: Annotated[str, typer.Option(help="auto, interpreter, cuda:0, ...")] = "auto",
     budget: Annotated[int, typer.Option(min=1, help="Most candidates to try.")] = DEFAULT_BUDGET,
     write: Annotated[bool, typer.Option("--write", help="Write the result into FILE.")] = False,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Put the certificate there; --write puts it beside FILE.")
+    ] = None,
     diff: Annotated[bool, typer.Option("--diff", help="Print the diff alone.")] = False,
     stdin: Annotated[
         bool, typer.Option("--stdin", help="Take the text from standard input; FILE names it.")
@@ -98,11 +107,23 @@ def optimize(
             store.close()
             if isinstance(observer, BarObserver):
                 observer.close()
+        proof = _certificate(result, spec, opened.info, certificate)
     if write and result.changed:
         write_atomically(file, result.original, result.final)
-    value = dump_result(result)
+    value = dump_result(result) | {"certificate_file": file_json(proof) if proof else None}
+    if proof is not None and (write or certificate):
+        value["notes"].append(keep(proof, file, certificate)[1])
     answer(value, form, lambda v: show_diff(v) if diff else show_result(v))
     raise typer.Exit(Exit.DONE)
+
+
+def _certificate(
+    result: OptimizeResult, spec: Problem | None, info: DeviceInfo, place: Path | None
+) -> CertificateFile | None:
+    if result.certificate is None or spec is None:
+        return None
+    texts = (result.original, result.final)
+    return certificate_file(result.certificate, texts, spec, info, Path(result.path), place)
 
 
 def _observer(form: StreamFormat, *, diff: bool) -> Observer:

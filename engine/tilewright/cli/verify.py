@@ -17,6 +17,7 @@ from tilewright.cli.recheck import Wanted, recheck
 from tilewright.cli.session import device_for
 from tilewright.errors import InputError
 from tilewright.evaluation.model import Evaluation, Level, StepName, StepStatus
+from tilewright.problems.model import Problem
 from tilewright.serialize import dump
 
 _PROOF = {
@@ -34,48 +35,58 @@ class Require(StrEnum):
     FASTER = "faster"
 
 
+_Original = Annotated[Path | None, typer.Argument(help="The file as it was.")]
+_Candidate = Annotated[
+    Path | None, typer.Argument(help="The file as it is to become; by default as it was.")
+]
+_Problem = Annotated[
+    Path | None, typer.Option(help="Spec to run on; by default the one beside ORIGINAL.")
+]
+_Captured = Annotated[Path | None, typer.Option(help=CAPTURED_HELP)]
+_Target = Annotated[str | None, typer.Option(help="Chip to compile for.")]
+_Device = Annotated[str, typer.Option(help="auto, interpreter, cuda:0, ...")]
+_Require = Annotated[
+    Require | None,
+    typer.Option(help="Level needed; by default faster where times can be had, else correct."),
+]
+_Certify = Annotated[bool, typer.Option("--certify", help="Put a certificate beside CANDIDATE.")]
+_Place = Annotated[Path | None, typer.Option(help="Put the certificate there.")]
+_Recheck = Annotated[
+    Path | None,
+    typer.Option(
+        "--recheck",
+        metavar="CERTIFICATE",
+        help="Repeat what a certificate says. Exits with 0 if it holds, 1 if not, 3 if it is "
+        "stale, 4 if it cannot be repeated here.",
+    ),
+]
+_Named = Annotated[
+    Path | None, typer.Option("--original", help="For --recheck: the file as it was.")
+]
+_Fresh = Annotated[
+    bool, typer.Option("--fresh", help="For --recheck: other inputs than the certificate's.")
+]
+_Stdin = Annotated[
+    bool, typer.Option("--stdin", help="For --recheck: take the text from standard input.")
+]
+_Form = Annotated[StreamFormat, typer.Option("--format", help="text, json or events.")]
+
+
 def verify(
-    original: Annotated[Path | None, typer.Argument(help="The file as it was.")] = None,
-    candidate: Annotated[
-        Path | None, typer.Argument(help="The file as it is to become; by default as it was.")
-    ] = None,
-    problem: Annotated[
-        Path | None, typer.Option(help="Spec to run on; by default the one beside ORIGINAL.")
-    ] = None,
-    captured: Annotated[Path | None, typer.Option(help=CAPTURED_HELP)] = None,
-    target: Annotated[str | None, typer.Option(help="Chip to compile for.")] = None,
-    device: Annotated[str, typer.Option(help="auto, interpreter, cuda:0, ...")] = "auto",
-    require: Annotated[
-        Require | None,
-        typer.Option(help="Level needed; by default faster where times can be had, else correct."),
-    ] = None,
-    certify: Annotated[
-        bool, typer.Option("--certify", help="Put the certificate beside CANDIDATE.")
-    ] = False,
-    certificate: Annotated[
-        Path | None, typer.Option(help="Put the certificate there; for --recheck not needed.")
-    ] = None,
-    recheck_of: Annotated[
-        Path | None,
-        typer.Option(
-            "--recheck",
-            metavar="CERTIFICATE",
-            help="Repeat what a certificate says. Exits with 0 if it holds, 1 if not, 3 if it is "
-            "stale, 4 if it cannot be repeated here.",
-        ),
-    ] = None,
-    named_original: Annotated[
-        Path | None, typer.Option("--original", help="For --recheck: the original's text.")
-    ] = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="For --recheck: other inputs than the certificate's.")
-    ] = False,
-    stdin: Annotated[
-        bool, typer.Option("--stdin", help="For --recheck: take the text from standard input.")
-    ] = False,
-    form: Annotated[
-        StreamFormat, typer.Option("--format", help="text, json or events.")
-    ] = StreamFormat.TEXT,
+    original: _Original = None,
+    candidate: _Candidate = None,
+    problem: _Problem = None,
+    captured: _Captured = None,
+    target: _Target = None,
+    device: _Device = "auto",
+    require: _Require = None,
+    certify: _Certify = False,
+    certificate: _Place = None,
+    recheck_of: _Recheck = None,
+    named_original: _Named = None,
+    fresh: _Fresh = False,
+    stdin: _Stdin = False,
+    form: _Form = StreamFormat.TEXT,
 ) -> None:
     """Verify CANDIDATE against ORIGINAL. Exits with 1 if it is not accepted."""
     if recheck_of is not None:
@@ -95,17 +106,20 @@ def verify(
         judged = judge(subject, opened, wanted or opened.info.target, secrets.randbits(48))
         can_time = opened.info.can_time and spec is not None and texts[0] != texts[1]
     needed = Level(require.value if require else _default(can_time=can_time))
-    notes = list(spec.warnings) if spec and spec.is_captured else []
-    value = {
+    value = _value(judged, needed, spec)
+    if value["accepted"] and judged.file and (certify or certificate):
+        value["notes"].append(keep(judged.file, after, certificate)[1])
+    answer(value, form, lambda v: _print(v, judged, needed))
+    raise typer.Exit(Exit.DONE if value["accepted"] else Exit.FINDINGS)
+
+
+def _value(judged: Judged, needed: Level, spec: Problem | None) -> dict[str, Any]:
+    return {
         **as_json(judged.evaluation, needed),
         "certificate": dump(judged.certificate),
         "certificate_file": file_json(judged.file) if judged.file else None,
-        "notes": notes,
+        "notes": list(spec.warnings) if spec and spec.is_captured else [],
     }
-    if value["accepted"] and judged.file and (certify or certificate):
-        notes.append(keep(judged.file, after, certificate)[1])
-    answer(value, form, lambda v: _print(v, judged, needed))
-    raise typer.Exit(Exit.DONE if value["accepted"] else Exit.FINDINGS)
 
 
 def _default(*, can_time: bool) -> Level:
