@@ -49,7 +49,8 @@ class Timing:
 class KernelFacts:
     """One profile of one kernel for one target. None means: not known, which is then said.
 
-    ``launch`` is how the host code launched the kernel at the problem's shapes.
+    ``launch`` is how the host code launched the kernel at the problem's shapes. ``findings`` are
+    the profile's sentences, the heaviest first, each with the ids of issues it suggests.
     """
 
     kernel: str
@@ -65,6 +66,8 @@ class KernelFacts:
     device: str | None
     notes: tuple[str, ...]
     launch: LaunchFacts | None = None
+    bottleneck: str | None = None
+    findings: tuple[str, ...] = ()
     taken: float = field(default_factory=now)
 
 
@@ -87,7 +90,19 @@ def read_facts(data: Mapping[str, Any], target: str, whole: Mapping[str, Any]) -
         device=timing["device"] if timing else whole.get("device"),
         notes=tuple(str(n) for n in (*(data.get("notes") or ()), *(whole.get("notes") or ()))),
         launch=read_launch(report.get("launch")),
+        bottleneck=data.get("bottleneck"),
+        findings=tuple(_finding(one) for one in _findings(data, whole)),
     )
+
+
+def _findings(data: Mapping[str, Any], whole: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Those of the kernel, then those of the whole call."""
+    return [*(data.get("findings") or ()), *((whole.get("call") or {}).get("findings") or ())]
+
+
+def _finding(data: Mapping[str, Any]) -> str:
+    ids = ", ".join(f"`{issue}`" for issue in data.get("suggests") or ())
+    return f"{data['text']} ({ids})" if ids else str(data["text"])
 
 
 def read_launch(data: Any) -> LaunchFacts | None:

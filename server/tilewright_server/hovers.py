@@ -95,6 +95,7 @@ def _facts_card(facts: KernelFacts) -> str:
     said = wording.facts_phrase(facts, limits=True)
     lines = [f"**{facts.target}**, {wording.age(facts.taken)}: {said}"]
     lines += [f"- {message.text}" for message in facts.messages]
+    lines += [f"- {finding}" for finding in facts.findings]
     lines += [f"- {note}" for note in dict.fromkeys(facts.notes) if note not in said]
     return "\n".join(lines)
 

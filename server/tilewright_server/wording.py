@@ -122,7 +122,7 @@ def _correct_phrase(facts: KernelFacts) -> str:
 
 def _time_phrase(facts: KernelFacts) -> str:
     if facts.time is not None:
-        return time_text(facts.time)
+        return time_text(facts.time) + bound_text(facts.bottleneck)
     untimed = "time not measured"
     return next((note for note in facts.notes if note.startswith(untimed)), untimed)
 
@@ -131,6 +131,11 @@ def time_text(timing: Timing) -> str:
     """A measured time with its interval and where it was measured."""
     interval = f"{timing.low_us:.4g} to {timing.high_us:.4g}"
     return f"{timing.median_us:.4g} µs ({interval}) on {timing.device}, {timing.case}"
+
+
+def bound_text(bottleneck: str | None) -> str:
+    """ ", memory-bound" where a profile could tell."""
+    return f", {bottleneck}-bound" if bottleneck and bottleneck != "unknown" else ""
 
 
 def age(taken: float) -> str:

@@ -272,6 +272,21 @@ async def test_save_profiles_and_shows_what_came_out(talk: Conversation) -> None
     await until(lambda: len(talk.client.diagnostics[uri]) == 1)
 
 
+async def test_a_profile_says_what_bounds_and_counters_are_read_where_a_person_asks(
+    talk: Conversation,
+) -> None:
+    await talk.begin()
+    talk.open("improve timed")
+    talk.save()
+    await talk.end_of_job()
+    assert (await talk.lenses())[0].endswith("90 µs (89 to 92) on GPU, big[0], memory-bound")
+    card = await talk.hover(NAME_LINE, 6) or ""
+    assert "- memory-bound: 3.1 TB/s of 4.8 TB/s (65 %, at least) (`multi_pass_row`)" in card
+    await talk.execute("tilewright.profile", {"uri": talk.uri})
+    await talk.end_of_job(2)
+    assert "(65 %, by counters)" in (await talk.hover(NAME_LINE, 6) or "")
+
+
 async def test_compile_error_stands_on_its_line_also_after_it_moved(talk: Conversation) -> None:
     await talk.begin()
     uri = talk.open("improve refuse")

@@ -121,6 +121,8 @@ def command_for(server: "TilewrightServer", job: Job, path: str) -> Sequence[str
     command = [*server.engine_command, str(job.kind), path, "--stdin"]
     command += ["--target", job.target or settings.default_target]
     command += ["--device", settings.device, "--format", "events"]
+    if job.kind is JobKind.PROFILE and job.quiet:
+        command.append("--no-counters")  # a profiler takes seconds, and nobody asked
     if job.kind is JobKind.OPTIMIZE and settings.budget is not None:
         command += ["--budget", str(settings.budget)]
     return command
