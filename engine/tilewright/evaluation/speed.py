@@ -1,17 +1,22 @@
 """The fifth step: is it faster, on a device that can tell?"""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from tilewright.devices.model import JobStatus
+from tilewright.devices.model import DeviceInfo, JobStatus
 from tilewright.evaluation.correctness import cases_for
 from tilewright.evaluation.model import Speedup, StepName, StepResult, StepStatus, text_hash
+from tilewright.evaluation.noise import NoiseFloors
+from tilewright.evaluation.physics import SHARE, least_time
 from tilewright.evaluation.replaying import concerned
-from tilewright.evaluation.statistics import CONFIDENCE, noise_of, ratio_of
+from tilewright.evaluation.statistics import Ratio, ratio_of
 from tilewright.evaluation.workbench import TIMEOUT_S, Workbench, explain
 from tilewright.problems.model import Case
 from tilewright.serialize import dump
+from tilewright.worker.timing.sequential import CONFIDENCE
 
-BUDGET_S = 2.0
+BUDGET_S = 3.0
 
 
 @dataclass(frozen=True)
@@ -25,35 +30,114 @@ class Timed:
 def check_speed(bench: Workbench, baseline: str, candidate: str) -> Timed:
     """Time both in one process, interleaved, on every measured case; the worst ratio counts.
 
-    The outputs of the last timed call are compared once more, so that what was timed is what
-    was checked.
+    Outputs of timed calls are compared, so that what was timed is what was checked.
     """
     if not bench.device.info.can_time:
-        return Timed(
-            StepResult(
-                StepName.SPEED,
-                StepStatus.SKIPPED,
-                f"not measured: {bench.device.info.name} cannot time a kernel",
-            )
-        )
+        return not_measured(bench.device.info)
     cases = bench.problem.measured_cases() or cases_for(bench)
     cases = concerned(bench.problem, str(bench.source_path), baseline, candidate, cases)
-    found: list[Speedup] = []
-    for case in cases:
-        timed = _time(bench, baseline, candidate, case)
-        if timed.speedup is None:
-            return timed
-        found.append(timed.speedup)
-    worst = min(found, key=lambda speedup: speedup.low)
-    data = {"cases": [dump(speedup) for speedup in found]}
-    if worst.is_faster:
-        return Timed(StepResult(StepName.SPEED, StepStatus.PASSED, data=data), worst)
-    verdict = "slower than" if worst.is_slower else "not measurably faster than"
-    message = (
-        f"{verdict} its input on {worst.device}, {worst.case}: {worst.value:.3f}x "
-        f"[{worst.low:.3f}, {worst.high:.3f}], noise {worst.noise or 0:.3f}"
+    return worst_of([_time(bench, baseline, candidate, case) for case in cases])
+
+
+def not_measured(info: DeviceInfo) -> Timed:
+    """The step on a device that cannot time."""
+    message = f"not measured: {info.name} cannot time a kernel"
+    return Timed(StepResult(StepName.SPEED, StepStatus.SKIPPED, message))
+
+
+def worst_of(timed: list[Timed]) -> Timed:
+    """One step for all cases: the first that failed to give a ratio, else the lowest ratio."""
+    broken = next((one for one in timed if one.speedup is None), None)
+    if broken is not None:
+        return broken
+    worst = min(timed, key=lambda one: one.speedup.low if one.speedup else 0.0)
+    data = {"cases": [one.step.data for one in timed]}
+    step = worst.step
+    return Timed(StepResult(step.step, step.status, step.message, data=data), worst.speedup)
+
+
+def judged(
+    timing: Mapping[str, Any], case: Case, info: DeviceInfo, baseline: str, seed: int
+) -> Timed:
+    """The step and the ratio that one contest amounts to (``worker.timing.conducting.conduct``).
+
+    ``baseline``: hash of the original. Times whose clocks disagree, whose outputs were wrong, or
+    that no such chip could reach, are no evidence and give no ratio.
+    """
+    refused = _refusal(timing, case, info)
+    if refused is not None:
+        return _failed(refused)
+    try:
+        ratio = ratio_of([(first, second) for first, second in timing["blocks"]], seed)
+    except ValueError as error:
+        return _failed(f"timing gave no interval: {error}")
+    speedup = _speedup(ratio, timing, case, info, baseline)
+    data = {**dump(speedup), **_figures(ratio, timing)}
+    if speedup.is_faster:
+        return Timed(StepResult(StepName.SPEED, StepStatus.PASSED, data=data), speedup)
+    message = _told(speedup, ratio, data)
+    return Timed(StepResult(StepName.SPEED, StepStatus.FAILED, message, data=data), speedup)
+
+
+def _refusal(timing: Mapping[str, Any], case: Case, info: DeviceInfo) -> str | None:
+    """Why nothing can be concluded from a contest; None where something can."""
+    if timing.get("wrong"):
+        return f"the outputs of the timed calls are wrong: {timing['wrong']}"
+    if timing.get("faults"):
+        return f"the times are not trusted: {'; '.join(timing['faults'])}"
+    if timing.get("noise") is None:
+        return (
+            f"the times are not trusted: how far identical kernels stray on {info.name} was not "
+            "measured"
+        )
+    bound, taken = least_time(case, info), float(timing["candidate_us"])
+    if bound is not None and taken < SHARE * bound.us:
+        return (
+            f"the times are not trusted: {taken:.1f} us a call, and {info.name} needs at least "
+            f"{bound.us:.1f} us ({bound.why}); the kernel does not do the work, or the spec's flop "
+            "or mem_bytes is too high"
+        )
+    return None
+
+
+def _speedup(
+    ratio: Ratio, timing: Mapping[str, Any], case: Case, info: DeviceInfo, baseline: str
+) -> Speedup:
+    return Speedup(
+        value=ratio.value,
+        low=ratio.low,
+        high=ratio.high,
+        confidence=CONFIDENCE,
+        noise=float(timing["noise"]),
+        original_us=ratio.first,
+        candidate_us=ratio.second,
+        baseline=baseline,
+        device=info.name,
+        case=case.name,
+        samples=ratio.samples,
     )
-    return Timed(StepResult(StepName.SPEED, StepStatus.FAILED, message, data=data), worst)
+
+
+def _figures(ratio: Ratio, timing: Mapping[str, Any]) -> dict[str, Any]:
+    """What else a certificate may tell: how it was measured, and what would not have been seen."""
+    told = ("wall", "host_us", "host_bound", "looks", "checked", "repeats", "sets", "seconds")
+    more = ("not_refreshed", "in_place", "clean_original_us", "clock_note", "driver", "duration")
+    found = {key: timing[key] for key in (*told, *more) if key in timing}
+    return {**found, "detectable": ratio.detectable(float(timing["noise"]))}
+
+
+def _told(speedup: Speedup, ratio: Ratio, data: Mapping[str, Any]) -> str:
+    figures = (
+        f"on {speedup.device}, {speedup.case}: {speedup.value:.3f}x "
+        f"[{speedup.low:.3f}, {speedup.high:.3f}], noise floor {speedup.noise or 0:.3f}"
+    )
+    if speedup.is_slower:
+        return f"slower than its input {figures}"
+    bound = ""
+    if (data.get("host_bound") or {}).get("B"):
+        bound = "; the host needs longer to launch it than the device to run it"
+    seen = f"a gain of {100 * ratio.detectable(speedup.noise or 0):.1f} % would have been seen"
+    return f"not measurably faster than its input {figures}; {seen}{bound}"
 
 
 def _time(bench: Workbench, baseline: str, candidate: str, case: Case) -> Timed:
@@ -61,6 +145,7 @@ def _time(bench: Workbench, baseline: str, candidate: str, case: Case) -> Timed:
     if inputs.status is not JobStatus.OK:
         return _failed(f"inputs could not be made: {explain(inputs)}")
     base = bench.outputs(baseline, case, 0)
+    floors = NoiseFloors(bench.device.info)
     job = bench.job("time", candidate) | {
         "original": str(bench.place(baseline)),
         "candidate": str(bench.place(candidate)),
@@ -70,36 +155,19 @@ def _time(bench: Workbench, baseline: str, candidate: str, case: Case) -> Timed:
         "device": bench.device.info.id,
         "out": str(bench.scratch / "timed" / text_hash(candidate) / case.name),
         "budget_s": BUDGET_S,
+        "noise": floors.known(),
     }
     outcome = bench.run(job, TIMEOUT_S + BUDGET_S)
     if outcome.status is not JobStatus.OK:
         return _failed(f"timing failed: {explain(outcome)}")
-    compared = bench.compare(base.manifest, outcome.value["candidate_outputs"], case)
-    if compared.status is not JobStatus.OK or not compared.value["equal"]:
-        told = compared.value.get("message") or explain(compared)
-        return _failed(f"the outputs of the timed calls are wrong: {told}")
-    pairs = [(first, second) for first, second in outcome.value["pairs"]]
-    null_pairs = [(first, second) for first, second in outcome.value["null_pairs"]]
-    try:
-        ratio, noise = ratio_of(pairs, bench.seed), noise_of(null_pairs, bench.seed)
-    except ValueError as error:
-        return _failed(f"timing gave no interval: {error}")
-    return Timed(
-        StepResult(StepName.SPEED, StepStatus.PASSED),
-        Speedup(
-            value=ratio.value,
-            low=ratio.low,
-            high=ratio.high,
-            confidence=CONFIDENCE,
-            noise=noise,
-            original_us=ratio.first,
-            candidate_us=ratio.second,
-            baseline=text_hash(baseline),
-            device=bench.device.info.name,
-            case=case.name,
-            samples=ratio.samples,
-        ),
-    )
+    timing = dict(outcome.value["timing"])
+    if timing.get("survey"):
+        floors.keep(timing["survey"])
+    for check in outcome.value["checks"]:
+        compared = bench.compare(check["expected"], check["actual"], case)
+        if compared.status is not JobStatus.OK or not compared.value["equal"]:
+            timing["wrong"] = compared.value.get("message") or explain(compared)
+    return judged(timing, case, bench.device.info, text_hash(baseline), bench.seed)
 
 
 def _failed(message: str) -> Timed:

@@ -81,8 +81,9 @@ it would be. ``order`` is the interpreter's alone.
 message, max_abs_error, max_rel_error.
 
 ``time``: original, candidate (paths), entry, case, inputs, device, out, budget_s, state?,
-flush_bytes?, gpu_lock? -> pairs ``[[original_us, candidate_us]]``, null_pairs (the original against
-itself), candidate_outputs, output_tree, device_name, clock_note, repeats, input_sets, waited_s.
+flush_bytes?, gpu_lock?, noise?, blocks?, graphs? -> timing (what ``timing.conducting.conduct``
+returns), checks ``[{expected, actual}]`` (manifests of the original's and of timed calls' outputs
+on the same refreshed inputs), waited_s. Judge and performer in one process.
 
 ``measure``: module, entry, case, inputs, device, out, budget_s, state?, gpu_lock?, target? ->
 us (samples),

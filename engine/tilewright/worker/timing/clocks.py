@@ -10,6 +10,7 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -63,6 +64,7 @@ class DeviceClock:
         self._record, self._elapsed = self._event.record, self._event.elapsed_time
         properties = self._api.get_device_properties(self._device)
         self.device_name: str = properties.name
+        self.driver = _driver(device)
         self.cache_bytes = int(getattr(properties, "L2_cache_size", 0) or 0)
         size = flush_bytes or _L2_FACTOR * self.cache_bytes or _DEFAULT_FLUSH
         self._flush_buffer = torch.empty(size, dtype=torch.int8, device=self._device)
@@ -158,6 +160,7 @@ class HostClock:
     def __init__(self) -> None:
         self.device = "cpu"
         self.device_name = "cpu"
+        self.driver = ""
         self.cache_bytes = 0
         self.note = "host clock: says nothing about a GPU"
         self._flush_buffer = torch.empty(_HOST_FLUSH, dtype=torch.int8)
@@ -197,6 +200,14 @@ class HostClock:
     def graph(self, function: Call) -> tuple[Call, Any]:
         """No graphs here."""
         raise RuntimeError("only a GPU runs graphs")
+
+
+def _driver(device: str) -> str:
+    """The driver's version, as far as it can be told without its tools; "" where it cannot."""
+    file = Path("/proc/driver/nvidia/version")
+    if device.startswith("cuda") and torch.version.hip is None and file.is_file():
+        return file.read_text().partition("\n")[0].partition(":")[2].strip()
+    return str(torch.version.hip or "")
 
 
 AnyClock = DeviceClock | HostClock

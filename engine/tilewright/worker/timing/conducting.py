@@ -43,6 +43,12 @@ class _Session:
     orders: list[str] = field(default_factory=list)
     walls_us: list[float] = field(default_factory=list)
     checked: int = 0
+    noise: float | None = None
+
+    @property
+    def floor(self) -> float:
+        """The noise floor, or what stands in for one that was not measured when to stop."""
+        return _DEFAULT_FLOOR if self.noise is None else self.noise
 
     def times(self, letter: str) -> list[float]:
         """Microseconds a call of one version, its mean in each block."""
@@ -64,6 +70,7 @@ def conduct(
     spec: Mapping[str, Any],
     verify: Verify | None,
     clean: Callable[[], float] | None = None,
+    survey: Callable[[], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Time a candidate against its original; the answer is JSON.
 
@@ -71,23 +78,27 @@ def conduct(
     of a timed call (``fresh.refreshed(inputs, turn, plan)`` are its inputs) and the manifest of its
     outputs, and says what is wrong with them. ``clean`` measures the original by itself again; it
     is asked where the original seems slow in the candidate's company, for the device itself may
-    have changed.
+    have changed. ``survey`` (``noise.survey``) measures the noise floor; it is asked where
+    ``spec`` has none for calls of this duration and this driver.
 
-    All of ``spec`` is optional: seed (secret without),
-    budget_s, noise (the floor: how far identical kernels stray), original_us (the original's time
-    without the candidate), out (a folder for outputs), plan, graphs, flush_bytes, reload, blocks
-    (exactly so many, without stopping early), verified (calls to check), batches (true).
+    All of ``spec`` is optional: seed (secret without), budget_s, noise (the floor: a number, or
+    ``{class: survey}``), original_us (the original's time without the candidate), out (a folder
+    for outputs), plan, graphs, flush_bytes, reload, blocks (exactly so many, without stopping
+    early), verified (calls to check), batches (true).
 
-    Returns: blocks ``[[original_us, candidate_us]]``, logs, verdict ("faster", "slower", "alike";
-    None: undecided within the budget), value/low/high (of the ratio, at the confidence of the
-    look), looks, original_us, candidate_us, host_us, host_bound, clean_original_us, wall (figures
-    of the cross-check), faults (sentences; any makes the times worthless), wrong (what ``verify``
-    said), checked (calls), in_place, not_refreshed, repeats, sets, device, clock_note, seconds.
+    Returns: noise (the floor that was used; None: not measured), survey (where it was measured
+    now), duration (class), driver, blocks ``[[original_us, candidate_us]]``, logs, verdict
+    ("faster", "slower", "alike"; None: undecided within the budget), value/low/high (of the ratio,
+    at the confidence of the look), looks, original_us, candidate_us, host_us, host_bound,
+    clean_original_us, wall (figures of the cross-check), faults (sentences; any makes the times
+    worthless), wrong (what ``verify`` said), checked (calls), in_place, not_refreshed, repeats,
+    sets, device, clock_note, seconds.
     """
     began = time.perf_counter()
     session = _Session(ask, spec, random.Random(spec.get("seed") or random.SystemRandom().random()))
     asked = {key: spec[key] for key in ("plan", "graphs", "flush_bytes", "reload") if key in spec}
     session.said = ask({"do": "time.prepare", **asked}, _PREPARE_TIMEOUT_S)
+    session.noise, surveyed = _noise(session, survey)
     ask({"do": "time.warm", "limit_s": spec.get("warm_s", _WARM_LIMIT_S)}, _TIMEOUT_S)
     ask({"do": "time.fresh", "turn": _turn(session)}, _TIMEOUT_S)
     verdict, wrong = _blocks(session, verify)
@@ -99,6 +110,8 @@ def conduct(
     ask({"do": "time.end"}, _TIMEOUT_S)
     return {
         **_figures(session, verdict),
+        "noise": session.noise,
+        "survey": surveyed,
         "wall": wall,
         "faults": faults,
         "wrong": wrong,
@@ -126,7 +139,7 @@ def _blocks(session: _Session, verify: Verify | None) -> tuple[str | None, str |
                 if wrong is not None:
                     return None, wrong
         if not fixed:
-            verdict = sequential.decide(session.logs(), _floor(spec))
+            verdict = sequential.decide(session.logs(), session.floor)
             if verdict is not None:
                 return verdict, None
     return None, None
@@ -163,7 +176,7 @@ def _checked(session: _Session, turn: int, verify: Verify) -> str | None:
     calls = session.orders[-1].count("B") * int(said["repeats"])
     last = int(said["repeats"]) if said["in_place"] else calls
     call = session.draw.randrange(calls - min(last, int(said["keeps"])), calls)
-    folder = str(session.spec["out"])
+    folder = f"{session.spec['out']}/{session.checked}"
     reply = session.ask({"do": "time.retained", "call": call, "out": folder}, _TIMEOUT_S)
     session.checked += 1
     return verify(fresh.turn_of(turn, call % int(said["sets"])), reply["outputs"])
@@ -192,7 +205,7 @@ def _slowed(session: _Session, clean: Callable[[], float] | None) -> list[str]:
     """Whether the original takes longer beside the candidate than by itself."""
     alone = session.spec.get("original_us")
     beside = statistics.median(session.times("A"))
-    most = 1 + _CLEAN_MARGIN + _floor(session.spec)
+    most = 1 + _CLEAN_MARGIN + session.floor
     if alone is not None and beside > alone * most and clean is not None:
         alone = clean()
     if alone is None or beside <= alone * most:
@@ -203,9 +216,25 @@ def _slowed(session: _Session, clean: Callable[[], float] | None) -> list[str]:
     ]
 
 
-def _floor(spec: Mapping[str, Any]) -> float:
-    noise = spec.get("noise")
-    return _DEFAULT_FLOOR if noise is None else float(noise)
+def _noise(
+    session: _Session, survey: Callable[[], dict[str, Any]] | None
+) -> tuple[float | None, dict[str, Any] | None]:
+    """(the noise floor, the survey that has just found it)."""
+    known, said = session.spec.get("noise"), session.said
+    if isinstance(known, int | float):
+        return float(known), None
+    found = (known or {}).get(duration_class(said["rough_us"]["A"]))
+    if found is not None and found.get("driver") == said["driver"]:
+        return float(found["floor"]), None
+    if survey is None:
+        return None, None
+    surveyed = survey()
+    return float(surveyed["floor"]), surveyed
+
+
+def duration_class(us: float) -> str:
+    """Calls that take about as long stray alike: half a decade, named by its lower bound."""
+    return f"{10 ** (math.floor(2 * math.log10(max(us, 1.0))) / 2):.0f} us and up"
 
 
 def _batch(session: _Session, letter: str, median_us: float) -> walls.Batch:
@@ -237,7 +266,16 @@ def _figures(session: _Session, verdict: str | None) -> dict[str, Any]:
     medians = {letter: statistics.median(found) for letter, found in times.items()}
     host = said["host_us"]
     interval = sequential.interval_of(logs) if len(logs) >= sequential.LOOKS[0] else None
-    kept = ("repeats", "sets", "in_place", "not_refreshed", "device", "clock_note", "host_us")
+    kept = (
+        "repeats",
+        "sets",
+        "in_place",
+        "not_refreshed",
+        "device",
+        "driver",
+        "clock_note",
+        "host_us",
+    )
     return {
         "blocks": [list(pair) for pair in zip(times["A"], times["B"], strict=True)],
         "logs": logs,
@@ -250,6 +288,7 @@ def _figures(session: _Session, verdict: str | None) -> dict[str, Any]:
         "candidate_us": medians["B"],
         "host_bound": {"A": host["A"] > medians["A"], "B": host["B"] > medians["B"]},
         "clean_original_us": session.spec.get("original_us"),
+        "duration": duration_class(said["rough_us"]["A"]),
         "checked": session.checked,
         **{key: said[key] for key in kept},
     }

@@ -13,14 +13,12 @@ from .. import tensors
 from ..protocol import JobError
 from . import fresh
 from .clocks import AnyClock, clock_for
+from .pace import pace_of, repeats_for
 from .sides import InputSets, Side, keeps_wanted, sets_wanted
 
 Function = Callable[..., Any]
 
-_SHORT_US = 30.0
-_TARGET_US = 60.0
 _MAX_CALLS = 64
-_ROUGH_CALLS = 5
 _WARM_BATCH_S = 0.004
 _FLAT = 0.01
 _FLAT_BATCHES = 3
@@ -83,14 +81,19 @@ class Contest:
         plan = message.get("plan") or fresh.plan_for(self._pristine)
         first = InputSets(self._pristine, plan, 1)
         returned = self._first_calls(functions, first)
-        host, rough = self._pace(functions, first)
-        self._host_s = max(host.values()) / 1e6
-        self._repeats = int(message.get("repeats") or _repeats(max(rough.values())))
+        arguments = tuple(first.sets[0].values())
+        paces = {
+            name: pace_of(clock, function, arguments)
+            for name, function in zip("AB", functions, strict=True)
+        }
+        self._host_s = max(pace.host_us for pace in paces.values()) / 1e6
+        slowest = max(pace.rough_us for pace in paces.values())
+        self._repeats = int(message.get("repeats") or repeats_for(slowest))
         count = sets_wanted(clock, self._pristine, self._repeats)
         if self._changed:
             self._repeats = min(self._repeats, count)
         keeps = keeps_wanted(clock, returned, _MAX_CALLS)
-        del first, returned
+        del first, returned, arguments
         self._inputs = InputSets(self._pristine, plan, count)
         self._sides = {
             name: Side(function, self._inputs, keeps)
@@ -100,13 +103,14 @@ class Contest:
             self._graph()
         return {
             "device": clock.device_name,
+            "driver": clock.driver,
             "clock_note": clock.note,
             "repeats": self._repeats,
             "sets": count,
             "keeps": keeps,
             "in_place": sorted(self._changed),
-            "host_us": host,
-            "rough_us": rough,
+            "host_us": {name: pace.host_us for name, pace in paces.items()},
+            "rough_us": {name: pace.rough_us for name, pace in paces.items()},
             "plan": plan,
             "not_refreshed": [name for name, how in plan.items() if how == fresh.KEEP],
         }
@@ -131,27 +135,6 @@ class Contest:
             changed |= {name for name in fed if not _same(fed[name], values[name])}
         self._changed = frozenset(changed)
         return returned
-
-    def _pace(
-        self, functions: tuple[Function, Function], inputs: InputSets
-    ) -> tuple[dict[str, float], dict[str, float]]:
-        """Microseconds to hand one call over, and roughly those it takes, of both."""
-        host: dict[str, float] = {}
-        rough: dict[str, float] = {}
-        arguments = tuple(inputs.sets[0].values())
-        for name, function in zip("AB", functions, strict=True):
-            taken = [self._handed_over(function, arguments) for _ in range(_ROUGH_CALLS)]
-            host[name] = statistics.median(taken) * 1e6
-            calls = [lambda: function(*arguments)] * _ROUGH_CALLS  # noqa: B023 - used at once
-            rough[name] = statistics.median(self._ready.laps(calls, 1, host[name] / 1e6).us)
-        return host, rough
-
-    def _handed_over(self, function: Function, arguments: tuple[Any, ...]) -> float:
-        began = _perf_counter()
-        function(*arguments)
-        taken = _perf_counter() - began
-        self._ready.synchronize()
-        return taken
 
     def _graph(self) -> None:
         try:
@@ -260,12 +243,6 @@ class Contest:
     def _sets(self) -> InputSets:
         assert self._inputs is not None
         return self._inputs
-
-
-def _repeats(rough_us: float) -> int:
-    if rough_us >= _SHORT_US:
-        return 1
-    return min(fresh.MAX_SETS, max(2, round(_TARGET_US / max(rough_us, 1.0))))
 
 
 def _same(one: Any, other: Any) -> bool:
