@@ -1,0 +1,104 @@
+"""The entry point's contract, and which kernels it comes to."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.evaluation.rules.model import Finding, Grade
+from tilewright.problems.model import Entry, EntryKind
+from tilewright.source.callgraph import call_graph
+from tilewright.source.model import Module
+
+_STAY = "its work must stay in Triton"
+
+
+def contract(original: Module, candidate: Module, entry: Entry | None) -> Iterator[Finding]:
+    """Kernels and launches that are gone, and what became of the entry point."""
+    yield from _kernels(original, candidate, entry)
+    if entry is None or entry.path is not None or entry.kind is EntryKind.LAUNCH:
+        return
+    yield from _entry(original, candidate, entry)
+    yield from _unused(original, candidate, entry)
+
+
+def _kernels(original: Module, candidate: Module, entry: Entry | None) -> Iterator[Finding]:
+    """Kernels may be fused and split; one that is launched by itself must stay what it is."""
+    is_called = entry is not None and entry.kind is not EntryKind.LAUNCH and entry.path is None
+    reached = _reached(candidate, entry) if entry is not None and is_called else frozenset()
+    there = {kernel.name for kernel in candidate.kernels}
+    wanted = _reached(original, entry) if entry is not None and is_called else frozenset()
+    for kernel in original.entry_kernels():
+        grade = Grade.EVIDENCE if reached else Grade.HARD
+        if kernel.name not in there:
+            yield Finding(f"kernel {kernel.name} is gone", 1, "keep it under its name", grade)
+        elif not candidate.launches_of(kernel.name):
+            yield Finding(f"kernel {kernel.name} is no longer launched", 1, _STAY, grade)
+    if wanted and not reached and entry is not None:
+        yield Finding(f"{entry.name} launches no kernel", 1, _STAY)
+
+
+def _reached(module: Module, entry: Entry) -> frozenset[str]:
+    steps = call_graph(module).reached(entry.name)
+    return frozenset(s.edge.launch.kernel for s in steps if s.edge.launch is not None)
+
+
+def _entry(original: Module, candidate: Module, entry: Entry) -> Iterator[Finding]:
+    before, after = _definitions(original, entry), _definitions(candidate, entry)
+    if not before:
+        return
+    if not after:
+        yield Finding(f"the entry point {entry.name} is gone", 1, "the problem calls it")
+        return
+    if _signature(before[-1]) != _signature(after[-1]):
+        yield Finding(
+            f"the entry point {entry.name} changed its parameters from "
+            f"({_signature(before[-1])}) to ({_signature(after[-1])})",
+            after[-1].lineno, "keep them as they are",
+        )  # fmt: skip
+    if len(after) > len(before) or _rebound(candidate, entry.name) > _rebound(original, entry.name):
+        yield Finding(
+            f"{entry.name} is bound more than once", after[-1].lineno, "define the entry point once"
+        )
+
+
+def _definitions(module: Module, entry: Entry) -> list[ast.FunctionDef]:
+    body: list[ast.stmt] = module.tree.body
+    name = entry.name
+    if entry.kind is EntryKind.MODEL:
+        found = [n for n in body if isinstance(n, ast.ClassDef) and n.name == entry.name]
+        body, name = (found[-1].body if found else []), "forward"
+    return [n for n in body if isinstance(n, ast.FunctionDef) and n.name == name]
+
+
+def _rebound(module: Module, name: str) -> int:
+    """How often module-level code binds a name other than by a definition at the top."""
+    return sum(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+        for statement in module.tree.body
+        if not isinstance(statement, ast.FunctionDef | ast.ClassDef)
+        for node in ast.walk(statement)
+    )
+
+
+def _signature(function: ast.FunctionDef) -> str:
+    return ast.unparse(function.args)
+
+
+def _unused(original: Module, candidate: Module, entry: Entry) -> Iterator[Finding]:
+    """Arguments that the original's entry point reads and the candidate's does not."""
+    before, after = _definitions(original, entry), _definitions(candidate, entry)
+    if not before or not after:
+        return
+    for name in sorted(_reads(before[-1]) - _reads(after[-1])):
+        yield Finding(
+            f"the argument {name} is not used any more", after[-1].lineno,
+            "results for other values of it must agree", Grade.EVIDENCE,
+        )  # fmt: skip
+
+
+def _reads(function: ast.FunctionDef) -> frozenset[str]:
+    names = {argument.arg for argument in function.args.args}
+    return frozenset(
+        node.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load)
+    )

@@ -1,0 +1,51 @@
+"""Control flow around launches, and classes and decorators that change what code means."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.evaluation.rules.model import Finding
+from tilewright.evaluation.rules.view import View, line_of
+from tilewright.evaluation.rules.words import listed
+
+_PLAIN = listed(
+    "staticmethod classmethod property functools.lru_cache functools.cache "
+    "functools.cached_property functools.wraps dataclasses.dataclass torch.no_grad "
+    "torch.inference_mode contextlib.contextmanager typing.overload typing.override "
+    "abc.abstractmethod"
+)
+_BASES = listed(
+    "object torch.nn.Module torch.autograd.Function typing.NamedTuple typing.Protocol enum.Enum "
+    "enum.IntEnum"
+)
+
+
+def flow(view: View) -> Iterator[Finding]:
+    """Handlers that hide a failed launch, foreign decorators, bases that are no plain classes."""
+    for node in view.host:
+        if isinstance(node, ast.ExceptHandler):
+            yield Finding("an except clause", line_of(node), "let a launch that fails fail")
+        elif isinstance(node, ast.Try) and node.finalbody:
+            yield Finding("a finally clause", line_of(node), "let a launch that fails fail")
+        elif isinstance(node, ast.ClassDef):
+            yield from _class(view, node)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from _decorators(view, node)
+
+
+def _class(view: View, node: ast.ClassDef) -> Iterator[Finding]:
+    for base in node.bases:
+        name = view.dotted(base) or ast.unparse(base)
+        if name not in _BASES and name not in view.globals:
+            yield Finding(f"a class derived from {name}", line_of(node), "use a plain class")
+    for keyword in node.keywords:
+        yield Finding(f"a class with {keyword.arg}=", line_of(node), "use a plain class")
+
+
+def _decorators(
+    view: View, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+) -> Iterator[Finding]:
+    for decorator in node.decorator_list:
+        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        name = view.dotted(target) or ast.unparse(target)
+        if name not in _PLAIN and not name.startswith(("triton.", "nki.")):
+            yield Finding(f"the decorator {name}", line_of(decorator), "call the function itself")

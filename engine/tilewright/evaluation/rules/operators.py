@@ -1,0 +1,110 @@
+"""Tensor operators in host code, however spelled: methods, signs, built-ins, items."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.evaluation.rules.model import Finding, Grade
+from tilewright.evaluation.rules.tensors import is_tensor, tensor_names
+from tilewright.evaluation.rules.view import FUNCTIONS, View, line_of
+from tilewright.evaluation.rules.words import BUILTIN_OPERATORS, COMPUTING, METHODS
+
+_IN_TRITON = "the work must stay in Triton"
+_SIGNS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "**", ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
+    ast.LShift: "<<", ast.RShift: ">>", ast.USub: "-", ast.Invert: "~",
+}  # fmt: skip
+_COMPARING = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def operators(view: View) -> Iterator[Finding]:
+    """Operators on what is certainly a tensor, and methods that only tensors have."""
+    tensors: dict[int, frozenset[str]] = {}
+    for node in view.host:
+        function = view.function_of(node)
+        known: frozenset[str] = frozenset()
+        while function is not None:
+            if id(function) not in tensors:
+                tensors[id(function)] = tensor_names(view, function)
+            known |= tensors[id(function)]
+            function = next((a for a in view.around(function) if isinstance(a, FUNCTIONS)), None)
+        yield from _found(view, node, known)
+
+
+def _found(view: View, node: ast.AST, known: frozenset[str]) -> Iterator[Finding]:
+    if isinstance(node, ast.Attribute):
+        yield from _attribute(view, node, known)
+    elif isinstance(node, ast.BinOp | ast.UnaryOp | ast.AugAssign | ast.Compare):
+        yield from _signed(view, node, known)
+    elif isinstance(node, ast.Subscript):
+        yield from _item(view, node, known)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+        name = node.func.id
+        if name in BUILTIN_OPERATORS and is_tensor(view, node.args[0], known):
+            yield Finding(f"{name}() of a tensor", line_of(node), _IN_TRITON)
+
+
+def _signed(view: View, node: ast.expr | ast.AugAssign, known: frozenset[str]) -> Iterator[Finding]:
+    match node:
+        case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
+            yield Finding("the @ operator", line_of(node), _IN_TRITON)
+            return
+        case ast.BinOp(left=left, op=sign, right=right):
+            operands = (left, right)
+        case ast.UnaryOp(op=(ast.USub() | ast.Invert()) as sign, operand=operand):
+            operands = (operand, operand)
+        case ast.AugAssign(target=target, op=sign, value=value):
+            operands = (target, value)
+        case ast.Compare(left=left, ops=[comparing], comparators=[right]):
+            if isinstance(comparing, _COMPARING) and any(
+                is_tensor(view, side, known) for side in (left, right)
+            ):
+                yield Finding("a comparison of tensors", line_of(node), _IN_TRITON)
+            return
+        case _:
+            return
+    if any(is_tensor(view, operand, known) for operand in operands):
+        what = f"the {_SIGNS.get(type(sign), '?')} operator on tensors"
+        yield Finding(what, line_of(node), _IN_TRITON)
+
+
+def _attribute(view: View, node: ast.Attribute, known: frozenset[str]) -> Iterator[Finding]:
+    name = node.attr
+    if not isinstance(node.ctx, ast.Load) or _is_of_library(view, node):
+        return
+    if name == "data_ptr":
+        yield from _address(view, node)
+    elif name in COMPUTING:
+        yield Finding(f".{name}() of a tensor", line_of(node), _IN_TRITON)
+    elif name not in METHODS and is_tensor(view, node.value, known):
+        yield Finding(f"attribute .{name} of a tensor", line_of(node), _IN_TRITON)
+
+
+def _is_of_library(view: View, node: ast.Attribute) -> bool:
+    dotted = view.dotted(node)
+    return dotted is not None and dotted.partition(".")[0] in (
+        {"torch", "triton", "math", "numpy", "nki"} | view.modules
+    )
+
+
+def _address(view: View, node: ast.AST) -> Iterator[Finding]:
+    """An address may say how a tensor is aligned; as a key it tells tensors of calls apart."""
+    for above in view.around(node):
+        if isinstance(above, ast.stmt):
+            break
+        if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Mod | ast.BitAnd):
+            yield Finding(
+                ".data_ptr() asked for alignment", line_of(node),
+                "results at other alignments must agree", Grade.EVIDENCE,
+            )  # fmt: skip
+            return
+    yield Finding(".data_ptr() of a tensor", line_of(node), "pass the tensor itself")
+
+
+def _item(view: View, node: ast.Subscript, known: frozenset[str]) -> Iterator[Finding]:
+    if not is_tensor(view, node.value, known):
+        return
+    if not isinstance(node.ctx, ast.Load):
+        yield Finding("an assignment to items of a tensor", line_of(node), _IN_TRITON)
+    elif is_tensor(view, node.slice, known):
+        yield Finding("items of a tensor picked by a tensor", line_of(node), _IN_TRITON)

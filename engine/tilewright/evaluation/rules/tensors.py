@@ -1,0 +1,60 @@
+"""Which local names of a host function stand for tensors, as far as the text shows."""
+
+import ast
+
+from tilewright.evaluation.rules.view import Function, View
+from tilewright.evaluation.rules.words import (
+    COMPUTING,
+    SHAPING,
+    TELLING,
+    TORCH_MADE,
+)
+
+_ROUNDS = 4
+_NO_TENSOR = ("item", "tolist", "numpy", "_version", "untyped_storage", "storage")
+
+
+def tensor_names(view: View, function: Function) -> frozenset[str]:
+    """Parameters and locals that are tensors: annotated so, used so, or made from such."""
+    known = {
+        argument.arg
+        for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+        if argument.annotation is not None and "Tensor" in ast.unparse(argument.annotation)
+    }
+    for node in ast.walk(function):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if attr in TELLING:
+                known |= {name} & view.locals_of(function)
+    for _ in range(_ROUNDS):
+        before = len(known)
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign) and is_tensor(view, node.value, frozenset(known)):
+                known |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        if len(known) == before:
+            break
+    return frozenset(known)
+
+
+def is_tensor(view: View, node: ast.AST, known: frozenset[str]) -> bool:
+    """Whether an expression is certainly a tensor, given names that are."""
+    match node:
+        case ast.Name(id=name):
+            return name in known
+        case ast.Call(func=ast.Attribute(value=owner, attr=name)):
+            dotted = view.dotted(node.func)
+            if dotted is not None and dotted.startswith("torch."):
+                return dotted in TORCH_MADE or (dotted.count(".") == 1 and dotted[6:] in COMPUTING)
+            if name in COMPUTING:
+                return name not in _NO_TENSOR
+            return name in SHAPING and is_tensor(view, owner, known)
+        case ast.Attribute(value=owner, attr="T" | "mT" | "data"):
+            return is_tensor(view, owner, known)
+        case ast.Subscript(value=owner):
+            return is_tensor(view, owner, known)
+        case ast.BinOp(left=left, right=right):
+            return is_tensor(view, left, known) or is_tensor(view, right, known)
+        case ast.UnaryOp(operand=operand):
+            return is_tensor(view, operand, known)
+        case ast.IfExp(body=body, orelse=other):
+            return is_tensor(view, body, known) or is_tensor(view, other, known)
+    return False

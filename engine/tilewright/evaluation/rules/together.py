@@ -1,0 +1,76 @@
+"""All rules over an original and a candidate."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+
+from tilewright.evaluation.rules.contract import contract
+from tilewright.evaluation.rules.flow import flow
+from tilewright.evaluation.rules.imports import imports
+from tilewright.evaluation.rules.kernels import kernels
+from tilewright.evaluation.rules.model import Finding, Grade
+from tilewright.evaluation.rules.names import names
+from tilewright.evaluation.rules.operators import operators
+from tilewright.evaluation.rules.reflection import reflection
+from tilewright.evaluation.rules.state import state
+from tilewright.evaluation.rules.stores import stores
+from tilewright.evaluation.rules.view import View, view_of
+from tilewright.problems.model import Entry
+from tilewright.source import parse_module
+from tilewright.source.model import Module
+
+_RULES = (imports, reflection, names, stores, state, operators, flow, kernels)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``faults`` refuse the candidate; ``questions`` are for its runs to answer. In words."""
+
+    faults: tuple[str, ...]
+    questions: tuple[str, ...]
+
+
+def held_against(original: Module, candidate: Module, entry: Entry | None) -> Verdict:
+    """What the candidate's text does that the original's does not, or not as often."""
+    found = [
+        *((finding, finding.key) for finding in contract(original, candidate, entry)),
+        *_new(_counted(original.text, original.path), view_of(candidate)),
+    ]
+    return Verdict(
+        tuple(_said(found, Grade.HARD)),
+        tuple(_said(found, Grade.EVIDENCE)),
+    )
+
+
+@lru_cache(maxsize=16)
+def _counted(text: str, path: str) -> Counter[str]:
+    """How often an original, judged against by many candidates, has each finding."""
+    return Counter(finding.key for finding in _findings(view_of(parse_module(text, path))))
+
+
+def _new(before: Counter[str], candidate: View) -> Iterator[tuple[Finding, str]]:
+    """Findings beyond the original's number of each kind, the first of each, told."""
+    after = list(_findings(candidate))
+    counts = Counter(finding.key for finding in after)
+    told: set[str] = set()
+    for finding in after:
+        had, has = before[finding.key], counts[finding.key]
+        if has <= had or finding.key in told:
+            continue
+        told.add(finding.key)
+        if had:
+            yield finding, f"{finding.key} stands there {has} times, in the original {had}"
+        else:
+            yield finding, f"{finding.key} (line {finding.line}) is not in the original"
+
+
+def _findings(view: View) -> Iterator[Finding]:
+    return chain.from_iterable(rule(view) for rule in _RULES)
+
+
+def _said(found: list[tuple[Finding, str]], grade: Grade) -> Iterator[str]:
+    for finding, text in found:
+        if finding.grade is grade:
+            yield f"{text}; {finding.way_out}"

@@ -1,0 +1,195 @@
+"""A module as the rules look at it: host code and kernels apart, each name with its meaning."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tilewright.source.model import Module
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+@dataclass(frozen=True)
+class View:
+    """Host nodes and kernel nodes in source order, and who encloses whom.
+
+    Attributes:
+        modules: names that plain ``import`` statements bind.
+        globals: what module-level statements bind a name to, in order.
+    """
+
+    module: Module
+    host: tuple[ast.AST, ...]
+    kernels: tuple[ast.AST, ...]
+    modules: frozenset[str]
+    globals: Mapping[str, tuple[ast.AST, ...]]
+    _parents: Mapping[int, ast.AST] = field(repr=False)
+    _locals: dict[int, frozenset[str]] = field(default_factory=dict, repr=False)
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        return self._parents.get(id(node))
+
+    def around(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What encloses a node, innermost first."""
+        above = self.parent(node)
+        while above is not None:
+            yield above
+            above = self.parent(above)
+
+    def function_of(self, node: ast.AST) -> Function | None:
+        """The innermost function around a node."""
+        return next((a for a in self.around(node) if isinstance(a, FUNCTIONS)), None)
+
+    def class_of(self, node: ast.AST) -> ast.ClassDef | None:
+        return next((a for a in self.around(node) if isinstance(a, ast.ClassDef)), None)
+
+    def is_local(self, node: ast.Name) -> bool:
+        """Whether a function around a name binds it, other than by an import."""
+        return any(
+            node.id in self.locals_of(above)
+            for above in self.around(node)
+            if isinstance(above, FUNCTIONS)
+        )
+
+    def locals_of(self, function: Function) -> frozenset[str]:
+        """Names that a function binds itself, imports aside."""
+        known = self._locals.get(id(function))
+        if known is None:
+            known = self._locals[id(function)] = frozenset(_bound_in(function))
+        return known
+
+    def dotted(self, node: ast.AST) -> str | None:
+        """The dotted origin of a name or attribute; None where it starts from a local value."""
+        root = root_of(node)
+        if root is None or not isinstance(node, ast.Name | ast.Attribute) or self.is_local(root):
+            return None
+        return self.module.names.resolve(node)
+
+    def is_annotation(self, node: ast.AST) -> bool:
+        """Whether a node stands in a type annotation."""
+        child = node
+        for above in self.around(node):
+            if isinstance(above, ast.arg | ast.AnnAssign) and child is above.annotation:
+                return True
+            if isinstance(above, ast.FunctionDef) and child is above.returns:
+                return True
+            child = above
+        return False
+
+    def functions(self) -> Iterator[Function]:
+        """Host functions, those within others and lambdas too."""
+        return (node for node in self.host if isinstance(node, FUNCTIONS))
+
+
+def view_of(module: Module) -> View:
+    """The view of a module."""
+    parents: dict[int, ast.AST] = {}
+    inside = {id(kernel.node) for kernel in module.kernels}
+    host: list[ast.AST] = []
+    kernels: list[ast.AST] = []
+    pending: list[tuple[ast.AST, bool]] = [(s, False) for s in reversed(module.tree.body)]
+    while pending:
+        node, within = pending.pop()
+        within = within or id(node) in inside
+        (kernels if within else host).append(node)
+        children = list(ast.iter_child_nodes(node))
+        for child in children:
+            # An ast shares the nodes of contexts and operators among all who have them.
+            if not isinstance(child, ast.expr_context | ast.operator | ast.unaryop | ast.cmpop):
+                parents[id(child)] = node
+        pending.extend((child, within) for child in reversed(children))
+    return View(
+        module, tuple(host), tuple(kernels), frozenset(_modules(module.tree)), _globals(module),
+        parents,
+    )  # fmt: skip
+
+
+def root_of(node: ast.AST) -> ast.Name | None:
+    """The name that a chain of attributes starts from."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node if isinstance(node, ast.Name) else None
+
+
+def base_of(node: ast.AST) -> ast.AST:
+    """What a chain of attributes and subscripts starts from."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
+        node = node.value
+    return node
+
+
+def line_of(node: ast.AST) -> int:
+    return int(getattr(node, "lineno", 1))
+
+
+def _modules(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.asname or alias.name.partition(".")[0]
+
+
+def _globals(module: Module) -> dict[str, tuple[ast.AST, ...]]:
+    found: dict[str, list[ast.AST]] = {}
+    pending: list[ast.stmt] = list(module.tree.body)
+    while pending:
+        statement = pending.pop(0)
+        for name, value in _binds(statement):
+            found.setdefault(name, []).append(value)
+        for block in ("body", "orelse", "finalbody"):
+            if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                pending = [*getattr(statement, block, ()), *pending]
+    return {name: tuple(values) for name, values in found.items()}
+
+
+def _binds(statement: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield statement.name, statement
+    elif isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            yield from ((name, statement.value) for name in _names(target))
+    elif isinstance(statement, ast.AnnAssign | ast.AugAssign) and statement.value is not None:
+        yield from ((name, statement.value) for name in _names(statement.target))
+    elif isinstance(statement, ast.For):
+        yield from ((name, statement.iter) for name in _names(statement.target))
+    elif isinstance(statement, ast.Import | ast.ImportFrom):
+        for alias in statement.names:
+            yield alias.asname or alias.name.partition(".")[0], statement
+
+
+def _names(target: ast.AST) -> Iterator[str]:
+    """The names that an assignment's target binds."""
+    if isinstance(target, ast.Name):
+        yield target.id
+    elif isinstance(target, ast.Tuple | ast.List):
+        for item in target.elts:
+            yield from _names(item)
+    elif isinstance(target, ast.Starred):
+        yield from _names(target.value)
+
+
+def _bound_in(function: Function) -> Iterator[str]:
+    arguments = function.args
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        yield argument.arg
+    for extra in (arguments.vararg, arguments.kwarg):
+        if extra is not None:
+            yield extra.arg
+    declared: set[str] = set()
+    found: list[str] = []
+    body = [function.body] if isinstance(function, ast.Lambda) else function.body
+    pending: list[ast.AST] = list(body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            declared.update(node.names)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.append(node.name)
+            continue
+        elif isinstance(node, ast.Lambda):
+            continue
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+            found.append(node.id)
+        pending.extend(ast.iter_child_nodes(node))
+    yield from (name for name in found if name not in declared)

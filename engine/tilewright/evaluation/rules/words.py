@@ -1,0 +1,95 @@
+"""The names that host code around launches needs, and those that say a tensor is computed with."""
+
+
+def listed(names: str) -> frozenset[str]:
+    """Names that stand in a text with spaces between them."""
+    return frozenset(names.split())
+
+
+MODULES = listed(
+    "__future__ abc collections dataclasses enum functools itertools math numbers torch triton "
+    "typing typing_extensions nki neuronxcc"
+)
+"""What a candidate may import though the original does not."""
+
+BUILTINS = listed(
+    "__builtins__ __import__ __loader__ __spec__ breakpoint compile delattr dir eval exec globals "
+    "id input locals memoryview object open setattr vars"
+)
+"""What reaches beyond the code at hand."""
+
+DUNDERS = listed("__init__ __name__ __version__")
+
+_DTYPES = (
+    "float16 bfloat16 float32 float64 half float double int8 int16 int32 int64 int long short "
+    "uint8 uint16 uint32 uint64 bool complex64 complex128 float8_e4m3fn float8_e5m2 "
+    "float8_e4m3fnuz float8_e5m2fnuz"
+)
+_MADE = (
+    "empty empty_like empty_strided empty_permuted zeros zeros_like ones ones_like full full_like "
+    "tensor arange"
+)
+_SHAPED = "as_strided broadcast_shapes reshape transpose permute unsqueeze squeeze flatten narrow"
+_TOLD = (
+    "Tensor dtype device Size Generator finfo iinfo is_tensor is_floating_point promote_types "
+    "result_type get_default_dtype strided contiguous_format preserve_format channels_last "
+    "no_grad inference_mode nn.Module nn.Parameter autograd.Function version.hip version.cuda "
+    "cuda.get_device_properties cuda.current_device cuda.get_device_capability cuda.is_available "
+    "cuda.device xpu.get_device_properties xpu.current_device xpu.is_available xpu.device "
+    "float8_e8m0fnu"
+)
+TORCH_MADE = frozenset(f"torch.{name}" for name in listed(_MADE))
+TORCH = TORCH_MADE | {f"torch.{name}" for name in listed(f"{_DTYPES} {_SHAPED} {_TOLD}")}
+"""Names of torch that host code needs to launch: memory, shapes, dtypes, questions to devices."""
+
+_DRIVER = "driver.active"
+TRITON = frozenset(
+    f"triton.{name}"
+    for name in listed(
+        "jit autotune heuristics Config cdiv next_power_of_2 constexpr_function __version__ "
+        "set_allocator tools.tensor_descriptor.TensorDescriptor "
+        f"{_DRIVER} {_DRIVER}.get_current_target {_DRIVER}.get_current_device "
+        f"{_DRIVER}.get_active_torch_device {_DRIVER}.utils.get_device_properties"
+    )
+)
+TRITON_SPACES = ("triton.language", "triton.experimental", "nki.", "neuronxcc.")
+
+PROPERTIES = listed(
+    "shape dtype device ndim is_cuda is_xpu layout requires_grad T mT data grad grad_fn "
+    "itemsize nbytes"
+)
+SHAPING = listed(
+    "contiguous view reshape expand expand_as permute transpose t unsqueeze squeeze flatten "
+    "unflatten detach view_as reshape_as movedim swapaxes narrow as_strided select unbind chunk "
+    "split to type half float double bfloat16 int long bool clone new_empty new_zeros new_ones "
+    "new_full new_empty_strided new_tensor zero_ fill_ copy_ requires_grad_ cuda xpu "
+    "type_as"
+)
+ASKING = listed(
+    "stride size numel dim element_size is_contiguous data_ptr storage_offset get_device "
+    "is_floating_point is_complex nelement ndimension"
+)
+METHODS = PROPERTIES | SHAPING | ASKING
+"""Attributes of a tensor that do no kernel's work."""
+
+TELLING = listed(
+    "stride numel is_contiguous contiguous data_ptr element_size new_empty new_zeros "
+    "storage_offset is_cuda shape"
+)
+"""Attributes by which a name is known for a tensor."""
+
+COMPUTING = listed(
+    "matmul mm bmm addmm baddbmm einsum dot mv outer sum mean prod var std norm exp exp2 log log2 "
+    "log1p expm1 softmax log_softmax relu relu_ gelu silu sigmoid sigmoid_ tanh tanh_ sqrt rsqrt "
+    "pow abs neg add_ sub sub_ mul mul_ div div_ addcmul addcdiv lerp amax amin argmax argmin max "
+    "min cumsum cumprod where masked_fill masked_fill_ gather scatter scatter_ scatter_add "
+    "scatter_add_ index_select index_add index_add_ index_copy_ index_put_ sort argsort topk clamp "
+    "clamp_ clamp_min clamp_max tril triu flip roll repeat repeat_interleave floor ceil "
+    "logical_and logical_or logical_not masked_select nonzero take put_ erf sin cos reciprocal "
+    "square maximum minimum normal_ uniform_ random_ bernoulli_ exponential_ map_ apply_ "
+    "item tolist numpy cpu untyped_storage storage set_ resize_ _version register_hook "
+    "share_memory_ pin_memory record_stream"
+)
+"""Attributes that nothing but a tensor has, and that compute, move or expose its contents."""
+
+BUILTIN_OPERATORS = listed("abs sum max min pow divmod round any all sorted")
