@@ -1,13 +1,14 @@
 """``devices``, ``explain`` and ``lsp``: what is there, and what things mean."""
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import typer
 from rich.markdown import Markdown
-from rich.table import Table
 
 from tilewright.cli.output import OUT, Exit, Format, emit_json
 from tilewright.devices import list_devices
+from tilewright.devices.facts import DeviceFacts, device_facts
 from tilewright.knowledge import explain as explain_issue
 from tilewright.knowledge import taxonomy
 from tilewright.knowledge.model import IssueType
@@ -17,24 +18,77 @@ from tilewright.serialize import dump
 AsFormat = Annotated[Format, typer.Option("--format", help="text or json.")]
 
 
-def devices(form: AsFormat = Format.TEXT) -> None:
-    """List where kernels can run here, and what each place can tell."""
-    found = list_devices()
-    if form is Format.JSON:
-        emit_json({"devices": [dump(info) for info in found]})
+def devices(
+    device: Annotated[
+        str | None,
+        typer.Option(help="One of them alone, or another host: ssh://[user@]host[:port][/python]."),
+    ] = None,
+    form: AsFormat = Format.TEXT,
+) -> None:
+    """Look where kernels can run, here or on another host, and what each place can tell."""
+    if device is None and not list_devices():
+        _print_none(form)
         return
-    if not found:
-        OUT.print(
-            "No interpreter with torch and triton was found; `pip install torch triton`, "
-            "or set TILEWRIGHT_PYTHON to one that has them.",
-            markup=False,
-        )
-    table = Table("id", "what", "target", "times kernels", "torch", "triton")
-    for info in found:
-        times = "yes" if info.can_time else "no"
-        table.add_row(info.id, info.name, str(info.target or "-"), times, info.torch, info.triton)
-    if found:
-        OUT.print(table)
+    found = device_facts(device)
+    if form is Format.JSON:
+        emit_json({"devices": [_as_json(facts) for facts in found]})
+        return
+    for facts in found:
+        _print_facts(facts)
+
+
+def _print_none(form: Format) -> None:
+    if form is Format.JSON:
+        emit_json({"devices": []})
+        return
+    OUT.print(
+        "No interpreter with torch and triton was found; `pip install torch triton`, "
+        "or set TILEWRIGHT_PYTHON to one that has them.",
+        markup=False,
+    )
+
+
+def _as_json(facts: DeviceFacts) -> dict[str, Any]:
+    value: dict[str, Any] = dump(facts)
+    return {**value.pop("info"), **value}
+
+
+def _print_facts(facts: DeviceFacts) -> None:
+    info = facts.info
+    OUT.print(f"{info.id}: {info.name}", markup=False)
+    for name, text in _rows(facts):
+        OUT.print(f"  {name:12}{text}", markup=False, soft_wrap=True)
+
+
+def _rows(facts: DeviceFacts) -> Iterator[tuple[str, str]]:
+    info = facts.info
+    yield "python", f"{facts.interpreter} ({info.python}) on {facts.host}"
+    yield "versions", f"torch {info.torch}, triton {info.triton}"
+    if info.target is not None:
+        yield "target", str(info.target)
+    if facts.memory_bytes:
+        free = f", {facts.free_bytes >> 20} MiB free" if facts.free_bytes is not None else ""
+        yield "memory", f"{facts.memory_bytes >> 20} MiB{free}"
+    if facts.driver:
+        yield "driver", facts.driver
+    yield "runs", "yes" if facts.can_run else "no: this Triton has no driver for it"
+    yield "times", "yes" if info.can_time else "no: a time taken here says nothing of a chip"
+    if info.target is not None:
+        yield "used by", _users(facts)
+        found = ", ".join(f"{name} ({where})" for name, where in facts.profilers.items())
+        yield "profilers", found or "none"
+    why = f": {'; '.join(facts.reasons)}" if facts.reasons else ""
+    yield "isolation", f"{facts.isolation or 'not known'}{why}"
+
+
+def _users(facts: DeviceFacts) -> str:
+    if facts.users is None:
+        return "not known: nothing there can tell"
+    told = []
+    for user in facts.users:
+        used = f" ({user.memory_bytes >> 20} MiB)" if user.memory_bytes is not None else ""
+        told.append(f"process {user.pid}{used}")
+    return ", ".join(told) or "nobody else"
 
 
 def explain(

@@ -1,4 +1,4 @@
-"""Which devices there are, and opening one by its id."""
+"""Which devices there are, here and on other hosts, and the workers behind them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,12 @@ from typing import Any
 
 from tilewright.devices.client import WorkerClient
 from tilewright.devices.known import keep_hello, known_hello
-from tilewright.devices.local import INTERPRETER, WorkerDevice
+from tilewright.devices.local import INTERPRETER
 from tilewright.devices.model import DeviceError, DeviceInfo, JobStatus
-from tilewright.devices.remote import (
-    Address,
-    RemoteClient,
-    RemoteDevice,
-    is_address,
-    parse_address,
-)
+from tilewright.devices.remote import Address, RemoteClient
 from tilewright.devices.service.places import enabled
 from tilewright.targets.model import Target
 
-AUTO = "auto"
 _PROBE_SECONDS = 120.0
 _LOG = logging.getLogger(__name__)
 _clients: dict[str, WorkerClient] = {}
@@ -43,40 +36,6 @@ def list_devices(python: str | None = None) -> tuple[DeviceInfo, ...]:
     except DeviceError as error:
         _LOG.info("no devices: %s", error)
         return ()
-
-
-def open_device(device: str = AUTO, python: str | None = None) -> WorkerDevice:
-    """The device with this id; "auto": the first GPU, else the interpreter. Raises DeviceError.
-
-    An id that begins with ``ssh://`` is one of another host, which has interpreters of its own.
-    """
-    if is_address(device):
-        return _remote(parse_address(device))
-    path = chosen_python(python)
-    if device == INTERPRETER:
-        about = interpreter(path)
-        return WorkerDevice(client(path), about, compiler(path, compile_only=False))
-    infos = probe(path)
-    info = _chosen(infos, device, "here")
-    return WorkerDevice(client(path), info, compiler(path, compile_only=False))
-
-
-def _remote(address: Address) -> RemoteDevice:
-    there = remote_client(address)
-    infos = _probed(address.place, there)
-    info = _chosen(infos, address.device or AUTO, f"on {address.host}")
-    return RemoteDevice(there, address, info)
-
-
-def _chosen(infos: tuple[DeviceInfo, ...], device: str, where: str) -> DeviceInfo:
-    wanted = device
-    if device == AUTO:
-        wanted = next((info.id for info in infos if info.can_time), INTERPRETER)
-    for info in infos:
-        if info.id == wanted:
-            return info
-    known = ", ".join(info.id for info in infos)
-    raise DeviceError(f"no device {device!r} {where}; there are {known}, and auto")
 
 
 def remote_client(address: Address) -> RemoteClient:
@@ -132,6 +91,11 @@ def probe(python: str) -> tuple[DeviceInfo, ...]:
         keep_hello(python, worker.hello)
         _probed(python, worker)
     return _infos[python]
+
+
+def probe_host(address: Address) -> tuple[DeviceInfo, ...]:
+    """Ask another host's interpreter what it has, by the ids there. Raises DeviceError."""
+    return _probed(address.place, remote_client(address))
 
 
 def _probed(key: str, worker: WorkerClient) -> tuple[DeviceInfo, ...]:

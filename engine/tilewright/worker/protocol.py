@@ -45,8 +45,11 @@ Every job is an object with ``kind``. Shared parts:
 
 Jobs (arguments -> value):
 
-``probe``: -> python, torch, triton, devices ``[{id, backend, name, arch, memory_bytes,
-multiprocessors, l2_bytes}]``, landlock (ABI, 0 without), netns (bool), tcp_denied (bool).
+``probe``: details=false, module? (then it is confined as a job that imports it) -> python, torch,
+triton, devices ``[{id, backend, name, arch, memory_bytes, multiprocessors, l2_bytes}]``, landlock
+(ABI, 0 without), netns (bool), tcp_denied (bool), isolation, reasons. With details also host,
+interpreter, profilers ``{name: place or version}``, and of each device free_bytes, driver, users
+``[{pid, memory_bytes}]`` (null: nothing here can tell), can_run.
 
 ``capture``: module, entry, case, fake=true, target? -> launches ``[launch]``, config_index
 (parallel to it; null when not autotuned), mode "fake"|"cpu", notes. Runs the host code with every

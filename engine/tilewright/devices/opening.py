@@ -1,0 +1,88 @@
+"""Opening devices by their ids: one here, one of another host, or several GPUs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tilewright.devices.discovery import (
+    chosen_python,
+    client,
+    compiler,
+    interpreter,
+    probe,
+    probe_host,
+    remote_client,
+)
+from tilewright.devices.local import INTERPRETER, WorkerDevice
+from tilewright.devices.model import Device, DeviceError, DeviceInfo
+from tilewright.devices.pool import DevicePool
+from tilewright.devices.remote import Address, RemoteDevice, is_address, parse_address
+
+AUTO = "auto"
+ALL = "all"
+
+
+def open_device(device: str = AUTO, python: str | None = None) -> WorkerDevice | DevicePool:
+    """The device with this id; "auto": the first GPU, else the interpreter. Raises DeviceError.
+
+    An id that begins with ``ssh://`` is one of another host, which has interpreters of its own.
+    ``cuda:0,cuda:1`` and ``cuda:all`` are several GPUs.
+    """
+    ids = tuple(_ids(device, python))
+    if len(ids) == 1:
+        return _opened(ids[0], python)
+    members: list[Device] = [_opened(one, python) for one in ids]
+    return DevicePool(members)
+
+
+def _ids(device: str, python: str | None) -> Iterator[str]:
+    """The single ids in ``a,b`` and ``cuda:all``; a host holds for those that follow it."""
+    host: Address | None = None
+    for part in device.split(","):
+        one = part.strip()
+        if is_address(one):
+            host = parse_address(one)
+        elif host is not None:
+            host = replace(host, device=one)
+        kind, _, which = (host.device if host else one).partition(":")
+        if which != ALL:
+            yield one if host is None else host.of(host.device) if host.device else host.place
+            continue
+        infos = probe_host(host) if host else probe(chosen_python(python))
+        found = [info.id for info in infos if info.id.startswith(f"{kind}:")]
+        if not found:
+            raise _unknown(infos, one, host)
+        yield from (host.of(name) if host else name for name in found)
+
+
+def _opened(device: str, python: str | None) -> WorkerDevice:
+    if is_address(device):
+        return _remote(parse_address(device))
+    path = chosen_python(python)
+    if device == INTERPRETER:
+        about = interpreter(path)
+        return WorkerDevice(client(path), about, compiler(path, compile_only=False))
+    info = _chosen(probe(path), device, None)
+    return WorkerDevice(client(path), info, compiler(path, compile_only=False))
+
+
+def _remote(address: Address) -> RemoteDevice:
+    info = _chosen(probe_host(address), address.device or AUTO, address)
+    return RemoteDevice(remote_client(address), address, info)
+
+
+def _chosen(infos: tuple[DeviceInfo, ...], device: str, host: Address | None) -> DeviceInfo:
+    wanted = device
+    if device == AUTO:
+        wanted = next((info.id for info in infos if info.can_time), INTERPRETER)
+    found = next((info for info in infos if info.id == wanted), None)
+    if found is None:
+        raise _unknown(infos, device, host)
+    return found
+
+
+def _unknown(infos: tuple[DeviceInfo, ...], device: str, host: Address | None) -> DeviceError:
+    known = ", ".join(info.id for info in infos)
+    where = f"on {host.host}" if host else "here"
+    return DeviceError(f"no device {device!r} {where}; there are {known}, and auto")
