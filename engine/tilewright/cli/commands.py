@@ -18,6 +18,7 @@ COMMANDS = {
     "optimize": "optimize:optimize",
     "profile": "profile:profile",
     "devices": "facts:devices",
+    "doctor": "doctor:doctor",
     "targets": "targets:targets",
     "explain": "facts:explain",
     "lsp": "facts:lsp",

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from . import confine, jobs, network
+from . import confine, gpu_memory, jobs, network, readable
 from .protocol import (
     CRASHED,
     ERROR,
@@ -26,7 +26,8 @@ from .protocol import (
 _MEMORY_WORDS = ("can't allocate memory", "out of memory", "cannot allocate memory")
 _TRACEBACK_TAIL = 6000
 _NOT_USER = (os.path.dirname(__file__), "site-packages", "/lib/python", "<")  # noqa: PTH120
-_RUNS_CODE_UNDER_TEST = {"capture", "compile", "run", "time", "measure", "perform"}
+_RUNS_CODE_UNDER_TEST = {"capture", "compile", "run", "time", "measure", "perform", "tries"}
+_ONE_VERSION_A_PROCESS = {"run", "time", "measure", "profile"}
 _CONFINES_ANOTHER = {"counters"}  # a profiler, which starts the process that confines itself
 
 
@@ -49,6 +50,7 @@ def main(
         mark = os.environ.get(MARKER, "")
         os.environ.clear()
         os.environ.update({**environment, MARKER: mark})
+        environment.clear()
     answer = _answer(job, scratch, timeout_s)
     answer["seconds"] = time.perf_counter() - start
     try:
@@ -88,7 +90,10 @@ def _confine(job: dict[str, Any], scratch: str, timeout_s: float) -> dict[str, A
     if job.get("kind") in _CONFINES_ANOTHER:
         return confine.limited(job, scratch, timeout_s, on_gpu=on_gpu)
     could_leave = job.get("kind") == "probe" and network.can_leave()
-    found = confine.confined(job, scratch, timeout_s, on_gpu=on_gpu, untrusted=_is_untrusted(job))
+    untrusted = _is_untrusted(job)
+    found = confine.confined(job, scratch, timeout_s, on_gpu=on_gpu, untrusted=untrusted)
+    if on_gpu and job.get("kind") in _ONE_VERSION_A_PROCESS:
+        gpu_memory.limit(str(job["device"]))
     return {**found, "netns": found["netns"] or could_leave}
 
 
@@ -118,7 +123,18 @@ def describe(error: BaseException) -> str:
     while root.__cause__ is not None:
         root = root.__cause__
     where = _user_line(root.__traceback__) or _user_line(error.__traceback__)
-    return _one_line(root) + (f" ({where})" if where else "")
+    return _one_line(root) + (f" ({where})" if where else "") + _way_out(root)
+
+
+def _way_out(error: BaseException) -> str:
+    """What to do where the confinement, and nothing else, kept a file from being read."""
+    path = getattr(error, "filename", None)
+    if not isinstance(error, PermissionError) or not isinstance(path, str):
+        return ""
+    return (
+        "; code under test reads its own files alone and writes in its scratch folder alone (a "
+        f"folder that it has to read can be named in {readable.MORE})"
+    )
 
 
 def _user_line(trace: TracebackType | None) -> str:

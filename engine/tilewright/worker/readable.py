@@ -104,7 +104,10 @@ def _is_package(entry: os.DirEntry[str]) -> bool:
 
 def _is_everyones(folder: Path) -> bool:
     """Whether a folder holds what has nothing to do with each other."""
-    shared = {Path("/"), Path(tempfile.gettempdir()).resolve(), Path("/tmp"), Path("/var/tmp")}
+    shared = {
+        Path(tempfile.gettempdir()).resolve(),
+        *map(Path, ("/", "/tmp", "/var/tmp", "/dev/shm")),
+    }
     homes = {Path(os.environ.get("HOME") or "/").resolve(), *_homes()}
     folder = folder.resolve()
     return any(folder == place or folder in place.parents for place in shared | homes)

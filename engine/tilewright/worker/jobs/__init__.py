@@ -25,6 +25,7 @@ _MODULES = {
     "profile": "profiling",
     "counters": "profiling_counters",
     "perform": "performing",
+    "tries": "trying",
 }
 
 

@@ -1,0 +1,124 @@
+"""``doctor``: what protects this machine from code under test, tried; and what there is to use."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import Annotated, Any
+
+import typer
+
+from tilewright.cli.output import OUT, Exit, Format, emit_json, working
+from tilewright.devices import DeviceError, list_devices, open_device
+from tilewright.devices.discovery import chosen_python
+from tilewright.devices.protections import Checkup, Protection, check_up, known_secret
+from tilewright.home import home
+from tilewright.serialize import dump
+from tilewright.targets.listing import ToolStatus, all_toolchains
+from tilewright.worker.isolation import STRONG
+from tilewright.worker.readable import MORE as MORE_FILES
+
+_COLUMNS = 79
+_BELOW: Mapping[str, Any] = {"initial_indent": " " * 16, "subsequent_indent": " " * 18}
+_WORDS = {True: "holds", False: "does not hold", None: "not tried"}
+_MEANING = {
+    "strong": "code under test can change, read and reach nothing but its own",
+    "partial": "code under test can change nothing outside and reach no network, but see above",
+    "weak": "code under test could change this user's files or reach a network: see above",
+}
+
+
+def doctor(
+    device: Annotated[
+        str, typer.Option(help="An id, as `tilewright devices` lists it; auto takes a GPU.")
+    ] = "auto",
+    python: Annotated[str | None, typer.Option(help="An interpreter with torch, triton.")] = None,
+    form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+) -> None:
+    """Try what protects this machine from candidates, and list what there is to work with.
+
+    Exit code 0 where isolation is strong, 1 where it is less, 2 where there is nothing to run
+    kernels in.
+    """
+    with known_secret() as secret, working("trying what protects this machine ..."):
+        try:
+            checkup = check_up(open_device(device, python), secret)
+        except DeviceError as error:
+            raise _nothing_to_try(error) from error
+        devices = list_devices(python)
+        compilers = all_toolchains(chosen_python(python))
+    if form is Format.JSON:
+        told = {**dump(checkup), "devices": [dump(info) for info in devices]}
+        places = {name: str(path) for name, path in _places()}
+        emit_json({**told, "compilers": [dump(one) for one in compilers], "places": places})
+    else:
+        _show(checkup)
+        _show_rest(devices, compilers)
+    raise typer.Exit(Exit.DONE if checkup.isolation == STRONG else Exit.FINDINGS)
+
+
+def _nothing_to_try(error: DeviceError) -> DeviceError:
+    return DeviceError(f"nothing was tried, as no kernel can be run: {error}")
+
+
+def _show(checkup: Checkup) -> None:
+    OUT.print(f"isolation on {checkup.device}: {checkup.isolation}\n", markup=False)
+    for one in checkup.protections:
+        _show_protection(one)
+    OUT.print(f"\n{checkup.isolation}: {_MEANING[checkup.isolation]}", markup=False)
+    if checkup.claimed != checkup.isolation:
+        text = f"a job's own report says {checkup.claimed}: {'; '.join(checkup.reasons) or '-'}"
+        OUT.print(fill(text, _COLUMNS), markup=False)
+    _show_remedies(checkup.protections)
+    named = os.environ.get(MORE_FILES)
+    if named:
+        OUT.print(f"{MORE_FILES} lets candidates also read {named}", markup=False)
+
+
+def _show_protection(one: Protection) -> None:
+    OUT.print(f"  {_WORDS[one.holds]:<14}{one.what}", markup=False)
+    if one.why:
+        OUT.print(fill(one.why, _COLUMNS, **_BELOW), markup=False)
+
+
+def _show_remedies(protections: Sequence[Protection]) -> None:
+    """Each way to get more, once, with what it is for."""
+    wanting = [one for one in protections if one.remedy]
+    for remedy in dict.fromkeys(one.remedy for one in wanting):
+        names = ", ".join(one.name for one in wanting if one.remedy == remedy)
+        OUT.print(
+            fill(f"  for {names}: {remedy}", _COLUMNS, subsequent_indent=" " * 4), markup=False
+        )
+
+
+def _show_rest(devices: Sequence[Any], compilers: Sequence[ToolStatus]) -> None:
+    OUT.print("\nplaces to run kernels", markup=False)
+    for info in devices:
+        versions = f"Python {info.python}, torch {info.torch}, triton {info.triton}"
+        OUT.print(f"  {info.id:<14}{info.name}; {versions}", markup=False)
+    OUT.print("\ncompilers", markup=False)
+    for one in compilers:
+        what = one.version if one.found else f"not found ({one.command or one.missing})"
+        OUT.print(f"  {one.backend:<6}{one.part:<17}{what}", markup=False)
+    OUT.print("\nwhere things are kept", markup=False)
+    for name, path in _places():
+        size = _size(path)
+        OUT.print(f"  {name:<16}{path} ({size >> 20} MiB)", markup=False)
+
+
+def _places() -> list[tuple[str, Path]]:
+    """Folders that grow, by what they hold."""
+    triton = Path(os.environ.get("TRITON_CACHE_DIR") or home() / "triton")
+    return [("home", home()), ("Triton's cache", triton)]
+
+
+def _size(folder: Path) -> int:
+    """Bytes of all files below a folder; 0 where there is none."""
+    total = 0
+    for place, _, files in os.walk(folder):
+        for name in files:
+            try:
+                total += Path(place, name).lstat().st_size
+            except OSError:  # gone meanwhile
+                continue
+    return total
