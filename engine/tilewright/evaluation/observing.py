@@ -39,6 +39,10 @@ class Watched:
     notes: tuple[str, ...] = ()
 
 
+Timed = list[tuple[Case | None, Watched]]
+"""Each case that is timed, watched; one without a case where nothing is, saying why."""
+
+
 def watch(bench: Workbench, text: str, case: Case) -> Watched:
     """Time a version by itself and log all that it starts."""
     job = bench.job("profile", text) | {
@@ -61,7 +65,7 @@ def read(case: str, value: Mapping[str, Any], seed: int) -> Watched:
     ours = {launch["kernel"] for launch in value["launches"]}
     activity = value["activity"]
     shares = tuple(
-        Share(one["name"], one["count"], one["us"], _is_one_of(one["name"], ours))
+        Share(one["name"], one["count"], one["us"], any(is_kernel(one["name"], k) for k in ours))
         for one in activity["kernels"]
     )
     note = activity.get("note")
@@ -78,12 +82,12 @@ def read(case: str, value: Mapping[str, Any], seed: int) -> Watched:
 
 def kernel_named(name: str, kernels: Mapping[str, Counters]) -> Counters | None:
     """A kernel's counters, under the name the compiler gave it."""
-    return next((found for key, found in kernels.items() if _is_one_of(key, {name})), None)
+    return next((found for key, found in kernels.items() if is_kernel(key, name)), None)
 
 
-def _is_one_of(name: str, kernels: set[str]) -> bool:
+def is_kernel(compiled: str, name: str) -> bool:
     """Whether a compiled name is a Triton kernel's; older Tritons append digits and letters."""
-    return name in kernels or any(name.startswith(f"{kernel}_0") for kernel in kernels)
+    return compiled == name or compiled.startswith(f"{name}_0")
 
 
 def count(

@@ -73,6 +73,7 @@ class Ncu:
             "files": [_FILE],
             "arguments": [
                 "--profile-from-start", "off", "--clock-control", "none", "--cache-control", "all",
+                "--target-processes", "application-only",
                 "--print-units", "base", "--page", "raw", "--csv",
                 "--log-file", "{out}/" + _FILE, "--metrics", ",".join(wanted), "{program}",
             ],

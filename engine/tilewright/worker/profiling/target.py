@@ -14,6 +14,8 @@ from typing import Any
 
 from .. import confine
 
+_LOCKS = "nvidia/nsight_compute"  # where Nsight Compute keeps one process at a time on a device
+
 
 def main(path: str) -> None:
     """Do the job in the file ``path``: run once unprofiled, then ``calls`` times profiled.
@@ -42,10 +44,18 @@ def main(path: str) -> None:
 
 
 def _confine(job: dict[str, Any]) -> dict[str, Any]:
-    confine.scrub_environment()
-    scratch = str(job["scratch"])
-    os.chdir(scratch)
-    return {"landlock": confine.restrict_files(confine.writable_paths(job, scratch))}
+    """Keep this process from writing elsewhere, and from TCP: as much as a profiler can bear.
+
+    It may read: the profiler's library asks for files as it goes. It has gone through what starts
+    other programs before: they do not start under a profiler in here.
+    """
+    from triton.runtime.driver import driver
+
+    driver.active.get_current_target()
+    os.chdir(job["scratch"])
+    scratch = os.environ.get("TMPDIR") or str(job["scratch"])
+    places = [*confine.writable_paths(job, scratch), *map(str, Path("/tmp").glob(_LOCKS))]
+    return {"landlock": confine.restrict_files(places)}
 
 
 def _region(job: dict[str, Any], call: Any, api: Any) -> None:
