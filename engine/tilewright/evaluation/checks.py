@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tilewright.problems.model import Case
+from tilewright.problems.model import RAGGED, Case
 
 NORMAL, PLAIN = "normal", "plain"
 FORWARD, REVERSED, SHUFFLED = "forward", "reversed", "shuffled"
@@ -16,7 +16,7 @@ class Check:
     Attributes:
         case: shapes, dtypes and tolerances.
         seed: of the values, added to the run's own.
-        values: family that floats are drawn from (``worker/generate.py``).
+        values: family that floats are drawn from (``worker/values.py``).
         layout: how the inputs lie in memory (``worker/layouts.py``).
         order: in which the interpreter runs a grid's programs.
         config: which of an autotuned kernel's configurations the interpreter takes.
@@ -37,11 +37,16 @@ class Check:
     required: bool = True
 
     @property
+    def is_ragged(self) -> bool:
+        """Whether its case was made from one of the spec's by other extents."""
+        return self.case.category.endswith(RAGGED)
+
+    @property
     def name(self) -> str:
         """For people: the case and what is out of the ordinary."""
         said = [self.case.name]
-        if self.case.dims and self.case.category.endswith(RAGGED):
-            said.append(", ".join(f"{name}={value}" for name, value in self.case.dims.items()))
+        if self.is_ragged:
+            said += [f"{name}={value}" for name, value in self.case.dims.items()]
         said += [f"{self.values} values"] if self.values != NORMAL else []
         said += [f"{self.layout} inputs"] if self.layout != PLAIN else []
         said += [f"programs {self.order}"] if self.order != FORWARD else []
@@ -49,7 +54,3 @@ class Check:
         said += [f"{name}={value}" for name, value in self.launch_options.items()]
         said += [f"{self.repeats} times"] if self.repeats > 1 else []
         return ", ".join(said)
-
-
-RAGGED = "ragged"
-"""How the category of a case ends that was made from another one by other extents."""

@@ -1,13 +1,25 @@
-"""Which checks a candidate has to stand: few and telling ones."""
+"""Which checks a candidate has to stand: few and telling ones.
 
-from tilewright.evaluation.checks import FORWARD, REVERSED, Check
-from tilewright.problems.model import Case, Problem
+Beyond the spec's own cases one check combines several things that are out of the ordinary (extents
+that fit no tile, values, a layout, an order). Where the original does not stand such a check,
+``simpler`` has what to ask instead, one thing at a time.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from tilewright.evaluation.checks import FORWARD, NORMAL, PLAIN, REVERSED, SHUFFLED, Check
+from tilewright.problems.model import Case, Problem, Ragged
 
 SEEDS = (0, 1)
+# Seeds of the checks beyond the spec's cases begin here, so that no inputs are seen twice.
+_FIRST_SEED = 2
+_FAMILIES = ("large", "tiny", "sparse", "signed_zeros", "nonfinite", "outliers", "constant_rows")
+_REPEATS = 3
 
 
 def checks_for(problem: Problem, *, can_time: bool) -> tuple[Check, ...]:
-    """Every check of a problem, cheap ones first; none where it has no case to run.
+    """Every check of a problem, those of the spec's own cases first; none where it has no case.
 
     Args:
         can_time: whether it runs on a device, which takes measured shapes as well and does not
@@ -19,9 +31,10 @@ def checks_for(problem: Problem, *, can_time: bool) -> tuple[Check, ...]:
         for case in small
         for seed in SEEDS
     ]
-    if can_time:
-        checks += [Check(case, SEEDS[0]) for case in _measured(problem, small)]
-    return tuple(checks)
+    checks += [Check(case, SEEDS[0], repeats=_REPEATS) for case in _timed(problem, can_time)]
+    odd = _on_device(problem, small) if can_time else _interpreted(problem, small)
+    numbered = enumerate(odd, _FIRST_SEED)
+    return (*checks, *(replace(check, seed=seed, required=False) for seed, check in numbered))
 
 
 def config_checks(problem: Problem, configs: int) -> tuple[Check, ...]:
@@ -31,6 +44,101 @@ def config_checks(problem: Problem, configs: int) -> tuple[Check, ...]:
     return tuple(Check(cases[-1], SEEDS[0], config=at) for at in range(1, configs) if cases)
 
 
-def _measured(problem: Problem, small: tuple[Case, ...]) -> tuple[Case, ...]:
-    names = {case.name for case in small}
-    return tuple(case for case in problem.measured_cases() if case.name not in names)
+def simpler(problem: Problem, check: Check) -> tuple[Check, ...]:
+    """What to ask instead of a check that the original does not stand: each thing by itself."""
+    small = problem.check_cases()
+    if not small or check.required:
+        return ()
+    plain = Check(small[-1], check.seed, required=False)
+    found = list(_single(problem, check))
+    if check.values != NORMAL:
+        found.append(replace(plain, values=check.values))
+    if check.layout != PLAIN:
+        found.append(replace(plain, layout=check.layout))
+    if check.order != FORWARD:
+        found.append(replace(plain, order=check.order))
+    together = check.is_ragged + (check.values != NORMAL) + (check.layout != PLAIN)
+    together += check.order != FORWARD
+    return tuple(found) if together > 1 or check.is_ragged else ()
+
+
+def _single(problem: Problem, check: Check) -> Iterator[Check]:
+    """The extents of a ragged check alone; where that is what it was, one extent at a time."""
+    ragged = problem.ragged
+    if not check.is_ragged or ragged is None:
+        return
+    alone = Check(check.case, check.seed, required=False)
+    if check != alone:
+        yield alone
+    elif check.case in ragged.primes:
+        yield from (replace(alone, case=case) for case in ragged.single)
+
+
+def _timed(problem: Problem, can_time: bool) -> tuple[Case, ...]:
+    names = {case.name for case in problem.check_cases()}
+    measured = problem.measured_cases() if can_time else ()
+    return tuple(case for case in measured if case.name not in names)
+
+
+def _interpreted(problem: Problem, small: tuple[Case, ...]) -> Iterator[Check]:
+    """A handful: the interpreter takes as long for each as for one of the spec's cases."""
+    if not small or problem.is_captured:
+        if small:
+            yield Check(small[-1], 0, order=SHUFFLED)
+        return
+    first, last = small[0], small[-1]
+    ragged = problem.ragged or Ragged()
+    odd = ragged.primes[0] if ragged.primes else last
+    yield Check(odd, 0, "large", _layout(odd, "strided"), SHUFFLED)
+    yield Check(first, 0, "nonfinite", _layout(first, "transposed"))
+    layouts = ("offset", "aliased")
+    for case, values, layout in zip(ragged.thin, ("sparse", "outliers"), layouts, strict=False):
+        yield Check(case, 0, values, _layout(case, layout), repeats=2)
+    if len(ragged.thin) < len(layouts):
+        yield Check(first, 0, "outliers", _layout(first, "aliased"))
+
+
+def _on_device(problem: Problem, small: tuple[Case, ...]) -> Iterator[Check]:
+    """All families on a small shape, where a call costs next to nothing; then what has to be
+    compiled anew, since a kernel is specialized by divisibility and by extents of 1."""
+    for case in small[:1]:
+        if not problem.is_captured:
+            yield from (Check(case, 0, values) for values in _FAMILIES)
+            yield from _aliased((case,))
+        yield Check(case, 0, repeats=_REPEATS)
+    yield from (
+        (Check(case, 0, "large", repeats=1) for case in _timed(problem, True)[:1])
+        if not problem.is_captured
+        else ()
+    )
+    if small and not problem.is_captured:
+        yield from _specialized(problem.ragged or Ragged(), small[-1])
+    for warps in (8, 4):
+        yield from (Check(case, 0, launch_options={"num_warps": warps}) for case in small[:1])
+
+
+def _specialized(ragged: Ragged, last: Case) -> Iterator[Check]:
+    odd = ragged.primes[0] if ragged.primes else last
+    yield Check(odd, 0, "outliers", _layout(odd, "strided"))
+    yield Check(last, 0, "nonfinite", _layout(last, "transposed"))
+    yield from (Check(case, 0, "sparse", _layout(case, "offset")) for case in ragged.thin[:1])
+
+
+def _aliased(cases: Iterable[Case]) -> Iterator[Check]:
+    for case in cases:
+        if _layout(case, "aliased") != PLAIN:
+            yield Check(case, 0, layout="aliased")
+
+
+def _layout(case: Case, layout: str) -> str:
+    """The layout, if it changes anything about a case's inputs."""
+    tensors = [(one.shape, one.dtype) for one in case.inputs if one.value is None and one.shape]
+    if case.inputs_from_module:
+        changes = layout != "aliased"
+    elif layout == "aliased":
+        changes = len(set(tensors)) < len(tensors)
+    elif layout in ("strided", "transposed"):
+        changes = any(len(shape) > 1 for shape, _ in tensors)
+    else:
+        changes = bool(tensors)
+    return layout if changes else PLAIN

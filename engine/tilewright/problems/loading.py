@@ -63,6 +63,7 @@ def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
         cases=spec.cases,
         default_category=spec.default_category,
         warnings=(*spec.warnings, *notes, *reference.warnings),
+        ragged=spec.ragged,
     )
 
 

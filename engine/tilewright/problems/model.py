@@ -1,12 +1,13 @@
 """What a kernel is run on: an entry point, and cases of inputs the candidate cannot touch."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tilewright.errors import InputError
 
 CAPTURED, SMALL_CAPTURED = "captured", "captured-small"
+RAGGED = "ragged"
 DimScalar = int | float | bool | str
 # Two lists deep, spelled out: pydantic cannot serialize an alias that names itself.
 Dim = DimScalar | tuple[DimScalar | tuple[DimScalar, ...], ...]
@@ -137,6 +138,21 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Ragged:
+    """Variants of a small case whose extents are multiples of no tile.
+
+    Attributes:
+        primes: all extents at the prime below.
+        thin: one extent is 1, the others are primes.
+        single: one extent at a time at the prime below.
+    """
+
+    primes: tuple[Case, ...] = ()
+    thin: tuple[Case, ...] = ()
+    single: tuple[Case, ...] = ()
+
+
+@dataclass(frozen=True)
 class Problem:
     """A spec, read and resolved. ``cases`` keeps the spec's order of categories.
 
@@ -147,6 +163,7 @@ class Problem:
         reference: an independent implementation for the oracle, if there is one.
         warnings: what was odd but usable (unknown fields, coerced numbers).
         text: of the file that captured launches were made with; None for other problems.
+        ragged: small cases at extents that fit no tile; None where shapes come from no dimensions.
     """
 
     path: str
@@ -157,6 +174,7 @@ class Problem:
     default_category: str
     warnings: tuple[str, ...] = field(default=())
     text: str | None = None
+    ragged: "Ragged | None" = None
 
     @property
     def is_captured(self) -> bool:
@@ -165,10 +183,8 @@ class Problem:
 
     def check_cases(self) -> tuple[Case, ...]:
         """Cases the interpreter can finish: category ``ci``, else ``simple-cpu``, ``bench-cpu``."""
-        for category in ("ci", "simple-cpu", "bench-cpu", SMALL_CAPTURED):
-            if category in self.cases:
-                return self.cases[category]
-        return ()
+        category = small_category(self.cases)
+        return self.cases[category] if category is not None else ()
 
     def measured_cases(self) -> tuple[Case, ...]:
         """Cases to time on a device: the default category."""
@@ -181,3 +197,9 @@ class Problem:
             return cases[:1]
         kernels = {case.launch.kernel: case for case in reversed(cases) if case.launch}
         return tuple(case for case in cases if case in kernels.values())
+
+
+def small_category(cases: Collection[str]) -> str | None:
+    """The category whose cases the interpreter can finish."""
+    known = ("ci", "simple-cpu", "bench-cpu", SMALL_CAPTURED)
+    return next((category for category in known if category in cases), None)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tilewright.problems.model import Case
+from tilewright.problems.model import Case, Ragged, small_category
 from tilewright.problems.nodes import SpecNode, read_yaml
 from tilewright.problems.variants import INPUT_KEYS, Reader
 
@@ -24,6 +24,7 @@ class Spec:
     entry: SpecNode | None
     reference: SpecNode | None
     warnings: tuple[str, ...]
+    ragged: Ragged | None = None
 
 
 def parse_spec(text: str, path: str) -> Spec:
@@ -39,6 +40,7 @@ def parse_spec(text: str, path: str) -> Spec:
     if not categories:
         root.fail("the spec has no variant; add a list such as 'ci' or 'bench-gpu'")
     cases = {name: reader.cases(name, node) for name, node in categories.items()}
+    small = small_category(categories)
     return Spec(
         text=text,
         root=root,
@@ -47,6 +49,7 @@ def parse_spec(text: str, path: str) -> Spec:
         entry=fields.get("entry"),
         reference=fields.get("reference"),
         warnings=tuple(dict.fromkeys(reader.warnings)),
+        ragged=reader.ragged(small, categories[small]) if small is not None else None,
     )
 
 

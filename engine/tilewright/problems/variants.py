@@ -3,12 +3,22 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TypeGuard
 
 from tilewright.problems.dtypes import DTYPE_BYTES, canonical_dtype, is_floating
 from tilewright.problems.formula import FormulaError, Number, evaluate
-from tilewright.problems.model import Case, Dim, DimScalar, Input
+from tilewright.problems.model import (
+    RAGGED,
+    Case,
+    Dim,
+    DimScalar,
+    Input,
+    ProblemError,
+    Ragged,
+)
 from tilewright.problems.nodes import Scalar, SpecNode
+from tilewright.problems.ragged import ragged_dims, single_dims, thin_dims
 
 TRANSFORMS = (
     "scale",
@@ -25,6 +35,7 @@ TRANSFORMS = (
 MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 INPUT_KEYS = frozenset({"shape", "dtype", "range", "inits", "value"})
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NAME = re.compile(r"[A-Za-z_]\w*")
 VARIANT_KEYS = frozenset(
     {"params", "dtype", "dims", "flop", "mem_bytes", "rtol", "atol", "memory_format"}
 )
@@ -47,6 +58,57 @@ class Reader:
             for dims in self._dims_of(fields):
                 found.append(self._case(category, len(found), variant, fields, dims))
         return tuple(found)
+
+    def ragged(self, category: str, variants: SpecNode) -> Ragged | None:
+        """Variants of a category's last case that has dimensions, at extents that fit no tile.
+
+        What the spec cannot be read with is left out: a formula may want a multiple of something.
+        """
+        quiet = Reader(self.inputs, self.inits)
+        for variant in reversed(list(variants.elements(f"'{category}'"))):
+            fields = variant.fields(f"a variant of '{category}'")
+            dims = quiet._dims_of(fields)[-1]
+            free = quiet._free(fields, dims)
+            made = count()
+            found = [
+                tuple(
+                    case
+                    for changed in way(dims, free)
+                    if (case := quiet._readable(category, next(made), variant, fields, changed))
+                )
+                for way in (ragged_dims, thin_dims, single_dims)
+            ]
+            if any(found):
+                return Ragged(*found)
+        return None
+
+    def _free(self, fields: Mapping[str, SpecNode], dims: Mapping[str, Dim]) -> frozenset[str]:
+        """The dimensions that shapes of a variant's inputs are made of."""
+        params = fields["params"].elements("'params'") if "params" in fields else ()
+        shapes = (
+            item.raw
+            for name in params
+            for item in self._shape_of(name.word("an entry of 'params'"))
+        )
+        named = {word for text in shapes for word in _NAME.findall(text)}
+        return frozenset(named & set(dims))
+
+    def _shape_of(self, name: str) -> list[SpecNode]:
+        fields = self.inputs[name].fields(f"input '{name}'")
+        return list(fields["shape"].elements("a shape")) if "shape" in fields else []
+
+    def _readable(
+        self,
+        category: str,
+        index: int,
+        variant: SpecNode,
+        fields: Mapping[str, SpecNode],
+        dims: Mapping[str, Dim],
+    ) -> Case | None:
+        try:
+            return self._case(f"{category}-{RAGGED}", index, variant, fields, dims)
+        except ProblemError:
+            return None
 
     def unknown_keys(
         self, fields: Mapping[str, SpecNode], known: frozenset[str], what: str
@@ -165,7 +227,7 @@ class Reader:
         at = self.inputs[name]
         fields = at.fields(f"input '{name}'")
         if "value" in fields:
-            return Input(name, value=self._plain(fields["value"], name, dims))
+            return self._scalar_param(fields, name, dims)
         if "shape" not in fields:
             at.fail(f"input '{name}' has no 'shape'; give a list of dimensions, [] for a scalar")
         shape = tuple(
@@ -175,6 +237,19 @@ class Reader:
         low, high = self._range(fields.get("range"), name, kind, dims)
         transforms = _transforms(fields.get("inits"), name, shape)
         return Input(name, shape, kind, low, high, transforms)
+
+    def _scalar_param(
+        self, fields: Mapping[str, SpecNode], name: str, dims: Mapping[str, Dim]
+    ) -> Input:
+        """A plain number, and the range that other values of it may come from."""
+        value = self._plain(fields["value"], name, dims)
+        if "range" not in fields:
+            return Input(name, value=value)
+        if not _is_number(value):
+            fields["range"].fail(f"'range' of '{name}' is of numbers, and its value is {value!r}")
+        kind = "float32" if isinstance(value, float) else "int64"
+        low, high = self._range(fields["range"], name, kind, dims)
+        return Input(name, low=low, high=high, value=value)
 
     def _plain(
         self, node: SpecNode, name: str, dims: Mapping[str, Dim]

@@ -7,7 +7,7 @@ from another one, never has the bits that belong there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,11 +80,22 @@ class Banded:
         return int((band.view(-1, len(self.pattern)) != self.pattern).any(dim=1).sum())
 
 
+def described(one: Banded) -> str:
+    """A tensor for people: its name as far as it has one, shape and dtype."""
+    name = one.name or "a tensor that the host code allocates"
+    return f"{name} (shape {one.shape}, {tensors.dtype_name(one.dtype)})"
+
+
 class Bands:
-    """The banded tensors of one run."""
+    """The banded tensors of one run.
+
+    Attributes:
+        races: what programs of a launch do to each other's memory; filled by who watches them.
+    """
 
     def __init__(self) -> None:
         self.kept: list[Banded] = []
+        self.races: Callable[[], list[Fault]] = list
         self.made = 0
         self._found: list[Fault] = []
 
@@ -197,10 +208,9 @@ class Bands:
 
     def _tell(self, one: Banded, verb: str, side: str, count: int, lines: set[str]) -> None:
         if count:
-            name = one.name or "a tensor that the host code allocates"
             elements = "element" if count == 1 else "elements"
-            kind = f"(shape {one.shape}, {tensors.dtype_name(one.dtype)})"
-            fault = Fault(f"{verb} {count} {elements} {side} {name} {kind}", tuple(sorted(lines)))
+            text = f"{verb} {count} {elements} {side} {described(one)}"
+            fault = Fault(text, tuple(sorted(lines)))
             if fault not in self._found:
                 self._found.append(fault)
 

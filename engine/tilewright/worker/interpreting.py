@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 from unittest import mock
 
@@ -42,16 +44,43 @@ def interpreted() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def programs_reversed() -> Iterator[None]:
-    """Run a grid from its last program to its first, with the program ids that each has."""
+def programs_in(order: str, seed: int = 0) -> Iterator[None]:
+    """Run a grid's programs in another order, each with the program ids that it has.
+
+    ``order``: "forward", "reversed", or "shuffled" by ``seed``; raises ValueError for another.
+    """
+    if order not in _ORDERS:
+        raise ValueError(f"no order of programs is called {order!r}: {', '.join(_ORDERS)}")
+    if order == "forward":
+        yield
+        return
     set_index = InterpreterBuilder.set_grid_idx
 
-    def from_the_end(builder: Any, *index: int) -> None:
-        turned = (size - 1 - at for size, at in zip(builder.grid_dim, index, strict=True))
-        set_index(builder, *turned)
+    def elsewhere(builder: Any, *index: int) -> None:
+        grid = builder.grid_dim
+        turn = _ORDERS[order](math.prod(grid), seed)
+        number = int(turn[np.ravel_multi_index(index, grid)])
+        set_index(builder, *(int(at) for at in np.unravel_index(number, grid)))
 
-    with mock.patch.object(InterpreterBuilder, "set_grid_idx", from_the_end):
+    with mock.patch.object(InterpreterBuilder, "set_grid_idx", elsewhere):
         yield
+
+
+def programs_reversed() -> contextlib.AbstractContextManager[None]:
+    """Run a grid from its last program to its first."""
+    return programs_in("reversed")
+
+
+@lru_cache(maxsize=8)
+def _shuffled(count: int, seed: int) -> Any:
+    return np.random.default_rng([seed, count]).permutation(count)
+
+
+_ORDERS: dict[str, Callable[[int, int], Any]] = {
+    "forward": lambda count, _: range(count),
+    "reversed": lambda count, _: range(count - 1, -1, -1),
+    "shuffled": _shuffled,
+}
 
 
 _patch_lang_tensor = interpreter._patch_lang_tensor

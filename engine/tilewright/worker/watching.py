@@ -13,8 +13,10 @@ from unittest import mock
 import numpy as np
 import triton
 from triton.runtime import interpreter
+from triton.runtime.interpreter import InterpreterBuilder
 
-from .bands import AFTER, BEFORE, READS, WRITES, Bands
+from .bands import AFTER, BEFORE, READS, WRITES, Banded, Bands
+from .races import Traffic
 
 _NOT_USERS = (os.path.dirname(triton.__file__), str(Path(__file__).parent))  # noqa: PTH120
 
@@ -27,31 +29,58 @@ class Watch:
         self._bands = bands
         self._made = -1
         self._begins = self._firsts = self._ends = self._limits = np.zeros(0, dtype=np.uint64)
+        self.traffic = Traffic(_users_line)
+        bands.races = self.traffic.faults
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._memory, name)
 
     def load(self, pointers: Any, mask: Any, *rest: Any) -> Any:
-        """A load; what it reads outside of a tensor is noted."""
-        self._hold(READS, pointers, mask)
+        """A load; what it reads outside of a tensor, or of another program's, is noted."""
+        for owner, elements, _ in self._held(READS, pointers, mask):
+            self.traffic.load(owner, elements)
         return self._memory.load(pointers, mask, *rest)
 
     def store(self, pointers: Any, values: Any, mask: Any) -> Any:
-        """A store; what it writes outside of a tensor is noted."""
-        self._hold(WRITES, pointers, mask)
+        """A store; what it writes outside of a tensor, or over another program's, is noted."""
+        for owner, elements, which in self._held(WRITES, pointers, mask):
+            self.traffic.store(owner, elements, self._difference(pointers, values, mask, which))
         return self._memory.store(pointers, values, mask)
 
-    def atomic_rmw(self, operation: Any, pointers: Any, values: Any, mask: Any, *rest: Any) -> Any:
+    def atomic_rmw(self, operation: Any, pointers: Any, values: Any, mask: Any, sem: Any) -> Any:
         """An atomic operation counts as a write."""
-        self._hold(WRITES, pointers, mask)
-        return self._memory.atomic_rmw(operation, pointers, values, mask, *rest)
+        self._update(pointers, mask, sem)
+        return self._memory.atomic_rmw(operation, pointers, values, mask, sem)
 
-    def atomic_cas(self, pointers: Any, *rest: Any) -> Any:
+    def atomic_cas(self, pointers: Any, compare: Any, values: Any, sem: Any) -> Any:
         """Compare and swap counts as a write."""
-        self._hold(WRITES, pointers, np.ones_like(pointers, dtype=np.bool_))
-        return self._memory.atomic_cas(pointers, *rest)
+        self._update(pointers, np.ones_like(pointers, dtype=np.bool_), sem)
+        return self._memory.atomic_cas(pointers, compare, values, sem)
 
-    def _hold(self, verb: str, pointers: Any, mask: Any) -> None:
+    def _update(self, pointers: Any, mask: Any, sem: Any) -> None:
+        ordering = sem != self._memory.MEM_SEMANTIC.RELAXED
+        for owner, elements, _ in self._held(WRITES, pointers, mask):
+            self.traffic.update(owner, elements, is_ordering=ordering)
+
+    def _difference(self, pointers: Any, values: Any, mask: Any, which: Any) -> Any:
+        """A function that says which of some accesses find other bits than they store."""
+
+        def differ(chosen: Any) -> Any:
+            active = np.broadcast_to(mask, pointers.shape).astype(np.bool_)
+            places = np.ascontiguousarray(pointers[active][which][chosen])
+            new = np.ascontiguousarray(
+                np.broadcast_to(values, pointers.shape)[active][which][chosen]
+            )
+            there = np.ones(places.shape, dtype=np.bool_)
+            old = self._memory.load(places, there, np.zeros_like(new), new.dtype)
+            width = (len(new), new.dtype.itemsize)
+            return (old.view(np.uint8).reshape(width) != new.view(np.uint8).reshape(width)).any(1)
+
+        return differ
+
+    def _held(self, verb: str, pointers: Any, mask: Any) -> Iterator[tuple[Banded, Any, Any]]:
+        """(tensor, elements of it, which of the active accesses) for what lies inside of one;
+        the rest is noted."""
         if self._made != self._bands.made:
             self._map()
         if not len(self._begins):
@@ -65,10 +94,16 @@ class Watch:
         for side, hit in ((BEFORE, before), (AFTER, after)):
             if hit.any():
                 self._note(verb, side, active[hit], at[hit])
+        inside = known & ~before & ~after
+        for number in np.unique(at[inside]):
+            owner, which = self._order[number], inside & (at == number)
+            elements = (active[which] - self._firsts[number]).astype(np.int64)
+            yield owner, elements // owner.dtype.itemsize, which
 
     def _map(self) -> None:
         """Where the bands are now."""
         self._made = self._bands.made
+        self.traffic.forget(self._bands.kept)
         self._order = sorted(self._bands.kept, key=lambda one: one.storage.data_ptr())
         rows = [(one.storage.data_ptr(), one) for one in self._order]
         self._begins = np.array([begin for begin, _ in rows], dtype=np.uint64)
@@ -98,7 +133,22 @@ def _users_line() -> str:
 
 @contextlib.contextmanager
 def watched(bands: Bands) -> Iterator[None]:
-    """Note what interpreted kernels reach outside of banded tensors."""
+    """Note what interpreted kernels reach outside of banded tensors, and what their programs do to
+    each other's memory."""
     watch = Watch(interpreter._interpreter, bands)
-    with mock.patch.object(interpreter, "_interpreter", watch):
+    set_dim, set_index = InterpreterBuilder.set_grid_dim, InterpreterBuilder.set_grid_idx
+
+    def begin(builder: Any, *grid: int) -> None:
+        set_dim(builder, *grid)
+        watch.traffic.begin()
+
+    def enter(builder: Any, *index: int) -> None:
+        set_index(builder, *index)
+        watch.traffic.enter(int(np.ravel_multi_index(builder.grid_idx, builder.grid_dim)))
+
+    with (
+        mock.patch.object(interpreter, "_interpreter", watch),
+        mock.patch.object(InterpreterBuilder, "set_grid_dim", begin),
+        mock.patch.object(InterpreterBuilder, "set_grid_idx", enter),
+    ):
         yield
