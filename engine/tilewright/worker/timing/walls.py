@@ -38,6 +38,21 @@ class Batch:
         return max(0.0, self.delayed_wall_us - self.delay_wall_us) / self.calls
 
 
+def quietest(one: Batch, other: Batch) -> Batch:
+    """The lowest readings of two batches of as many calls: other work on the host only adds."""
+    plain = min((one, other), key=lambda batch: batch.plain_wall_us - batch.plain_event_us)
+    delayed = min((one, other), key=lambda batch: batch.delayed_wall_us - batch.delayed_event_us)
+    return Batch(
+        calls=one.calls,
+        plain_event_us=plain.plain_event_us,
+        plain_wall_us=plain.plain_wall_us,
+        idle_wall_us=min(one.idle_wall_us, other.idle_wall_us),
+        delayed_event_us=delayed.delayed_event_us,
+        delayed_wall_us=delayed.delayed_wall_us,
+        delay_wall_us=min(one.delay_wall_us, other.delay_wall_us),
+    )
+
+
 def batch_faults(batch: Batch, block_us: float) -> list[str]:
     """What does not fit between a batch's clocks, and between it and the blocks' median."""
     found = []
