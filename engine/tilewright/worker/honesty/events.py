@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import frames
+from .frames import USER, kind_of, place, user_frame
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _MOST = 64
@@ -131,10 +131,10 @@ def _raised_by_user(event: str) -> str | None:
     frame = sys._getframe(2)
     if event.startswith(_ITS_OWN):
         name = frame.f_code.co_filename
-        if frames.kind_of(name) != frames.USER and not name.endswith(_LOOKING):
+        if kind_of(name) != USER and not name.endswith(_LOOKING):
             return None
-    found = frames.user_frame(frame)
-    return None if found is None else frames.place(found)
+    found = user_frame(frame)
+    return None if found is None else place(found)
 
 
 class Events:

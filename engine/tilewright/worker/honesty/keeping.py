@@ -19,7 +19,7 @@ from triton.runtime.autotuner import Autotuner, Config, Heuristics
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
 
-from . import frames
+from .frames import USER, kind_of
 
 _KERNELS = (JITFunction, Autotuner, Heuristics, InterpretedFunction)
 _HOLDERS = (SimpleNamespace, ModuleType, threading.local)
@@ -142,7 +142,7 @@ def _is_elsewhere(value: Any) -> bool:
 
 def _is_users(module: Any) -> bool:
     file = getattr(sys.modules.get(str(module)), "__file__", None)
-    return isinstance(file, str) and frames.kind_of(file) == frames.USER
+    return isinstance(file, str) and kind_of(file) == USER
 
 
 def _function_parts(function: FunctionType) -> Iterator[tuple[str, Any]]:

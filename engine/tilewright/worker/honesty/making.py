@@ -10,7 +10,7 @@ from unittest import mock
 
 import torch
 
-from . import frames
+from .frames import place, user_frame
 
 _CLASSES = (
     ("a stream", torch.cuda.Stream), ("a stream", torch.cuda.ExternalStream),
@@ -43,9 +43,9 @@ class Making:
 
     def _noting(self, what: str, make: Callable[..., Any]) -> Callable[..., Any]:
         def noting(*args: Any, **kwargs: Any) -> Any:
-            frame = frames.user_frame(sys._getframe(1))
+            frame = user_frame(sys._getframe(1))
             if frame is not None:
-                self.seen.setdefault(what, frames.place(frame))
+                self.seen.setdefault(what, place(frame))
             return make(*args, **kwargs)
 
         return noting

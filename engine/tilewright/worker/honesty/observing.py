@@ -10,11 +10,14 @@ from typing import Any
 
 import torch
 
-from . import frames, identities, keeping, settings
 from .events import Events
+from .frames import inside
+from .identities import identities, replaced
+from .keeping import Kept, kept_by
 from .launching import Launches
 from .making import Making
 from .operators import Operators
+from .settings import changed, settings
 
 _MOST = 32
 
@@ -38,19 +41,19 @@ class Seen:
         return self._facts
 
     def _enter(self) -> None:
-        self._stack.enter_context(frames.inside())
-        self._kept = keeping.kept_by(self._file, self._model)
+        self._stack.enter_context(inside())
+        self._kept = kept_by(self._file, self._model)
         self._launches = self._stack.enter_context(Launches(self._file))
         self._made = self._stack.enter_context(Making())
-        self._settings = settings.settings(self._file)
+        self._settings = settings(self._file)
         self._threads = _threads()
-        self._identities = identities.identities()
+        self._identities = identities()
         self._events = self._stack.enter_context(Events())
         self._operators = self._stack.enter_context(Operators())
 
     def _leave(self) -> None:
         operators, events = self._operators.seen, self._events.seen
-        after = identities.identities()
+        after = identities()
         threads = _threads()
         self._facts = {
             "launches": self._launches.seen,
@@ -58,16 +61,16 @@ class Seen:
             "operators": operators,
             "made": dict(self._made.seen),
             "events": events,
-            "settings": settings.changed(self._settings, settings.settings(self._file)),
-            "replaced": identities.replaced(self._identities, after)[:_MOST],
+            "settings": changed(self._settings, settings(self._file)),
+            "replaced": replaced(self._identities, after)[:_MOST],
             "threads": max(0, threads[0] - self._threads[0]),
             "native_threads": max(0, threads[1] - self._threads[1]),
         }
         self._stack.close()
-        self._facts |= _kept_facts(self._kept, keeping.kept_by(self._file, self._model))
+        self._facts |= _kept_facts(self._kept, kept_by(self._file, self._model))
 
 
-def _kept_facts(before: keeping.Kept, after: keeping.Kept) -> dict[str, Any]:
+def _kept_facts(before: Kept, after: Kept) -> dict[str, Any]:
     moved = [
         name
         for name, value in after.values.items()

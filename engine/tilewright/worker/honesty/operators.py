@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import frames
+from .frames import place, user_frame
 
 
 class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -27,12 +27,10 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         made = func(*args, **(kwargs or {}))
-        frame = frames.user_frame(sys._getframe(1))
+        frame = user_frame(sys._getframe(1))
         if frame is not None:
             name = f"{func.namespace}.{func._schema.name.partition('::')[2]}"
-            entry = self.seen.setdefault(
-                name, {"calls": 0, "bytes": 0, "where": frames.place(frame)}
-            )
+            entry = self.seen.setdefault(name, {"calls": 0, "bytes": 0, "where": place(frame)})
             entry["calls"] += 1
             touched = sum(map(_size, _tensors((args, kwargs or {}, made))))
             entry["bytes"] = max(entry["bytes"], touched)
