@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
+import triton  # noqa: F401 - before any fork, so that no performer pays for it
 
 from tilewright.worker.protocol import JobError, MessageBuffer, write_message
 from tilewright.worker.timing.clocks import clock_for
