@@ -91,6 +91,19 @@ on the same refreshed inputs), waited_s. Judge and performer in one process.
 ``measure``: module, entry, case, inputs, device, out, budget_s, state?, gpu_lock?, target? ->
 us (samples),
 outputs, output_tree, launches, compile_seconds, waited_s, device_name.
+
+``profile``: module, entry, case, device, seed=0, budget_s?, flush_bytes?, gpu_lock? -> us (samples),
+repeats, device_name, clock_note, launches ``[launch]`` of one call as they were made (in the
+interpreter their kernels alone), launch_us (parallel to it), host_us (to hand a call over), call_us
+(of calls in a row; null without a device), activity ``{kernels [{name, count, us}], busy_us, span_us,
+note}`` (what the device ran in a call; ``note`` says why nothing is known), waited_s. It makes the
+inputs itself: nothing of it is a verdict.
+
+``counters``: module, entry, case, device, seed=0, calls=1, tool ``{executables, places, arguments,
+version, marks "cuda"|"none", files}`` -> tool, path, version, code, stdout, stderr, files
+``{name: text}``, said ``{profiled, confinement}`` or null. Starts a profiler around a program that
+confines itself and then calls the version; ``{program}`` and ``{out}`` in the arguments are that
+program and a folder for files.
 """
 
 from __future__ import annotations

@@ -85,7 +85,8 @@ class Ncu:
         tool = f"ncu {value.get('version') or '(version not told)'}"
         launches: dict[str, list[Counters]] = {}
         for kernel, metrics in launches_in(text):
-            launches.setdefault(kernel, []).append(_counters(metrics, tool))
+            if kernel and metrics:
+                launches.setdefault(kernel, []).append(_counters(metrics, tool))
         if launches:
             return Reading({kernel: merged(found) for kernel, found in launches.items()})
         why = failure(self.name, value) or _remark(text) or "it profiled no launch"

@@ -1,0 +1,130 @@
+"""Reading what profilers write: tables of either shape, units, refusals, tables nobody expected."""
+
+from typing import Any
+
+import pytest
+
+from tilewright.profiling.counters import TIME, WANTED, Over, merged
+from tilewright.profiling.model import Counters
+from tilewright.profiling.profilers import PROFILERS, profiler_for
+from tilewright.profiling.profilers.ncu import METRICS, Ncu, launches_in
+from tilewright.profiling.profilers.rocprof import Rocprof
+from tilewright.profiling.profilers.unitrace import Unitrace
+
+HEAD = '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size"'
+ROW = '"1232","python3.12","127.0.0.1","softmax_kernel","1","7","(128, 1, 1)"'
+LONG = f"""==PROF== Connected to process 1232 (/usr/bin/python3.12)
+{HEAD},"Section Name","Metric Name","Metric Unit","Metric Value"
+"0",{ROW},"Command line profiler metrics","gpu__time_duration.sum","ns","251,680"
+"0",{ROW},"Command line profiler metrics","dram__bytes_read.sum","Mbyte","268.44"
+"0",{ROW},"Command line profiler metrics","no__such_metric.sum","","n/a"
+"1",{ROW},"Command line profiler metrics","gpu__time_duration.sum","us","100"
+"1",{ROW},"Command line profiler metrics","dram__bytes_read.sum","byte","1,000"
+"""
+STALLED = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+WIDE = f"""{HEAD},"gpu__time_duration.sum","lts__t_sector_hit_rate.pct","{
+    STALLED.format("wait")
+}","{STALLED.format("barrier")}"
+"","","","","","","","","ns","%","",""
+"0",{ROW},"251680","41.5","3","1"
+"""
+
+
+def answer(text: str, **more: Any) -> dict[str, Any]:
+    files = {"counters.csv": text} if text else {}
+    return {"files": files, "version": "2025.3.1", "code": 0, "stdout": "", "stderr": "", **more}
+
+
+def test_a_table_with_a_metric_a_row_is_read_launch_by_launch() -> None:
+    (first, second) = launches_in(LONG)
+    assert first == (
+        "softmax_kernel", {"gpu__time_duration.sum": 251.68, "dram__bytes_read.sum": 268.44e6}
+    )  # fmt: skip
+    assert second[1] == {"gpu__time_duration.sum": 100.0, "dram__bytes_read.sum": 1000.0}
+
+
+def test_launches_of_a_kernel_are_put_together() -> None:
+    reading = Ncu().read(answer(LONG))
+    counters = reading.kernels["softmax_kernel"]
+    assert counters.get(TIME) == pytest.approx(351.68)
+    assert counters.get("memory.read") == pytest.approx(268.44e6 + 1000)
+    assert counters.tool == "ncu 2025.3.1"
+    assert reading.notes == ()
+
+
+def test_a_table_with_a_launch_a_row_has_its_units_in_a_row_of_their_own() -> None:
+    counters = Ncu().read(answer(WIDE)).kernels["softmax_kernel"]
+    assert counters.get(TIME) == pytest.approx(251.68)
+    assert counters.get("l2.hit") == 41.5
+    assert counters.stalls == pytest.approx({"wait": 0.75, "barrier": 0.25})
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (answer("==WARNING== No kernels were profiled.\n"), "No kernels were profiled"),
+        (answer("", code=1, stdout="==ERROR== ERR_NVGPUCTRPERM - no permission\n"), "NVGPUCTRPERM"),
+        (answer("", code=9, stderr="==ERROR== InterprocessLockFailed"), "InterprocessLockFailed"),
+        (answer("", code=3), "ended with code 3: it said nothing"),
+        (answer(""), "it profiled no launch"),
+        (answer("ID\n"), "it profiled no launch"),
+        (answer('"ID","Kernel Name"\n"0"\n'), "it profiled no launch"),
+        ({}, "it profiled no launch"),
+    ],
+)
+def test_no_counters_are_a_note_that_says_why(value: dict[str, Any], said: str) -> None:
+    reading = Ncu().read(value)
+    assert not reading.kernels
+    (note,) = reading.notes
+    assert note.startswith("no counters: ")
+    assert said in note
+
+
+def test_a_mean_is_weighted_with_time_and_a_counter_of_some_launches_is_left_out() -> None:
+    one = Counters({TIME: 30.0, "l2.hit": 10.0, "memory.read": 5.0}, {"wait": 1.0})
+    other = Counters({TIME: 10.0, "l2.hit": 50.0}, {"barrier": 1.0})
+    both = merged([one, other])
+    assert both.values == {TIME: 40.0, "l2.hit": 20.0}
+    assert both.stalls == {"barrier": 0.25, "wait": 0.75}
+
+
+def test_every_profiler_is_of_other_devices_and_gives_names_that_are_known() -> None:
+    backends = [backend for one in PROFILERS for backend in one.backends]
+    assert len(backends) == len(set(backends))
+    assert profiler_for("neuron") is None
+    assert set(METRICS) <= set(WANTED)
+    for one in PROFILERS:
+        tool = one.tool()
+        assert "{program}" in tool["arguments"]
+        assert all(isinstance(word, str) for word in tool["arguments"])
+    assert [one.name for one in PROFILERS if not one.untried] == ["ncu"]
+    assert WANTED[TIME].over is Over.SUM
+
+
+def test_rocprof_is_read_as_documented_and_called_untried() -> None:
+    text = (
+        '"Correlation_Id","Dispatch_Id","Kernel_Name","Counter_Name","Counter_Value"\n'
+        '1,1,"softmax_kernel","FETCH_SIZE",1\n'
+        '2,2,"softmax_kernel","FETCH_SIZE",1024\n'
+        '2,2,"softmax_kernel","L2CacheHit",55.5\n'
+    )
+    reading = Rocprof().read({"files": {"12_counter_collection.csv": text}})
+    counters = reading.kernels["softmax_kernel"]
+    assert (counters.get("memory.read"), counters.get("l2.hit")) == (2.0**20, 55.5)
+    assert "nobody has run it here" in reading.notes[0]
+    assert Rocprof().read({"files": {}, "code": 1, "stderr": "ERROR no GPU"}).notes == (
+        "no counters: rocprofv3 ended with code 1: ERROR no GPU",
+    )
+
+
+def test_unitrace_is_read_as_documented_and_called_untried() -> None:
+    text = (
+        "some remark\n"
+        "Kernel, GpuTime[ns], GPU_MEMORY_BYTE_READ[bytes], XVE_ACTIVE[%],\n"
+        '"softmax_kernel", 2000, 4096, 12.5,\n'
+    )
+    reading = Unitrace().read({"files": {"counters.metrics.12.csv": text}})
+    counters = reading.kernels["softmax_kernel"]
+    assert (counters.get(TIME), counters.get("memory.read")) == (2.0, 4096.0)
+    assert counters.get("issue.busy") == 12.5
+    assert "nobody has run it here" in reading.notes[0]
