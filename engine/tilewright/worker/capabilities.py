@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 
 _PR_CAPBSET_DROP = 24
-_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
+_PR_CAP_AMBIENT, _RAISE, _CLEAR_ALL = 47, 2, 4
 _VERSION_3 = 0x20080522
 _HIGHEST = 63
 # Files of other users, which root reads in containers; Landlock decides about them all the same.
-_KEPT = 1 << 1  # CAP_DAC_OVERRIDE
+_KEPT = 1  # CAP_DAC_OVERRIDE
 
 
 class _Header(ctypes.Structure):
@@ -31,12 +31,17 @@ def drop() -> bool:
     """
     libc = ctypes.CDLL(None, use_errno=True)
     for number in range(_HIGHEST + 1):
-        libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)
-    libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+        if number != _KEPT:
+            libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)
+    libc.prctl(_PR_CAP_AMBIENT, _CLEAR_ALL, 0, 0, 0)
     header, data = _Header(_VERSION_3, 0), (_Data * 2)()
     if libc.capget(ctypes.byref(header), data) != 0:
         return False
-    kept = data[0].permitted & _KEPT
-    data[0] = _Data(kept, kept, 0)
+    kept = data[0].permitted & 1 << _KEPT
+    data[0] = _Data(kept, kept, kept)
     data[1] = _Data(0, 0, 0)
-    return int(libc.capset(ctypes.byref(header), data)) == 0
+    if libc.capset(ctypes.byref(header), data) != 0:
+        return False
+    if kept:  # by what a process starts, too, which has another user than root
+        libc.prctl(_PR_CAP_AMBIENT, _RAISE, _KEPT, 0, 0)
+    return True

@@ -1,8 +1,8 @@
 """What is taken away from a job's process before any code under test is imported.
 
-One module a means: ``environment``, ``limits``, ``cgroups``, ``network``, ``landlock`` (with
-``readable`` for what it lets through), ``capabilities``, ``seccomp``. ``isolation`` says what all
-of it comes to.
+One module a means: ``environment``, ``limits``, ``cgroups``, ``network``, ``own_user``,
+``landlock`` (with ``readable`` for what it lets through), ``capabilities``, ``seccomp``.
+``isolation`` says what all of it comes to.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from . import (
     landlock,
     limits,
     network,
+    own_user,
     readable,
     seccomp,
 )
@@ -88,6 +89,8 @@ def confined(
     limited(job, scratch, timeout_s, on_gpu=on_gpu)
     groups = cgroups.enter(limits.memory_allowance(job), _PROCESSES) if untrusted else frozenset()
     away = network.leave() if untrusted else False
+    own = own_user.become() if untrusted else False
+    show_to_ptrace()  # changing the user has hidden this process from itself
     version = restrict_files(writable_paths(job, scratch), may_read, may_list)
     filtered, dropped = "not asked for", False
     if untrusted:
@@ -95,7 +98,7 @@ def confined(
         filtered = seccomp.restrict()
     lacks = isolation.lacking(
         landlock=version, reads=untrusted, netns=away, filtered=filtered, dropped=dropped,
-        groups=groups, is_root=os.getuid() == 0,
+        groups=groups, own_user=own, is_root=os.getuid() == 0,
     )  # fmt: skip
     return isolation.report(lacks, landlock=version, netns=away)
 

@@ -56,6 +56,7 @@ def lacking(
     filtered: str,
     dropped: bool,
     groups: frozenset[str],
+    own_user: bool,
     is_root: bool,
 ) -> dict[str, str]:
     """Which protections do not hold, and why.
@@ -67,6 +68,7 @@ def lacking(
         filtered: why system calls are not filtered, "" where they are.
         dropped: whether privileges were given up.
         groups: what a control group limits.
+        own_user: whether the process has a user of its own.
         is_root: whether the user is root, whom the limit on processes does not hold.
     """
     none = "this kernel has no Landlock, or it is turned off"
@@ -79,9 +81,9 @@ def lacking(
         found["reads"] = none if landlock == 0 else "reading was not restricted"
     if not netns and filtered:
         found["network"] = f"no network namespace, and system calls are not filtered: {filtered}"
-    if landlock == 0 and filtered:
+    if landlock == 0 and filtered and not own_user:
         found["processes"] = f"no Landlock, and system calls are not filtered: {filtered}"
-    if landlock < 6:
+    if landlock < 6 and not own_user:
         found["signals"] = f"Landlock 6 (Linux 6.12) is needed, and {landlock or 'none'} is here"
     if not dropped:
         found["privileges"] = "the system refused to take them"
