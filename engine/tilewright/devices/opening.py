@@ -52,7 +52,7 @@ def _ids(device: str, python: str | None) -> Iterator[str]:
         infos = probe_host(host) if host else probe(chosen_python(python))
         found = [info.id for info in infos if info.id.startswith(f"{kind}:")]
         if not found:
-            raise _unknown(infos, one, host)
+            raise _unknown(infos, host.device if host else one, host)
         yield from (host.of(name) if host else name for name in found)
 
 

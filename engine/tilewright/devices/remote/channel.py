@@ -93,6 +93,10 @@ class SshChannel:
     def close(self) -> None:
         """End the worker there and everything it started; waits until ssh has ended."""
         self._talk.close()
+        self._reap()
+
+    def _reap(self) -> None:
+        """Wait until what is there has cleaned up and ssh has ended, but not forever."""
         try:
             self._process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
@@ -172,8 +176,9 @@ class SshChannel:
         return answer
 
     def _has_ended(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        """There is no more to hear; whoever waits need not wait for the cleaning up as well."""
+        self._link.stop()
+        threading.Thread(target=self._reap, daemon=True).start()
 
     def _read_stderr(self) -> None:
         stderr = self._process.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Sequence
@@ -47,10 +48,14 @@ class Link:
     def flush(self) -> None:
         """Nothing is held back."""
 
+    def stop(self) -> None:
+        """Give no more signs of life."""
+        self._silent.set()
+
     def close(self) -> None:
         """Send no more; the keeper takes that as the end."""
-        self._silent.set()
-        with self._lock:
+        self.stop()
+        with self._lock, contextlib.suppress(OSError):  # ssh may have ended
             self._stream.close()
 
     def _send(self, kind: bytes, body: bytes) -> None:

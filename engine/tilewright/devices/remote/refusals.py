@@ -64,6 +64,9 @@ def refused(address: Address, code: int | None, said: str) -> DeviceError:
             f"{_quoted(last)}; name one that has torch and triton: "
             f"ssh://{address.host}/path/to/python"
         )
+    missing = re.search(r"No module named '(?:torch|triton|numpy)'", last)
+    if missing:
+        return lacks(address, address.python or "python3", missing[0])
     if code is not None and code < 0:
         why = "ssh was ended before a worker there was ready"
     else:
