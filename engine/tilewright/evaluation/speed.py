@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.devices.model import DeviceInfo, JobStatus
+from tilewright.devices.model import DeviceInfo
 from tilewright.evaluation.correctness import cases_for
 from tilewright.evaluation.model import Speedup, StepName, StepResult, StepStatus, text_hash
 from tilewright.evaluation.noise import NoiseFloors
 from tilewright.evaluation.physics import SHARE, least_time
 from tilewright.evaluation.replaying import concerned
 from tilewright.evaluation.statistics import Ratio, ratio_of
-from tilewright.evaluation.workbench import TIMEOUT_S, Workbench, explain
+from tilewright.evaluation.trial import Heard, Timing
+from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.model import Case
 from tilewright.serialize import dump
 from tilewright.worker.timing.sequential import CONFIDENCE
@@ -27,16 +28,27 @@ class Timed:
     speedup: Speedup | None = None
 
 
-def check_speed(bench: Workbench, baseline: str, candidate: str) -> Timed:
-    """Time both in one process, interleaved, on every measured case; the worst ratio counts.
-
-    Outputs of timed calls are compared, so that what was timed is what was checked.
-    """
+def planned_timing(bench: Workbench, baseline: str, candidate: str) -> Timing | None:
+    """What to time a candidate on; None on a device that cannot."""
     if not bench.device.info.can_time:
-        return not_measured(bench.device.info)
+        return None
     cases = bench.problem.measured_cases() or cases_for(bench)
     cases = concerned(bench.problem, str(bench.source_path), baseline, candidate, cases)
-    return worst_of([_time(bench, baseline, candidate, case) for case in cases])
+    return Timing(baseline, cases, BUDGET_S, NoiseFloors(bench.device.info).known())
+
+
+def speed_step(bench: Workbench, timing: Timing, heard: Heard) -> Timed:
+    """What the judge's contests amount to; the worst ratio of all cases counts."""
+    info, found = bench.device.info, heard.data.get("timing") or ()
+    if not found:
+        return _failed("it was not timed, though its results are right")
+    floors = NoiseFloors(info)
+    for one in found:
+        if one.get("survey"):
+            floors.keep(one["survey"])
+    baseline = text_hash(timing.baseline)
+    pairs = zip(found, timing.cases, strict=True)
+    return worst_of([judged(one, case, info, baseline, bench.seed) for one, case in pairs])
 
 
 def not_measured(info: DeviceInfo) -> Timed:
@@ -51,7 +63,8 @@ def worst_of(timed: list[Timed]) -> Timed:
     if broken is not None:
         return broken
     worst = min(timed, key=lambda one: one.speedup.low if one.speedup else 0.0)
-    data = {"cases": [one.step.data for one in timed]}
+    notes = dict.fromkeys(note for one in timed for note in one.step.data.get("notes", ()))
+    data = {"cases": [one.step.data for one in timed], "notes": list(notes)}
     step = worst.step
     return Timed(StepResult(step.step, step.status, step.message, data=data), worst.speedup)
 
@@ -72,7 +85,7 @@ def judged(
     except ValueError as error:
         return _failed(f"timing gave no interval: {error}")
     speedup = _speedup(ratio, timing, case, info, baseline)
-    data = {**dump(speedup), **_figures(ratio, timing)}
+    data = {**dump(speedup), **_figures(ratio, timing), "notes": _notes(timing, case, info)}
     if speedup.is_faster:
         return Timed(StepResult(StepName.SPEED, StepStatus.PASSED, data=data), speedup)
     message = _told(speedup, ratio, data)
@@ -126,6 +139,27 @@ def _figures(ratio: Ratio, timing: Mapping[str, Any]) -> dict[str, Any]:
     return {**found, "detectable": ratio.detectable(float(timing["noise"]))}
 
 
+def _notes(timing: Mapping[str, Any], case: Case, info: DeviceInfo) -> list[str]:
+    """What the time does not rest on, for whoever reads the certificate."""
+    notes = []
+    if timing.get("not_refreshed"):
+        names = ", ".join(timing["not_refreshed"])
+        notes.append(f"timed calls all saw the same contents of {names}")
+    if not timing.get("checked"):
+        notes.append("no outputs of timed calls were compared")
+    if (timing.get("host_bound") or {}).get("B"):
+        notes.append(
+            f"on {case.name} the host takes {timing['host_us']['B']:.0f} us to launch what the "
+            f"device does in {timing['candidate_us']:.0f} us: only the latter was judged"
+        )
+    if least_time(case, info) is None:
+        notes.append(
+            f"{case.name} was not held against what {info.name} can do at best: the spec gives no "
+            "flop or mem_bytes that bound it, or the chip's figures are not known"
+        )
+    return notes
+
+
 def _told(speedup: Speedup, ratio: Ratio, data: Mapping[str, Any]) -> str:
     figures = (
         f"on {speedup.device}, {speedup.case}: {speedup.value:.3f}x "
@@ -138,36 +172,6 @@ def _told(speedup: Speedup, ratio: Ratio, data: Mapping[str, Any]) -> str:
         bound = "; the host needs longer to launch it than the device to run it"
     seen = f"a gain of {100 * ratio.detectable(speedup.noise or 0):.1f} % would have been seen"
     return f"not measurably faster than its input {figures}; {seen}{bound}"
-
-
-def _time(bench: Workbench, baseline: str, candidate: str, case: Case) -> Timed:
-    inputs = bench.inputs(case, 0)
-    if inputs.status is not JobStatus.OK:
-        return _failed(f"inputs could not be made: {explain(inputs)}")
-    base = bench.outputs(baseline, case, 0)
-    floors = NoiseFloors(bench.device.info)
-    job = bench.job("time", candidate) | {
-        "original": str(bench.place(baseline)),
-        "candidate": str(bench.place(candidate)),
-        "case": dump(case),
-        "inputs": inputs.value["inputs"],
-        "state": base.state,
-        "device": bench.device.info.id,
-        "out": str(bench.scratch / "timed" / text_hash(candidate) / case.name),
-        "budget_s": BUDGET_S,
-        "noise": floors.known(),
-    }
-    outcome = bench.run(job, TIMEOUT_S + BUDGET_S)
-    if outcome.status is not JobStatus.OK:
-        return _failed(f"timing failed: {explain(outcome)}")
-    timing = dict(outcome.value["timing"])
-    if timing.get("survey"):
-        floors.keep(timing["survey"])
-    for check in outcome.value["checks"]:
-        compared = bench.compare(check["expected"], check["actual"], case)
-        if compared.status is not JobStatus.OK or not compared.value["equal"]:
-            timing["wrong"] = compared.value.get("message") or explain(compared)
-    return judged(timing, case, bench.device.info, text_hash(baseline), bench.seed)
 
 
 def _failed(message: str) -> Timed:

@@ -22,6 +22,7 @@ ROLL_AND_SIGN = "roll_and_sign"
 MAX_SETS = 16
 
 _STRUCTURED = {"symmetric", "triu", "tril"}
+_FEW = 64
 _ONE_SIDED = {"softmax", "abs"}
 
 
@@ -68,13 +69,16 @@ def refresh_into(
         target.untyped_storage().copy_(source.untyped_storage())
         return
     draw = random.Random(f"{turn}:{name}")
-    dim = _rolled_dim(source)
+    dim, last = _rolled_dim(source), source.dim() - 1
     size = source.shape[dim]
     shift = draw.randrange(1, size)
-    first, length = draw.randrange(size), draw.randrange(1, size // 2 + 1)
+    if size < _FEW and last != dim and source.shape[last] > 1:
+        # So few rows have but a few places to be in: what is in them moves too.
+        source = source.roll(draw.randrange(source.shape[last]), last)
     target.narrow(dim, 0, shift).copy_(source.narrow(dim, size - shift, shift))
     target.narrow(dim, shift, size - shift).copy_(source.narrow(dim, 0, size - shift))
     if how == ROLL_AND_SIGN:
+        first, length = draw.randrange(size), draw.randrange(1, size // 2 + 1)
         target.narrow(dim, first, min(length, size - first)).neg_()
 
 
@@ -119,12 +123,11 @@ def _structured(value: torch.Tensor) -> bool:
     if value.numel() == value.shape[dim]:
         line = value.reshape(-1)
         return bool((line[1:] >= line[:-1]).all()) and bool(line[0] < line[-1])
-    if value.dim() < 2 or dim < value.dim() - 2 or value.shape[-1] != value.shape[-2]:
+    if value.dim() < 2 or value.shape[-1] != value.shape[-2]:
         return False
-    square = value.reshape(value.shape[-2:])
-    upper = torch.ones(square.shape, dtype=torch.bool, device=value.device).triu(1)
+    square = value.reshape(-1, *value.shape[-2:])[0]
     return (
         torch.equal(square, square.T)
-        or not bool(square[upper].any())
-        or not bool(square.T[upper].any())
+        or not bool(square.triu(1).any())
+        or not bool(square.tril(-1).any())
     )
