@@ -69,7 +69,7 @@ def test_an_example_agrees_with_itself_in_both_orders(bench: Bench, stem: str) -
     assert step.status is StepStatus.PASSED, step.message
     assert notes(step) == []
     orders = {(check["seed"], check.get("order")) for check in step.data["checks"]}
-    assert orders == {(0, None), (1, "reversed")}
+    assert {(0, None), (1, "reversed"), (2, "shuffled")} <= orders
 
 
 STORE = "tl.store(y_row + cols, y.to(y_ptr.dtype.element_ty), mask=cols < n_cols)"

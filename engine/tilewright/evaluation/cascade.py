@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tilewright.evaluation.compiling import check_compile
-from tilewright.evaluation.correctness import check_correctness
+from tilewright.evaluation.correctness import correctness_step, planned_checks
 from tilewright.evaluation.model import (
     Evaluation,
     Level,
@@ -16,9 +16,10 @@ from tilewright.evaluation.model import (
     text_hash,
 )
 from tilewright.evaluation.replaying import launch_faults
-from tilewright.evaluation.speed import check_speed
+from tilewright.evaluation.speed import not_measured, planned_timing, speed_step
 from tilewright.evaluation.structure import check_structure
 from tilewright.evaluation.syntax import check_syntax
+from tilewright.evaluation.trial import Heard, Timing, hear
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.model import Entry
 from tilewright.source import parse_module
@@ -52,18 +53,19 @@ class Cascade:
         """Take a candidate's text through the steps; speed is measured against ``baseline``."""
         steps: list[StepResult] = []
         speedup: Speedup | None = None
+        trial = _Trial(self, text, baseline)
         for name, step in (
             (StepName.SYNTAX, lambda: check_syntax(text)),
             (StepName.STRUCTURE, lambda: self._structure(text)),
             (StepName.COMPILE, lambda: self._compile(text)),
-            (StepName.CORRECTNESS, lambda: self._correctness(text)),
+            (StepName.CORRECTNESS, trial.correctness),
         ):
             steps.append(_clocked(name, step))
             if steps[-1].status is StepStatus.FAILED:
                 break
         else:
             started = time.perf_counter()
-            last, speedup = self._speed(text, baseline, steps)
+            last, speedup = trial.speed(steps)
             steps.append(replace(last, seconds=time.perf_counter() - started))
         return Evaluation(
             text_hash(text), text_hash(baseline), level_of(steps), tuple(steps), speedup
@@ -101,32 +103,52 @@ class Cascade:
         if self.target is None:
             return _skipped(StepName.COMPILE, "no target was named")
         if self.bench is None:
-            return _skipped(StepName.COMPILE, self._no_problem())
+            return _skipped(StepName.COMPILE, self.no_problem())
         problem = self.bench.problem
         cases = problem.compiled_cases()
         if not cases:
             return _skipped(StepName.COMPILE, f"{problem.path} has no case to compile for")
         return check_compile(self.bench, text, cases, self.target)
 
-    def _correctness(self, text: str) -> StepResult:
-        if self.bench is None:
-            return _skipped(StepName.CORRECTNESS, self._no_problem())
-        return check_correctness(self.bench, self.original, text)
+    def no_problem(self) -> str:
+        """What to do where there is nothing to run it on."""
+        return NO_PROBLEM.format(stem=self.path.rsplit("/", 1)[-1].removesuffix(".py"))
 
-    def _speed(
-        self, text: str, baseline: str, steps: list[StepResult]
-    ) -> tuple[StepResult, Speedup | None]:
-        if self.bench is None:
-            return _skipped(StepName.SPEED, self._no_problem()), None
+
+class _Trial:
+    """Correctness and speed of one candidate, which the device's judge finds in one go."""
+
+    def __init__(self, cascade: Cascade, text: str, baseline: str) -> None:
+        self._cascade = cascade
+        self._text = text
+        self._baseline = baseline
+        self._timing: Timing | None = None
+        self._heard: Heard | None = None
+
+    def correctness(self) -> StepResult:
+        """Ask the judge everything, and tell of correctness."""
+        bench, original, text = self._cascade.bench, self._cascade.original, self._text
+        if bench is None:
+            return _skipped(StepName.CORRECTNESS, self._cascade.no_problem())
+        if text != self._baseline:
+            self._timing = planned_timing(bench, self._baseline, text)
+        checks = planned_checks(bench, original, text)
+        self._heard = hear(bench, original, text, checks, self._timing) if checks else None
+        return correctness_step(bench, self._heard)
+
+    def speed(self, steps: list[StepResult]) -> tuple[StepResult, Speedup | None]:
+        """What it said of speed, or why there is nothing to say."""
+        bench = self._cascade.bench
+        if bench is None:
+            return _skipped(StepName.SPEED, self._cascade.no_problem()), None
         if steps[-1].status is not StepStatus.PASSED:
             return _skipped(StepName.SPEED, "not measured: its results were not checked"), None
-        if text == baseline:
+        if self._text == self._baseline:
             return _skipped(StepName.SPEED, "not measured: it is the same text"), None
-        timed = check_speed(self.bench, baseline, text)
+        if self._timing is None or self._heard is None:
+            return not_measured(bench.device.info).step, None
+        timed = speed_step(bench, self._timing, self._heard)
         return timed.step, timed.speedup
-
-    def _no_problem(self) -> str:
-        return NO_PROBLEM.format(stem=self.path.rsplit("/", 1)[-1].removesuffix(".py"))
 
 
 def level_of(steps: list[StepResult]) -> Level:

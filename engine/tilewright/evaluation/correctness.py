@@ -36,13 +36,14 @@ def check_correctness(bench: Workbench, original: str, candidate: str) -> StepRe
     The oracle is the problem's reference where the original agrees with it, else the original.
     """
     checks = planned_checks(bench, original, candidate)
-    if not checks:
+    heard = hear(bench, original, candidate, checks) if checks else None
+    return correctness_step(bench, heard)
+
+
+def correctness_step(bench: Workbench, heard: Heard | None) -> StepResult:
+    """What the judge's findings are to the cascade; None: there was nothing to ask it."""
+    if heard is None:
         return StepResult(StepName.CORRECTNESS, StepStatus.SKIPPED, _no_case(bench.problem))
-    return correctness_step(bench, hear(bench, original, candidate, checks))
-
-
-def correctness_step(bench: Workbench, heard: Heard) -> StepResult:
-    """What the judge's findings are to the cascade."""
     status = StepStatus.PASSED if heard.fault is None else StepStatus.FAILED
     data: dict[str, Any] = {
         "device": bench.device.info.id,
@@ -56,7 +57,11 @@ def correctness_step(bench: Workbench, heard: Heard) -> StepResult:
 def _kept(data: Mapping[str, Any]) -> dict[str, Any]:
     """Of all that the judge tells, what is evidence."""
     prepared = data.get("prepared") or {}
-    told = {"isolation": prepared.get("confinement"), "honesty": data.get("honesty")}
+    told = {
+        "isolation": prepared.get("confinement"),
+        "honesty": data.get("honesty"),
+        "repetition": data.get("repetition"),
+    }
     return {name: value for name, value in told.items() if value is not None}
 
 

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.captures import NoPlan
-from tilewright.devices.model import JobStatus
+from tilewright.devices.model import JobOutcome, JobStatus
+from tilewright.evaluation import honesty
 from tilewright.evaluation.checks import Check
 from tilewright.evaluation.families import SEEDS
 from tilewright.evaluation.replaying import launching
 from tilewright.evaluation.workbench import SHADOWS, Workbench, explain
+from tilewright.problems.model import Case
 from tilewright.serialize import dump
 
 TIMEOUT_S = 900.0
@@ -31,23 +33,59 @@ class Heard:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-def hear(bench: Workbench, original: str, candidate: str, checks: Sequence[Check]) -> Heard:
-    """Have the device's judge hold a candidate against its original."""
-    texts = {str(bench.place(text)): text for text in (original, candidate)}
+@dataclass(frozen=True)
+class Timing:
+    """What is to be timed, if nothing speaks against the candidate.
+
+    Attributes:
+        baseline: the text it is timed against.
+        cases: each timed by itself.
+        noise: noise floors that are known, as the judge reports them.
+    """
+
+    baseline: str
+    cases: tuple[Case, ...]
+    budget_s: float
+    noise: Mapping[str, Any] = field(default_factory=dict)
+
+
+def hear(
+    bench: Workbench,
+    original: str,
+    candidate: str,
+    checks: Sequence[Check],
+    timing: Timing | None = None,
+) -> Heard:
+    """Have the device's judge hold a candidate against its original, and time it."""
+    versions = (original, candidate, *((timing.baseline,) if timing else ()))
+    texts = {str(bench.place(text)): text for text in versions}
     told = [_told(bench, check, texts) for check in checks]
-    refused = next((one for one in told if isinstance(one, str)), None)
+    timed = [_told(bench, Check(case, SEEDS[0]), texts) for case in timing.cases] if timing else []
+    refused = next((one for one in (*told, *timed) if isinstance(one, str)), None)
     if refused is not None:
         return Heard(refused)
     job = _job(bench, original, candidate) | {"checks": told}
+    if timing is not None:
+        told_so = {"budget_s": timing.budget_s, "noise": dict(timing.noise)}
+        cases = [{"check": check, **told_so} for check in timed]
+        job["timing"] = {"baseline": str(bench.place(timing.baseline)), "cases": cases}
     if bench.device.info.target is None and candidate != original:
-        job["each_config"] = next(
-            (one for one, check in zip(told, checks, strict=True) if check.seed == SEEDS[0]), None
-        )
-    outcome = bench.run(job, TIMEOUT_S)
+        plain = (one for one, check in zip(told, checks, strict=True) if check.seed == SEEDS[0])
+        job["each_config"] = next(plain, None)
+    return _heard(bench.run(job, TIMEOUT_S), itself=candidate == original)
+
+
+def _heard(outcome: JobOutcome, *, itself: bool) -> Heard:
     if outcome.status is not JobStatus.OK:
         return Heard(explain(outcome))
     value = dict(outcome.value)
-    return Heard(value.pop("fault"), tuple(value.pop("checks")), value)
+    fault, checks = value.pop("fault"), tuple(value.pop("checks"))
+    facts = value.get("honesty") or {}
+    before, now = facts.get("original") or {}, facts.get("candidate") or {}
+    if fault is None and not itself:
+        fault = "; ".join(honesty.faults(before, now)) or None
+    value["honesty"] = {"candidate": now, "notes": list(honesty.notes(before, now))}
+    return Heard(fault, checks, value)
 
 
 def _job(bench: Workbench, original: str, candidate: str) -> dict[str, Any]:

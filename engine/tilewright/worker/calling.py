@@ -11,8 +11,22 @@ from typing import Any
 
 import torch
 
-from . import bands, guard, interpreting, launches, modules, poison, pretend, tensors, watching
+from . import (
+    bands,
+    generate,
+    guard,
+    honesty,
+    interpreting,
+    launches,
+    layouts,
+    modules,
+    poison,
+    pretend,
+    tensors,
+    watching,
+)
 from .protocol import JobError
+from .timing import fresh
 
 INTERPRETER = "interpreter"
 
@@ -54,20 +68,24 @@ class Version:
     def _called(self, job: dict[str, Any]) -> dict[str, Any]:
         device = place_of(job["device"])
         around = bands.Bands() if job.get("guard", True) else None
-        loaded = shadowed(tensors.load(job["inputs"], device), job)
-        state = shadowed(tensors.load(job["state"], device), job) if job.get("state") else None
-        call, model = self._entry(job, device, state)
+        loaded = arranged(job["inputs"], job, device)
+        call, model = self.entry(job, device)
         inputs = dict(loaded)
         if around is not None:
             inputs = around.place_all(inputs, "input")
             if model is not None:
                 around.place_weights(model)
-        with launches.counted() as counts, _circumstances(job, around):
+        with (
+            launches.counted() as counts,
+            _circumstances(job, around),
+            _seen(job, model) as seen,
+        ):
             start = time.perf_counter()
             returned = call(*inputs.values())
             synchronize(device)
             seconds = time.perf_counter() - start
         value = collect(job, returned, changed_inputs(loaded, inputs), counts)
+        value["facts"] = seen.facts() if seen is not None else None
         leaves, _ = tensors.flatten(returned)
         faults = around.out_of_bounds(leaves) if around is not None else []
         value["out_of_bounds"] = [fault.text for fault in faults]
@@ -76,7 +94,9 @@ class Version:
             value["state"] = tensors.save(model.state_dict(), job["out"], "state")
         return {**value, "seconds": seconds}
 
-    def _entry(self, job: dict[str, Any], device: str, state: Any) -> tuple[Any, Any]:
+    def entry(self, job: dict[str, Any], device: str) -> tuple[Any, Any]:
+        """(what to call with the inputs, the model if the entry is one), with the job's weights."""
+        state = shadowed(tensors.load(job["state"], device), job) if job.get("state") else None
         case = shadowed_case(job)["case"]
         key = f"{case.get('category')} {case.get('index')} {case.get('dims')} {case.get('dtype')}"
         if key not in self._models:
@@ -89,6 +109,18 @@ class Version:
         if state is not None:
             modules.load_state(model, state)
         return call, model
+
+
+@contextlib.contextmanager
+def _seen(job: Mapping[str, Any], model: Any) -> Iterator[honesty.Seen | None]:
+    """What the call does beside its result, where that is asked for."""
+    with contextlib.ExitStack() as stack:
+        if job.get("skip_launches"):
+            stack.enter_context(honesty.launches_skipped())
+        seen = None
+        if job.get("observe"):
+            seen = stack.enter_context(honesty.observed(str(job["module"]), model))
+        yield seen
 
 
 @contextlib.contextmanager
@@ -120,14 +152,26 @@ def _circumstances(job: dict[str, Any], around: bands.Bands | None) -> Iterator[
 
 
 def _order(job: Mapping[str, Any]) -> contextlib.AbstractContextManager[None]:
-    order = job.get("order", "forward")
+    order = str(job.get("order") or "forward")
     if order == "forward":
         return contextlib.nullcontext()
-    if order != "reversed":
-        raise JobError(f"no order of programs is called {order!r}; there are forward and reversed")
     if job["device"] != INTERPRETER:
         raise JobError("only the interpreter runs programs in an order of one's choice")
-    return interpreting.programs_reversed()
+    try:
+        return interpreting.programs_in(order, int(job.get("seed") or 0))
+    except ValueError as error:
+        raise JobError(str(error)) from error
+
+
+def arranged(manifest: list[dict[str, Any]], job: Mapping[str, Any], device: str) -> dict[str, Any]:
+    """The inputs of a manifest as a job wants them: contents of a turn, off by an ulp, dtypes,
+    layout."""
+    values = tensors.load(manifest, device)
+    if job.get("turn") is not None:
+        values = fresh.refreshed(values, int(job["turn"]), job["plan"])
+    if job.get("nudge") is not None:
+        values = generate.nudged(values, int(job["nudge"]))
+    return layouts.laid_out(shadowed(values, job), str(job.get("layout") or layouts.PLAIN))
 
 
 def synchronize(device: str) -> None:

@@ -83,10 +83,15 @@ it would be. ``order`` is the interpreter's alone.
 ``compare``: expected, actual (manifests), rtol, atol, expected_tree?, actual_tree? -> equal,
 message, max_abs_error, max_rel_error.
 
-``time``: original, candidate (paths), entry, case, inputs, device, out, budget_s, state?,
-flush_bytes?, gpu_lock?, noise?, blocks?, graphs? -> timing (what ``timing.conducting.conduct``
-returns), checks ``[{expected, actual}]`` (manifests of the original's and of timed calls' outputs
-on the same refreshed inputs), waited_s. Judge and performer in one process.
+``trial``: original, candidate (paths), entry, device, seed, performer (what jobs of its performers
+have in common: device, entry, shadow_dtype), reference? (module, entry), inputs_from (the file that
+makes its own inputs, where it does), checks, each_config? (a check to be made for every further
+configuration), compiled_cases ``[{case}]``, timing? ``{baseline (path), cases: [{check, budget_s,
+noise}]}`` -> fault (None or what speaks against the candidate), checks (a record of each), prepared,
+repetition, honesty ``{original, candidate}`` (facts), timing (for each case what
+``timing.conducting.conduct`` returns, and case), checked_s, waited_s, heard_s. A *check* has name,
+case, seed, values, layout, order, config_index, repeats, launch_options, required, launching?.
+``trials`` says how it is heard; ``perform`` and ``judge`` are its own jobs, which no engine asks.
 
 ``measure``: module, entry, case, inputs, device, out, budget_s, state?, gpu_lock?, target? ->
 us (samples),

@@ -20,7 +20,6 @@ _MODULES = {
     "inputs": "generating",
     "run": "running",
     "compare": "comparing",
-    "time": "timing",
     "measure": "measuring",
     "profile": "profiling",
     "counters": "profiling_counters",

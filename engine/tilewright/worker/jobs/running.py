@@ -42,7 +42,7 @@ def collect(
 
 def changed_inputs(job: dict[str, Any], inputs: dict[str, Any]) -> dict[str, Any]:
     """The inputs whose bits differ from the files they came from."""
-    changed = {}
+    changed: dict[str, Any] = {}
     for entry in job["inputs"]:
         value = inputs[entry["name"]]
         if isinstance(value, torch.Tensor):

@@ -35,6 +35,7 @@ class Handle:
         listen: waits until its socket or the zygote has something to say, so many seconds.
         end: has the zygote kill it, with a status and the reason.
         ended: status and reason, once the zygote has said that it is gone.
+        prepared: what it answered when it was told to prepare.
     """
 
     key: str
@@ -43,6 +44,7 @@ class Handle:
     listen: Callable[[Wire, float], None]
     end: Callable[[str, str, str], None]
     ended: tuple[str, str] | None = None
+    prepared: dict[str, Any] | None = None
     calls: int = 0
     held: list[Path] = field(default_factory=list)
 

@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from . import faults, results
+from .. import honesty
+from . import clocking, faults, repetition, results
 from .handle import Handle, PerformerEndedError
 from .originals import Base, Originals
 from .results import Results
@@ -32,7 +33,9 @@ class Hearing:
         self._job = job
         self._deadline = deadline
         self._checks: list[dict[str, Any]] = []
+        self._facts: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
         self._configs = 1
+        self._given: Results | None = None
 
     def value(
         self, prepared: dict[str, Any] | None, failed: PerformerEndedError | None
@@ -43,10 +46,15 @@ class Hearing:
             return {"checks": [], "fault": told, "prepared": None}
         start = time.monotonic()
         fault = next(filter(None, map(self._check, self._planned())), None)
-        checked = time.monotonic() - start
-        return {
-            "checks": self._checks, "fault": fault, "prepared": prepared, "checked_s": checked,
-        }  # fmt: skip
+        found: dict[str, Any] = {"prepared": prepared, "checks": self._checks}
+        if fault is None and self._checks:
+            fault, found["repetition"] = self._repeat()
+        skipped = self._skipped() if fault is None else None
+        found["checked_s"] = time.monotonic() - start
+        if fault is None and self._job.get("timing"):
+            found["timing"] = self._timed()
+            fault = self._after()
+        return {**found, "fault": fault, "honesty": self._honesty(prepared, skipped)}
 
     def _planned(self) -> Iterator[dict[str, Any]]:
         """The checks asked for; then, where no tuner can choose, each other configuration."""
@@ -55,67 +63,143 @@ class Hearing:
         again = self._job.get("each_config")
         if again is not None and checks:
             for config in range(1, self._configs):
-                yield {
-                    **again, "config_index": config, "required": True,
-                    "name": f"{again['name']}, autotune configuration {config}",
-                }  # fmt: skip
+                name = f"{again['name']}, autotune configuration {config}"
+                yield {**again, "config_index": config, "required": True, "name": name}
 
     def _check(self, check: dict[str, Any]) -> str | None:
         """Hold the candidate against one measure; what is wrong, with the check's name."""
-        record: dict[str, Any] = {name: check.get(name) for name in ("name", "seed")}
-        record["case"] = _case_name(check["case"])
+        base = self._originals.base(self._job, check)
+        notes = [base.note] if base.note else []
+        if base.unfit and not base.failure and check.get("required", True):
+            check, base = self._plain(check, base, notes)
+        record = _record(check, base, notes)
         self._checks.append(record)
-        base = self._originals.base(self._job, _asked_of_original(check))
-        record["oracle"] = base.oracle_name
-        if not check.get("required", True) and (base.unfit or base.failure):
+        if base.unfit and not check.get("required", True):
             record["skipped"] = f"nothing is asked of the candidate here: {base.unfit}"
             return None
-        if base.failure:
-            return self._told(check, base.failure)
-        if base.note:
-            record["note"] = base.note
-        for _ in range(int(check.get("repeats") or 1)):
-            fault = self._call(check, base, record)
-            if fault is not None:
-                return self._told(check, fault)
-        return None
+        fault: str | None = base.failure or None
+        for _ in range(0 if fault else int(check.get("repeats") or 1)):
+            fault = fault or self._called(check, base, record)
+        return fault and f"{check['name']}: {fault}"
 
-    def _told(self, check: Mapping[str, Any], fault: str) -> str:
-        return f"{check['name']}: {fault}"
+    def _plain(
+        self, check: dict[str, Any], base: Base, notes: list[str]
+    ) -> tuple[dict[str, Any], Base]:
+        """A required check whose order the original does not stand, in the order it does."""
+        if check.get("order", "forward") == "forward" and not check.get("launch_options"):
+            return check, base
+        notes.append(base.unfit)
+        plain = {**check, "order": "forward", "launch_options": {}}
+        return plain, self._originals.base(self._job, plain)
 
-    def _call(self, check: dict[str, Any], base: Base, record: dict[str, Any]) -> str | None:
+    def _called(self, check: dict[str, Any], base: Base, record: dict[str, Any]) -> str | None:
         assert base.original is not None
         assert base.oracle is not None
         try:
-            given = self._given(check, base)
+            given = self._call({**check, "observe": True}, base)
         except PerformerEndedError as error:
             return f"the candidate failed: {error}"
+        self._given = self._given or given
         self._configs = max(self._configs, *given.told.get("configs", {}).values(), 1)
-        told, before = given.told, base.original.told
-        wrong = next(faults.of_run(before, told), None)
+        self._note_facts(base.original, given)
+        if given.told.get("caveats"):
+            record["caveats"] = given.told["caveats"]
+        wrong = next(faults.of_run(base.original.told, given.told), None)
         if wrong is not None:
             return wrong
-        if told.get("caveats"):
-            record["caveats"] = told["caveats"]
-        case = check["case"]
-        record |= {"rtol": case["rtol"], "atol": case["atol"]}
-        wrong = results.fault(base.oracle, base.original, given, case, record)
+        wrong = results.fault(base.oracle, base.own, given, check, record, base.noisy)
         return wrong and faults.in_other_order(check, wrong)
 
-    def _given(self, check: dict[str, Any], base: Base) -> Results:
-        assert base.original is not None
-        patience = _PATIENCE_S + _PATIENCE_RATIO * base.original.seconds
+    def _call(self, message: Mapping[str, Any], base: Base) -> Results:
+        return self._originals.results(self._candidate, base, message, self._patience(base))
+
+    def _patience(self, base: Base) -> float:
+        """Seconds to wait for a candidate, by what the original took."""
+        taken = base.original.seconds if base.original is not None else 0.0
         left = self._deadline - time.monotonic()
-        message = {**check, "observe": True}
-        return self._originals.results(
-            self._candidate, base, message, max(1.0, min(patience, left))
-        )
+        return max(1.0, min(_PATIENCE_S + _PATIENCE_RATIO * taken, left))
+
+    def _note_facts(self, original: Results, given: Results) -> None:
+        for facts, told in zip(self._facts, (original.told, given.told), strict=True):
+            if told.get("facts"):
+                facts.append(told["facts"])
+
+    def _repeat(self) -> tuple[str | None, dict[str, Any] | None]:
+        """Calls in a row; what is wrong, and figures."""
+        pair = repetition.pair_of(self._job["checks"])
+        if pair is None:
+            return None, {"skipped": "no case has two seeds"}
+        try:
+            return repetition.held(self._originals, self._candidate, self._job, pair)
+        except PerformerEndedError as error:
+            return f"{pair[0]['name']}: called many times in a row, it failed: {error}", None
+
+    def _skipped(self) -> dict[str, float] | None:
+        """How much of the results is still right with no launch made, by version."""
+        if self._given is None:
+            return None
+        check = self._job["checks"][0]
+        base = self._originals.base(self._job, check)
+        message = {**check, "skip_launches": True, "guard": False}
+        original = self._originals.original(self._job)
+        pairs = (("original", original, base.original), ("candidate", self._candidate, self._given))
+        shares: dict[str, float] = {}
+        for name, performer, real in pairs:
+            try:
+                empty = self._originals.results(performer, base, message, _PATIENCE_S)
+            except PerformerEndedError:
+                continue  # host code that fails without its kernels' results tells nothing
+            if real is not None:
+                shares[name] = honesty.unchanged_share(real.tensors, empty.tensors)
+        return shares
+
+    def _timed(self) -> list[dict[str, Any]]:
+        return [
+            clocking.timed(self._originals, self._candidate, self._job, told)
+            for told in self._job["timing"]["cases"]
+        ]
+
+    def _after(self) -> str | None:
+        """The first check once more: what counts its calls has had many by now."""
+        check = self._job["checks"][0]
+        base = self._originals.base(self._job, check)
+        if base.unfit or base.failure:
+            return None
+        fault = self._called(check, base, {})
+        return fault and f"{check['name']}, after it was timed: {fault}"
+
+    def _honesty(
+        self, prepared: Mapping[str, Any], skipped: Mapping[str, float] | None
+    ) -> dict[str, Any]:
+        """Facts of both versions over the same calls."""
+        original = self._originals.original(self._job).prepared or {}
+        imported = (original.get("facts") or {}, prepared.get("facts") or {})
+        found = {}
+        for name, first, facts in zip(
+            ("original", "candidate"), imported, self._facts, strict=True
+        ):
+            found[name] = honesty.merged([one for one in (first, *facts) if one])
+            if skipped and name in skipped:
+                found[name]["skipped_same"] = skipped[name]
+        return found
 
 
-def _asked_of_original(check: dict[str, Any]) -> dict[str, Any]:
-    """The original answers for all its configurations with its first."""
-    return {name: check[name] for name in check if name not in ("config_index", "repeats", "name")}
-
-
-def _case_name(case: Mapping[str, Any]) -> str:
-    return f"{case['category']}[{case['index']}]"
+def _record(check: Mapping[str, Any], base: Base, notes: list[str]) -> dict[str, Any]:
+    """What a person may want to know of a check beside its figures."""
+    case = check["case"]
+    record: dict[str, Any] = {
+        "name": check["name"],
+        "case": f"{case['category']}[{case['index']}]",
+        "seed": check["seed"],
+        "config": check.get("config_index") or 0,
+        "oracle": base.oracle_name,
+        "rtol": case["rtol"],
+        "atol": case["atol"],
+    }
+    plain = {"values": "normal", "layout": "plain", "order": "forward"}
+    record |= {
+        name: check[name] for name, usual in plain.items() if check.get(name, usual) != usual
+    }
+    if notes:
+        record["note"] = "; ".join(dict.fromkeys(notes))
+    return record

@@ -15,17 +15,24 @@ import torch
 
 from .. import generate, tensors
 from ..calling import INTERPRETER, place_of
-from . import results
+from . import faults, results
 from .handle import Handle, PerformerEndedError, owned
 from .results import Results
 
 _KEPT_PERFORMERS = 3
 _KEPT_SHARE = 0.1
 _KEPT_ON_HOST = 1 << 30
+_KEPT_FILES = 4 << 30
 _FIRST_CALL_S = 120.0
 _UPWARDS = {"float16": "float64", "bfloat16": "float64", "float32": "float64"}
+_NUDGES = 2
+_OTHER_WEIGHTS = 1.125
+
+# The original answers once for all of a candidate's configurations and repetitions.
+_NOT_OF_ORIGINAL = ("name", "config_index", "repeats", "required")
 
 Start = Callable[[dict[str, Any], float], Handle]
+Manifest = list[dict[str, Any]]
 
 
 @dataclass
@@ -37,20 +44,38 @@ class Base:
         state: weights for the candidate, likewise; None where there is no model.
         original: what the original gave; None where it failed, then ``failure`` says how.
         oracle: what the candidate is held against; ``oracle_name`` says what that is.
+        noisy: what the oracle gives on inputs that are off by an ulp.
         note: what a person should know of the original.
         unfit: why nothing can be asked of a candidate where the check is not required.
+        repeats_well: why it does not stand many calls in a row; empty if it does, None if nobody
+            has tried.
+        clean_us: microseconds a call by itself, of each baseline that was timed.
+        plan: how the inputs are refreshed while calls are timed; None if none were.
     """
 
-    inputs: list[dict[str, Any]]
+    inputs: Manifest
     original: Results | None = None
     oracle: Results | None = None
     oracle_name: str = "original"
-    state: list[dict[str, Any]] | None = None
+    noisy: tuple[Results, ...] = ()
+    state: Manifest | None = None
     failure: str = ""
     unfit: str = ""
     note: str = ""
-    bytes_held: int = 0
-    folder: Path | None = None
+    repeats_well: str | None = None
+    clean_us: dict[str, float] = field(default_factory=dict)
+    plan: dict[str, str] | None = None
+
+    @property
+    def own(self) -> Results | None:
+        """The original's results where the oracle is another: its error is the candidate's due."""
+        return None if self.oracle is self.original else self.original
+
+    @property
+    def bytes_held(self) -> int:
+        """Memory of the device that it holds."""
+        held = {id(one): one.bytes_held for one in (self.original, self.oracle, *self.noisy) if one}
+        return sum(held.values())
 
 
 @dataclass
@@ -68,43 +93,49 @@ class Originals:
     start: Start
     _performers: OrderedDict[str, Handle] = field(default_factory=OrderedDict)
     _bases: OrderedDict[str, Base] = field(default_factory=OrderedDict)
-    _next: int = 0
+    _inputs: OrderedDict[str, Manifest] = field(default_factory=OrderedDict)
 
     def base(self, job: Mapping[str, Any], check: Mapping[str, Any]) -> Base:
         """The measure of a check, made once for each original, reference, seed and check."""
+        asked = {name: check[name] for name in sorted(check) if name not in _NOT_OF_ORIGINAL}
         concerned = {name: job.get(name) for name in ("original", "reference", "entry", "seed")}
-        text = json.dumps([concerned, {**check, "name": ""}], sort_keys=True, default=str)
-        key = hashlib.sha256(text.encode()).hexdigest()
+        key = _key([concerned, asked])
         if key not in self._bases:
-            self._bases[key] = self._make(job, check)
+            self._bases[key] = self._make(job, asked)
             self._let_go()
         self._bases.move_to_end(key)
         return self._bases[key]
 
     def original(self, job: Mapping[str, Any]) -> Handle:
         """The performer of a job's original."""
-        return self._performer({**job["performer"], "module": job["original"]})
+        return self.performer({**job["performer"], "module": job["original"]})
 
     def _make(self, job: Mapping[str, Any], check: Mapping[str, Any]) -> Base:
-        self._next += 1
-        folder = self.folder / str(self._next)
-        folder.mkdir(parents=True)
-        base = Base(self._inputs(job, check, folder), folder=folder)
+        base = Base(self.inputs(job, check))
         try:
-            original = self.original(job)
-            message = {**check, "keep_state": True, "observe": True}
-            base.original = self.results(original, base, message, _FIRST_CALL_S)
+            self._ask_original(job, check, base)
         except PerformerEndedError as error:
             base.failure = base.unfit = f"the original itself fails: {error}"
             return base
-        base.state = self._kept_state(base.original.state, original, folder)
+        assert base.original is not None
         base.oracle = base.original
+        strayed = faults.strayed(base.original.told)
+        base.note = "; ".join(f"the original itself {said}" for _, said in strayed)
         if check.get("order", "forward") != "forward" or check.get("launch_options"):
             self._hold_against_plain(job, check, base)
         elif job.get("reference"):
             self._ask_reference(job, check, base)
-        base.bytes_held = base.original.bytes_held + base.oracle.bytes_held
         return base
+
+    def _ask_original(self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base) -> None:
+        """Its results; a model's weights are its own for the first seed, and others after it."""
+        original = self.original(job)
+        message = {**check, "keep_state": True, "observe": True}
+        base.original = self.results(original, base, message, _FIRST_CALL_S)
+        base.state = self._kept_state(base.original.state, original, int(check["seed"]))
+        if base.state and int(check["seed"]):
+            message["keep_state"] = False
+            base.original = self.results(original, base, message, _FIRST_CALL_S)
 
     def _hold_against_plain(
         self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base
@@ -115,98 +146,119 @@ class Originals:
         if plain.original is None or plain.oracle is None:
             base.unfit = plain.unfit
             return
-        fault = results.fault(plain.original, None, base.original, check["case"])
+        fault = results.fault(plain.original, None, base.original, check)
         if fault is not None:
-            what = "with the order of programs" if check.get("order") else "with launch options"
-            base.unfit = f"the original's own result changes {what}: {fault}"
-        base.oracle, base.oracle_name = plain.oracle, plain.oracle_name
+            changed = "launch options" if check.get("launch_options") else "the order of programs"
+            base.unfit = f"the original's own result changes with {changed}: {fault}"
+        base.oracle, base.oracle_name, base.noisy = plain.oracle, plain.oracle_name, plain.noisy
+        base.original = plain.original
 
     def _ask_reference(self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base) -> None:
         """The reference in double precision, else in its own, if the original agrees with it."""
         assert base.original is not None
-        reference = job["reference"]
-        told: list[str] = []
-        for upwards, name in ((_UPWARDS, " in float64"), (None, "")):
+        name = job["reference"]["entry"]["name"]
+        told = ""
+        for upwards, how in ((_UPWARDS, " in float64"), (None, "")):
+            message = {**check, "shadow_dtype": upwards, "guard": False, "poison": False}
             try:
-                performer = self._performer({**job["performer"], **reference})
-                message = {**check, "shadow_dtype": upwards, "guard": False, "poison": False}
+                performer = self.performer({**job["performer"], **job["reference"]})
                 oracle = self.results(performer, base, message, _FIRST_CALL_S)
             except PerformerEndedError as error:
-                told.append(f"reference {reference['entry']['name']}{name}: {error}")
+                told = f"reference {name}{how}: {error}"
                 continue
-            fault = results.fault(oracle, None, base.original, check["case"], widened=True)
+            fault = results.fault(oracle, None, base.original, check)
             if fault is None:
-                base.oracle = oracle
-                base.oracle_name = f"reference {reference['entry']['name']}{name}"
+                base.oracle, base.oracle_name = oracle, f"reference {name}{how}"
+                base.noisy = self._nudged(performer, base, message) if upwards else ()
                 return
-            told.append(f"the original disagrees with {reference['entry']['name']}{name}: {fault}")
-        base.unfit = base.note = told[-1]
+            told = f"the original disagrees with {name}{how}: {fault}"
+        base.unfit = told
+        base.note = "; ".join(filter(None, (base.note, told)))
+
+    def _nudged(
+        self, performer: Handle, base: Base, message: Mapping[str, Any]
+    ) -> tuple[Results, ...]:
+        """What the oracle gives on inputs off by an ulp: no order of computation avoids that."""
+        return tuple(
+            self.results(performer, base, {**message, "nudge": seed}, _FIRST_CALL_S)
+            for seed in range(_NUDGES)
+        )
 
     def results(
-        self,
-        performer: Handle,
-        base: Base,
-        message: Mapping[str, Any],
-        timeout_s: float,
-        inputs: list[dict[str, Any]] | None = None,
+        self, performer: Handle, base: Base, message: Mapping[str, Any], timeout_s: float
     ) -> Results:
-        """What a performer gives on the inputs of a base, or on others."""
-        performer.calls += 1
+        """What a performer gives on the inputs of a base."""
         try:
-            lent = performer.place(base.inputs if inputs is None else inputs)
-            state = performer.place(base.state) if base.state else None
-            asked = {**message, "do": "call", "inputs": lent, "state": state}
-            reply = performer.ask({**asked, "number": performer.calls}, timeout_s)
+            reply = self.asked(performer, base, {**message, "do": "call"}, timeout_s)
             for name in ("outputs", "changed_inputs"):
                 reply[name] = owned(reply[name], performer.outbox)
             return results.read(reply, place_of(self.device))
         finally:
-            if not message.get("keep_state"):
+            if not message.get("keep_state") or not performer.alive:
                 performer.clear()
 
-    def inputs(self, base: Base) -> dict[str, Any]:
-        """The inputs of a base, on the device."""
-        return tensors.load(base.inputs, place_of(self.device))
+    def asked(
+        self, performer: Handle, base: Base, message: Mapping[str, Any], timeout_s: float
+    ) -> dict[str, Any]:
+        """Its answer about the inputs of a base, whose files it has until it is cleared."""
+        performer.calls += 1
+        lent = {name: performer.place(message[name]) for name in ("second",) if name in message}
+        lent["inputs"] = performer.place(base.inputs)
+        state = performer.place(base.state) if base.state else None
+        asked = {**message, **lent, "state": state, "number": performer.calls}
+        try:
+            return performer.ask(asked, timeout_s)
+        except PerformerEndedError:
+            performer.clear()
+            raise
 
-    def saved(self, values: Mapping[str, Any], base: Base, name: str) -> list[dict[str, Any]]:
-        """A manifest of other inputs for a base's check, beside its own."""
-        assert base.folder is not None
-        return tensors.save(values, str(base.folder / name), "input")
+    def inputs(self, job: Mapping[str, Any], check: Mapping[str, Any]) -> Manifest:
+        """Files of a check's inputs in the judge's folder, made once for all layouts and turns."""
+        case, values = check["case"], str(check.get("values", "normal"))
+        seed = int(job["seed"]) + int(check["seed"])
+        maker = job["inputs_from"] if case.get("inputs_from_module") else None
+        key = _key([case, seed, values, maker])
+        if key not in self._inputs:
+            made = self._made(job, case, seed, values) if maker else None
+            if made is None:
+                made = generate.make_inputs(case, seed, None, values)
+            self._inputs[key] = tensors.save(made, str(self.folder / key), "input")
+        self._inputs.move_to_end(key)
+        return self._inputs[key]
 
-    def _inputs(
-        self, job: Mapping[str, Any], check: Mapping[str, Any], folder: Path
-    ) -> list[dict[str, Any]]:
-        case, seed = check["case"], int(job["seed"]) + int(check["seed"])
-        values = str(check.get("values", "normal"))
-        if case.get("inputs_from_module"):
-            performer = self._performer({**job["performer"], "module": job["inputs_from"]})
-            reply = performer.ask({"do": "inputs", "case": case, "seed": seed}, _FIRST_CALL_S)
-            made = tensors.load(owned(reply["inputs"], performer.outbox))
-        else:
-            made = generate.make_inputs(case, seed, None, values)
-        return tensors.save(made, str(folder / "inputs"), "input")
+    def _made(self, job: Mapping[str, Any], case: Any, seed: int, values: str) -> dict[str, Any]:
+        """Inputs that the problem's own file makes."""
+        performer = self.performer({**job["performer"], "module": job["inputs_from"]})
+        message = {"do": "inputs", "case": case, "seed": seed, "values": values}
+        try:
+            reply = performer.ask(message, _FIRST_CALL_S)
+            return tensors.load(owned(reply["inputs"], performer.outbox))
+        finally:
+            performer.clear()
 
-    def _kept_state(
-        self, state: list[dict[str, Any]] | None, performer: Handle, folder: Path
-    ) -> list[dict[str, Any]] | None:
-        """Weights that an original was built with, for its candidates."""
-        kept = []
-        for number, entry in enumerate(owned(state, performer.outbox) if state else []):
-            if "file" in entry:
-                file = folder / f"state{number}.bin"
-                shutil.copyfile(entry["file"], file)
-                entry = {**entry, "file": str(file)}
-            kept.append(entry)
+    def _kept_state(self, state: Manifest | None, performer: Handle, seed: int) -> Manifest | None:
+        """Weights that an original was built with, for its candidates; others for other seeds."""
+        if not state:
+            performer.clear()
+            return None
+        values = tensors.load(owned(state, performer.outbox))
+        for name, value in values.items():
+            if seed and isinstance(value, torch.Tensor) and value.is_floating_point():
+                values[name] = value * _OTHER_WEIGHTS
+        folder = self.folder / f"state-{performer.key}-{performer.calls}"
+        kept = tensors.save(values, str(folder), "state")
         performer.clear()
-        return kept or None
+        return kept
 
-    def _performer(self, job: dict[str, Any]) -> Handle:
+    def performer(self, job: dict[str, Any]) -> Handle:
+        """A performer that is kept; started, and told to prepare, when it is not there."""
         key = json.dumps([job["module"], job.get("entry")], sort_keys=True)
         handle = self._performers.get(key)
         if handle is None or not handle.alive:
             if handle is not None:
                 handle.close()
             handle = self._performers[key] = self.start(job, 0.0)
+            handle.prepared = handle.ask({"do": "prepare"}, _FIRST_CALL_S)
         self._performers.move_to_end(key)
         while len(self._performers) > _KEPT_PERFORMERS:
             _, oldest = self._performers.popitem(last=False)
@@ -221,7 +273,18 @@ class Originals:
             limit = int(kind.get_device_properties(self.device).total_memory * _KEPT_SHARE)
         held = sum(base.bytes_held for base in self._bases.values())
         while held > limit and len(self._bases) > 1:
-            _, oldest = self._bases.popitem(last=False)
-            held -= oldest.bytes_held
-            if oldest.folder is not None:
-                shutil.rmtree(oldest.folder, ignore_errors=True)
+            held -= self._bases.popitem(last=False)[1].bytes_held
+        while sum(_bytes(one) for one in self._inputs.values()) > _KEPT_FILES:
+            if len(self._inputs) == 1:
+                return
+            key, _ = self._inputs.popitem(last=False)
+            shutil.rmtree(self.folder / key, ignore_errors=True)
+
+
+def _key(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _bytes(manifest: Manifest) -> int:
+    return sum(Path(entry["file"]).stat().st_size for entry in manifest if "file" in entry)

@@ -2,12 +2,16 @@
 
 Each message has ``do``:
 
-- ``prepare``: cases? -> seconds, notes: import the file, open the device, and compile what the
-  cases launch, as far as that can be done before they are called.
+- ``prepare``: cases? -> seconds, notes, facts: import the file, open the device, and compile what
+  the cases launch, as far as that can be done before they are called.
 - ``call``: what a ``run`` job has besides module, entry and device, and ``number``, after which its
-  outputs are filed -> what such a job gives.
-- ``inputs``: case, seed -> inputs (manifest), of a file that makes its own.
-- ``time.…``: see ``timing``.
+  outputs are filed -> what such a job gives. Also turn, plan (contents, ``timing.fresh``), layout,
+  observe (``facts``, ``honesty``), skip_launches, launch_options.
+- ``repeat``: see ``repeating``.
+- ``inputs``: case, seed, values -> inputs (manifest), of a file that makes its own.
+- ``time.open``: case, inputs, state?, baseline? (path; the version itself where it is left out),
+  twice=false (the baseline in the candidate's place as well) -> nothing; then ``time.…``: see
+  ``timing``.
 - ``end``.
 
 An answer that has ``failed`` has the status of a job that failed so, and a message.
@@ -20,12 +24,12 @@ import time
 from types import TracebackType
 from typing import Any
 
-import torch
-
-from .. import calling, child, generate, tensors
+from .. import calling, child, generate, honesty, repeating, tensors
 from ..calling import INTERPRETER, Version
 from ..jobs import measuring
 from ..protocol import OK, JobError
+from ..timing.clocks import AnyClock, clock_for
+from ..timing.contest import Contest
 from .wire import Wire
 
 _TICK_S = 3600.0
@@ -38,6 +42,9 @@ class Performer:
         self._job = job
         self._stack = contextlib.ExitStack()
         self._version: Version | None = None
+        self._facts: dict[str, Any] = {}
+        self._clock: AnyClock | None = None
+        self._contest: Contest | None = None
 
     def __enter__(self) -> Performer:
         self._stack.enter_context(calling.surroundings(self._job["device"]))
@@ -72,19 +79,23 @@ class Performer:
     def do(self, message: dict[str, Any]) -> dict[str, Any]:
         """Do what a message asks; raises JobError for what is unknown."""
         wanted = str(message.get("do"))
-        if wanted == "prepare":
-            return self._prepare(message)
-        if wanted == "call":
-            return self._call(message)
-        if wanted == "inputs":
-            return self._inputs(message)
-        raise JobError(f"a performer does no {wanted!r}")
+        if wanted.startswith("time.") and wanted != "time.open":
+            return self._time(message)
+        known = {
+            "prepare": self._prepare, "call": self._call, "repeat": self._repeat,
+            "inputs": self._inputs, "time.open": self._open,
+        }  # fmt: skip
+        if wanted not in known:
+            raise JobError(f"a performer does no {wanted!r}")
+        return known[wanted](message)
 
     @property
     def version(self) -> Version:
         """The file, imported when it is first needed."""
         if self._version is None:
-            self._version = Version(self._job)
+            with honesty.observed(str(self._job["module"])) as seen:
+                self._version = Version(self._job)
+            self._facts = seen.facts()
         return self._version
 
     def _prepare(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -92,8 +103,9 @@ class Performer:
         notes: list[str] = []
         device = self._job["device"]
         if device != INTERPRETER:
-            torch.zeros(1, device=device)
-            calling.synchronize(device)
+            # Before the file is imported: what it changes of torch is not what is timed with.
+            self._clock = clock_for(device)
+            self._clock.synchronize()
         opened = time.perf_counter() - start
         module = self.version.module
         if str(device).startswith("cuda"):
@@ -102,6 +114,7 @@ class Performer:
         confinement = self._job.get("confinement")
         return {
             "seconds": seconds, "opened_s": opened, "notes": notes, "confinement": confinement,
+            "facts": self._facts,
         }  # fmt: skip
 
     def _compile_ahead(self, module: Any, cases: list[dict[str, Any]], notes: list[str]) -> None:
@@ -118,6 +131,40 @@ class Performer:
         job = {**self._job, **message, "out": out}
         return self.version.call(job)
 
+    def _repeat(self, message: dict[str, Any]) -> dict[str, Any]:
+        out = f"{self._job['out']}/repeated"
+        return repeating.perform(self.version, {**self._job, **message, "out": out})
+
+    def _open(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Both versions in this process, on the inputs of a case."""
+        job = {**self._job, **message}
+        device = calling.place_of(job["device"])
+        inputs = calling.arranged(job["inputs"], job, device)
+        own = self.version.entry(job, device)[0]
+        based = {**job, "module": job.get("baseline") or job["module"]}
+
+        def anew() -> Any:
+            return Version(based).entry(based, device)[0]
+
+        if job.get("twice"):
+            self._contest = Contest(
+                device, None, None, inputs, clock=self._clock, load=lambda: (anew(), anew())
+            )
+        else:
+            original = anew() if job.get("baseline") else own
+            self._contest = Contest(device, original, own, inputs, clock=self._clock)
+        return {}
+
+    def _time(self, message: dict[str, Any]) -> dict[str, Any]:
+        if self._contest is None:
+            raise JobError(f"{message['do']} before time.open")
+        told = self._contest.answer(message)
+        if message["do"] == "time.end":
+            self._contest = None
+        return told
+
     def _inputs(self, message: dict[str, Any]) -> dict[str, Any]:
-        made = generate.make_inputs(message["case"], int(message["seed"]), self.version.module)
+        values = str(message.get("values", "normal"))
+        module = self.version.module
+        made = generate.make_inputs(message["case"], int(message["seed"]), module, values)
         return {"inputs": tensors.save(made, f"{self._job['out']}/inputs", "input")}

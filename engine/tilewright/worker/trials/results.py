@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from .. import tensors
-from ..jobs import comparing
+from .. import judging, tensors, trees
 
 Fault = str
 
@@ -21,6 +20,20 @@ class Results:
     names: tuple[str, ...]
     values: tuple[Any, ...]
     told: Mapping[str, Any]
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """Values by name; an input that was changed may be called as an output is."""
+        pairs = enumerate(zip(self.names, self.values, strict=True))
+        return {
+            f"{name} (changed)" if name in self.names[:at] else name: value
+            for at, (name, value) in pairs
+        }
+
+    @property
+    def tensors(self) -> list[torch.Tensor]:
+        """The values that are tensors."""
+        return [value for value in self.values if isinstance(value, torch.Tensor)]
 
     @property
     def tree(self) -> Any:
@@ -37,8 +50,7 @@ class Results:
     @property
     def bytes_held(self) -> int:
         """What the tensors take."""
-        held = (v for v in self.values if isinstance(v, torch.Tensor))
-        return sum(int(value.untyped_storage().nbytes()) for value in held)
+        return sum(int(value.untyped_storage().nbytes()) for value in self.tensors)
 
 
 def read(reply: Mapping[str, Any], place: str) -> Results:
@@ -55,62 +67,35 @@ def fault(
     expected: Results,
     base: Results | None,
     actual: Results,
-    case: Mapping[str, Any],
+    check: Mapping[str, Any],
     figures: dict[str, Any] | None = None,
-    *,
-    widened: bool = False,
+    noisy: Sequence[Results] = (),
 ) -> Fault | None:
     """What is wrong with ``actual``, None if nothing is; errors go into ``figures``.
 
-    ``widened``: the expected values may be of a wider type than the actual ones.
+    ``base``: the original's, where ``expected`` is another's; without it ``expected`` may be of a
+    wider type. ``noisy``: what the oracle gives on inputs that are off by an ulp.
     """
     like = base or expected
-    wrong = None
     if like.tree is not None and actual.tree is not None:
-        wrong = comparing._structure(
-            {"expected_tree": like.tree, "actual_tree": actual.tree}, like.values, actual.values
-        )
-    if wrong is None and len(like.values) != len(actual.values):
-        wrong = f"expected {len(like.values)} outputs, got {len(actual.values)}"
-    if wrong is not None:
-        return wrong
-    for number, value in enumerate(actual.values):
-        verdict = _verdict(
-            expected.values[number],
-            None if base is None else base.values[number],
-            value,
-            case,
-            widened=widened,
-        )
-        if figures is not None:
-            _merge(figures, verdict)
-        if verdict["message"]:
-            return f"output {number}: {verdict['message']}"
-    return None
-
-
-def _verdict(
-    expected: Any, base: Any, actual: Any, case: Mapping[str, Any], *, widened: bool
-) -> dict[str, Any]:
-    rtol, atol = float(case["rtol"]), float(case["atol"])
-    like = expected if base is None else base
-    if not isinstance(actual, torch.Tensor) or not isinstance(like, torch.Tensor):
-        message, *errors = comparing._compare_numbers(expected, actual, rtol, atol)
-        return {"message": message or "", "max_abs_error": errors[0], "max_rel_error": errors[1]}
-    if like.dtype != actual.dtype and not widened:
-        return {"message": f"expected dtype {like.dtype}, got {actual.dtype}"}
-    if like.shape != actual.shape:
-        return {"message": f"expected shape {tuple(like.shape)}, got {tuple(actual.shape)}"}
-    if actual.numel() == 0:
-        return {"message": ""}
-    one, other = expected.cpu(), actual.cpu()
-    message, *errors = comparing._compare_values(
-        one.reshape(-1), other.reshape(-1), one, other, rtol, atol
-    )
-    return {"message": message or "", "max_abs_error": errors[0], "max_rel_error": errors[1]}
+        wrong = trees.difference(like.tree, actual.tree)
+        if wrong is not None:
+            return wrong
+    case = check["case"]
+    verdict = judging.judge_outputs(
+        expected.named, None if base is None else base.named, actual.named,
+        rtol=float(case["rtol"]), atol=float(case["atol"]), noisy=[one.named for one in noisy],
+        scaled=check.get("values", "normal") != "normal", wide=base is None,
+    )  # fmt: skip
+    if figures is not None:
+        _merge(figures, verdict)
+    return verdict["message"] or None
 
 
 def _merge(figures: dict[str, Any], verdict: Mapping[str, Any]) -> None:
     for name, value in verdict.items():
         if isinstance(value, int | float) and not isinstance(value, bool):
             figures[name] = max(float(value), float(figures.get(name) or 0.0))
+    for note in verdict["notes"]:
+        if note not in figures.setdefault("remarks", []):
+            figures["remarks"].append(note)

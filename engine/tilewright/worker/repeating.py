@@ -1,0 +1,68 @@
+"""Calls in a row on changing contents: what a version keeps from one call shows in another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from . import calling, poison, tensors
+from .calling import Version
+
+_FIRST, _SECOND, _THIRD = "first", "second", "third"
+
+
+def perform(version: Version, job: dict[str, Any]) -> dict[str, Any]:
+    """Two sets of inputs through the same memory, many calls, and the first set in new memory.
+
+    ``job`` has ``inputs`` and ``second`` (manifests of a case), ``calls`` and ``limit_s`` (as many
+    calls as fit). Returns manifests ``first`` (of the very first call, written out when all is
+    over, so that whoever writes into it later is seen), ``second`` and ``third``, and how many
+    ``calls`` were made.
+    """
+    device = calling.place_of(job["device"])
+    sets = [calling.arranged(job[name], job, device) for name in ("inputs", "second")]
+    call, _ = version.entry(job, device)
+    buffers = {name: _own(value) for name, value in sets[0].items()}
+
+    def on(which: int) -> Any:
+        _fill(buffers, sets[which])
+        return call(*buffers.values())
+
+    with torch.no_grad(), poison.Poison():
+        first, second = on(0), on(1)
+        made = 2 + _many(on, int(job["calls"]), float(job["limit_s"]), device)
+        third = call(*(_own(value) for value in sets[0].values()))
+        calling.synchronize(device)
+    found = {_FIRST: first, _SECOND: second, _THIRD: third}
+    return {**{name: _saved(value, job, name) for name, value in found.items()}, "calls": made + 1}
+
+
+def _many(on: Callable[[int], Any], calls: int, limit_s: float, device: str) -> int:
+    end = time.perf_counter() + limit_s
+    for number in range(calls):
+        on(number % 2)
+        if time.perf_counter() > end:
+            return number + 1
+    calling.synchronize(device)
+    return calls
+
+
+def _own(value: Any) -> Any:
+    return tensors.copy_of(value) if isinstance(value, torch.Tensor) else value
+
+
+def _fill(buffers: dict[str, Any], contents: Mapping[str, Any]) -> None:
+    """Other contents in the same memory; what is no tensor is another value."""
+    for name, value in contents.items():
+        if isinstance(value, torch.Tensor):
+            buffers[name].untyped_storage().copy_(value.untyped_storage())
+        else:
+            buffers[name] = value
+
+
+def _saved(returned: Any, job: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    leaves, _ = tensors.flatten(returned)
+    return tensors.save(leaves, f"{job['out']}/{name}", "output")

@@ -1,0 +1,112 @@
+"""The candidate's time: a contest in its own process, conducted and checked from here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .. import tensors
+from ..calling import place_of
+from ..timing import fresh
+from ..timing.conducting import Ask, conduct
+from ..timing.noise import clean_time, survey
+from . import results
+from .handle import Handle, PerformerEndedError, owned
+from .originals import Base, Originals
+
+_OPEN_S = 120.0
+
+
+def timed(
+    originals: Originals, candidate: Handle, job: Mapping[str, Any], told: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What ``timing.conducting.conduct`` says of one case; ``wrong`` where it could not be timed.
+
+    ``told``: a check (case, seed, launching), noise (floors by class of duration), budget_s.
+    """
+    check = {**told["check"], "seed": 0}
+    base = originals.base(job, check)
+    name = f"{check['case']['category']}[{check['case']['index']}]"
+    if base.failure:
+        return {"case": name, "wrong": base.failure, "faults": []}
+    if base.plan is None:
+        base.plan = fresh.plan_for(tensors.load(base.inputs, "cpu"), check["case"])
+    plan = base.plan
+    spec = {
+        **{key: told[key] for key in ("noise", "budget_s", "graphs") if key in told},
+        "plan": plan, "out": str(candidate.outbox / "timed"),
+    }  # fmt: skip
+    try:
+        alone = _Alone(originals, job, check, base, spec)
+        spec["original_us"] = alone.clean()
+        _open(originals, candidate, base, {**check, "baseline": job["timing"]["baseline"]})
+        verify = _Verify(originals, candidate, job, check, plan)
+        found = conduct(candidate.ask, spec, verify, alone.measured, alone.survey)
+    except PerformerEndedError as error:
+        return {"case": name, "wrong": f"it could not be timed: {error}", "faults": []}
+    finally:
+        candidate.clear()
+    return {"case": name, **found}
+
+
+def _open(originals: Originals, performer: Handle, base: Base, message: dict[str, Any]) -> None:
+    originals.asked(performer, base, {**message, "do": "time.open"}, _OPEN_S)
+
+
+class _Alone:
+    """The baseline with no candidate in its process."""
+
+    def __init__(
+        self, originals: Originals, job: Mapping[str, Any], check: dict[str, Any], base: Base,
+        spec: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self._originals = originals
+        self._job = {**job["performer"], "module": job["timing"]["baseline"]}
+        self._check = check
+        self._base = base
+        self._spec = spec
+
+    def clean(self) -> float:
+        """Microseconds a call, measured once for each baseline and case."""
+        known = self._base.clean_us
+        if self._job["module"] not in known:
+            known[self._job["module"]] = self.measured()
+        return known[self._job["module"]]
+
+    def measured(self) -> float:
+        """The same, measured now."""
+        return clean_time(self._opened(twice=False), self._spec)
+
+    def survey(self) -> dict[str, Any]:
+        """How far the baseline strays from itself."""
+        return survey(self._opened(twice=True), self._spec)
+
+    def _opened(self, *, twice: bool) -> Ask:
+        performer = self._originals.performer(self._job)
+        _open(self._originals, performer, self._base, {**self._check, "twice": twice})
+        performer.clear()
+        return performer.ask
+
+
+class _Verify:
+    """Checks the outputs of a timed call on the judge's own knowledge of its inputs."""
+
+    def __init__(
+        self, originals: Originals, candidate: Handle, job: Mapping[str, Any],
+        check: dict[str, Any], plan: Mapping[str, str],
+    ) -> None:  # fmt: skip
+        self._originals = originals
+        self._candidate = candidate
+        self._job = job
+        self._check = {**check, "plan": dict(plan)}
+
+    def __call__(self, turn: int, outputs: list[dict[str, Any]]) -> str | None:
+        """What is wrong with the outputs of a call on the contents of ``turn``."""
+        check = {**self._check, "turn": turn}
+        base = self._originals.base(self._job, check)
+        if base.failure or base.oracle is None or base.original is None:
+            return base.failure
+        entries = owned(outputs, self._candidate.outbox)
+        told = {"outputs": entries, "changed_inputs": [], "output_tree": base.original.tree}
+        given = results.read(told, place_of(self._originals.device))
+        return results.fault(base.oracle, base.own, given, check, None, base.noisy)

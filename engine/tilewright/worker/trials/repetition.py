@@ -1,0 +1,112 @@
+"""Many calls in a row, in memory that is used again: what one call leaves shows in another."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import tensors
+from ..calling import INTERPRETER, place_of
+from . import results
+from .handle import Handle, PerformerEndedError, owned
+from .originals import Base, Originals
+from .results import Results
+
+_CALLS = 96
+_MORE = 32
+_LIMIT_S = {True: 0.3, False: 2.0}
+_TIMEOUT_S = 60.0
+
+Pair = tuple[dict[str, Any], dict[str, Any]]
+
+
+def pair_of(checks: Sequence[dict[str, Any]]) -> Pair | None:
+    """Two plain checks of the same case with different seeds."""
+    first = next((one for one in checks if _is_plain(one)), None)
+    if first is None:
+        return None
+    second = {**first, "seed": int(first["seed"]) + 1}
+    seeds = {one["seed"] for one in checks if one["case"] == first["case"]}
+    return (first, second) if second["seed"] in seeds else None
+
+
+def _is_plain(check: Mapping[str, Any]) -> bool:
+    usual = {"values": "normal", "layout": "plain", "order": "forward"}
+    plain = all(check.get(name, value) == value for name, value in usual.items())
+    return plain and not check.get("launch_options") and not check.get("config_index")
+
+
+def held(
+    originals: Originals, candidate: Handle, job: Mapping[str, Any], pair: Pair
+) -> tuple[str | None, dict[str, Any]]:
+    """(what is wrong, figures). Not asked where the original itself does not stand it."""
+    first, second = (originals.base(job, check) for check in pair)
+    unfit = _unfit(originals, job, pair, first, second)
+    if unfit is not None:
+        return None, {"skipped": unfit}
+    message = _message(pair, second, originals.device)
+    fault, calls = _wrong(originals, candidate, message, pair, (first, second))
+    return fault and f"{pair[0]['name']}: {fault}", {"calls": calls}
+
+
+def _unfit(
+    originals: Originals, job: Mapping[str, Any], pair: Pair, first: Base, second: Base
+) -> str | None:
+    for base in (first, second):
+        if base.unfit or base.original is None:
+            return base.unfit
+        if base.original.told.get("inputs_changed"):
+            return "the entry point changes its inputs in place"
+    if first.repeats_well is None:
+        message = _message(pair, second, originals.device)
+        try:
+            original = originals.original(job)
+            told, _ = _wrong(originals, original, message, pair, (first, second))
+        except PerformerEndedError as error:
+            told = str(error)
+        first.repeats_well = f"the original itself does not stand it: {told}" if told else ""
+    return first.repeats_well or None
+
+
+def _message(pair: Pair, second: Base, device: str) -> dict[str, Any]:
+    """How often is drawn anew each time: no candidate can count on it."""
+    calls = _CALLS + random.SystemRandom().randrange(_MORE)
+    limit = _LIMIT_S[device == INTERPRETER]
+    return {
+        **pair[0], "do": "repeat", "second": second.inputs, "calls": calls, "limit_s": limit,
+    }  # fmt: skip
+
+
+def _wrong(
+    originals: Originals, performer: Handle, message: Mapping[str, Any], pair: Pair,
+    bases: tuple[Base, Base],
+) -> tuple[str | None, int]:  # fmt: skip
+    """(what is wrong, how many calls were made)."""
+    reply = originals.asked(performer, bases[0], message, _TIMEOUT_S)
+    calls = int(reply["calls"])
+    said = (
+        ("first", 0, "the result of the first of many calls, looked at after the last"),
+        ("second", 1, "other contents in the memory of the call before"),
+        ("third", 0, f"call {calls}, in new memory"),
+    )
+    try:
+        for name, which, what in said:
+            base = bases[which]
+            given = _read(reply[name], performer, base, originals.device)
+            assert base.oracle is not None
+            wrong = results.fault(base.oracle, base.own, given, pair[which], None, base.noisy)
+            if wrong is not None:
+                return f"{what}: {wrong}", calls
+    finally:
+        performer.clear()
+    return None, calls
+
+
+def _read(manifest: list[dict[str, Any]], performer: Handle, base: Base, device: str) -> Results:
+    assert base.original is not None
+    place = place_of(device)
+    entries = owned(manifest, performer.outbox)
+    values = tuple(tensors.load_entry(entry, place) for entry in entries)
+    names = tuple(str(entry["name"]) for entry in entries)
+    return Results(names, values, {"output_tree": base.original.tree})
