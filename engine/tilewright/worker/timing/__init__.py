@@ -10,7 +10,8 @@ driver, clock_note, repeats, sets, keeps, in_place, host_us ``{A, B}`` (to hand 
 rough_us ``{A, B}``, plan, not_refreshed (names). First calls, copies of the inputs, how often in a
 row.
 
-``time.warm``: limit_s -> seconds, flat (whether times stopped changing before the limit).
+``time.warm``: limit_s, order="ABBA" -> seconds, flat (whether times stopped changing before the
+limit).
 
 ``time.fresh``: turn -> sets. New contents for every set of inputs, by ``fresh.refresh_into`` with
 ``fresh.turn_of(turn, set)``; the device is idle when it answers.

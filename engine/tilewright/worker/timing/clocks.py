@@ -6,9 +6,11 @@ before any code under test: what that code patches later is not what is used her
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,18 @@ _DELAY_FACTOR = 1.5
 _DELAY_EXTRA_S = 20e-6
 
 _perf_counter = time.perf_counter
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """No garbage is looked for: that takes milliseconds, whenever it likes."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 @dataclass(frozen=True)
@@ -83,15 +97,16 @@ class DeviceClock:
         self.synchronize()
         began = _perf_counter()
         marks = [self._mark()]
-        for call in calls:
-            if before is not None:
-                before()
-            self._flush()
-            self._keep_busy(host_s * repeats)
-            marks.append(self._mark())
-            for _ in range(repeats):
-                call()
-            marks.append(self._mark())
+        with _no_collection():
+            for call in calls:
+                if before is not None:
+                    before()
+                self._flush()
+                self._keep_busy(host_s * repeats)
+                marks.append(self._mark())
+                for _ in range(repeats):
+                    call()
+                marks.append(self._mark())
         self.synchronize()
         wall_us = (_perf_counter() - began) * 1e6
         between = [self._us(*pair) for pair in itertools.pairwise(marks)]

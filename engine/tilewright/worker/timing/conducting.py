@@ -105,7 +105,9 @@ def conduct(
     session.said = ask({"do": "time.prepare", **asked}, _PREPARE_TIMEOUT_S)
     session.lap("prepare", began)
     session.noise, surveyed = _noise(session, survey)
-    ask({"do": "time.warm", "limit_s": spec.get("warm_s", _WARM_LIMIT_S)}, _TIMEOUT_S)
+    # In blocks as they will be, so that memory for as many outputs is there afterwards.
+    warm = {"limit_s": spec.get("warm_s", _WARM_LIMIT_S), "order": _order(session)}
+    ask({"do": "time.warm", **warm}, _TIMEOUT_S)
     ask({"do": "time.fresh", "turn": _turn(session)}, _TIMEOUT_S)
     session.lap("warm", began)
     verdict, wrong = _blocks(session, verify)

@@ -147,13 +147,13 @@ class Contest:
     def _warm(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Run both until times stop changing: the last batches' medians within 1 % of another."""
         began = _perf_counter()
-        limit = float(message["limit_s"])
+        limit, order = float(message["limit_s"]), str(message.get("order", "ABBA"))
         medians: list[float] = []
         while True:
             batch: list[float] = []
             started = _perf_counter()
             while not batch or _perf_counter() - started < _WARM_BATCH_S:
-                batch += self._run("ABBA").us
+                batch += self._run(order).us
                 self._restart()
             medians.append(statistics.median(batch))
             last = medians[-_FLAT_BATCHES:]
