@@ -178,9 +178,17 @@ class MessageBuffer:
             end = HEADER.size + length
             if len(self._data) < end:
                 break
-            message = json.loads(bytes(self._data[HEADER.size : end]))
+            message = _decoded(bytes(self._data[HEADER.size : end]))
             if not isinstance(message, dict):
                 raise ValueError("a message must be an object")
             messages.append(message)
             del self._data[:end]
         return messages
+
+
+def _decoded(body: bytes) -> Any:
+    """What JSON says; raises ValueError for what is none, or is nested too deeply to be read."""
+    try:
+        return json.loads(body)
+    except RecursionError as error:
+        raise ValueError("a message is nested too deeply") from error
