@@ -126,6 +126,11 @@ class DeviceClock:
         self.synchronize()
         return Stretch(self._us(start, end), (_perf_counter() - began) * 1e6)
 
+    def here(self) -> contextlib.AbstractContextManager[Any]:
+        """Makes this device the current one, on which kernels are launched and events recorded."""
+        around: contextlib.AbstractContextManager[Any] = self._api.device(self._device)
+        return around
+
     def synchronize(self) -> None:
         """Wait until the whole device is idle, whatever stream its work is on."""
         self._wait(self._device)
@@ -204,6 +209,10 @@ class HostClock:
             call()
         taken = (_perf_counter() - began) * 1e6
         return Stretch(taken, taken)
+
+    def here(self) -> contextlib.AbstractContextManager[Any]:
+        """There is but one."""
+        return contextlib.nullcontext()
 
     def synchronize(self) -> None:
         """Nothing runs behind the host's back."""

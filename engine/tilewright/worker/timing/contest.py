@@ -70,13 +70,13 @@ class Contest:
             raise JobError(f"a contest knows no {what!r}; it knows {', '.join(answers)}")
         if what != "time.prepare" and not self._sides:
             raise JobError(f"{what} before time.prepare")
-        with torch.no_grad():
+        if self._clock is None:
+            self._clock = clock_for(self._device, message.get("flush_bytes"))
+        with torch.no_grad(), self._clock.here():
             return answers[what](message)
 
     def _prepare(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        if self._clock is None:
-            self._clock = clock_for(self._device, message.get("flush_bytes"))
-        clock = self._clock
+        clock = self._ready
         functions = self._versions(bool(message.get("reload")))
         plan = message.get("plan") or fresh.plan_for(self._pristine)
         first = InputSets(self._pristine, plan, 1)
@@ -92,7 +92,9 @@ class Contest:
         count = sets_wanted(clock, self._pristine, self._repeats)
         if self._changed:
             self._repeats = min(self._repeats, count)
-        keeps = keeps_wanted(clock, returned, _MAX_CALLS)
+        # A graph writes its outputs where it wrote them before: one call a set is still there.
+        most = min(count, _MAX_CALLS) if message.get("graphs") else _MAX_CALLS
+        keeps = keeps_wanted(clock, returned, most)
         del first, returned, arguments
         self._inputs = InputSets(self._pristine, plan, count)
         self._sides = {
@@ -131,8 +133,7 @@ class Contest:
             values = inputs.sets[0]
             returned = function(*values.values())
             self._ready.synchronize()
-            fed = inputs.fed(0)
-            changed |= {name for name in fed if not _same(fed[name], values[name])}
+            changed |= {name for name in values if not _same(inputs.fed(0, name), values[name])}
         self._changed = frozenset(changed)
         return returned
 
@@ -210,8 +211,7 @@ class Contest:
             raise JobError(f"the outputs of call {wanted} are not kept")
         which = wanted % len(self._sets.sets)
         leaves, tree = tensors.flatten(found[0])
-        fed = self._sets.fed(which) if self._changed else {}
-        changed = {name: self._sets.sets[which][name] for name in fed if name in self._changed}
+        changed = {name: self._sets.sets[which][name] for name in sorted(self._changed)}
         out = str(message["out"])
         saved = [*tensors.save(leaves, out, "timed"), *tensors.save(changed, out, "changed")]
         return {"outputs": saved, "output_tree": tree}

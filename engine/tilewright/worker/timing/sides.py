@@ -36,9 +36,10 @@ class InputSets:
         for step in range(count):
             self._fill((first + step) % len(self.sets), range_of=changed)
 
-    def fed(self, which: int) -> dict[str, Any]:
-        """What a set held before a call changed it, in tensors of its own."""
-        return fresh.refreshed(self.pristine, fresh.turn_of(self.turn, which), self.plan)
+    def fed(self, which: int, name: str) -> Any:
+        """What one input of a set was before a call changed it, in a tensor of its own."""
+        turn = fresh.turn_of(self.turn, which)
+        return fresh.refreshed({name: self.pristine[name]}, turn, self.plan)[name]
 
     def _fill(self, which: int, range_of: frozenset[str] | None) -> None:
         turn = fresh.turn_of(self.turn, which)
@@ -83,7 +84,7 @@ def sets_wanted(clock: AnyClock, pristine: Mapping[str, Any], repeats: int) -> i
     size = max(bytes_of(pristine), 1)
     room = int(clock.free_bytes() * _MEMORY_SHARE / size)
     wanted = max(repeats, min(4, -(-_CACHE_FACTOR * clock.cache_bytes // size)), 2)
-    return max(2, min(wanted, room, fresh.MAX_SETS))
+    return max(1, min(wanted, room, fresh.MAX_SETS))
 
 
 def keeps_wanted(clock: AnyClock, returned: Any, calls: int) -> int:
