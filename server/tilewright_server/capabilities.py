@@ -22,6 +22,7 @@ class ClientFeatures:
     shows_disabled: bool = False
     work_done_progress: bool = False
     message_request: bool = False
+    show_document: bool = False
     configuration: bool = False
     dynamic_configuration: bool = False
     dynamic_watching: bool = False
@@ -53,6 +54,7 @@ def read_features(capabilities: types.ClientCapabilities) -> ClientFeatures:
         shows_disabled=bool(at("text_document.code_action.disabled_support")),
         work_done_progress=bool(at("window.work_done_progress")),
         message_request=at("window.show_message") is not None,
+        show_document=bool(at("window.show_document.support")),
         configuration=bool(at("workspace.configuration")),
         dynamic_configuration=bool(at("workspace.did_change_configuration.dynamic_registration")),
         dynamic_watching=bool(at("workspace.did_change_watched_files.dynamic_registration")),

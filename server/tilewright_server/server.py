@@ -16,6 +16,7 @@ from tilewright.targets.model import LaunchFacts
 from tilewright_server.analysis import Analysis, AnalysisService, Parsed
 from tilewright_server.boundary import guard_async
 from tilewright_server.capabilities import ClientFeatures
+from tilewright_server.certificates import Certificates
 from tilewright_server.compiled_facts import CompiledStore
 from tilewright_server.compiling import Compiling
 from tilewright_server.diagnostics import all_diagnostics
@@ -80,6 +81,7 @@ class TilewrightServer(LanguageServer):
         self.fixes = FixService(self.pool)
         self._analysis = AnalysisService(engine, self.pool)
         self._projects = Projects(self.pool)
+        self.certificates = Certificates(self.pool)
         self._faults = ProjectFaults(self)
         self.compiling = Compiling(self)
         self._tasks: set[asyncio.Task[Any]] = set()

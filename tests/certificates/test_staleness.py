@@ -63,7 +63,7 @@ def test_an_edit_elsewhere_leaves_it_valid(old: str, new: str) -> None:
 def test_it_says_what_changed_and_where(old: str, new: str, said: str) -> None:
     state = held(TEXT.replace(old, new))
     assert not state.is_current
-    assert said in [change.text for change in state.changes][0]
+    assert said in next(change.text for change in state.changes)
 
 
 def test_a_kernel_hears_of_its_own_change_first() -> None:

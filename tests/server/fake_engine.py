@@ -44,6 +44,51 @@ def result(text: str, target: str, *, changed: bool) -> dict[str, Any]:
     }
 
 
+def certified(text: str, file: str) -> Any:
+    """The certificate file of a kernel that is called by ``dot``."""
+    from tilewright.certificates.files import as_json
+    from tilewright.certificates.model import (
+        CertificateFile,
+        DeviceFacts,
+        Original,
+        ProblemFacts,
+        Subject,
+    )
+    from tilewright.certificates.parts import reached
+    from tilewright.source import parse_module
+
+    module = parse_module(text, file)
+    found = reached(module, ("dot",))
+    parts = tuple(placed.part for placed in found.parts)
+    made = CertificateFile(
+        version=1,
+        hash="",
+        level="correct",
+        summary="correct",
+        device=DeviceFacts(DEVICE, "Triton interpreter on CPU"),
+        created="2026-11-21T17:00:00+00:00",
+        tilewright="0.1.0",
+        problem=ProblemFacts("kernel.yaml", "captured", "0" * 32),
+        subject=Subject(file, module.content_hash, ("dot",), found.kernels, parts),
+        original=Original("0" * 32),
+    )
+    return as_json(made)
+
+
+def verify(text: str, place: str, *, renews: bool) -> None:
+    emit("progress", percent=10, message="repeating")
+    if "linger" in text:
+        time.sleep(300)
+    if "doubt" in text:
+        emit("result", result={"outcome": "does not hold", "reasons": ["1.10x, certified 1.94x"]})
+    elif renews:
+        data = certified(text, Path(place).name.replace(".tilewright.json", ".py"))
+        Path(place).write_text(json.dumps(data))
+        emit("result", result={"outcome": "verified anew", "reasons": ["correct"]})
+    else:
+        emit("result", result={"outcome": "holds", "reasons": ["correct"]})
+
+
 def profile(text: str, path: str, target: str, *, counters: bool) -> None:
     from tilewright.source import parse_module
 
@@ -190,7 +235,8 @@ def optimize(scenario: str, argument: str, text: str, target: str) -> None:
             emit("progress", percent=percent, message=f"step {percent}")
             time.sleep(0.01)
         emit("trial", trial=result(text, target, changed=True)["trials"][0])
-        emit("result", result=result(text, target, changed=True))
+        made = result(text, target, changed=True)
+        emit("result", result={**made, "certificate_file": certified(made["final"], "kernel.py")})
     elif scenario == "nothing":
         emit("result", result=result(text, target, changed=False))
     elif scenario == "slow":
@@ -211,7 +257,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("command")
     parser.add_argument("file", nargs="?")
-    for option in ("--device", "--format", "--budget", "--emit"):
+    for option in ("--device", "--format", "--budget", "--emit", "--recheck", "--renew"):
         parser.add_argument(option)
     parser.add_argument("--target", action="append")
     parser.add_argument("--stdin", action="store_true")
@@ -226,6 +272,9 @@ def main() -> None:
     scenario, argument = (found[1], found[2]) if found else ("nothing", "")
     if options.command == "inspect":
         inspect(text, options.file, options.target, options.emit)
+    elif options.command == "verify":
+        place = options.recheck or options.renew
+        verify(text, place, renews=options.recheck is None)
     elif options.command == "profile":
         profile(text, options.file, options.target[0], counters=not options.no_counters)
     else:

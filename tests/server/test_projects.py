@@ -115,4 +115,5 @@ async def test_files_are_watched_where_the_client_can(talk: Conversation) -> Non
     assert {w["globPattern"] for w in options["watchers"]} == {
         "**/pyproject.toml",
         "**/*.{yaml,yml}",
+        "**/*.tilewright.json",
     }

@@ -130,6 +130,8 @@ def test_capabilities_are_what_is_implemented(process: subprocess.Popen[bytes]) 
         "tilewright.listJobs",
         "tilewright.optimize",
         "tilewright.profile",
+        "tilewright.showCertificate",
+        "tilewright.verify",
     ]
 
 

@@ -51,7 +51,7 @@ class Original:
 
     Attributes:
         hash: of the whole text.
-        packed: the text, zlib in base 85; None where it is the verified text itself, or too long.
+        packed: the text, zlib in base 85; None where it is too long for a small file.
         git_blob: object name the text has in a git repository.
     """
 

@@ -16,13 +16,13 @@ class NoOriginalError(TilewrightError):
 
 
 def original_text(certificate: CertificateFile, candidate: str, folder: Path) -> str:
-    """The original: the verified text itself, or from the certificate, or from git.
+    """The original: the text at hand itself, or from the certificate, or from git.
 
     Raises:
         NoOriginalError: it is in none of these places.
     """
     wanted = certificate.original
-    if wanted.hash == certificate.subject.hash:
+    if wanted.hash == digest(candidate):
         return candidate
     if wanted.packed is not None:
         try:

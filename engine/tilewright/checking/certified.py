@@ -63,30 +63,33 @@ def certified(path: Path, text: str) -> Certified:
         if isinstance(read, CertificateError):
             faults.append(read)
         elif (place.parent / read.subject.file).resolve() == path.resolve():
-            states.append((place, with_problem(state_of(read, module), place, path)))
+            changed = problem_change(read, place, path)
+            states.append((place, held(read, module, changed)))
     return Certified(module, tuple(proofs(module, states)), tuple(faults))
 
 
-def with_problem(state: State, place: Path, source: Path) -> State:
-    """A state that also says whether the problem is as it was when it was verified.
+def held(certificate: CertificateFile, module: Module, problem: Change | None) -> State:
+    """A certificate against a text, and a change of what it was run on."""
+    state = state_of(certificate, module)
+    return state if problem is None else replace(state, changes=(*state.changes, problem))
+
+
+def problem_change(certificate: CertificateFile, place: Path, source: Path) -> Change | None:
+    """Whether the problem is another one than when it was verified.
 
     What was captured, and what stands in the file itself, is not looked at.
     """
-    facts = state.certificate.problem
+    facts = certificate.problem
     path = place.parent / facts.path
     if facts.kind != "spec":
-        return state
+        return None
     if not path.is_file():
-        return _changed(state, Change(path.name, "problem", None, gone=True))
+        return Change(path.name, "problem", None, gone=True)
     try:
         now = load_problem(path, source).content_hash
     except InputError:
         now = ""
-    return state if now == facts.hash else _changed(state, Change(path.name, "problem", None))
-
-
-def _changed(state: State, change: Change) -> State:
-    return replace(state, changes=(*state.changes, change))
+    return None if now == facts.hash else Change(path.name, "problem", None)
 
 
 def proofs(module: Module, states: Iterable[tuple[Path, State]]) -> Iterator[KernelProof]:

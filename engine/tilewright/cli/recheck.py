@@ -15,6 +15,7 @@ from tilewright.certificates import (
 from tilewright.certificates.files import as_json
 from tilewright.certificates.originals import NoOriginalError, original_text
 from tilewright.cli.captured import problem_for
+from tilewright.cli.certifying import keep
 from tilewright.cli.inputs import read_source
 from tilewright.cli.judging import Subject, judge
 from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event, working
@@ -23,16 +24,18 @@ from tilewright.devices import list_devices
 from tilewright.devices.model import DeviceError, DeviceInfo
 from tilewright.errors import InputError
 from tilewright.evaluation.model import text_hash
-from tilewright.evaluation.rechecking import Outcome, Recheck, compared
+from tilewright.evaluation.rechecking import Outcome, Recheck, compared, renewed
 from tilewright.problems import load_problem
 from tilewright.problems.model import Problem
 from tilewright.source import parse_module
 from tilewright.targets import parse_target
 from tilewright.targets.model import Target
 
+ANEW = "verify anew (`--renew` in place of `--recheck` does)"
 EXITS = {
     Outcome.HOLDS: Exit.DONE,
     Outcome.ELSEWHERE: Exit.DONE,
+    Outcome.RENEWED: Exit.DONE,
     Outcome.FAILS: Exit.FINDINGS,
     Outcome.STALE: Exit.STALE,
     Outcome.CANNOT: Exit.CANNOT,
@@ -41,9 +44,10 @@ EXITS = {
 
 @dataclass(frozen=True)
 class Wanted:
-    """What of a certificate is repeated, and how."""
+    """What of a certificate is repeated, and how; ``renew`` puts another in its place."""
 
     place: Path
+    renew: bool = False
     device: str = "auto"
     original: Path | None = None
     fresh: bool = False
@@ -93,8 +97,9 @@ def _repeated(
     folder = wanted.place.resolve().parent
     source = folder / before.subject.file
     text = read_source(source, from_stdin=wanted.from_stdin)
-    _check_current(before, text, source)
-    problem = _problem(before, folder, source, text)
+    if not wanted.renew:
+        _check_current(before, text, source)
+    problem = _problem(before, folder, source, text, any_version=wanted.renew)
     original = _original(before, wanted, text, folder)
     chosen = _device(before, wanted.device)
     seed = secrets.randbits(48) if wanted.fresh or not before.seeds else before.seeds[0]
@@ -109,17 +114,24 @@ def _repeated(
         judged = judge(subject, opened, _target(before, opened.info), seed)
     failed = judged.evaluation.failed
     told = f"{failed.step.value}: {failed.message}" if failed else None
-    return compared(before, judged.file, told), judged.file
+    if not wanted.renew:
+        return compared(before, judged.file, told), judged.file
+    result = renewed(before, judged.file, told)
+    if judged.file is not None and result.outcome is Outcome.RENEWED:
+        keep(judged.file, source, wanted.place)
+    return result, judged.file
 
 
 def _check_current(before: CertificateFile, text: str, source: Path) -> None:
     state = state_of(before, parse_module(text, str(source)))
     if not state.is_current:
         changes = [f"{source.name}: {change.text}" for change in state.changes]
-        raise _EndedError(Outcome.STALE, *changes, "verify anew")
+        raise _EndedError(Outcome.STALE, *changes, ANEW)
 
 
-def _problem(before: CertificateFile, folder: Path, source: Path, text: str) -> Problem:
+def _problem(
+    before: CertificateFile, folder: Path, source: Path, text: str, *, any_version: bool
+) -> Problem:
     facts = before.problem
     path = folder / facts.path
     if facts.kind == "module":
@@ -129,8 +141,8 @@ def _problem(before: CertificateFile, folder: Path, source: Path, text: str) -> 
     captured = facts.kind == "captured"
     problem = problem_for(None, path, source, text) if captured else load_problem(path, source)
     assert problem is not None
-    if problem.content_hash != facts.hash:
-        raise _EndedError(Outcome.STALE, f"the problem {path} changed since", "verify anew")
+    if problem.content_hash != facts.hash and not any_version:
+        raise _EndedError(Outcome.STALE, f"the problem {path} changed since", ANEW)
     return problem
 
 

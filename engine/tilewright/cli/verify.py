@@ -60,14 +60,23 @@ _Recheck = Annotated[
         "stale, 4 if it cannot be repeated here.",
     ),
 ]
+_Renew = Annotated[
+    Path | None,
+    typer.Option(
+        "--renew",
+        metavar="CERTIFICATE",
+        help="Verify what its file is now against the same original, and put the new certificate "
+        "in its place.",
+    ),
+]
 _Named = Annotated[
-    Path | None, typer.Option("--original", help="For --recheck: the file as it was.")
+    Path | None, typer.Option("--original", help="With --recheck: the file as it was.")
 ]
 _Fresh = Annotated[
-    bool, typer.Option("--fresh", help="For --recheck: other inputs than the certificate's.")
+    bool, typer.Option("--fresh", help="With --recheck: other inputs than the certificate's.")
 ]
 _Stdin = Annotated[
-    bool, typer.Option("--stdin", help="For --recheck: take the text from standard input.")
+    bool, typer.Option("--stdin", help="With --recheck: take the text from standard input.")
 ]
 _Form = Annotated[StreamFormat, typer.Option("--format", help="text, json or events.")]
 
@@ -83,16 +92,18 @@ def verify(
     certify: _Certify = False,
     certificate: _Place = None,
     recheck_of: _Recheck = None,
+    renew: _Renew = None,
     named_original: _Named = None,
     fresh: _Fresh = False,
     stdin: _Stdin = False,
     form: _Form = StreamFormat.TEXT,
 ) -> None:
     """Verify CANDIDATE against ORIGINAL. Exits with 1 if it is not accepted."""
-    if recheck_of is not None:
+    place = recheck_of or renew
+    if place is not None:
         if original is not None:
-            raise InputError("--recheck takes the files from the certificate; name none beside it")
-        recheck(Wanted(recheck_of, device, named_original, fresh, stdin), form)
+            raise InputError("the files are those of the certificate; name none beside it")
+        recheck(Wanted(place, renew is not None, device, named_original, fresh, stdin), form)
     if original is None:
         raise InputError("name the file as it was, and as it is to become; or --recheck FILE")
     after = candidate or original

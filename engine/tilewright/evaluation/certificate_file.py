@@ -61,7 +61,7 @@ def certificate_file(
         level=certificate.level.value,  # type: ignore[arg-type]  # a level that is kept
         summary=_summary(certificate, info, speed, checks),
         subject=_subject(texts[1], problem, source, folder),
-        original=_original(*texts),
+        original=Original(text_hash(texts[0]), packed(texts[0]), git_blob(texts[0])),
         problem=_problem(problem, source, folder),
         target=certificate.target,
         device=_device(info),
@@ -120,11 +120,6 @@ def _subject(text: str, problem: Problem, source: Path, folder: Path) -> Subject
 
 def _relative(path: str | Path, folder: Path) -> str:
     return Path(os.path.relpath(Path(path).resolve(), folder)).as_posix()
-
-
-def _original(original: str, candidate: str) -> Original:
-    kept = None if original == candidate else packed(original)
-    return Original(text_hash(original), kept, git_blob(original))
 
 
 def _problem(problem: Problem, source: Path, folder: Path) -> ProblemFacts:

@@ -18,6 +18,7 @@ class Outcome(StrEnum):
 
     HOLDS = "holds"
     ELSEWHERE = "holds on another device"
+    RENEWED = "verified anew"
     FAILS = "does not hold"
     STALE = "stale"
     CANNOT = "cannot be repeated here"
@@ -62,6 +63,19 @@ def compared(before: CertificateFile, now: CertificateFile | None, failed: str |
         told = f"{now.device.name} instead of {before.device.name}"
         return Recheck(Outcome.ELSEWHERE, (told,), (*notes, *missing))
     return Recheck(Outcome.HOLDS, (now.summary,), tuple(notes))
+
+
+def renewed(before: CertificateFile, now: CertificateFile | None, failed: str | None) -> Recheck:
+    """Judge another text in the place of the certified one: it has to get as far."""
+    if now is None:
+        return Recheck(Outcome.FAILS, (failed or "it does not compile",))
+    faults = tuple(_level_faults(before, now, failed))
+    notes = tuple(f"not verified: {text}" for text in now.unverified)
+    return (
+        Recheck(Outcome.FAILS, faults)
+        if faults
+        else Recheck(Outcome.RENEWED, (now.summary,), notes)
+    )
 
 
 def _level_faults(

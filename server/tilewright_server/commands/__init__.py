@@ -10,11 +10,15 @@ from tilewright_server.commands.debug_info import debug_info
 from tilewright_server.commands.list_jobs import list_jobs
 from tilewright_server.commands.optimize import optimize_command
 from tilewright_server.commands.profile import profile_command
+from tilewright_server.commands.show_certificate import show_certificate
+from tilewright_server.commands.verify import verify_command
 
 COMMANDS: tuple[tuple[str, Callable[..., Awaitable[Any]]], ...] = (
     (names.OPTIMIZE, optimize_command),
     (names.PROFILE, profile_command),
     (names.COMPILE, compile_command),
+    (names.VERIFY, verify_command),
+    (names.SHOW_CERTIFICATE, show_certificate),
     (names.CANCEL_JOB, cancel_job),
     (names.LIST_JOBS, list_jobs),
     (names.DEBUG_INFO, debug_info),

@@ -32,6 +32,16 @@ class ProfileArguments(BaseModel):
     kernel: str | None = None
 
 
+class CertificateArguments(BaseModel):
+    """``certificate`` is its file's name; None takes the kernel's, or the first of the document."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    uri: str
+    kernel: str | None = None
+    certificate: str | None = None
+
+
 class CancelArguments(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -3,6 +3,8 @@
 OPTIMIZE = "tilewright.optimize"
 PROFILE = "tilewright.profile"
 COMPILE = "tilewright.compile"
+VERIFY = "tilewright.verify"
+SHOW_CERTIFICATE = "tilewright.showCertificate"
 CANCEL_JOB = "tilewright.cancelJob"
 LIST_JOBS = "tilewright.listJobs"
 DEBUG_INFO = "tilewright.debugInfo"

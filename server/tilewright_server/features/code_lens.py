@@ -9,7 +9,15 @@ from tilewright.source.model import Kernel
 from tilewright.source.text import Range
 from tilewright_server import wording
 from tilewright_server.analysis import Analysis
-from tilewright_server.commands.names import COMPILE, OPTIMIZE, PROFILE, SHOW_ASSEMBLY
+from tilewright_server.certificate_cards import certificate_title
+from tilewright_server.commands.names import (
+    COMPILE,
+    OPTIMIZE,
+    PROFILE,
+    SHOW_ASSEMBLY,
+    SHOW_CERTIFICATE,
+    VERIFY,
+)
 from tilewright_server.compiled_cards import short_compiled
 from tilewright_server.compiled_facts import CompiledFacts
 from tilewright_server.compiling import compilable
@@ -17,6 +25,7 @@ from tilewright_server.jobs.manager import JobKind
 from tilewright_server.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from tilewright.checking.certified import KernelProof
     from tilewright_server.server import TilewrightServer
 
 _LONGEST_REASON = 100
@@ -33,10 +42,12 @@ async def code_lens(
     if snapshot.cell is not None:
         return None  # The engine works on files.
     lenses = []
+    certified = await server.certificates.of(snapshot, analysis)
     launched = {kernel.name for kernel in analysis.module.entry_kernels()}
     for kernel in analysis.module.kernels:
         place = Range(kernel.range.line, 0, kernel.range.line, 0)
         commands = compiled_commands(server, snapshot, analysis, kernel)
+        commands += certificate_commands(server, snapshot, certified.proofs.get(kernel.name))
         if kernel.name in launched:
             commands += _commands(server, snapshot, analysis, kernel)
         for command in commands:
@@ -77,6 +88,22 @@ def compiled_commands(
     if failure and not running:
         title = f"not compiled: {shorten(failure, _LONGEST_REASON, placeholder='…')}"
     return [types.Command(title=title, command=COMPILE, arguments=[{"uri": snapshot.uri}])]
+
+
+def certificate_commands(
+    server: "TilewrightServer", snapshot: Snapshot, proof: "KernelProof | None"
+) -> list[types.Command]:
+    """How far a kernel was verified, or that it changed since; and to verify it again."""
+    if proof is None or proof.state is None or proof.place is None:
+        return []
+    subject = {"uri": snapshot.uri, "kernel": proof.kernel.name, "certificate": proof.place.name}
+    title = certificate_title(proof.state, proof.kernel.name)
+    show = types.Command(title=title, command=SHOW_CERTIFICATE, arguments=[subject])
+    if not server.settings.trusted:
+        return [show]
+    busy = server.jobs.active(JobKind.VERIFY, snapshot.uri)
+    again = "verifying…" if busy else "Verify again"
+    return [show, types.Command(title=again, command=VERIFY, arguments=[subject])]
 
 
 def _of_target(

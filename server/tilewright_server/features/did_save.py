@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 def did_save(server: "TilewrightServer", params: types.DidSaveTextDocumentParams) -> None:
     """Profile only where code of this workspace may run and the person wants it."""
+    server.certificates.forget()
     # Not every client watches files, and a spec is also checked against the saved source.
     server.background("readProjects", server.read_projects_again)
     server.compiling.saved(params.text_document.uri)

@@ -9,6 +9,7 @@ from tilewright.source.model import Kernel
 from tilewright.source.text import Range
 from tilewright_server import hovers, wording
 from tilewright_server.analysis import Analysis
+from tilewright_server.certificate_cards import certificate_card
 from tilewright_server.compiled_cards import line_card
 from tilewright_server.diagnostics import shown_issues
 from tilewright_server.readiness import lacking_launch
@@ -38,6 +39,10 @@ async def hover(server: "TilewrightServer", params: types.HoverParams) -> types.
         verified = server.facts.verified(snapshot.hash)
         compiled = server.compiled.of(analysis, snapshot, kernel.name)
         cards.append(hovers.kernel_card(kernel, facts, failure, verified, compiled))
+        certified = await server.certificates.of(snapshot, analysis)
+        proof = certified.proofs.get(kernel.name)
+        if proof is not None and proof.state is not None:
+            cards.append(certificate_card(proof))
         shown.append(place)
     issues = [*analysis.issues]
     for known in server.compiled.all_of(analysis, snapshot):

@@ -39,7 +39,11 @@ def _is_being_cancelled() -> bool:
 
 
 def _severity(job: Job) -> types.MessageType:
-    return types.MessageType.Error if job.state is JobState.FAILED else types.MessageType.Info
+    if job.state is JobState.FAILED:
+        return types.MessageType.Error
+    outcome = (job.result or {}).get("outcome") if job.kind is JobKind.VERIFY else None
+    is_good = outcome is None or str(outcome).startswith(("holds", "verified"))
+    return types.MessageType.Info if is_good else types.MessageType.Warning
 
 
 def _what(job: Job) -> str:

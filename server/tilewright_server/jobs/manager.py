@@ -24,6 +24,7 @@ class JobKind(StrEnum):
     OPTIMIZE = "optimize"
     PROFILE = "profile"
     COMPILE = "compile"
+    VERIFY = "verify"
 
 
 class JobState(StrEnum):
@@ -45,7 +46,8 @@ class Job:
 
     ``quiet`` jobs started by themselves: they end without a message, and give way to a job a
     person asked for (``gave_way``). ``text_hash`` says on which text it works; ``result`` is the
-    engine's, for the client; ``targets`` are those of a job that is for several.
+    engine's, for the client; ``targets`` are those of a job that is for several;
+    ``certificate`` is the file that is repeated, or ``renews``, made anew for another text.
     """
 
     kind: JobKind
@@ -59,6 +61,8 @@ class Job:
     gave_way: bool = False
     text_hash: str = ""
     targets: tuple[str, ...] = ()
+    certificate: str | None = None
+    renews: bool = False
     result: Mapping[str, Any] | None = None
     started: float = field(default_factory=time.time)
     run: EngineRun | None = None

@@ -8,6 +8,7 @@ from lsprotocol import types
 from tilewright.evaluation.model import text_hash
 from tilewright_server import wording
 from tilewright_server.edits import Evidence, match_line_ends, workspace_edit
+from tilewright_server.jobs.certify import certify
 from tilewright_server.jobs.manager import Job, JobState
 from tilewright_server.jobs.session import run_engine
 from tilewright_server.snapshot import Snapshot
@@ -68,7 +69,8 @@ async def _offer(server: "TilewrightServer", sent: Snapshot, result: Mapping[str
     if answer.applied:
         applied = match_line_ends(now.text, str(result["final"]))
         server.facts.verify(text_hash(applied), evidence)
-        return f"applied: {evidence}"
+        kept = await certify(server, sent, result)
+        return f"applied: {evidence}" + (f"; {kept}" if kept else "")
     if _unchanged(server, sent) is None:
         return _MOVED_ON
     return (

@@ -118,6 +118,8 @@ def command_for(server: "TilewrightServer", job: Job, path: str) -> Sequence[str
     settings = server.settings
     if job.kind is JobKind.COMPILE:
         return inspect_command(server, path, job.targets)
+    if job.kind is JobKind.VERIFY:
+        return verify_command(server, job)
     command = [*server.engine_command, str(job.kind), path, "--stdin"]
     command += ["--target", job.target or settings.default_target]
     command += ["--device", settings.device, "--format", "events"]
@@ -126,6 +128,15 @@ def command_for(server: "TilewrightServer", job: Job, path: str) -> Sequence[str
     if job.kind is JobKind.OPTIMIZE and settings.budget is not None:
         command += ["--budget", str(settings.budget)]
     return command
+
+
+def verify_command(server: "TilewrightServer", job: Job) -> Sequence[str]:
+    """The engine's command line that repeats a certificate on a text, or makes it anew."""
+    how = "--renew" if job.renews else "--recheck"
+    return [
+        *server.engine_command, "verify", how, job.certificate or "", "--stdin",
+        "--device", server.settings.device, "--format", "events",
+    ]  # fmt: skip
 
 
 def inspect_command(

@@ -1,0 +1,147 @@
+"""Certificates beside a file: shown at its kernels, stale as soon as a covered byte changes."""
+
+import json
+from pathlib import Path
+
+from conversation import KERNEL, NAME_LINE, Conversation, until
+from fake_engine import certified
+from lsprotocol import types
+from pygls import uris
+
+NAME = "kernel.tilewright.json"
+VERIFIED = "verified: correct on Triton interpreter on CPU, speed not measured, 21 Nov 2026"
+
+
+def put(talk: Conversation, engine: str = "nothing", name: str = NAME) -> str:
+    """A certificate of the kernel that will be opened; its text."""
+    text = KERNEL.format(engine=engine)
+    (talk.folder / name).write_text(json.dumps(certified(text, "kernel.py")))
+    return text
+
+
+def told(titles: list[str]) -> list[str]:
+    """The lenses that are about certificates."""
+    return [t for t in titles if t.startswith(("verif", "Verif", "certificate"))]
+
+
+async def test_a_lens_says_how_far_a_kernel_was_verified(talk: Conversation) -> None:
+    await talk.begin()
+    put(talk)
+    talk.open("nothing")
+    assert told(await talk.lenses()) == [VERIFIED, "Verify again"]
+    hover = await talk.hover(NAME_LINE, 6) or ""
+    assert f"**Certificate** {VERIFIED}" in hover
+    assert "`kernel.tilewright.json`" in hover
+
+
+async def test_typing_in_what_is_covered_makes_it_stale_and_undoing_current(
+    talk: Conversation,
+) -> None:
+    await talk.begin()
+    text = put(talk)
+    talk.open("nothing")
+    talk.replace(text.replace("BLOCK=32", "BLOCK=64"))
+    stale = "certificate stale: dot changed (line 19) since 21 Nov 2026"
+    assert told(await talk.lenses()) == [stale, "Verify again"]
+    assert "What follows is not of this one" in (await talk.hover(NAME_LINE, 6) or "")
+    talk.replace(text.replace("+= tl.dot", "-= tl.dot"))
+    assert told(await talk.lenses())[0].startswith(
+        "certificate stale: dot_kernel changed (line 14)"
+    )
+    talk.replace("# elsewhere\n" + text)
+    assert told(await talk.lenses())[0] == VERIFIED
+    talk.replace(text)
+    assert told(await talk.lenses())[0] == VERIFIED
+
+
+async def test_a_file_without_certificates_has_no_such_lens(talk: Conversation) -> None:
+    await talk.begin()
+    put(talk, name="other.tilewright.json")
+    talk.open("nothing")
+    assert told(await talk.lenses()) == []
+    answer = await talk.execute("tilewright.verify", {"uri": talk.uri})
+    assert answer["job"] is None
+    assert "has no certificate" in answer["reason"]
+
+
+async def test_a_broken_certificate_is_no_certificate(talk: Conversation) -> None:
+    await talk.begin()
+    put(talk)
+    path = talk.folder / NAME
+    path.write_text(path.read_text().replace("correct", "faster"))
+    talk.open("nothing")
+    assert told(await talk.lenses()) == []
+
+
+async def test_a_certificate_that_comes_meanwhile_is_shown(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("nothing")
+    assert told(await talk.lenses()) == []
+    put(talk)
+    event = types.FileEvent(
+        str(uris.from_fs_path(str(talk.folder / NAME))), types.FileChangeType.Created
+    )
+    talk.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+    assert told(await talk.lenses())[0] == VERIFIED
+
+
+async def test_verify_again_repeats_a_current_one_in_the_background(talk: Conversation) -> None:
+    await talk.begin()
+    put(talk)
+    talk.open("nothing")
+    answer = await talk.execute("tilewright.verify", {"uri": talk.uri, "kernel": "dot_kernel"})
+    job = await talk.end_of_job()
+    assert (job.job, job.state, job.message) == (answer["job"], "done", "holds: correct")
+    await until(lambda: talk.client.messages)
+    assert talk.client.messages[-1].type is types.MessageType.Info
+
+
+async def test_verify_again_makes_a_stale_one_anew(talk: Conversation) -> None:
+    await talk.begin()
+    text = put(talk)
+    talk.open("nothing")
+    talk.replace(text.replace("BLOCK=32", "BLOCK=64"))
+    await talk.execute("tilewright.verify", {"uri": talk.uri, "certificate": NAME})
+    job = await talk.end_of_job()
+    assert job.message == "verified anew: correct"
+    assert told(await talk.lenses())[0] == VERIFIED
+
+
+async def test_one_that_does_not_hold_is_a_warning(talk: Conversation) -> None:
+    await talk.begin()
+    put(talk, "doubt")
+    talk.open("doubt")
+    await talk.execute("tilewright.verify", {"uri": talk.uri})
+    job = await talk.end_of_job()
+    assert job.message == "does not hold: 1.10x, certified 1.94x"
+    await until(lambda: talk.client.messages)
+    assert talk.client.messages[-1].type is types.MessageType.Warning
+
+
+async def test_nothing_is_verified_where_the_workspace_is_not_trusted(talk: Conversation) -> None:
+    await talk.begin(trusted=False)
+    put(talk)
+    talk.open("nothing")
+    assert told(await talk.lenses()) == [VERIFIED]
+    answer = await talk.execute("tilewright.verify", {"uri": talk.uri})
+    assert answer["job"] is None
+
+
+async def test_the_certificate_is_named_where_it_cannot_be_opened(talk: Conversation) -> None:
+    await talk.begin()
+    put(talk)
+    talk.open("nothing")
+    answer = await talk.execute("tilewright.showCertificate", {"uri": talk.uri})
+    assert Path(uris.to_fs_path(answer["uri"]) or "") == talk.folder / NAME
+    await until(lambda: talk.client.messages)
+    assert NAME in talk.client.messages[-1].message
+
+
+async def test_an_applied_edit_leaves_its_certificate(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("improve")
+    await talk.optimize()
+    job = await talk.end_of_job()
+    assert job.message.endswith("; certificate: kernel.tilewright.json")
+    talk.replace(talk.text.replace("acc += tl.dot(a, b)", "acc = tl.dot(a, b, acc)"))
+    assert told(await talk.lenses())[0] == VERIFIED
