@@ -86,7 +86,7 @@ def watch(note: Note) -> None:
 
 def unwatch(note: Note) -> None:
     """Stop calling ``note``."""
-    _watchers[:] = [one for one in _watchers if one is not note]
+    _watchers[:] = [one for one in _watchers if one != note]
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
