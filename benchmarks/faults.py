@@ -1,0 +1,132 @@
+"""A hundred candidates of each kind of fault in a row, and what they leave behind.
+
+    python benchmarks/faults.py [--device interpreter|cuda:0] [--times 100] [--at-once 2]
+
+A worker for each kind, some at a time. After every tenth fault, and after the last, a good
+candidate has to pass. One line a kind; exit code 1 if anything was accepted, failed or left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "worker"))
+
+import faulting  # noqa: E402
+
+_EVERY = 10
+
+
+@dataclass
+class Row:
+    """What became of one kind."""
+
+    kind: str
+    faults: int = 0
+    refused: int = 0
+    goods: int = 0
+    accepted: int = 0
+    seconds: float = 0.0
+    descriptors: tuple[int, int] = (0, 0)
+    resident_mb: tuple[int, int] = (0, 0)
+    workers: int = 1
+    left: tuple[str, ...] = ()
+    said: str = ""
+
+    @property
+    def fine(self) -> bool:
+        """Every fault refused, every good candidate accepted, nothing left."""
+        return (
+            self.faults == self.refused
+            and 0 < self.goods == self.accepted
+            and self.workers == 1
+            and not self.left
+        )
+
+
+def run_kind(fault: faulting.Fault, device: str, times: int, end: float) -> Row:
+    """A worker of its own, and so many candidates of one kind; fewer when time is up."""
+    row = Row(fault.name)
+    start = time.monotonic()
+    with faulting.worker(device, patience_s=1.0) as worker:
+        _good(row, worker)
+        before = faulting.held(worker.pid)
+        for turn in range(times):
+            if time.monotonic() > end:
+                break
+            said = faulting.refused(worker.trial(fault.text()))
+            row.faults += 1
+            row.refused += bool(said)
+            row.said = said or row.said
+            if turn % _EVERY == _EVERY - 1 or turn == times - 1:
+                _good(row, worker)
+        after = faulting.held(worker.pid)
+    row.descriptors = (before.descriptors, after.descriptors)
+    row.resident_mb = (before.resident_kb >> 10, after.resident_kb >> 10)
+    row.left = tuple(faulting.left_behind(worker.mark, worker.pid))
+    row.seconds = time.monotonic() - start
+    return row
+
+
+def _good(row: Row, worker: faulting.Worker) -> None:
+    row.goods += 1
+    row.accepted += worker.accepts(faulting.ORIGINAL)
+
+
+def device_memory() -> str:
+    """What the GPU holds and for whom, as its driver's tool says; "" without one."""
+    told = []
+    for query in ("--query-gpu=memory.used", "--query-compute-apps=pid,used_memory"):
+        command = ["nvidia-smi", query, "--format=csv,noheader"]
+        try:
+            told.append(subprocess.run(command, capture_output=True, text=True).stdout.strip())
+        except OSError:
+            return ""
+    return f"{told[0]} used, processes: {told[1] or 'none'}"
+
+
+def main() -> int:
+    """Run all kinds; the table goes to standard output, figures to $OUT/faults.json."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="interpreter")
+    parser.add_argument("--times", type=int, default=100)
+    parser.add_argument("--at-once", type=int, default=2)
+    parser.add_argument("--limit-s", type=float, default=3600.0)
+    parser.add_argument("--only", default="")
+    given = parser.parse_args()
+    kinds = [fault for fault in faulting.faults_on(given.device) if given.only in fault.name]
+    memory = device_memory()
+    end = time.monotonic() + given.limit_s
+    with ThreadPoolExecutor(given.at_once) as pool:
+        rows = list(pool.map(lambda f: run_kind(f, given.device, given.times, end), kinds))
+    for row in rows:
+        _print(row)
+    print("device memory before:", memory, "| after:", device_memory())
+    if "OUT" in os.environ:
+        text = json.dumps([asdict(row) for row in rows], indent=1)
+        Path(os.environ["OUT"], "faults.json").write_text(text)
+    return 0 if all(row.fine for row in rows) else 1
+
+
+def _print(row: Row) -> None:
+    first, last = row.descriptors
+    small, big = row.resident_mb
+    print(
+        f"{'ok ' if row.fine else 'BAD'} {row.kind:34} refused {row.refused}/{row.faults}"
+        f" next {row.accepted}/{row.goods} {row.seconds:6.1f} s"
+        f" open {first}->{last} MB {small}->{big} left {list(row.left)} | {row.said[:70]}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

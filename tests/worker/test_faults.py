@@ -1,0 +1,71 @@
+"""Candidates that hang, crash, take everything, corrupt, fork, flood, forge: the next one passes.
+
+Once each here; ``benchmarks/faults.py`` does a hundred of each in a row, on a GPU as well.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import faulting
+import pytest
+from faulting import ORIGINAL, Fault, Worker, held, left_behind, refused
+
+pytestmark = pytest.mark.triton
+
+DEVICE = "interpreter"
+FEW = 4
+QUICK = [fault for fault in faulting.faults_on(DEVICE) if not fault.slow or fault.name == "hangs"]
+SLOW = [fault for fault in faulting.faults_on(DEVICE) if fault not in QUICK]
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    with faulting.worker(DEVICE) as started:
+        assert started.accepts(ORIGINAL)
+        yield started
+
+
+@pytest.mark.parametrize("fault", QUICK, ids=lambda fault: fault.name)
+def test_it_is_refused_and_the_next_candidate_passes(worker: Worker, fault: Fault) -> None:
+    assert refused(worker.trial(fault.text()))
+    assert worker.accepts(ORIGINAL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", SLOW, ids=lambda fault: fault.name)
+def test_patience_ends_and_the_next_candidate_passes(worker: Worker, fault: Fault) -> None:
+    assert refused(worker.trial(fault.text()))
+    assert worker.accepts(ORIGINAL)
+
+
+@dataclass(frozen=True)
+class Aftermath:
+    """A worker before and after a few of each fault, and what was left once it had ended."""
+
+    before: faulting.Held
+    after: faulting.Held
+    left: list[str]
+
+
+@pytest.fixture(scope="module")
+def aftermath() -> Aftermath:
+    quick = [fault for fault in QUICK if not fault.slow]
+    with faulting.worker(DEVICE) as started:
+        assert started.accepts(ORIGINAL)
+        before = held(started.pid)
+        for fault in quick * FEW:
+            started.trial(fault.text())
+        assert started.accepts(ORIGINAL)
+        after = held(started.pid)
+    return Aftermath(before, after, left_behind(started.mark, started.pid))
+
+
+@pytest.mark.slow
+def test_the_worker_grows_by_nothing(aftermath: Aftermath) -> None:
+    assert aftermath.after.descriptors <= aftermath.before.descriptors + 1
+    assert aftermath.after.resident_kb <= aftermath.before.resident_kb + 20_000
+
+
+@pytest.mark.slow
+def test_nothing_is_left_behind(aftermath: Aftermath) -> None:
+    assert aftermath.left == []
