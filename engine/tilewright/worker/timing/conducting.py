@@ -66,6 +66,10 @@ class _Session:
             for block, order in self._ordered()
         ]
 
+    def raw(self) -> list[tuple[str, list[float]]]:
+        """Each block's order, and microseconds for each of its letters."""
+        return [(order, block["us"]) for block, order in self._ordered()]
+
     def _ordered(self) -> list[tuple[dict[str, Any], str]]:
         return list(zip(self.blocks, self.orders, strict=True))
 
@@ -89,7 +93,7 @@ def conduct(
     All of ``spec`` is optional: seed (secret without), budget_s, noise (the floor: a number, or
     ``{class: survey}``), original_us (the original's time without the candidate), out (a folder
     for outputs), plan, graphs, flush_bytes, reload, blocks (exactly so many, without stopping
-    early), verified (calls to check), batches (true).
+    early), verified (calls to check), batches (true), raw (all single times as well).
 
     Returns: noise (the floor that was used; None: not measured), survey (where it was measured
     now), duration (class), driver, blocks ``[[original_us, candidate_us]]``, logs, verdict
@@ -304,6 +308,7 @@ def _figures(session: _Session, verdict: str | None) -> dict[str, Any]:
         "clean_original_us": session.spec.get("original_us"),
         "duration": duration_class(said["rough_us"]["A"]),
         "checked": session.checked,
+        **({"raw": session.raw()} if session.spec.get("raw") else {}),
         **{key: said[key] for key in kept},
     }
 
