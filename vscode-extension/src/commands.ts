@@ -32,6 +32,14 @@ export function commands(
       const document = activeDocument();
       return document ? ask("tilewright.compile", { uri: document.uri.toString() }) : undefined;
     },
+    "tilewright.verifyAgain": () => {
+      const document = activeDocument();
+      return document ? ask("tilewright.verify", { uri: document.uri.toString() }) : undefined;
+    },
+    "tilewright.openCertificate": () => {
+      const document = activeDocument();
+      return document ? ask("tilewright.showCertificate", { uri: document.uri.toString() }) : undefined;
+    },
     "tilewright.showAssembly": (place) => assemblies.show(place),
     "tilewright.assemblyStage": () => assemblies.pickStage(),
     "tilewright.assemblyTarget": () => assemblies.pickTarget(),
@@ -125,6 +133,8 @@ async function showMenu(server: Server, log: vscode.LogOutputChannel): Promise<v
     { label: "$(rocket) Optimize Kernel for…", command: "tilewright.optimizeFor" },
     { label: "$(dashboard) Profile Kernel", command: "tilewright.profileKernel" },
     { label: "$(chip) Compile Kernels", command: "tilewright.compileKernels" },
+    { label: "$(verified) Verify Again", command: "tilewright.verifyAgain" },
+    { label: "$(file) Show Certificate", command: "tilewright.openCertificate" },
     { label: "$(list-flat) Show Assembly", command: "tilewright.showAssembly" },
     { label: "$(circle-slash) Cancel Job", command: "tilewright.cancel" },
     { label: "$(refresh) Restart Server", command: "tilewright.restartServer" },

@@ -22,7 +22,9 @@ const manifest = JSON.parse(read("package.json")) as {
 };
 const properties = manifest.contributes.configuration.properties;
 // The server's own commands; the language client registers them, so the extension must not.
-const SERVERS = ["optimize", "profile", "compile", "cancelJob", "listJobs", "debugInfo"].map((name) => `tilewright.${name}`);
+const SERVERS = ["optimize", "profile", "compile", "verify", "showCertificate", "cancelJob", "listJobs", "debugInfo"].map(
+  (name) => `tilewright.${name}`,
+);
 
 describe("package.json", () => {
   it("offers exactly the commands that are registered, none of them the server's", () => {
