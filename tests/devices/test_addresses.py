@@ -15,7 +15,7 @@ from tilewright.devices.remote import Address, is_address, parse_address
         ("ssh://gpu1/", Address("gpu1")),
         ("ssh://me@gpu1.lab:2222#cuda:0", Address("gpu1.lab", "me", 2222, None, "cuda:0")),
         ("ssh://gpu1/opt/env/bin/python", Address("gpu1", python="/opt/env/bin/python")),
-        ("ssh://gpu1/~/env/bin/python#xpu:1", Address("gpu1", None, None, "~/env/bin/python", "xpu:1")),
+        ("ssh://gpu1/~/env/bin/py#xpu:1", Address("gpu1", None, None, "~/env/bin/py", "xpu:1")),
         ("ssh://[fe80::1]:22#interpreter", Address("fe80::1", None, 22, None, "interpreter")),
     ],
 )  # fmt: skip

@@ -10,9 +10,9 @@ from tilewright.devices import DeviceError, close_all, open_device
 @pytest.mark.parametrize(
     ("said", "code", "told"),
     [
-        ("Host key verification failed.", 255, r"host key is not one.*run `ssh -p 7 me@h true` once"),
+        ("Host key verification failed.", 255, r"host key.*run `ssh -p 7 me@h true` once"),
         ("me@h: Permission denied (publickey).", 255, r"without a question.*ssh-copy-id"),
-        ("ssh: Could not resolve hostname h: Name or service not known", 255, "no host of that name"),
+        ("ssh: Could not resolve hostname h: Name or ...", 255, "no host of that name"),
         ("ssh: connect to host h port 7: Connection refused", 255, "does not answer.*is on"),
         ("ssh: connect to host h port 7: Connection timed out", 255, "does not answer"),
         ("something else", 255, r"ssh did not get there \(something else\)"),
@@ -34,7 +34,7 @@ def test_each_failure_says_what_is_so_and_what_to_do(
 
 def test_without_an_ssh_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(DeviceError, match="no `ssh` here.*openssh-client"):
+    with pytest.raises(DeviceError, match=r"no `ssh` here.*openssh-client"):
         open_device("ssh://h")
     close_all()
 
@@ -48,7 +48,7 @@ def test_an_interpreter_there_without_torch_says_what_to_install(
 
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
-    with pytest.raises(DeviceError, match="No module named 't.*pip install torch triton there"):
+    with pytest.raises(DeviceError, match=r"No module named 't.*pip install torch triton there"):
         open_device(f"ssh://h{bare}/bin/python")
     assert not list((tmp_path / "there" / "tmp").iterdir()), "nothing is left there"
     close_all()

@@ -26,6 +26,7 @@ class Autotuned:
     """Proposes the softmax kernel with a given list of configurations."""
 
     name = "autotuned"
+    independent = True
 
     def __init__(self, *configs: str) -> None:
         self._configs = ", ".join(configs)

@@ -1,5 +1,6 @@
 """The launch tuner over scripted screenings: what it proposes, and that it repeats nothing."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,6 +9,8 @@ from typing import Any
 import pytest
 
 from tilewright.analysis.model import AnalysisContext
+from tilewright.devices import JobOutcome, JobStatus
+from tilewright.devices.pool import DevicePool
 from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.screening import Screened
 from tilewright.knowledge.stages import Stage
@@ -43,8 +46,9 @@ def us_of(text: str) -> float:
 def screened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
 
-    def screen(bench: object, text: str, case: object) -> Screened:
+    def screen(bench: Any, text: str, case: object) -> Screened:
         texts.append(text)
+        bench.device.run({"text": text_hash(text)}, 1)
         return Screened(text_hash(text), us_of(text))
 
     def prune(bench: object, text: str, case: object, target: object) -> str | None:
@@ -61,8 +65,28 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield found
 
 
-def tuner(ledger: Ledger, notes: list[str], budget: int = 60) -> tuning.LaunchTuner:
-    bench: Any = SimpleNamespace(problem=SimpleNamespace(measured_cases=lambda: (None,)))
+class Gpu:
+    """Keeps the jobs it is given."""
+
+    def __init__(self, number: int) -> None:
+        self.info = SimpleNamespace(id=f"cuda:{number}", name="a GPU", target=CUDA)
+        self.jobs: list[Any] = []
+
+    def run(self, job: Any, timeout_s: float) -> JobOutcome:
+        time.sleep(0.001 * timeout_s)  # long enough for others to be asked
+        self.jobs.append(job)
+        return JobOutcome(JobStatus.OK, {})
+
+
+def bench_on(device: Any) -> Any:
+    problem = SimpleNamespace(measured_cases=lambda: (None,))
+    return SimpleNamespace(problem=problem, device=device, on=bench_on)
+
+
+def tuner(
+    ledger: Ledger, notes: list[str], budget: int = 60, device: Any = None
+) -> tuning.LaunchTuner:
+    bench = bench_on(device or Gpu(0))
     return tuning.LaunchTuner(bench, ledger, CUDA, budget, Silent(), notes.append)
 
 
@@ -95,6 +119,21 @@ def test_no_configuration_is_screened_twice_and_the_budget_holds(
 ) -> None:
     list(tuner(ledger, [], budget=20).propose(request(EXAMPLE.read_text())))
     assert len(screened) == len(set(screened)) <= 20
+
+
+def test_several_gpus_screen_side_by_side_and_find_the_same(
+    screened: list[str], ledger: Ledger, tmp_path: Path
+) -> None:
+    text = EXAMPLE.read_text()
+    on_one = list(tuner(ledger, []).propose(request(text)))
+    count = len(screened)
+    gpus: Any = [Gpu(number) for number in range(3)]
+    with Store(tmp_path / "other.sqlite").run("key", "matmul.py", {}) as (_, other):
+        found = list(tuner(other, [], device=DevicePool(gpus)).propose(request(text)))
+    assert found == on_one
+    jobs = [job["text"] for gpu in gpus for job in gpu.jobs]
+    assert sorted(jobs) == sorted(map(text_hash, screened[:count]))
+    assert all(gpu.jobs for gpu in gpus)
 
 
 def test_a_resumed_run_answers_from_the_record(screened: list[str], ledger: Ledger) -> None:

@@ -4,6 +4,7 @@ A screening orders candidates; it verifies nothing. Whatever is to be kept goes 
 """
 
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from tilewright.devices.model import JobStatus
 from tilewright.evaluation.compiling import unfit
@@ -52,7 +53,7 @@ def screen(bench: Workbench, text: str, case: Case) -> Screened:
         "device": bench.device.info.id,
         "out": str(bench.scratch / "screened" / text_hash(text)),
         "budget_s": BUDGET_S,
-        "gpu_lock": str(bench.scratch / "gpu.lock"),
+        "gpu_lock": str(bench.scratch / f"{quote(bench.device.info.id, safe='')}.lock"),
     }
     outcome = bench.run(job, TIMEOUT_S)
     if outcome.status is not JobStatus.OK:

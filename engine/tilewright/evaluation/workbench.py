@@ -5,6 +5,7 @@ its hash, so that the original is not run again for each candidate.
 """
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -79,6 +80,12 @@ class Workbench:
         self._kept: dict[tuple[str, ...], Any] = {}
         self._texts: dict[str, str] = {}
         self._lock = Lock()
+
+    def on(self, device: Device) -> "Workbench":
+        """The same files and all that is known of them, on another device of the same kind."""
+        other = copy(self)
+        other.device = device
+        return other
 
     def place(self, text: str) -> Path:
         """The file that holds ``text``, under the user's own file name."""

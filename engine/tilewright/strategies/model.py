@@ -22,10 +22,17 @@ class ProposalRequest:
 
 
 class Proposer(Protocol):
-    """A deterministic rewrite, a tuner or a language model: what would you try?"""
+    """A deterministic rewrite, a tuner or a language model: what would you try?
+
+    ``independent``: its proposals follow from the request alone, whatever became of those before,
+    so that several can be tried at once.
+    """
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def independent(self) -> bool: ...
 
     def propose(self, request: ProposalRequest) -> Iterable[Candidate]: ...
 

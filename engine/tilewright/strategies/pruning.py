@@ -26,6 +26,7 @@ class PrunedProposer:
         self, inner: Proposer, bench: Workbench, target: Target, note: Callable[[str], None]
     ) -> None:
         self.name = inner.name
+        self.independent = inner.independent
         self._inner = inner
         self._bench = bench
         self._target = target

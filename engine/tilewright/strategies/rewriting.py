@@ -19,6 +19,7 @@ class RewriteProposer:
     """
 
     name = "rewrite"
+    independent = True
 
     def __init__(self, leave_out: frozenset[str], refused: Refused) -> None:
         self._leave_out = leave_out

@@ -5,15 +5,19 @@ that was killed takes the same path again and repeats no finished evaluation.
 """
 
 from collections.abc import Iterator, Sequence
+from copy import copy
+from functools import partial
 
 from tilewright.analysis import analyze
 from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.devices.pool import share_of, width
 from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.model import Candidate, Evaluation, text_hash
 from tilewright.knowledge.stages import Stage
 from tilewright.serialize import dump, load
 from tilewright.source import parse_module
 from tilewright.store import Ledger
+from tilewright.strategies.ahead import ahead, unseen
 from tilewright.strategies.model import ProposalRequest, Proposer, Trial
 from tilewright.strategies.observer import Observer
 from tilewright.strategies.planner import plan, replan
@@ -101,21 +105,40 @@ class StagedSearch:
         progressed = True
         while progressed and len(self.trials) < self._budget:
             progressed = False
-            for candidate in self._candidates(stage):
-                if candidate.hash in seen:
-                    continue
+            for candidate in self._candidates(stage, seen):
                 seen.add(candidate.hash)
                 if self._try(candidate, stage) or len(self.trials) >= self._budget:
                     progressed = True
                     break
 
-    def _candidates(self, stage: Stage) -> Iterator[Candidate]:
+    def _candidates(self, stage: Stage, seen: set[str]) -> Iterator[Candidate]:
         context = self._context(self.current)
         module = parse_module(self.current, self._cascade.path)
         issues = tuple(i for i in analyze(module, context) if i.stage is stage)
         request = ProposalRequest(module, issues, stage, context)
         for proposer in self._proposers:
-            yield from proposer.propose(request)
+            new = unseen(proposer.propose(request), seen)
+            if self._width > 1 and proposer.independent:
+                yield from ahead(new, partial(self._look_at, self.current), self._width)
+            else:
+                yield from new
+
+    @property
+    def _width(self) -> int:
+        bench = self._cascade.bench
+        return width(bench.device) if bench else 1
+
+    def _look_at(self, baseline: str, candidate: Candidate) -> None:
+        """Have a candidate judged on the GPU with the least to do; what comes of it is on record.
+
+        Both are timed on that GPU. What the run ends with is measured once more on the first one.
+        """
+        bench = self._cascade.bench
+        assert bench is not None
+        with share_of(bench.device) as device:
+            cascade = copy(self._cascade)
+            cascade.bench = bench.on(device)
+            self._judged(cascade, candidate.text, baseline, candidate.proposer)
 
     def _try(self, candidate: Candidate, stage: Stage) -> bool:
         before = self.evaluate(self.current, self.current, "baseline")
@@ -130,9 +153,12 @@ class StagedSearch:
 
     def evaluate(self, text: str, baseline: str, proposer: str) -> Evaluation:
         """The cascade's word on ``text`` against ``baseline``; on record after the first time."""
+        return self._judged(self._cascade, text, baseline, proposer)
+
+    def _judged(self, cascade: Cascade, text: str, baseline: str, proposer: str) -> Evaluation:
         key = f"evaluate:{text_hash(text)}:{text_hash(baseline)}"
         described = {"proposer": proposer, "candidate": text_hash(text)}
         value = self._ledger.once(
-            "evaluate", key, described, lambda: dump(self._cascade.judge(text, baseline))
+            "evaluate", key, described, lambda: dump(cascade.judge(text, baseline))
         )
         return load(Evaluation, value)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from tilewright.devices.pool import share_of, width
 from tilewright.evaluation.model import Candidate, text_hash
 from tilewright.evaluation.screening import Screened, prune, screen
 from tilewright.evaluation.workbench import Workbench
@@ -45,6 +46,7 @@ class LaunchTuner:
     """
 
     name = "tuner:launch"
+    independent = False  # what it offers next depends on which of its finalists was kept
 
     def __init__(
         self,
@@ -155,8 +157,8 @@ class LaunchTuner:
         return entries
 
     def _screen_all(self, entries: Sequence[_Entry]) -> list[Screened]:
-        """Compile side by side, time one after the other; each on record once done."""
-        workers = max(2, min(12, (os.cpu_count() or 2) - 2))
+        """Compile side by side, time one after the other on each GPU; on record once done."""
+        workers = max(width(self._bench.device) + 1, min(12, (os.cpu_count() or 2) - 2))
         pool = ThreadPoolExecutor(workers)
         try:
             results = []
@@ -179,4 +181,5 @@ class LaunchTuner:
             why = prune(self._bench, entry.text, case, self._target)
             if why is not None:
                 return Screened(text_hash(entry.text), None, why)
-        return screen(self._bench, entry.text, case)
+        with share_of(self._bench.device) as device:
+            return screen(self._bench.on(device), entry.text, case)
