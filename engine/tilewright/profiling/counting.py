@@ -1,13 +1,18 @@
 """The work of a launch, counted from its source: bytes touched and asked for, products."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping
 
 from tilewright.costs.model import Touch, Workload
-from tilewright.costs.traffic import asked, touched_bytes
+from tilewright.costs.traffic import asked, grown, sector_bytes
 from tilewright.costs.workload import workload
 from tilewright.profiling.model import Work
+from tilewright.profiling.starts import starts_of
 from tilewright.source.model import Module
 from tilewright.targets.model import LaunchFacts
+
+_BITS = ("64", "32", "16", "8")
+_Starts = Mapping[int, frozenset[int]]
 
 
 def work_of(module: Module, launch: LaunchFacts) -> Work:
@@ -16,34 +21,66 @@ def work_of(module: Module, launch: LaunchFacts) -> Work:
     if kernel is None or not launch.grid:
         return Work(notes=(f"{launch.kernel} is not in this file: its work was not counted",))
     work = workload(module, kernel, launch)
+    starts = starts_of(module, kernel, launch)
     wanted = asked(work)
     flop: dict[str, float] = {}
     for dot in work.dots:
         count = 2.0 * dot.m * dot.n * dot.k * dot.turns * work.programs
         flop[dot.dtype] = flop.get(dot.dtype, 0.0) + count
     return Work(
-        touched_bytes=touched_bytes(work, launch) or None,
+        touched_bytes=_touched(work, starts, launch) or None,
         asked_bytes=work.programs * (wanted.requested + wanted.common + wanted.stored) or None,
         dot_flop=flop,
         programs=work.programs,
-        again=tuple(sorted(set(_read_again(work)))),
+        again=tuple(sorted(set(_read_again(work, starts)))),
         dot_lines=tuple(sorted({dot.line for dot in work.dots})),
         notes=work.notes,
     )
 
 
-def _read_again(work: Workload) -> Iterator[int]:
-    """Lines of loads through one pointer that reach the same tiles."""
-    loads = [touch for touch in work.touches if touch.kind == "load" and touch.base is not None]
-    for one in loads:
-        if any(_same_place(one, other) for other in loads if other is not one):
-            yield one.line
+def _touched(work: Workload, starts: _Starts, launch: LaunchFacts) -> float:
+    """Bytes that a launch reaches, each once, reads and writes apart; of a tensor no more than it
+    has."""
+    limits = {a.name: _tensor_bytes(a.type, a.shape) for a in launch.arguments if a.shape}
+    total = 0.0
+    for is_load in (True, False):
+        by_base: dict[str | None, float] = {}
+        touches = [touch for touch in work.touches if (touch.kind == "load") is is_load]
+        for group in _same_tiles(touches, starts):
+            reached = max(_reached(touch, work.programs) for touch in group)
+            by_base[group[0].base] = by_base.get(group[0].base, 0.0) + reached
+        total += sum(
+            min(reached, limits.get(base or "", math.inf)) for base, reached in by_base.items()
+        )
+    return total
 
 
-def _same_place(one: Touch, other: Touch) -> bool:
-    return (one.base, one.extents, one.strides, one.moves, one.spread) == (
-        other.base, other.extents, other.strides, other.moves, other.spread,
-    )  # fmt: skip
+def _same_tiles(touches: Iterable[Touch], starts: _Starts) -> Iterable[list[Touch]]:
+    """Touches that reach the same tiles, together; those of which that is not known, alone."""
+    found: dict[object, list[Touch]] = {}
+    for at, touch in enumerate(touches):
+        start = starts.get(touch.line)
+        where = (touch.base, touch.extents, touch.strides, touch.spread, touch.moves, start)
+        found.setdefault(at if touch.base is None or start is None else where, []).append(touch)
+    return found.values()
+
+
+def _reached(touch: Touch, programs: int) -> float:
+    distinct = programs if touch.spread is None else touch.spread.distinct(programs)
+    return distinct * sector_bytes(touch) * grown(touch)
+
+
+def _tensor_bytes(type_name: str, shape: tuple[int, ...] | None) -> float:
+    bits = next((bits for bits in _BITS if bits in type_name.split("[")[0]), "8")
+    return math.prod(shape or ()) * int(bits) / 8
+
+
+def _read_again(work: Workload, starts: _Starts) -> Iterator[int]:
+    """Lines of loads that surely reach the same tiles as another line's."""
+    loads = [touch for touch in work.touches if touch.kind == "load"]
+    for group in _same_tiles(loads, starts):
+        if len({touch.line for touch in group}) > 1:
+            yield from (touch.line for touch in group)
 
 
 def together(works: tuple[Work, ...]) -> Work:
@@ -56,7 +93,7 @@ def together(works: tuple[Work, ...]) -> Work:
         touched_bytes=_sum(work.touched_bytes for work in works),
         asked_bytes=_sum(work.asked_bytes for work in works),
         dot_flop=flop,
-        programs=sum(work.programs or 0 for work in works) or None,
+        programs=max((work.programs or 0 for work in works), default=0) or None,
         again=tuple(sorted({line for work in works for line in work.again})),
         dot_lines=tuple(sorted({line for work in works for line in work.dot_lines})),
         notes=tuple(dict.fromkeys(note for work in works for note in work.notes)),
