@@ -9,7 +9,7 @@ from tilewright.captures import NoPlan
 from tilewright.devices.model import JobOutcome, JobStatus
 from tilewright.evaluation import honesty
 from tilewright.evaluation.checks import Check
-from tilewright.evaluation.families import SEEDS
+from tilewright.evaluation.families import SEEDS, simpler
 from tilewright.evaluation.replaying import launching
 from tilewright.evaluation.workbench import SHADOWS, Workbench, explain
 from tilewright.problems.model import Case
@@ -132,7 +132,11 @@ def _told(bench: Workbench, check: Check, texts: Mapping[str, str]) -> dict[str,
         "repeats": check.repeats,
         "launch_options": dict(check.launch_options),
         "required": check.required,
+        "simpler": [],
     }
+    for one in simpler(bench.problem, check):
+        inner = _told(bench, one, texts)
+        told["simpler"] += [inner] if isinstance(inner, dict) else []
     if bench.problem.is_captured:
         plans = launching(bench.problem, str(bench.source_path), texts, check.case)
         if isinstance(plans, NoPlan):

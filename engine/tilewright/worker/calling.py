@@ -72,6 +72,8 @@ class Version:
         call, model = self.entry(job, device)
         inputs = dict(loaded)
         if around is not None:
+            poison.free_memory(device)
+        if around is not None:
             inputs = around.place_all(inputs, "input")
             if model is not None:
                 around.place_weights(model)
@@ -90,6 +92,9 @@ class Version:
         faults = around.out_of_bounds(leaves) if around is not None else []
         value["out_of_bounds"] = [fault.text for fault in faults]
         value["out_of_bounds_lines"] = [fault.lines for fault in faults]
+        races = around.races() if around is not None else []
+        value["races"] = [fault.text for fault in races]
+        value["races_lines"] = [fault.lines for fault in races]
         if job.get("keep_state") and model is not None:
             value["state"] = tensors.save(model.state_dict(), job["out"], "state")
         return {**value, "seconds": seconds}
@@ -169,9 +174,15 @@ def arranged(manifest: list[dict[str, Any]], job: Mapping[str, Any], device: str
     values = tensors.load(manifest, device)
     if job.get("turn") is not None:
         values = fresh.refreshed(values, int(job["turn"]), job["plan"])
+    if job.get("contiguous"):
+        values = {name: _contiguous(value) for name, value in values.items()}
     if job.get("nudge") is not None:
         values = generate.nudged(values, int(job["nudge"]))
     return layouts.laid_out(shadowed(values, job), str(job.get("layout") or layouts.PLAIN))
+
+
+def _contiguous(value: Any) -> Any:
+    return value.contiguous().clone() if isinstance(value, torch.Tensor) else value
 
 
 def synchronize(device: str) -> None:

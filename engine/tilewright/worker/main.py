@@ -10,7 +10,7 @@ import time
 import warnings
 from typing import Any
 
-from . import service, zygote
+from . import confine, service, zygote
 from .dependencies import stamp
 from .peers import Peer
 from .protocol import COMPILE_ONLY, SERVICE, VERSION, write_message
@@ -26,6 +26,8 @@ def main() -> int:
     With ``SERVICE`` it serves whoever connects, until nobody has wanted anything for a while.
     """
     requests, answers = zygote.private_channels()
+    if SERVICE not in sys.argv[1:]:  # a client of the service sends its own
+        confine.scrub_environment()
     # Triton's advice to whoever runs it would stand in every job's output.
     warnings.filterwarnings("ignore", module=r"triton\.")
     if SERVICE in sys.argv[1:]:

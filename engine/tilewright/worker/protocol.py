@@ -87,8 +87,8 @@ message, max_abs_error, max_rel_error.
 have in common: device, entry, shadow_dtype), reference? (module, entry), inputs_from (the file that
 makes its own inputs, where it does), checks, each_config? (a check to be made for every further
 configuration), compiled_cases ``[{case}]``, timing? ``{baseline (path), cases: [{check, budget_s,
-noise}]}`` -> fault (None or what speaks against the candidate), checks (a record of each), prepared,
-repetition, honesty ``{original, candidate}`` (facts), timing (for each case what
+noise}]}`` -> fault (None or what speaks against the candidate), checks (a record of each),
+prepared, repetition, honesty ``{original, candidate}`` (facts), timing (for each case what
 ``timing.conducting.conduct`` returns, and case), checked_s, waited_s, heard_s. A *check* has name,
 case, seed, values, layout, order, config_index, repeats, launch_options, required, launching?.
 ``trials`` says how it is heard; ``perform`` and ``judge`` are its own jobs, which no engine asks.
@@ -97,11 +97,11 @@ case, seed, values, layout, order, config_index, repeats, launch_options, requir
 us (samples),
 outputs, output_tree, launches, compile_seconds, waited_s, device_name.
 
-``profile``: module, entry, case, device, seed=0, budget_s?, flush_bytes?, gpu_lock? -> us (samples),
-repeats, device_name, clock_note, launches ``[launch]`` of one call as they were made (in the
-interpreter their kernels alone), launch_us (parallel to it), host_us (to hand a call over), call_us
-(of calls in a row; null without a device), activity ``{kernels [{name, count, us}], busy_us, span_us,
-note}`` (what the device ran in a call; ``note`` says why nothing is known), waited_s. It makes the
+``profile``: module, entry, case, device, seed=0, budget_s?, flush_bytes?, gpu_lock? -> us
+(samples), repeats, device_name, clock_note, launches ``[launch]`` of one call as they were made (in the
+interpreter their kernels alone), launch_us (parallel to it), host_us (to hand a call over),
+call_us (of calls in a row; null without a device), activity ``{kernels [{name, count, us}],
+busy_us, span_us, note}`` (what the device ran in a call; ``note`` says why nothing is known), waited_s. It makes the
 inputs itself: nothing of it is a verdict.
 
 ``counters``: module, entry, case, device, seed=0, calls=1, tool ``{executables, places, arguments,

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import child, jobs, processes
+from . import child, confine, jobs, processes
 from .peers import Peer
 from .protocol import (
     CRASHED,
@@ -26,12 +26,12 @@ from .protocol import (
     FOLDER_PREFIX,
     LOST,
     MARKER,
+    OK,
     OUT_OF_MEMORY,
     OUTPUT_TAIL,
     TIMEOUT,
     MessageBuffer,
 )
-from .trials import judge
 from .trials.judges import Deliver, Judges, remove_shared_folders
 from .trials.wire import Line
 
@@ -39,6 +39,7 @@ _CHUNK = 1 << 16
 _TICK_S = 1.0
 _SWEEP_S = 0.5
 _READS_A_TURN = 64
+_STATUSES = (OK, ERROR, TIMEOUT, CRASHED, OUT_OF_MEMORY)
 
 
 @dataclass
@@ -92,6 +93,7 @@ class Zygote:
     def serve(self) -> None:
         """Loop until nobody wants more, then kill everything that was started."""
         processes.become_subreaper()
+        confine.hide_from_ptrace()
         gc.collect()
         gc.freeze()
         try:
@@ -252,6 +254,8 @@ class Zygote:
             if channel is not None:
                 job = {**job, "channel": channel}
             if job["kind"] == "judge":
+                from .trials import judge  # a worker that only compiles has no torch
+
                 judge.main(job, parent)
             child.main(job, result_write, scratch, timeout_s, parent, environment)
         os.close(result_write)
@@ -281,7 +285,9 @@ class Zygote:
             del descriptor
             self._judges.read(line)
             if line.gone:
-                self._forget(line.requests)
+                for end in (line.requests, line.answers):
+                    self._forget(end)
+                line.close()
 
         self._selector.register(line.requests, selectors.EVENT_READ, read)
 
@@ -352,6 +358,8 @@ class Zygote:
         processes.kill_strays({other.process for other in self._jobs.values()})
         shutil.rmtree(job.scratch, ignore_errors=True)
         answer = {"value": {}, "message": "", **(job.message or {})}
+        if job.message is not None and not _readable(answer):
+            job.verdict = (CRASHED, "gave a result that cannot be read")
         if job.verdict is not None or job.message is None:
             outcome, text = job.verdict or _verdict(status, _oom_kills() > job.oom_kills)
             answer = {"status": outcome, "message": text, "value": {}}
@@ -385,6 +393,12 @@ def _answer(request: int, status: str, message: str) -> dict[str, Any]:
         "id": request, "status": status, "message": message, "value": {}, "output": "",
         "seconds": 0.0,
     }  # fmt: skip
+
+
+def _readable(answer: dict[str, Any]) -> bool:
+    """Whether what a child wrote is an answer: code under test can write there as well."""
+    known = answer.get("status") in _STATUSES
+    return known and isinstance(answer["value"], dict) and isinstance(answer["message"], str)
 
 
 def _read(descriptor: int) -> bytes | None:

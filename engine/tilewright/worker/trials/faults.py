@@ -22,6 +22,19 @@ def of_run(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
         if place not in known:
             yield f"it {said}"
 
+    races = set(base.get("races") or ())
+    for text, said in raced(told):
+        if text not in races:
+            yield f"{said}: nothing orders the programs of one launch, so the first to come decides"
+
+
+def raced(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What two programs of a launch do to the same memory: (what, the same with lines)."""
+    lines = told.get("races_lines") or ()
+    for at, text in enumerate(told.get("races") or ()):
+        where = f" at {', '.join(lines[at])}" if at < len(lines) and lines[at] else ""
+        yield text, f"{text}{where}"
+
 
 def strayed(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What was reached outside of a tensor: (which place, the same with lines and the way out)."""

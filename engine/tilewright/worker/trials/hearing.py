@@ -59,7 +59,10 @@ class Hearing:
     def _planned(self) -> Iterator[dict[str, Any]]:
         """The checks asked for; then, where no tuner can choose, each other configuration."""
         checks = self._job["checks"]
-        yield from checks
+        for check in checks:
+            yield check
+            if self._checks and "skipped" in self._checks[-1]:
+                yield from check.get("simpler") or ()
         again = self._job.get("each_config")
         if again is not None and checks:
             for config in range(1, self._configs):
@@ -74,8 +77,9 @@ class Hearing:
             check, base = self._plain(check, base, notes)
         record = _record(check, base, notes)
         self._checks.append(record)
-        if base.unfit and not check.get("required", True):
-            record["skipped"] = f"nothing is asked of the candidate here: {base.unfit}"
+        unfit = base.unfit or base.luck
+        if unfit and not check.get("required", True):
+            record["skipped"] = f"nothing is asked of the candidate here: {unfit}"
             return None
         fault: str | None = base.failure or None
         for _ in range(0 if fault else int(check.get("repeats") or 1)):

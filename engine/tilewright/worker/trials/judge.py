@@ -16,20 +16,25 @@ from pathlib import Path
 from typing import Any
 
 from .. import confine
-from ..protocol import ERROR, LOST, OK, OUT_OF_MEMORY, JobError, OutOfMemoryError
+from ..protocol import CRASHED, ERROR, LOST, OK, OUT_OF_MEMORY, JobError, OutOfMemoryError
 from .handle import Handle, PerformerEndedError
 from .hearing import Hearing
 from .originals import Originals
 from .wire import Wire
 
 _TICK_S = 5.0
-_KEPT_S = 0.0
+# What reading an answer raises that is not as it should be: a performer may have forged it.
+NONSENSE = (
+    KeyError, TypeError, ValueError, AttributeError, IndexError, OSError, OverflowError,
+    RecursionError, AssertionError,
+)  # fmt: skip
 
 
 def main(job: dict[str, Any], parent: int) -> None:
     """Never returns: serve the zygote over ``job["channel"]`` until it is gone."""
     os.setsid()
     confine.die_with_parent(parent)
+    confine.hide_from_ptrace()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
     wire = Wire(socket.socket(fileno=job["channel"]))
@@ -163,6 +168,8 @@ class Judge:
             return _answer(ERROR, str(error))
         except OutOfMemoryError as error:
             return _answer(OUT_OF_MEMORY, str(error))
+        except NONSENSE as error:
+            return _answer(CRASHED, f"gave an answer that makes no sense: {_described(error)}")
         return _answer(OK, "", {**value, **waits, "heard_s": time.monotonic() - start})
 
 
@@ -183,6 +190,11 @@ def _note(trial: _Trial) -> None:
                 trial.failed = None  # the zygote has yet to say how it ended
     except PerformerEndedError as error:
         trial.failed = error
+
+
+def _described(error: BaseException) -> str:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
 
 
 def _reason(message: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from .. import generate, tensors
+from .. import generate, layouts, tensors
 from ..calling import INTERPRETER, place_of
 from . import faults, results
 from .handle import Handle, PerformerEndedError, owned
@@ -29,7 +29,7 @@ _NUDGES = 2
 _OTHER_WEIGHTS = 1.125
 
 # The original answers once for all of a candidate's configurations and repetitions.
-_NOT_OF_ORIGINAL = ("name", "config_index", "repeats", "required")
+_NOT_OF_ORIGINAL = ("name", "config_index", "repeats", "required", "simpler")
 
 Start = Callable[[dict[str, Any], float], Handle]
 Manifest = list[dict[str, Any]]
@@ -46,6 +46,7 @@ class Base:
         oracle: what the candidate is held against; ``oracle_name`` says what that is.
         noisy: what the oracle gives on inputs that are off by an ulp.
         note: what a person should know of the original.
+        luck: what makes its results hang on luck; part of ``note``.
         unfit: why nothing can be asked of a candidate where the check is not required.
         repeats_well: why it does not stand many calls in a row; empty if it does, None if nobody
             has tried.
@@ -62,6 +63,7 @@ class Base:
     failure: str = ""
     unfit: str = ""
     note: str = ""
+    luck: str = ""
     repeats_well: str | None = None
     clean_us: dict[str, float] = field(default_factory=dict)
     plan: dict[str, str] | None = None
@@ -119,12 +121,15 @@ class Originals:
             return base
         assert base.original is not None
         base.oracle = base.original
-        strayed = faults.strayed(base.original.told)
-        base.note = "; ".join(f"the original itself {said}" for _, said in strayed)
+        strayed = [f"the original itself {said}" for _, said in faults.strayed(base.original.told)]
+        strayed += [f"in the original {said}" for _, said in faults.raced(base.original.told)]
+        base.note = base.luck = "; ".join(strayed)
         if check.get("order", "forward") != "forward" or check.get("launch_options"):
             self._hold_against_plain(job, check, base)
         elif job.get("reference"):
             self._ask_reference(job, check, base)
+        elif check.get("layout", "plain") != "plain":
+            self._hold_against_contiguous(job, check, base)
         return base
 
     def _ask_original(self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base) -> None:
@@ -153,13 +158,28 @@ class Originals:
         base.oracle, base.oracle_name, base.noisy = plain.oracle, plain.oracle_name, plain.noisy
         base.original = plain.original
 
+    def _hold_against_contiguous(
+        self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base
+    ) -> None:
+        """Where inputs lie otherwise the measure is what they give when they lie as usual: an
+        original that ignores strides would set one by what lies between the rows."""
+        assert base.original is not None
+        message = {**check, "layout": "plain", "contiguous": True}
+        plain = self.results(self.original(job), base, message, _FIRST_CALL_S)
+        fault = results.fault(plain, None, base.original, check)
+        if fault is not None:
+            base.unfit = f"the original's own result changes with {check['layout']} inputs: {fault}"
+
     def _ask_reference(self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base) -> None:
         """The reference in double precision, else in its own, if the original agrees with it."""
         assert base.original is not None
         name = job["reference"]["entry"]["name"]
         told = ""
         for upwards, how in ((_UPWARDS, " in float64"), (None, "")):
-            message = {**check, "shadow_dtype": upwards, "guard": False, "poison": False}
+            message = {
+                **check, "shadow_dtype": upwards, "guard": False, "poison": False,
+                "contiguous": True, "layout": "plain",
+            }  # fmt: skip
             try:
                 performer = self.performer({**job["performer"], **job["reference"]})
                 oracle = self.results(performer, base, message, _FIRST_CALL_S)
@@ -215,13 +235,16 @@ class Originals:
     def inputs(self, job: Mapping[str, Any], check: Mapping[str, Any]) -> Manifest:
         """Files of a check's inputs in the judge's folder, made once for all layouts and turns."""
         case, values = check["case"], str(check.get("values", "normal"))
+        layout = str(check.get("layout", "plain"))
         seed = int(job["seed"]) + int(check["seed"])
         maker = job["inputs_from"] if case.get("inputs_from_module") else None
-        key = _key([case, seed, values, maker])
+        key = _key([case, seed, values, layout, maker])
         if key not in self._inputs:
             made = self._made(job, case, seed, values) if maker else None
             if made is None:
                 made = generate.make_inputs(case, seed, None, values)
+            # Some layouts change values; who loads the files makes of them what files do not keep.
+            made = layouts.laid_out(made, layout)
             self._inputs[key] = tensors.save(made, str(self.folder / key), "input")
         self._inputs.move_to_end(key)
         return self._inputs[key]
