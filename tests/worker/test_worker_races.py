@@ -1,12 +1,14 @@
 """Programs of one launch that meet in memory: found although the interpreter runs them in turn."""
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from tilewright.worker import bands, interpreting, modules, watching
+from tilewright.worker import bands, guard, interpreting, modules, poison, watching
+from tilewright.worker.protocol import JobError
 
 pytestmark = pytest.mark.triton
 
@@ -22,11 +24,13 @@ def kernels() -> Any:
 def run(kernels: Any, name: str, order: str = "forward") -> tuple[torch.Tensor, list[bands.Fault]]:
     around = bands.Bands()
     x = around.place(torch.arange(64.0), "input x")
-    from tilewright.worker import guard, poison
-
-    with interpreting.interpreted(), guard.Guard(around), poison.Poison():
-        with watching.watched(around), interpreting.programs_in(order, seed=3):
-            y = getattr(kernels, name)(x)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(interpreting.interpreted())
+        stack.enter_context(guard.Guard(around))
+        stack.enter_context(poison.Poison())
+        stack.enter_context(watching.watched(around))
+        stack.enter_context(interpreting.programs_in(order, seed=3))
+        y = getattr(kernels, name)(x)
     assert around.out_of_bounds({"output": y}) == []
     return y, around.races()
 
@@ -76,5 +80,5 @@ def test_orders_run_every_program_once_with_its_own_ids(kernels: Any) -> None:
     last = {order: run(kernels, "last_wins", order)[0] for order in ("forward", "reversed")}
     assert last["forward"][0] == 48
     assert last["reversed"][0] == 0
-    with pytest.raises(ValueError, match="no order of programs is called 'sideways'"):
+    with pytest.raises(JobError, match="no order of programs is called 'sideways'"):
         run(kernels, "agreeing", "sideways")

@@ -44,7 +44,11 @@ def test_a_matrix_product_agrees_with_torch(bench: Bench) -> None:
         ("return c\n", "return c.float()\n", "expected dtype float16, got float32"),
         ("return c\n", "return c, c\n", "expected a tensor to be returned, got a tuple of 2"),
         ("triton.cdiv(N, TILE_N)", "N // TILE_N", "the last columns 32..49"),
-        ("triton.cdiv(N, TILE_N)", "N // TILE_N", "were never written"),
+        (
+            "triton.cdiv(N, TILE_N)",
+            "N // TILE_N",
+            "never written: the last columns 32..49 (what is left",
+        ),
     ],
 )
 def test_a_wrong_candidate_is_described(bench: Bench, old: str, new: str, words: str) -> None:

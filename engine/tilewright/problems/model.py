@@ -142,7 +142,7 @@ class Ragged:
     """Variants of a small case whose extents are multiples of no tile.
 
     Attributes:
-        primes: all extents at the prime below.
+        primes: all extents are primes.
         thin: one extent is 1, the others are primes.
         single: one extent at a time at the prime below.
     """

@@ -1,22 +1,35 @@
-"""Extents that fit no tile: other dimensions for a case, smaller than its own."""
+"""Extents that fit no tile: other dimensions for a small case."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping
 
 from tilewright.problems.model import Dim
 
-_MOST = 1 << 16
+_MOST = 1 << 19
+"""Of the product of a case's extents: the interpreter is slow."""
 _LARGE = 132
-"""No extent above it where the product of all is above ``_MOST``: the interpreter is slow."""
+"""No extent above it where even smaller ones have a product above ``_MOST``."""
+_FEW = 32
+_GROWTH = 1.75
 
 
-def ragged_dims(dims: Mapping[str, Dim], free: Collection[str]) -> Iterator[dict[str, Dim]]:
-    """All of the ``free`` dimensions at the prime below: odd, and a multiple of no tile."""
-    yield from _changed(dims, _primes(dims, _extents(dims, free)))
+def ragged_dims(
+    dims: Mapping[str, Dim], free: Collection[str], largest: Mapping[str, int]
+) -> Iterator[dict[str, Dim]]:
+    """All of the ``free`` dimensions at primes: odd, and multiples of no tile.
+
+    Above the ``largest`` of the spec's small cases, so that nobody can have counted on those; where
+    that would be too much only the first one, or none of them.
+    """
+    names = _extents(dims, free)
+    below = _primes(dims, names)
+    grown = {name: _prime_above(largest.get(name, below[name])) for name in names}
+    ways = (grown, {**below, **{name: grown[name] for name in names[:1]}}, below)
+    yield from _changed(dims, next((w for w in ways if math.prod(w.values()) <= _MOST), below))
 
 
 def thin_dims(dims: Mapping[str, Dim], free: Collection[str]) -> Iterator[dict[str, Dim]]:
-    """The first free dimension is 1, then the last one; the others are primes."""
+    """The first free dimension is 1, then the last one; the others are at the prime below."""
     names = _extents(dims, free)
     for thin in dict.fromkeys((*names[:1], *names[-1:])):
         yield from _changed(dims, {**_primes(dims, names), thin: 1})
@@ -57,6 +70,15 @@ def _number(value: Dim) -> int:
 
 
 def _prime_below(value: int) -> int:
-    """The largest prime below an extent; 1 below 3."""
-    below = (n for n in range(value - 1, 2, -1) if all(n % d for d in range(2, int(n**0.5) + 1)))
-    return next(below, 1)
+    """The largest odd prime below an extent; 1 below 4."""
+    return next((n for n in range(value - 1, 2, -1) if _is_prime(n)), 1)
+
+
+def _prime_above(value: int) -> int:
+    """A prime above an extent: the next one of a small extent, else one well beyond it."""
+    first = value + 1 if value < _FEW else int(value * _GROWTH)
+    return next(n for n in range(max(first, 3), 2 * first + 4) if _is_prime(n))
+
+
+def _is_prime(number: int) -> bool:
+    return all(number % divisor for divisor in range(2, int(number**0.5) + 1))

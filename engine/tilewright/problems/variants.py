@@ -1,7 +1,7 @@
 """One variant of a spec (a category's list item) turned into the cases it stands for."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TypeGuard
@@ -65,18 +65,20 @@ class Reader:
         What the spec cannot be read with is left out: a formula may want a multiple of something.
         """
         quiet = Reader(self.inputs, self.inits)
-        for variant in reversed(list(variants.elements(f"'{category}'"))):
-            fields = variant.fields(f"a variant of '{category}'")
+        known = [(one, one.fields("a variant")) for one in variants.elements(f"'{category}'")]
+        largest = _largest(dims for _, fields in known for dims in quiet._dims_of(fields))
+        for variant, fields in reversed(known):
             dims = quiet._dims_of(fields)[-1]
             free = quiet._free(fields, dims)
+            ways = (ragged_dims(dims, free, largest), thin_dims(dims, free))
             made = count()
             found = [
                 tuple(
                     case
-                    for changed in way(dims, free)
+                    for changed in way
                     if (case := quiet._readable(category, next(made), variant, fields, changed))
                 )
-                for way in (ragged_dims, thin_dims, single_dims)
+                for way in (*ways, single_dims(dims, free))
             ]
             if any(found):
                 return Ragged(*found)
@@ -312,6 +314,16 @@ class Reader:
             known = ", ".join(dims) or "none"
             node.fail(f"'inits' names the dimension '{raw}', which is missing (there: {known})")
         return value
+
+
+def _largest(sets: Iterable[Mapping[str, Dim]]) -> dict[str, int]:
+    """The largest whole number that each dimension has in any of several sets."""
+    found: dict[str, int] = {}
+    for dims in sets:
+        for name, value in dims.items():
+            if isinstance(value, int) and not isinstance(value, bool):
+                found[name] = max(value, found.get(name, value))
+    return found
 
 
 def _is_number(value: object) -> TypeGuard[Number]:

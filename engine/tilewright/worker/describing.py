@@ -61,7 +61,7 @@ def _unwritten(actual: torch.Tensor, wrong: torch.Tensor) -> str:
         return "nothing was ever written there: all of it is the poison of fresh memory"
     told = where(never) or f"{int(never.sum())} elements"
     told = told.removeprefix("all in ")
-    return f"{told} were never written: they hold the poison of fresh memory"
+    return f"never written: {told}, which hold the poison of fresh memory"
 
 
 def _nans(expected: torch.Tensor, actual: torch.Tensor) -> str:
@@ -162,11 +162,26 @@ def where(wrong: torch.Tensor) -> str:
         said += [told] if told else []
         tiles.append(tile)
     if not said:
-        return ""
+        return _outside(wrong)
     if len(tiles) == wrong.dim() > 0 and all(tiles):
         size = " x ".join(map(str, tiles))
         return f"all in one block of {size}, {' and '.join(said)}: the share of one program"
     return f"all in {' and '.join(said)}"
+
+
+def _outside(wrong: torch.Tensor) -> str:
+    """The block that alone is right, if there is one."""
+    right = ~wrong
+    if not wrong.dim() > 1 or not bool(right.any()):
+        return ""
+    said, size = [], 1
+    for axis, name in enumerate(_axes(wrong.dim(), plural=True)):
+        others = tuple(other for other in range(wrong.dim()) if other != axis)
+        found = right.any(dim=others).nonzero().reshape(-1)
+        first, last = int(found[0]), int(found[-1])
+        size *= last - first + 1
+        said.append(f"{name} {first}..{last}")
+    return f"all outside of {' and '.join(said)}" if size == int(right.sum()) else ""
 
 
 def _axes(dims: int, *, plural: bool) -> tuple[str, ...]:
@@ -197,6 +212,7 @@ def _places(hit: torch.Tensor, name: str) -> tuple[str, int | None]:
 def _run(name: str, first: int, last: int, size: int) -> tuple[str, int | None]:
     """What there is to say of consecutive indices."""
     length = last - first + 1
+    name = name.removesuffix("s") if first == last else name
     span = f"{first}" if first == last else f"{first}..{last}"
     if last == size - 1:
         tile = first & -first

@@ -16,6 +16,7 @@ from triton.runtime.interpreter import InterpretedFunction, InterpreterBuilder, 
 from triton.runtime.jit import JITFunction
 
 from . import libdevice
+from .protocol import JobError
 
 
 @contextlib.contextmanager
@@ -47,10 +48,11 @@ def interpreted() -> Iterator[None]:
 def programs_in(order: str, seed: int = 0) -> Iterator[None]:
     """Run a grid's programs in another order, each with the program ids that it has.
 
-    ``order``: "forward", "reversed", or "shuffled" by ``seed``; raises ValueError for another.
+    ``order``: "forward", "reversed", or "shuffled" by ``seed``; raises JobError for another.
     """
     if order not in _ORDERS:
-        raise ValueError(f"no order of programs is called {order!r}: {', '.join(_ORDERS)}")
+        known = ", ".join(_ORDERS)
+        raise JobError(f"no order of programs is called {order!r}; there are {known}")
     if order == "forward":
         yield
         return

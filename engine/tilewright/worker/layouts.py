@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from . import tensors
+from .protocol import JobError
 
 PLAIN, STRIDED, TRANSPOSED, OFFSET, ALIASED, EXPANDED = (
     "plain", "strided", "transposed", "offset", "aliased", "expanded",
@@ -21,13 +22,13 @@ _SHIFT = 1
 
 
 def laid_out(inputs: dict[str, Any], layout: str) -> dict[str, Any]:
-    """The inputs in a layout; raises ValueError for one that is not there.
+    """The inputs in a layout; raises JobError for one that is not there.
 
     Values stay as they are, but where two tensors come to share memory (``aliased``), or the rows
     of one do (``expanded``). What lies between rows is NaN, or as large as the dtype allows.
     """
     if layout not in LAYOUTS:
-        raise ValueError(f"unknown layout {layout!r}; there are {', '.join(LAYOUTS)}")
+        raise JobError(f"unknown layout {layout!r}; there are {', '.join(LAYOUTS)}")
     if layout == ALIASED:
         return _aliased(inputs)
     change = _CHANGES[layout]
@@ -35,16 +36,6 @@ def laid_out(inputs: dict[str, Any], layout: str) -> dict[str, Any]:
         name: change(value) if isinstance(value, torch.Tensor) and value.dim() else value
         for name, value in inputs.items()
     }
-
-
-def can_be(inputs: list[tuple[tuple[int, ...], str]], layout: str) -> bool:
-    """Whether a layout changes anything about tensors of these shapes and dtypes."""
-    shapes = [shape for shape, _ in inputs if shape]
-    if layout == ALIASED:
-        return len(set(inputs)) < len(inputs)
-    if layout in (STRIDED, TRANSPOSED, EXPANDED):
-        return any(len(shape) > 1 for shape in shapes)
-    return bool(shapes)
 
 
 def _plain(value: torch.Tensor) -> torch.Tensor:
