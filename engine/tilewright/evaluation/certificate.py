@@ -47,7 +47,11 @@ def _toolchain(evaluation: Evaluation, bench: Workbench | None) -> Mapping[str, 
 
 def _isolation(evaluation: Evaluation) -> Mapping[str, Any] | None:
     """What held while the candidate ran: the weakest of what its steps report."""
-    found = [step.data["isolation"] for step in evaluation.steps if step.data.get("isolation")]
+    found = [step.data.get("isolation") for step in evaluation.steps]
     order = ("weak", "partial", "strong")
-    known = [one for one in found if one.get("level") in order]
+    known = [
+        {"level": one["isolation"], "reasons": list(one.get("reasons", ()))}
+        for one in found
+        if isinstance(one, Mapping) and one.get("isolation") in order
+    ]
     return min(known, key=lambda one: order.index(one["level"]), default=None)

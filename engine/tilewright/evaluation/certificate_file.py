@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from tilewright.source import parse_module
 from tilewright.source.model import Module
 
 _LONGEST_MESSAGE = 240
+_RAGGED = "-ragged["  # a case whose name goes on with its extents
 _MODULE_NAMES = ("get_inputs", "get_init_inputs")
 Json = Mapping[str, Any]
 
@@ -74,7 +75,7 @@ def certificate_file(
         checks=checks,
         speed=speed,
         isolation=_isolation(certificate.isolation),
-        honesty=_honesty(steps.values()),
+        honesty=tuple(_honesty(steps.get(StepName.CORRECTNESS, {}))),
         unverified=certificate.unverified,
     )
 
@@ -140,9 +141,18 @@ def _isolation(found: Json | None) -> Isolation | None:
     return Isolation(str(found.get("level")), tuple(map(str, found.get("reasons", ()))))
 
 
-def _honesty(data: Iterable[Json]) -> tuple[str, ...]:
-    found = [each["honesty"] for each in data if isinstance(each.get("honesty"), list | tuple)]
-    return tuple(dict.fromkeys(str(text) for texts in found for text in texts))
+def _honesty(data: Json) -> Iterator[str]:
+    """What was seen of the candidate while it ran, in words."""
+    found: Json = data.get("honesty") or {}
+    facts: Json = found.get("candidate") or {}
+    for name, launch in (facts.get("launches") or {}).items():
+        yield f"{name} was launched, {launch.get('programs')} programs in all"
+    if isinstance(facts.get("skipped_same"), int | float):
+        yield f"with no launch made, {100 * facts['skipped_same']:.0f} % of its results were right"
+    calls = (data.get("repetition") or {}).get("calls")
+    if calls:
+        yield f"{calls} calls in a row, on changing inputs, all agreed"
+    yield from (str(note) for note in found.get("notes") or ())
 
 
 def _steps(certificate: Certificate) -> Iterator[Step]:
@@ -170,8 +180,9 @@ def _span(reports: Sequence[Json], key: str) -> tuple[int, int] | None:
     return (min(values), max(values)) if values else None
 
 
-def _checks(checks: Sequence[Json]) -> Iterator[CheckFigures]:
-    """One entry a case, whatever was tried on it."""
+def _checks(every: Sequence[Json]) -> Iterator[CheckFigures]:
+    """One entry a case, whatever was tried on it; without what the original did not stand."""
+    checks = [check for check in every if not check.get("skipped")]
     for case in dict.fromkeys(str(check.get("case")) for check in checks):
         own = [check for check in checks if str(check.get("case")) == case]
         seeds = sorted({int(check["seed"]) for check in own if "seed" in check})
@@ -184,26 +195,16 @@ def _checks(checks: Sequence[Json]) -> Iterator[CheckFigures]:
             families=tuple(dict.fromkeys(text for check in own for text in _families(check))),
             max_abs_error=_largest(own, "max_abs_error"),
             max_rel_error=_largest(own, "max_rel_error"),
-            error_ratio=_largest(own, "error_ratio"),
+            error_ratio=_largest(own, "error_ratio_max") or _largest(own, "error_ratio"),
             rtol=_largest(own, "rtol"),
             atol=_largest(own, "atol"),
         )
 
 
 def _families(check: Json) -> Iterator[str]:
-    """What is out of the ordinary in one comparison, in words."""
-    values, layout, order = (check.get(name) for name in ("values", "layout", "order"))
-    if values not in (None, "normal"):
-        yield f"{values} values"
-    if layout not in (None, "plain"):
-        yield f"{layout} inputs"
-    if order not in (None, "forward"):
-        yield f"programs {order}"
-    if check.get("config"):
-        yield f"configuration {check['config']}"
-    if check.get("repeats", 1) > 1:
-        yield "repeated"
-    yield from (f"{name}={value}" for name, value in (check.get("launch_options") or {}).items())
+    """What is out of the ordinary in one comparison, in the words of its name."""
+    case, *said = str(check.get("name", "")).split(", ")
+    yield from (text for text in said if "=" not in text or _RAGGED not in case)
 
 
 def _largest(checks: Sequence[Json], key: str) -> float | None:
@@ -217,19 +218,23 @@ def _round(value: float, digits: int) -> float:
 
 def _speeds(cases: Sequence[Json]) -> Iterator[SpeedFigures]:
     for case in cases:
+        if case.get("value") is None:
+            continue
         yield SpeedFigures(
             case=str(case["case"]),
             **{name: _round(case[name], 5) for name in ("value", "low", "high", "confidence")},
             **{name: _round(case[name], 5) for name in ("original_us", "candidate_us")},
             samples=int(case["samples"]),
             noise=_known(case, "noise"),
-            detectable=_known(case, "detectable", "minimum_detectable", "mde"),
+            detectable=_known(case, "detectable"),
         )
 
 
-def _known(data: Json, *names: str) -> float | None:
-    found = (data[name] for name in names if isinstance(data.get(name), int | float))
-    return next((_round(value, 3) for value in found if math.isfinite(value)), None)
+def _known(data: Json, name: str) -> float | None:
+    value = data.get(name)
+    if isinstance(value, int | float) and math.isfinite(value):
+        return _round(value, 3)
+    return None
 
 
 def _summary(

@@ -1,6 +1,7 @@
 """What an evaluation leaves open, in sentences: a certificate says these as loudly as the rest."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import shorten
 from typing import Any
 
 from tilewright.evaluation.model import Certificate, StepName, StepResult, StepStatus
@@ -13,6 +14,8 @@ NO_REFERENCE = (
     "Results were compared with the original's alone, as there is no independent reference: a "
     "mistake that both make would not show."
 )
+_MOST_NAMED = 3
+_LONGEST = 300
 Json = Mapping[str, Any]
 
 
@@ -45,9 +48,29 @@ def _of_checks(step: StepResult, device: str) -> Iterator[str]:
     checks = [check for check in step.data.get("checks", ()) if isinstance(check, Mapping)]
     if checks and all(check.get("oracle") == "original" for check in checks):
         yield NO_REFERENCE
-    yield from _texts(step.data, "inputs", "skipped", "notes")
+    yield from _texts(step.data, "inputs", "notes")
     for check in checks:
-        yield from _texts(check, "caveats", "note", "skipped")
+        yield from _texts(check, "caveats", "note")
+    yield from _not_asked(checks)
+    yield from _of_repetition(step.data.get("repetition"))
+
+
+def _not_asked(checks: Sequence[Json]) -> Iterator[str]:
+    """Checks that the original itself does not stand, by the reason why."""
+    skipped: dict[str, list[str]] = {}
+    for check in checks:
+        if check.get("skipped"):
+            name = str(check.get("name") or check.get("case"))
+            skipped.setdefault(str(check["skipped"]), []).append(name)
+    for why, names in skipped.items():
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        yield shorten(f"{'; '.join(names[:_MOST_NAMED])}{more}: {why}", _LONGEST, placeholder="…")
+
+
+def _of_repetition(found: Any) -> Iterator[str]:
+    if not isinstance(found, Mapping) or found.get("skipped"):
+        why = found["skipped"] if isinstance(found, Mapping) else "it was not recorded"
+        yield f"many calls in a row were not compared: {why}"
 
 
 def _of_speed(step: StepResult | None) -> Iterator[str]:
@@ -56,6 +79,8 @@ def _of_speed(step: StepResult | None) -> Iterator[str]:
         yield f"speed was not measured: {told.removeprefix('not measured: ')}"
         return
     cases: Sequence[Json] = step.data.get("cases", ())
+    if not cases:
+        yield f"speed is not known: {step.message}"
     for case in cases:
         if case.get("noise") is None:
             yield f"the noise of timings was not measured on {case.get('case')}"
