@@ -21,11 +21,12 @@ request also carries ``environment``, which its child gets instead of the servic
 that goes takes its jobs along. ``{"id", "service": "status"|"stop"|"retire"}`` asks about
 the service; one that is retired ends unless it is in use.
 
-A job runs in a child of its own: its own session and scratch folder, no secrets in its environment,
+A job runs in a child of its own: its own session, home and scratch folder, an environment by a list,
 limits on memory, CPU time and file size, no core dumps; Landlock lets it write below its scratch,
-``out`` and Triton's cache alone, reach no TCP port, and signal nothing outside (as far as the
-kernel's ABI goes); off the GPU also an empty network namespace where the system permits one.
-``probe`` says which of these hold. TILEWRIGHT_LANDLOCK=0 turns Landlock off.
+``out`` and Triton's cache alone. One that imports anybody's code (``confine.confined``) may also
+read its own files and the system's alone (those it names, and folders in ``reads``), reach no
+network, trace and signal nothing outside, as far as the system permits. ``isolation.report`` says
+how far that went; ``probe`` which parts hold. TILEWRIGHT_LANDLOCK=0 turns Landlock off.
 
 Every job is an object with ``kind``. Shared parts:
 
@@ -96,6 +97,9 @@ case, seed, values, layout, order, config_index, repeats, launch_options, requir
 ``measure``: module, entry, case, inputs, device, out, budget_s, state?, gpu_lock?, target? ->
 us (samples),
 outputs, output_tree, launches, compile_seconds, waited_s, device_name.
+
+``tries``: memory_bytes, victim, told, address, port, protections? -> tries ``{protection: [what got
+through]}``, confinement. Puts the job's own confinement to the test.
 
 ``profile``: module, entry, case, device, seed=0, budget_s?, flush_bytes?, gpu_lock? -> us
 (samples), repeats, device_name, clock_note, launches ``[launch]`` of one call as they were made (in the
