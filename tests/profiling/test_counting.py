@@ -15,8 +15,7 @@ from tilewright.profiling.counting import together, work_of
 from tilewright.source import parse_module
 from tilewright.targets.model import LaunchFacts
 
-HALVES = parse_module(
-    """
+HALVES_TEXT = """
 import triton
 import triton.language as tl
 
@@ -27,8 +26,23 @@ def halves(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     gate = tl.load(x_ptr + row * 2 * n + at)
     up = tl.load(x_ptr + row * 2 * n + n + at)
     tl.store(y_ptr + row * n + at, gate * up)
+"""
+HALVES = parse_module(HALVES_TEXT, "halves.py")
+ROWS = parse_module(
+    """
+import triton
+import triton.language as tl
+
+@triton.jit
+def rows_of(x_ptr, w_ptr, rows, BLOCK: tl.constexpr):
+    first = tl.program_id(0) * rows
+    at = tl.arange(0, BLOCK)
+    w = tl.load(w_ptr + at)
+    for row in range(first, first + rows):
+        x = tl.load(x_ptr + row * BLOCK + at)
+        tl.store(x_ptr + row * BLOCK + at, x * w)
 """,
-    "halves.py",
+    "rows.py",
 )
 
 
@@ -66,6 +80,28 @@ def test_two_halves_of_a_tensor_are_not_the_same_tiles() -> None:
     assert work.again == ()
     assert work.touched_bytes == 512 * 1024 * 2 + 512 * 512 * 2
     assert work.asked_bytes == work.touched_bytes
+
+
+def test_rows_that_a_program_loops_over_are_its_own() -> None:
+    arguments = (
+        tensor("x_ptr", "fp16", 1024, 512), tensor("w_ptr", "fp16", 512), number("rows", 8),
+        constexpr("BLOCK", 512),
+    )  # fmt: skip
+    work = work_of(ROWS, LaunchFacts("rows_of", (128,), arguments))
+    assert work.touched_bytes == 2 * 1024 * 512 * 2 + 512 * 2
+    assert work.asked_bytes == 2 * 1024 * 512 * 2 + 128 * 512 * 2
+    assert work.is_whole
+
+
+def test_turns_that_depend_on_data_are_said_not_to_be_counted() -> None:
+    text = HALVES_TEXT.replace(
+        "    at =", "    for _ in range(tl.load(y_ptr)):\n        n += 1\n    at ="
+    )
+    arguments = (tensor("x_ptr", "fp16", 512, 1024), tensor("y_ptr", "i32", 512, 512),
+                 number("n", 512), constexpr("BLOCK", 512))  # fmt: skip
+    work = work_of(parse_module(text, "h.py"), LaunchFacts("halves", (512,), arguments))
+    assert not work.is_whole
+    assert any("turns does not follow" in note for note in work.notes)
 
 
 def test_a_kernel_that_is_not_in_the_file_is_said_not_to_be_counted() -> None:

@@ -74,13 +74,15 @@ class _Profile:
     def _of_kernel(self, kernel: Kernel, correct: bool | None, doubts: list[str]) -> dict[str, Any]:
         case, watched = watched_of(kernel.name, self.timed)
         untimed = [] if watched.time else [f"time not measured: {watched.failure}"]
+        seen = self.subjects.kernel(kernel.name, case, watched)
+        uncounted = [f"its work is counted in part: {note}" for note in seen.work.notes]
         told = {
             "report": _report(self.compiled, kernel.name),
             "correct": correct,
             "time": _time(watched),
-            "notes": doubts + untimed,
+            "notes": doubts + untimed + uncounted,
         }
-        return _entry(kernel) | told | described(self.subjects.kernel(kernel.name, case, watched))
+        return _entry(kernel) | told | described(seen)
 
     def _of_call(self) -> dict[str, Any] | None:
         """The entry point's call, where it is more than one of the kernels."""

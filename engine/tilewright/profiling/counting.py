@@ -7,12 +7,12 @@ from tilewright.costs.model import Touch, Workload
 from tilewright.costs.traffic import asked, grown, sector_bytes
 from tilewright.costs.workload import workload
 from tilewright.profiling.model import Work
-from tilewright.profiling.starts import starts_of
+from tilewright.profiling.starts import Starts, starts_of
 from tilewright.source.model import Module
 from tilewright.targets.model import LaunchFacts
 
 _BITS = ("64", "32", "16", "8")
-_Starts = Mapping[int, frozenset[int]]
+_Starts = Mapping[int, Starts]
 
 
 def work_of(module: Module, launch: LaunchFacts) -> Work:
@@ -47,7 +47,7 @@ def _touched(work: Workload, starts: _Starts, launch: LaunchFacts) -> float:
         by_base: dict[str | None, float] = {}
         touches = [touch for touch in work.touches if (touch.kind == "load") is is_load]
         for group in _same_tiles(touches, starts):
-            reached = max(_reached(touch, work.programs) for touch in group)
+            reached = max(_reached(touch, work.programs, starts.get(touch.line)) for touch in group)
             by_base[group[0].base] = by_base.get(group[0].base, 0.0) + reached
         total += sum(
             min(reached, limits.get(base or "", math.inf)) for base, reached in by_base.items()
@@ -60,13 +60,19 @@ def _same_tiles(touches: Iterable[Touch], starts: _Starts) -> Iterable[list[Touc
     found: dict[object, list[Touch]] = {}
     for at, touch in enumerate(touches):
         start = starts.get(touch.line)
-        where = (touch.base, touch.extents, touch.strides, touch.spread, touch.moves, start)
-        found.setdefault(at if touch.base is None or start is None else where, []).append(touch)
+        first = start.first if start is not None else None
+        where = (touch.base, touch.extents, touch.strides, touch.spread, touch.moves, first)
+        found.setdefault(at if touch.base is None or first is None else where, []).append(touch)
     return found.values()
 
 
-def _reached(touch: Touch, programs: int) -> float:
+def _reached(touch: Touch, programs: int, starts: Starts | None) -> float:
     distinct = programs if touch.spread is None else touch.spread.distinct(programs)
+    if starts is None or touch.spread is None:
+        return distinct * sector_bytes(touch) * grown(touch)
+    # A loop that begins elsewhere in each program tells its programs' tiles apart.
+    if starts.distinct > touch.spread.distinct(starts.counted):
+        distinct = max(distinct, starts.of(programs))
     return distinct * sector_bytes(touch) * grown(touch)
 
 

@@ -39,6 +39,7 @@ def _work(seen: Observed) -> Iterator[Fact]:
         yield Fact("flop.spec", work.spec_flop, "flop", Source.SPEC, sure)
     if work.touched_bytes is not None:
         note = "each byte once: the least that memory must move"
+        note += "" if work.is_whole else f"; not all could be counted: {work.notes[0]}"
         yield Fact("bytes.touched", work.touched_bytes, "B", Source.COUNTED, sure, note=note)
     if work.asked_bytes is not None:
         note = "in whole sectors, as often as programs ask"

@@ -99,6 +99,7 @@ class Work:
         dot_flop: of its matrix products, by the element type of their operands.
         programs: of the launch.
         again: the lines whose loads read what another of them has read.
+        dot_lines: of its products.
         notes: what could not be counted.
     """
 
@@ -111,6 +112,11 @@ class Work:
     again: tuple[int, ...] = ()
     dot_lines: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything could be counted; else counts are the least that can be."""
+        return not self.notes
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class Observed:
     @cached_property
     def bytes(self) -> tuple[float, Source] | None:
         """The least that memory must move: counted where that was possible, else the spec's."""
-        if self.work.touched_bytes:
+        if self.work.touched_bytes and (self.work.is_whole or not self.work.spec_bytes):
             return self.work.touched_bytes, Source.COUNTED
         if self.work.spec_bytes:
             return self.work.spec_bytes, Source.SPEC
@@ -119,6 +119,8 @@ class Observed:
     def disagreement(self) -> Iterator[tuple[str, float, float]]:
         """(what, by the spec, by the count) where the two differ more than a rounding explains."""
         work = self.work
+        if not work.is_whole:
+            return
         for what, one, other in (
             ("mem_bytes", work.spec_bytes, work.touched_bytes),
             ("flop", work.spec_flop, sum(work.dot_flop.values()) or None),

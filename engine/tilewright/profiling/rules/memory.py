@@ -22,7 +22,7 @@ def traffic(seen: Observed) -> Iterator[Finding]:
     if moved is None or seen.bytes is None:
         return
     least, source = seen.bytes
-    if moved < _MORE * least:
+    if moved < _MORE * least or (source is Source.COUNTED and not seen.work.is_whole):
         return
     hit = seen.counter("l2.hit")
     found = f", {hit:.0f} % of its sectors found in L2" if hit is not None else ""
@@ -43,7 +43,9 @@ def traffic(seen: Observed) -> Iterator[Finding]:
 def asked_again(seen: Observed) -> Iterator[Finding]:
     """Programs ask for bytes more than once: whether caches serve that, only counters tell."""
     work = seen.work
-    if not work.asked_bytes or not work.touched_bytes or seen.moved_bytes is not None:
+    if not work.asked_bytes or not work.touched_bytes or not work.is_whole:
+        return
+    if seen.moved_bytes is not None:
         return
     times = work.asked_bytes / work.touched_bytes
     if times < _OFTEN:
