@@ -75,6 +75,15 @@ def test_what_a_profiler_writes_comes_back_with_its_version_and_code(
     assert value["said"] is None
 
 
+def test_a_profiler_reads_its_own_report_out_afterwards(bench: Bench, tmp_path: Path) -> None:
+    script = 'case "$1" in --import) cat "$2";; *) echo report > "$2"/r;; esac'
+    then = {"raw.csv": ["--import", "{out}/r"]}
+    value = bench.get(
+        "counters", tool=tool(tmp_path, script, then=then, files=["raw.csv"]), **job()
+    )
+    assert value["files"] == {"raw.csv": "report\n"}
+
+
 def test_the_program_under_a_profiler_is_this_worker_and_runs_the_version(
     bench: Bench, tmp_path: Path
 ) -> None:

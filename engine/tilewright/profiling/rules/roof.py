@@ -42,7 +42,8 @@ def _bound(seen: Observed, verdict: Verdict) -> str:
             busiest = q.percent(verdict.share or 0.0)
             return f"latency-bound: nothing is busier than {busiest}, by counters; {said}"
         case Bottleneck.UNKNOWN:
-            return f"neither memory nor arithmetic need fill the time: {said}"
+            hint = f" (the static estimate: {seen.estimate.bound})" if seen.estimate else ""
+            return f"neither memory nor arithmetic need fill the time{hint}: {said}"
         case other:
             return f"{other}-bound: {q.percent(verdict.share or 0.0)} busy, by counters; {said}"
 

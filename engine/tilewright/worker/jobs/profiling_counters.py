@@ -16,6 +16,7 @@ from ..protocol import JobError
 _MOST_TEXT = 8 << 20
 _TAIL = 2000
 _VERSION_S = 10.0
+_READ_OUT_S = 30.0
 _OUT, _PROGRAM = "{out}", "{program}"
 
 
@@ -34,6 +35,8 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     command = command_of(path, tool, _program(job, out), str(out))
     ended = subprocess.run(command, capture_output=True, cwd=out, check=False)
     printed = ended.stdout.decode("utf-8", "replace")
+    for file, arguments in (tool.get("then") or {}).items():
+        _read_out(path, [argument.replace(_OUT, str(out)) for argument in arguments], out / file)
     return {
         "tool": tool["executables"][0],
         "path": path,
@@ -44,6 +47,15 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
         "files": written(out, tool.get("files") or ()),
         "said": said(printed),
     }
+
+
+def _read_out(path: str, arguments: list[str], file: Path) -> None:
+    """What the tool prints of its own report, into a file; nothing where it made none."""
+    with file.open("wb") as into:
+        subprocess.run(
+            [path, *arguments], stdout=into, stderr=subprocess.DEVNULL, check=False,
+            timeout=_READ_OUT_S,
+        )  # fmt: skip
 
 
 def found(names: Sequence[str], places: Sequence[str]) -> str | None:
