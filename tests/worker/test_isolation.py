@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from worker_bench import Bench, case_of, function, tensor
 
 from tilewright.devices import JobStatus
-from tilewright.worker import environment, isolation, limits, readable, seccomp
+from tilewright.worker import environment, isolation, limits, own_cache, readable, seccomp
 
 CASE = case_of(tensor("x", 4))
 ALLOWED, REFUSED = 0x7FFF0000, 0x00050000
@@ -157,6 +157,23 @@ def test_links_beside_a_placed_file_are_followed(tmp_path: Path) -> None:
     assert str(helper) in readable.importable_from(path)
 
 
+def test_a_candidates_cache_holds_what_the_shared_one_does_and_adds_nothing_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared, scratch = tmp_path / "shared", tmp_path / "scratch"
+    (shared / "ab12").mkdir(parents=True)
+    (shared / "ab12" / "kernel.cubin").write_text("compiled")
+    scratch.mkdir()
+    monkeypatch.setenv(own_cache.VARIABLE, str(shared))
+    assert own_cache.use(str(scratch)) == str(shared)
+    own = Path(os.environ[own_cache.VARIABLE])
+    assert (own / "ab12" / "kernel.cubin").read_text() == "compiled"
+    fresh = own / "ab12" / "fresh"
+    fresh.write_text("other")
+    fresh.replace(own / "ab12" / "kernel.cubin")
+    assert (shared / "ab12" / "kernel.cubin").read_text() == "compiled"
+
+
 @pytest.mark.parametrize(
     ("name", "kept"),
     [
@@ -184,7 +201,7 @@ def test_isolation_is_strong_where_nothing_lacks(lacking: set[str]) -> None:
 
 def test_no_landlock_is_weak_and_says_so() -> None:
     lacks = isolation.lacking(
-        landlock=0, reads=True, netns=True, filtered="", dropped=True,
+        landlock=0, netns=True, filtered="", dropped=True,
         groups=frozenset({"memory", "pids"}), own_user=False, is_root=False,
     )  # fmt: skip
     assert isolation.level(lacks) == isolation.WEAK

@@ -1,8 +1,8 @@
 """What is taken away from a job's process before any code under test is imported.
 
-One module a means: ``environment``, ``limits``, ``cgroups``, ``network``, ``own_user``,
-``landlock`` (with ``readable`` for what it lets through), ``capabilities``, ``seccomp``.
-``isolation`` says what all of it comes to.
+One module a means: ``environment``, ``limits``, ``own_cache``, ``cgroups``, ``network``,
+``own_user``, ``landlock`` (with ``readable`` for what it lets through), ``capabilities``,
+``seccomp``. ``isolation`` says what all of it comes to.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from . import (
     landlock,
     limits,
     network,
+    own_cache,
     own_user,
     readable,
     seccomp,
@@ -80,25 +81,28 @@ def confined(
 
     Args:
         job: what it is about to do. It may read the files that it names and the folders in
-            ``reads``, and write ``out``, its scratch folder and Triton's cache.
+            ``reads``, and write ``out``, its scratch folder and Triton's cache; with ``own_cache``
+            the latter is its own.
         untrusted: whether code under test will run; other jobs may read everything, and keep
             their network.
     """
-    may_read = readable.readable_paths(job) if untrusted else None
-    may_list = readable.listable_paths(job) if untrusted else []
+    if not untrusted:
+        limited(job, scratch, timeout_s, on_gpu=on_gpu)
+        return {"landlock": restrict_files(writable_paths(job, scratch)), "netns": False}
+    may_read, may_list = readable.readable_paths(job), readable.listable_paths(job)
     limited(job, scratch, timeout_s, on_gpu=on_gpu)
-    groups = cgroups.enter(limits.memory_allowance(job), _PROCESSES) if untrusted else frozenset()
-    away = network.leave() if untrusted else False
-    own = own_user.become() if untrusted else False
+    if on_gpu and job.get("own_cache") and (shared := own_cache.use(scratch)):
+        may_read.append(shared)
+    groups = cgroups.enter(limits.memory_allowance(job), _PROCESSES)
+    away = network.leave()
+    own = own_user.become()
     show_to_ptrace()  # changing the user has hidden this process from itself
     version = restrict_files(writable_paths(job, scratch), may_read, may_list)
-    filtered, dropped = "not asked for", False
-    if untrusted:
-        dropped = capabilities.drop()
-        filtered = seccomp.restrict()
+    dropped = capabilities.drop()
+    filtered = seccomp.restrict()
     lacks = isolation.lacking(
-        landlock=version, reads=untrusted, netns=away, filtered=filtered, dropped=dropped,
-        groups=groups, own_user=own, is_root=os.getuid() == 0,
+        landlock=version, netns=away, filtered=filtered, dropped=dropped, groups=groups,
+        own_user=own, is_root=os.getuid() == 0,
     )  # fmt: skip
     return isolation.report(lacks, landlock=version, netns=away)
 

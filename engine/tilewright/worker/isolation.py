@@ -51,7 +51,6 @@ def level(lacks: Mapping[str, str]) -> str:
 def lacking(
     *,
     landlock: int,
-    reads: bool,
     netns: bool,
     filtered: str,
     dropped: bool,
@@ -63,7 +62,6 @@ def lacking(
 
     Args:
         landlock: the ABI in force.
-        reads: whether reading was restricted too.
         netns: whether the process is in an empty network namespace.
         filtered: why system calls are not filtered, "" where they are.
         dropped: whether privileges were given up.
@@ -77,8 +75,8 @@ def lacking(
         found["writes"] = none
     elif landlock < 3:
         found["writes"] = f"Landlock {landlock} does not keep files from being cut short; Linux 6.2"
-    if landlock == 0 or not reads:
-        found["reads"] = none if landlock == 0 else "reading was not restricted"
+    if landlock == 0:
+        found["reads"] = none
     if not netns and filtered:
         found["network"] = f"no network namespace, and system calls are not filtered: {filtered}"
     if landlock == 0 and filtered and not own_user:

@@ -1,0 +1,42 @@
+"""Triton's cache for a candidate: it finds what others have compiled, and keeps its own to itself.
+
+A candidate that could write where the next one reads could leave a binary there that is not what
+its text says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+VARIABLE = "TRITON_CACHE_DIR"
+_NEWEST = 500
+
+
+def use(scratch: str) -> str | None:
+    """Have Triton write below ``scratch``; the shared cache, which may only be read from now on."""
+    shared = os.environ.get(VARIABLE)
+    own = Path(scratch, "triton")
+    own.mkdir(exist_ok=True)
+    os.environ[VARIABLE] = str(own)
+    if not shared:
+        return None
+    for entry in _newest(Path(shared)):
+        place = own / entry.name
+        place.mkdir(exist_ok=True)
+        with contextlib.suppress(OSError), os.scandir(entry) as files:
+            for file in files:
+                (place / file.name).symlink_to(file.path)
+    return shared
+
+
+def _newest(folder: Path) -> list[Path]:
+    """Entries that were written last; more would take longer to link than to make again."""
+    written = []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                if entry.is_dir():
+                    written.append((entry.stat().st_mtime, entry.path))
+    return [Path(path) for _, path in sorted(written, reverse=True)[:_NEWEST]]
