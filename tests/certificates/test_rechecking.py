@@ -7,7 +7,7 @@ import pytest
 from certified_samples import certificate
 
 from tilewright.certificates.model import DeviceFacts, SpeedFigures, Step
-from tilewright.evaluation.rechecking import Outcome, Recheck, compared
+from tilewright.evaluation.rechecking import Outcome, Recheck, compared, renewed
 
 B200 = DeviceFacts("cuda:0", "NVIDIA B200", "cuda:100", can_time=True)
 INTERPRETER = DeviceFacts("interpreter", "Triton interpreter on CPU")
@@ -92,3 +92,12 @@ def test_a_missing_compiler_means_it_cannot_be_repeated() -> None:
 def test_other_versions_are_noted() -> None:
     notes = against(toolchain={"python": "3.12.3", "torch": "2.11.0", "triton": "3.7.0"}).notes
     assert notes == ("with triton 3.7.0 instead of 3.6.0",)
+
+
+def test_another_text_takes_its_place_only_if_it_gets_as_far() -> None:
+    better = renewed(certificate(), certificate(unverified=("This.",)), None)
+    assert (better.outcome, better.notes) == (Outcome.RENEWED, ("not verified: This.",))
+    slower = renewed(certificate(), certificate(level="correct"), "speed: slower")
+    assert slower.text == "does not hold: certified faster, now correct: speed: slower"
+    wrong = renewed(certificate(), None, "correctness: differs")
+    assert wrong.text == "does not hold: correctness: differs"

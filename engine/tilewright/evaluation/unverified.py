@@ -1,7 +1,6 @@
 """What an evaluation leaves open, in sentences: a certificate says these as loudly as the rest."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from textwrap import shorten
 from typing import Any
 
 from tilewright.evaluation.model import Certificate, StepName, StepResult, StepStatus
@@ -25,7 +24,10 @@ def unverified(certificate: Certificate) -> tuple[str, ...]:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "?", "!")) else ".")
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    if "[" in text.split(" ", 1)[0]:
+        return text  # begins with the name of a case
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "…")) else ".")
 
 
 def _open(certificate: Certificate) -> Iterator[str]:
@@ -64,7 +66,7 @@ def _not_asked(checks: Sequence[Json]) -> Iterator[str]:
             skipped.setdefault(str(check["skipped"]), []).append(name)
     for why, names in skipped.items():
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-        yield shorten(f"{'; '.join(names[:_MOST_NAMED])}{more}: {why}", _LONGEST, placeholder="…")
+        yield f"{'; '.join(names[:_MOST_NAMED])}{more}: {why}"
 
 
 def _of_repetition(found: Any) -> Iterator[str]:

@@ -1,0 +1,79 @@
+"""What a certificate leaves open is said, whatever part of the evidence lacks."""
+
+from typing import Any
+
+import pytest
+
+from tilewright.evaluation.model import Certificate, Level, StepName, StepResult, StepStatus
+from tilewright.evaluation.unverified import INTERPRETER_LIMITS, NO_REFERENCE, unverified
+
+CHECK = {"case": "ci[0]", "name": "ci[0]", "seed": 0, "oracle": "reference f"}
+COMPILED = StepResult(StepName.COMPILE, StepStatus.PASSED)
+SPEED = StepResult(
+    StepName.SPEED, StepStatus.PASSED, data={"cases": [{"case": "big[0]", "noise": 0.01}]}
+)
+
+
+def checked(*checks: dict[str, Any], **data: Any) -> StepResult:
+    told = {"checks": list(checks), "repetition": {"calls": 9}, **data}
+    return StepResult(StepName.CORRECTNESS, StepStatus.PASSED, data=told)
+
+
+def left_open(*steps: StepResult, **changes: Any) -> tuple[str, ...]:
+    fields: dict[str, Any] = {
+        "level": Level.FASTER,
+        "original": "a",
+        "candidate": "b",
+        "problem": "c",
+        "target": "cuda:90",
+        "device": "cuda:0 (NVIDIA H200)",
+        "toolchain": {},
+        "steps": steps,
+        "speedup": None,
+        "seeds": (1, 2),
+        "created": "2026-11-21",
+        "tilewright": "0.1.0",
+        "isolation": {"level": "strong", "reasons": []},
+    }
+    return unverified(Certificate(**(fields | changes)))
+
+
+def test_nothing_is_left_open_where_everything_was_done() -> None:
+    assert left_open(COMPILED, checked(CHECK), SPEED) == ()
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ((checked(CHECK), SPEED), "Compile was skipped: no reason given."),
+        ((COMPILED, SPEED), "Correctness was skipped: no reason given."),
+        ((COMPILED, checked(CHECK)), "Speed was not measured: no device that can time took part."),
+        ((COMPILED, checked({**CHECK, "oracle": "original"}), SPEED), NO_REFERENCE),
+        ((COMPILED, checked({**CHECK, "caveats": ["a race may hide"]}), SPEED), "A race may hide."),
+        ((COMPILED, checked(CHECK, repetition=None), SPEED),
+         "Many calls in a row were not compared: it was not recorded."),
+        ((COMPILED, checked(CHECK, {**CHECK, "name": "ci[0], huge values", "skipped": "it fails"}),
+          SPEED), "ci[0], huge values: it fails"),
+        ((COMPILED, checked(CHECK),
+          StepResult(StepName.SPEED, StepStatus.FAILED, "the times are not trusted")),
+         "Speed is not known: the times are not trusted."),
+    ],
+)  # fmt: skip
+def test_what_lacks_is_said(steps: tuple[StepResult, ...], said: str) -> None:
+    assert left_open(*steps) == (said,)
+
+
+def test_the_interpreter_and_weak_isolation_are_said() -> None:
+    steps = (COMPILED, checked(CHECK), SPEED)
+    assert left_open(*steps, device="interpreter (CPU)") == (INTERPRETER_LIMITS,)
+    weak = {"level": "weak", "reasons": ["network: no namespaces"]}
+    assert left_open(*steps, isolation=weak) == ("Isolation was weak: network: no namespaces.",)
+    (unrecorded,) = left_open(*steps, isolation=None)
+    assert "not recorded" in unrecorded
+
+
+def test_many_checks_that_were_not_asked_are_one_sentence() -> None:
+    skipped = [{**CHECK, "name": f"ci[{n}]", "skipped": "why" * 200} for n in range(9)]
+    (said,) = left_open(COMPILED, checked(CHECK, *skipped), SPEED)
+    assert said.startswith("ci[0]; ci[1]; ci[2] and 6 more: why") or said.endswith("…")
+    assert len(said) <= 300
