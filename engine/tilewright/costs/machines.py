@@ -13,33 +13,35 @@ from collections.abc import Mapping
 from tilewright.costs.timing import Machine
 from tilewright.hardware import Chip
 
-_MEMORY_SHARE = 0.855
+_MEMORY_SHARE = 0.9133
 """Of the published bandwidth; fitted."""
-_CLOCK_SHARE = 0.917
+_CLOCK_SHARE = 0.8864
 """Of the highest clock, kept under load; fitted."""
 _CLOCK_MHZ = 1980
 """Where a chip's clock is not known."""
-_L2_OVER_MEMORY = 3.23
+_L2_OVER_MEMORY = 4.454
 """Bandwidth of the cache that all units share over that of memory, where it is not published;
 fitted."""
 _L2_SHARE = 0.839
 """Of the shared cache, that keeps what was touched; fitted."""
-_L2_AGAIN_SHARE = 0.272
+_L2_AGAIN_SHARE = 0.2941
 """Of the shared cache, that keeps what is read again after much else; fitted. It is in two halves
 that each keep a copy of what their units read (NVIDIA A100 architecture whitepaper, 2020)."""
-_CODE_NEAR = 7980.0
+_CODE_NEAR = 8224.0
 """Bytes of code that each scheduler keeps by itself; fitted. Volta's cache for it has 12 KiB (Jia
 et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018)."""
-_CODE_FAR = 0.784
+_CODE_FAR = 0.5164
 """How much longer an instruction takes that is not kept there, as part of its time; fitted."""
-_NEAR_SHARE = 0.834
+_NEAR_SHARE = 0.5127
 """Of a unit's own memory, that keeps what its programs touched; fitted."""
-_ISSUE_SHARE = 0.802
+_ISSUE_SHARE = 1.2348
 """Of one instruction a cycle and scheduler, as PTX counts instructions; fitted."""
-_TENSOR_SHARE = 0.567
+_TENSOR_SHARE = 0.9394
 """Of the peak rate, by instructions that the chip's peak is stated for; fitted."""
-_OLD_TENSOR_SHARE = 0.715
+_OLD_TENSOR_SHARE = 0.6053
 """Of the peak rate, by ``mma`` on chips that have ``wgmma`` or ``tcgen05``; fitted on Hopper."""
+_SHARED_SHARE = 1.467
+"""Of the published bandwidth of shared memory; fitted, above 1 as parts are added up."""
 _SHARED_BYTES = 128
 _SPECIAL_LANES = 16
 _FMA_FLOPS = 256.0
@@ -65,27 +67,34 @@ def machine_of(chip: Chip) -> Machine:
         l2_bytes=_L2_SHARE * (chip.l2_bytes or _L2_BYTES),
         near_bytes=_NEAR_SHARE * chip.shared_per_unit,
         tensor=dict(_tensor(chip, clock)),
-        shared=0.991 * ((rates.shared_bytes if rates else None) or _SHARED_BYTES),
-        near=131.5,
+        shared=_SHARED_SHARE * ((rates.shared_bytes if rates else None) or _SHARED_BYTES),
+        near=213.8,
         issue=_ISSUE_SHARE * (residency.partitions if residency else 4),
-        special=1.428 * ((rates.special_lanes if rates else None) or _SPECIAL_LANES),
-        launch_us=(rates.launch_us if rates else None) or 4.00,
-        start=114.8,
-        latency=647.0,
-        step=1.108,
-        barrier=169.0,
-        product=28.3,
-        atomic=1.47,
-        request=0.264,
-        wavefront=0.73,
-        spill=0.0277,
-        dispatch=1.014,
-        code=0.0619,
-        code_most=64260.0,
-        norm=2.411,
+        special=1.541 * ((rates.special_lanes if rates else None) or _SPECIAL_LANES),
+        launch_us=(rates.launch_us if rates else None) or 4.761,
+        start=91.47,
+        latency=213.7,
+        cold=154.9,
+        descriptor=605.7,
+        spare=18.63,
+        step=0.4835,
+        barrier=128.6,
+        barrier_growth=0.53,
+        product=30.59,
+        new_product=152.9,
+        atomic=2.164,
+        request=0.3398,
+        wavefront=0.6849,
+        spill=0.03586,
+        dispatch=1.074,
+        run=6.213,
+        code=0.04398,
+        code_most=64000.0,
         code_near=_CODE_NEAR,
         code_far=_CODE_FAR,
         l2_again=_L2_AGAIN_SHARE * (chip.l2_bytes or _L2_BYTES),
+        norm=1.993,
+        overlap=2.186,
     )
 
 

@@ -1,20 +1,26 @@
-"""From what a launch asks for to the time that takes: the slowest part of each round of programs.
+"""From what a launch asks for to the time that takes.
 
-Programs run in rounds of as many as the chip holds. A round takes as long as its slowest part:
-the wait of one program through its own steps, or what all its programs together ask of one part
-of the chip. Parts overlap, but not wholly: they are added as a norm between sum and maximum.
+Two bounds are reckoned. *Work*: what all programs together ask of each part of the chip; parts
+overlap, but not wholly, so that they are added as a norm between their sum and their maximum.
+*Latency*: the wait of one program through its own steps, as many times as programs follow each
+other in one place. Programs that run beside each other hide their latencies behind the work of
+others, but not wholly: both are added as another norm.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tilewright.costs.demand import Demand, Phase
+from tilewright.costs.demand import Demand
+from tilewright.costs.phases import NEW, Phase
 
 _REPEATS = 2
-_BEHIND = ("wgmma", "tcgen05_mma")
+_KEPT_WIDTH = 0.05
+_STEEP = 40.0
+_LEAST_ROOM = 4.0
+_USUAL_WARPS = 8
 
 
 @dataclass(frozen=True)
@@ -26,15 +32,33 @@ class Machine:
         clock: cycles a microsecond.
         memory, l2: bytes a microsecond of the whole chip.
         l2_bytes: of the cache that all units share; as much of it as keeps what was touched.
+        l2_again: of ``l2_bytes``, those that keep what programs read again.
         near_bytes: of one unit's own cache and shared memory together.
         tensor: floating point operations a cycle of one unit, by (kind, element type).
         shared, near: bytes a cycle of one unit's shared memory, and of its own cache.
         issue: instructions of warps a cycle and unit.
         special: transcendental results a cycle and unit.
+        launch_us: of a launch that does nothing.
+        start: cycles from a program's start to its first instruction that counts.
+        latency: cycles that a load waits for the caches.
+        cold: cycles more where memory has to be asked.
+        descriptor: cycles more of a load by tensor descriptor.
+        spare: registers of a thread that hold no loaded data.
+        step: cycles of one instruction in a program that runs alone.
+        barrier: cycles of a barrier of eight warps.
+        barrier_growth: the power of the number of warps that a barrier grows by.
+        product, new_product: cycles that a tile's product takes besides its operations, by old
+            and by new tensor instructions.
+        atomic: cycles of an element that is added to.
+        request, wavefront: cycles of a warp's access, and of each cache line that it reaches.
+        spill: cycles of a byte that is spilled or loaded again.
         dispatch: cycles from one program's start to the next one's, of the whole chip.
+        run: bytes that a stretch of memory costs besides its own, each time one is begun.
+        code, code_most: microseconds of a kibibyte of code, and bytes that count at most.
         code_near: bytes of code that each scheduler keeps by itself.
         code_far: how much longer an instruction takes that it does not keep.
-        l2_again: of ``l2_bytes``, those that keep what programs read again.
+        norm: the power of the norm that adds the parts of the chip.
+        overlap: the power of the norm that adds work and latency.
     """
 
     units: int
@@ -42,6 +66,7 @@ class Machine:
     memory: float
     l2: float
     l2_bytes: float
+    l2_again: float
     near_bytes: float
     tensor: Mapping[tuple[str, str], float]
     shared: float
@@ -51,20 +76,26 @@ class Machine:
     launch_us: float
     start: float
     latency: float
+    cold: float
+    descriptor: float
+    spare: float
     step: float
     barrier: float
+    barrier_growth: float
     product: float
+    new_product: float
     atomic: float
     request: float
     wavefront: float
     spill: float
     dispatch: float
+    run: float
     code: float
     code_most: float
-    norm: float
     code_near: float
     code_far: float
-    l2_again: float
+    norm: float
+    overlap: float
 
 
 @dataclass(frozen=True)
@@ -82,18 +113,15 @@ def spent(asked: Demand, machine: Machine, resident: int, memory_bytes: float) -
         resident: programs that one compute unit keeps at a time.
         memory_bytes: between memory and the last cache, for the whole launch.
     """
-    slots = machine.units * resident
-    full, rest = divmod(asked.programs, slots)
-    per_program = memory_bytes / asked.programs
-    parts: dict[str, float] = {}
-    total = 0.0
-    for rounds, programs in ((full, slots), (1 if rest else 0, rest)):
-        if not rounds or not programs:
-            continue
-        each = _round(asked, machine, programs, per_program)
-        total += rounds * _norm(each.values(), machine.norm)
-        for name, us in each.items():
-            parts[name] = parts.get(name, 0.0) + rounds * us
+    on_unit = math.ceil(asked.programs / machine.units)
+    beside = min(resident, on_unit)
+    unique = asked.asked.unique * asked.programs
+    cold = min(1.0, memory_bytes / unique) if unique else 1.0
+    parts = dict(_work(asked, machine, on_unit, beside, memory_bytes))
+    work = _norm(parts.values(), machine.norm)
+    rounds = math.ceil(on_unit / beside)
+    parts["latency"] = rounds * _alone(asked, machine, cold) / machine.clock
+    total = _norm((work, parts["latency"]), machine.overlap)
     parts["dispatch"] = asked.programs * machine.dispatch / machine.clock
     # Programs are handed out while others run: all that counts is which of both takes longer.
     total = max(total, parts["dispatch"])
@@ -102,45 +130,51 @@ def spent(asked: Demand, machine: Machine, resident: int, memory_bytes: float) -
     return Spent(total + machine.launch_us + parts["code"], parts)
 
 
-def _round(
-    asked: Demand, machine: Machine, programs: int, memory_bytes: float
+def _work(
+    asked: Demand, machine: Machine, on_unit: int, beside: int, memory_bytes: float
 ) -> Mapping[str, float]:
-    """Microseconds that each part of the chip takes for programs that run at the same time."""
-    on_unit = math.ceil(programs / machine.units)
-    cycle = 1.0 / machine.clock
+    """Microseconds that each part of the chip takes for all programs of the launch."""
+    cycles = on_unit / machine.clock
     moved = asked.asked
-    held = on_unit * (moved.unique + asked.spill_slots) <= machine.near_bytes
+    kept = _kept(beside * (moved.unique + asked.spill_slots) / machine.near_bytes)
     missed = moved.requested * asked.again + asked.spill_bytes
-    from_l2 = (moved.unique if held else missed) + moved.stored
-    if not held:
-        # What is read again has gone from the shared cache where the rest of the round fills it.
-        between = programs * min(moved.unique, memory_bytes)
-        gone = max(0.0, 1.0 - machine.l2_again / between) if between else 0.0
-        memory_bytes += gone * (moved.requested * asked.again - moved.unique)
-    slots = programs * asked.spill_slots
-    lost = max(0.0, 1.0 - machine.l2_bytes / slots) if slots else 0.0
-    memory_bytes += asked.spill_bytes * lost
+    from_l2 = kept * moved.unique + (1.0 - kept) * missed + moved.stored
+    each = _memory_each(asked, machine, kept, memory_bytes / asked.programs, beside)
+    near = max(
+        (moved.requested + moved.common + moved.stored) / machine.near,
+        asked.wavefronts * machine.wavefront,
+    )
+    special = asked.total("transcendental") * asked.warps * asked.lanes
     return {
-        "latency": cycle * _alone(asked, machine, on_unit),
-        "issue": cycle * on_unit * _issued(asked, machine) * asked.warps / machine.issue,
-        "special": cycle * on_unit * asked.total("transcendental") * asked.warps * asked.lanes
-        / machine.special,
-        "tensor": cycle * on_unit * sum(
-            flops / _rate(machine, key) for key, flops in asked.flops.items()
-        ),
-        "shared memory": cycle * on_unit * asked.shared_bytes / machine.shared,
-        "near": cycle * on_unit * (
-            max(
-                (moved.requested + moved.common + moved.stored) / machine.near,
-                asked.wavefronts * machine.wavefront,
-            )
-            + asked.spill_bytes * machine.spill
-            + asked.requests * machine.request
-        ),
-        "l2": programs * from_l2 / machine.l2,
-        "memory": programs * memory_bytes / machine.memory,
-        "atomics": cycle * programs * asked.atomics * machine.atomic / machine.units,
-    }  # fmt: skip
+        "issue": cycles * _issued(asked, machine) * asked.warps / machine.issue,
+        "special": cycles * special / machine.special,
+        "tensor": cycles * sum(f / _rate(machine, key) for key, f in asked.flops.items()),
+        "shared memory": cycles * asked.shared_bytes / machine.shared,
+        "near": cycles
+        * (near + asked.spill_bytes * machine.spill + asked.requests * machine.request),
+        "l2": asked.programs * from_l2 / machine.l2,
+        "memory": asked.programs * each / machine.memory,
+        "atomics": asked.programs * asked.atomics * machine.atomic / machine.clock / machine.units,
+    }
+
+
+def _kept(filled: float) -> float:
+    """The part of what is read again that a cache keeps, by how much of it is asked for."""
+    return 1.0 / (1.0 + math.exp(max(-_STEEP, min(_STEEP, (filled - 1.0) / _KEPT_WIDTH))))
+
+
+def _memory_each(asked: Demand, machine: Machine, kept: float, each: float, beside: int) -> float:
+    """Bytes of memory that one program costs, with what has gone from the caches by then."""
+    moved = asked.asked
+    running = min(asked.programs, machine.units * beside)
+    # What is read again has gone from the shared cache where all that run meanwhile fill it.
+    between = running * min(moved.unique, each)
+    gone = max(0.0, 1.0 - machine.l2_again / between) if between else 0.0
+    each += (1.0 - kept) * gone * max(0.0, moved.requested * asked.again - moved.unique)
+    slots = running * asked.spill_slots
+    lost = max(0.0, 1.0 - machine.l2_bytes / slots) if slots else 0.0
+    each += asked.spill_bytes * lost
+    return each * (1.0 + machine.run * asked.per_run)
 
 
 def _issued(asked: Demand, machine: Machine) -> float:
@@ -156,32 +190,51 @@ def _issued(asked: Demand, machine: Machine) -> float:
     return total
 
 
-def _alone(asked: Demand, machine: Machine, on_unit: int) -> float:
+def _alone(asked: Demand, machine: Machine, cold: float) -> float:
     """Cycles of one program from its start to its end if nothing else kept it waiting."""
-    return machine.start + sum(phase.turns * _turn(phase, machine, asked) for phase in asked.phases)
+    turns = (phase.turns * _turn(phase, machine, asked, cold) for phase in asked.phases)
+    return machine.start + sum(turns)
 
 
-def _turn(phase: Phase, machine: Machine, asked: Demand) -> float:
+def _turn(phase: Phase, machine: Machine, asked: Demand, cold: float) -> float:
+    is_new = any(kind in NEW for kind, _ in asked.flops)
     lanes = max(1.0, asked.warps / 4)
-    busy = phase.instructions * machine.step * lanes + phase.barriers * machine.barrier
-    busy += phase.dots * machine.product
+    busy = phase.instructions * machine.step * lanes
+    growth = float((asked.warps / _USUAL_WARPS) ** machine.barrier_growth)
+    busy += phase.barriers * machine.barrier * growth
+    busy += phase.dots * (machine.new_product if is_new else machine.product)
+    product = 0.0
     if phase.tensor_flops:
         rates = [_rate(machine, key) for key in asked.flops] or [1.0]
         product = phase.tensor_flops / max(rates)
-        # Such products run by themselves: the next turn's are prepared meanwhile.
-        behind = phase.ahead > 0 and any(kind in _BEHIND for kind, _ in asked.flops)
-        busy = max(busy, product) if behind else busy + product
-    waiting = phase.waits * machine.latency
+    waiting = _waiting(phase, machine, cold)
     if phase.ahead > 0 and phase.turns > 1:
+        # Products of the new kind run by themselves: the next turn's are prepared meanwhile.
+        busy = max(busy, product) if is_new else busy + product
         return max(busy, waiting / phase.ahead) + waiting / phase.turns
-    return busy + waiting
+    return busy + product + waiting
+
+
+def _waiting(phase: Phase, machine: Machine, cold: float) -> float:
+    """Cycles that a turn waits for its loads, if nothing was started ahead.
+
+    Loads are under way together as far as there are registers that they fill; what does not fit
+    waits for another round trip.
+    """
+    trip = machine.latency + phase.cold * cold * machine.cold
+    if phase.by_descriptor:
+        trip += machine.descriptor
+    if phase.copied:
+        return phase.depth * trip
+    room = max(_LEAST_ROOM, phase.room - machine.spare)
+    return phase.depth * trip * max(1.0 / phase.together, phase.words / room)
 
 
 def _rate(machine: Machine, key: tuple[str, str]) -> float:
     return machine.tensor.get(key) or machine.tensor.get((key[0], "fp16")) or 128.0
 
 
-def _norm(times: object, power: float) -> float:
-    values = [t for t in times if t > 0.0]  # type: ignore[attr-defined]
+def _norm(times: Iterable[float], power: float) -> float:
+    values = [t for t in times if t > 0.0]
     most = max(values, default=0.0)
     return most * sum((t / most) ** power for t in values) ** (1 / power) if most else 0.0

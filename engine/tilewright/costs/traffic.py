@@ -83,20 +83,20 @@ def asked(work: Workload) -> Asked:
     """What one program asks for."""
     requested = unique = stored = common = 0.0
     for touches in _by_place(work).values():
-        if not _is_common(touches[0], work):
+        if not is_common(touches[0], work):
             unique += max(sector_bytes(t) * grown(t) for t in touches)
     for touch in work.touches:
         moved = sector_bytes(touch) * touch.turns
         if touch.kind != "load":
             stored += moved
-        elif _is_common(touch, work):
+        elif is_common(touch, work):
             common += moved
         else:
             requested += moved
     return Asked(requested, unique, stored, common)
 
 
-def _is_common(touch: Touch, work: Workload) -> bool:
+def is_common(touch: Touch, work: Workload) -> bool:
     """Whether every program touches the same."""
     return touch.spread is not None and touch.spread.distinct(work.programs) <= 1
 
@@ -106,9 +106,37 @@ def _by_place(work: Workload) -> Mapping[object, list[Touch]]:
     found: dict[object, list[Touch]] = {}
     for at, touch in enumerate(work.touches):
         if touch.kind == "load":
-            key: object = (touch.base, touch.extents, touch.strides, touch.spread, touch.moves)
-            found.setdefault(at if touch.base is None else key, []).append(touch)
+            found.setdefault(at if touch.base is None else place_of(touch), []).append(touch)
     return found
+
+
+def place_of(touch: Touch) -> object:
+    """What loads that reach the same tiles have in common."""
+    return touch.base, touch.extents, touch.strides, touch.spread, touch.moves
+
+
+def per_run(work: Workload) -> float:
+    """One over the bytes that lie side by side where a program loads: the mean over its bytes."""
+    loads = [t for t in work.touches if t.kind == "load"]
+    total = sum(t.elements * t.item * t.turns for t in loads)
+    each = (t.elements * t.item * t.turns / max(SECTOR, _run(t)) for t in loads)
+    return sum(each) / total if total else 0.0
+
+
+def _run(touch: Touch) -> float:
+    """Bytes from the first to the last of a load's neighbours, with the turns that go on there."""
+    axes = sorted(
+        (abs(stride), extent)
+        for stride, extent in zip(touch.strides, touch.extents, strict=True)
+        if stride and extent > 1
+    )
+    span = 1
+    for stride, extent in axes:
+        if stride > span:
+            break
+        span = (extent - 1) * stride + span
+    goes_on = touch.moves > 1 and touch.shift is not None and abs(touch.shift) <= span
+    return span * touch.item * (touch.moves if goes_on else 1.0)
 
 
 def touched_bytes(work: Workload, launch: LaunchFacts) -> float:

@@ -1,0 +1,118 @@
+"""A report's lines as a program runs them: in which loop each is, and how much of it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tilewright.costs.model import Dot, Turns, Workload
+from tilewright.targets.model import CompileReport, LineReport
+
+_SEVERAL = 1.5
+_LOOP_CONTROL = 8
+_INSTRUCTION_BYTES = 16
+_PADDED = 1.1
+
+
+@dataclass(frozen=True)
+class Code:
+    """A report's lines, with the loop that each is in and the part of it that a turn runs.
+
+    Attributes:
+        lines, loop, share, turns: by line: the report's, the innermost loop's number, the part of
+            its instructions that a turn runs, turns of its loop in a program.
+        lanes, warps, stages: threads of a warp, warps of a program, stages of its pipelines.
+        registers: of a thread; 0 where the compiler does not tell.
+        unrolled: copies of a loop's body that the assembler wrote.
+        bytes_each: of an instruction.
+    """
+
+    lines: Mapping[int, LineReport]
+    loop: Mapping[int, int | None]
+    share: Mapping[int, float]
+    turns: Mapping[int, float]
+    lanes: int
+    warps: int
+    stages: int
+    registers: int
+    unrolled: int
+    bytes_each: float
+
+    def run(self, line: int) -> float:
+        """How often a program runs one copy of a line's instructions."""
+        return self.share[line] * self.turns[line]
+
+
+def code_of(work: Workload, report: CompileReport, lanes: int) -> Code:
+    """A report's lines as a program of a workload runs them."""
+    lines = {line.line: line for line in report.lines}
+    warps = max(1, int(report.details.get("warps") or 4))
+    loop = {line: _innermost(work.loops, line) for line in lines}
+    turns = {line: work.loops[n].total if n is not None else 1.0 for line, n in loop.items()}
+    share: dict[int, float] = {}
+    for number, line in lines.items():
+        inside = loop[number]
+        share[number] = 1.0 if inside is None else _share(line, work.loops[inside])
+    for touch in work.touches:
+        span = [n for n in lines if touch.covers(n) and loop[n] is not None]
+        held = _held_bits(lines[n] for n in span) * lanes * warps
+        copies = held / (8 * touch.elements * touch.item) if touch.elements else 0.0
+        if touch.by_descriptor:
+            copies = sum(a.count for n in span for a in lines[n].accesses if a.kind == "tma")
+        for number in span if copies > _SEVERAL else ():
+            share[number] = min(share[number], 1.0 / copies)
+    stages = int(report.launch.options.get("num_stages") or 1)
+    return Code(
+        lines, loop, share, turns, lanes, warps, stages, report.registers or 0,
+        _unrolled(report, loop),
+        (report.code_bytes or 0) / max(1, sum(line.instructions for line in report.lines)),
+    )  # fmt: skip
+
+
+def _unrolled(report: CompileReport, loop: Mapping[int, int | None]) -> int:
+    """How often the assembler wrote out the bodies of loops, by the size of its code."""
+    if report.target.backend != "cuda" or not report.code_bytes:
+        return 1
+    looped = sum(line.instructions for line in report.lines if loop[line.line] is not None)
+    rest = sum(line.instructions for line in report.lines) - looped
+    copies = (report.code_bytes / _INSTRUCTION_BYTES - _PADDED * rest) / looped if looped else 1.0
+    return 4 if copies >= 4.5 else 2 if copies >= 2.0 else 1
+
+
+def _share(line: LineReport, loop: Turns) -> float:
+    """Part of a line's instructions that one turn of its loop runs."""
+    if loop.is_static:
+        return 1.0 / max(1.0, loop.each)
+    if line.line == loop.first:
+        # What a loop carries is set up on its own line, once.
+        return min(
+            1.0,
+            (_LOOP_CONTROL + line.instructions / max(1.0, loop.each)) / max(1, line.instructions),
+        )
+    return 1.0
+
+
+def _held_bits(lines: Iterable[LineReport]) -> float:
+    """Bits of one thread's accesses to global memory, as often as they stand in the code."""
+    return sum(a.count * (a.bits or 0) for r in lines for a in r.accesses if a.space == "global")
+
+
+def kind_of(dot: Dot, lines: Mapping[int, LineReport]) -> str:
+    """The instruction that a product became; ``mma`` where the report does not tell."""
+    found = lines.get(dot.line)
+    kinds = dict(found.tensor) if found else {}
+    for name in ("wgmma", "tcgen05_mma", "mma", "mfma", "wmma", "dpas"):
+        if kinds.get(name):
+            return name
+    return "fma" if found is not None and found.dots else "mma"
+
+
+def _innermost(loops: Mapping[int, Turns], line: int) -> int | None:
+    around = [(t.last - t.first, n) for n, t in loops.items() if t.first <= line <= t.last]
+    return min(around)[1] if around else None
+
+
+def copies_ahead(line: LineReport, stages: int) -> int:
+    """Turns that a line's copies run ahead of their use."""
+    is_async = any(a.kind in ("async_copy", "tma") for a in line.accesses)
+    return max(0, stages - 1) if is_async else 0
