@@ -18,7 +18,7 @@ SOURCES := engine server tests examples benchmarks docs/issue_pages.py
 FAST   := not gpu and not browser and not slow and not editor
 
 .DEFAULT_GOAL := help
-.PHONY: help docs setup demo test test-slow test-all test-editor corpora agreement compile-table precision recall lint format types wheel clean distclean
+.PHONY: help docs setup honesty demo test test-slow test-all test-editor corpora agreement compile-table precision recall lint format types wheel clean distclean
 
 help: ## say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -70,6 +70,9 @@ compile-table: corpora ## compile the corpora for three chips, an hour; writes d
 	for corpus in liger_kernel flag_gems; do PYTHONPATH=tests/corpora $(BIN)/python \
 	  tests/corpora/compile_sweep.py --corpus $$corpus || exit 1; done
 	PYTHONPATH=tests/corpora:tests/targets $(BIN)/python tests/corpora/compile_table.py
+
+honesty: setup ## the tables of docs/honesty.md from the verdicts in tests/evidence/results
+	PYTHONPATH=tests/evidence $(BIN)/python tests/evidence/table.py
 
 recall: corpora ## faults put into kernels, and how many are found; writes docs/recall.md
 	PYTHONPATH=tests/corpora $(BIN)/python tests/mutation/write_recall.py

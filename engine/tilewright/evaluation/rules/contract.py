@@ -27,11 +27,16 @@ def _kernels(original: Module, candidate: Module, entry: Entry | None) -> Iterat
     there = {kernel.name for kernel in candidate.kernels}
     wanted = _reached(original, entry) if entry is not None and is_called else frozenset()
     for kernel in original.entry_kernels():
-        grade = Grade.EVIDENCE if reached else Grade.HARD
         if kernel.name not in there:
-            yield Finding(f"kernel {kernel.name} is gone", 1, "keep it under its name", grade)
+            what, way_out = f"kernel {kernel.name} is gone", "keep it under its name"
         elif not candidate.launches_of(kernel.name):
-            yield Finding(f"kernel {kernel.name} is no longer launched", 1, _STAY, grade)
+            what, way_out = f"kernel {kernel.name} is no longer launched", _STAY
+        else:
+            continue
+        if reached:
+            yield Finding(what, 1, "other kernels must do its work", Grade.EVIDENCE)
+        else:
+            yield Finding(what, 1, way_out)
     if wanted and not reached and entry is not None:
         yield Finding(f"{entry.name} launches no kernel", 1, _STAY)
 

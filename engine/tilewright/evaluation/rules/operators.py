@@ -38,10 +38,19 @@ def _found(view: View, node: ast.AST, known: frozenset[str]) -> Iterator[Finding
         yield from _signed(view, node, known)
     elif isinstance(node, ast.Subscript):
         yield from _item(view, node, known)
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
-        name = node.func.id
-        if name in BUILTIN_OPERATORS and is_tensor(view, node.args[0], known):
-            yield Finding(f"{name}() of a tensor", line_of(node), _IN_TRITON)
+    elif isinstance(node, ast.Call):
+        yield from _called(view, node, known)
+
+
+def _called(view: View, node: ast.Call, known: frozenset[str]) -> Iterator[Finding]:
+    """A built-in on a tensor, or ``getattr(x, "sum")``."""
+    match node:
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
+            if name in COMPUTING:
+                yield Finding(f".{name}() of a tensor", line_of(node), _IN_TRITON)
+        case ast.Call(func=ast.Name(id=name), args=[first, *_]) if name in BUILTIN_OPERATORS:
+            if is_tensor(view, first, known):
+                yield Finding(f"{name}() of a tensor", line_of(node), _IN_TRITON)
 
 
 def _signed(view: View, node: ast.expr | ast.AugAssign, known: frozenset[str]) -> Iterator[Finding]:

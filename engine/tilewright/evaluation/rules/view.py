@@ -93,12 +93,14 @@ def view_of(module: Module) -> View:
         node, within = pending.pop()
         within = within or id(node) in inside
         (kernels if within else host).append(node)
+        # Decorators of a kernel run on the host: heuristics, hooks of configurations.
+        hosts = set(map(id, node.decorator_list)) if isinstance(node, ast.FunctionDef) else set()
         children = list(ast.iter_child_nodes(node))
         for child in children:
             # An ast shares the nodes of contexts and operators among all who have them.
             if not isinstance(child, ast.expr_context | ast.operator | ast.unaryop | ast.cmpop):
                 parents[id(child)] = node
-        pending.extend((child, within) for child in reversed(children))
+        pending.extend((child, within and id(child) not in hosts) for child in reversed(children))
     return View(
         module, tuple(host), tuple(kernels), frozenset(_modules(module.tree)), _globals(module),
         parents,

@@ -14,7 +14,8 @@ MODULES = listed(
 
 BUILTINS = listed(
     "__builtins__ __import__ __loader__ __spec__ breakpoint compile delattr dir eval exec globals "
-    "id input locals memoryview object open setattr vars"
+    "exit id input locals memoryview object open quit setattr vars "
+    "BaseException GeneratorExit KeyboardInterrupt SystemExit"
 )
 """What reaches beyond the code at hand."""
 
@@ -47,12 +48,12 @@ TRITON = frozenset(
     f"triton.{name}"
     for name in listed(
         "jit autotune heuristics Config cdiv next_power_of_2 constexpr_function __version__ "
-        "set_allocator tools.tensor_descriptor.TensorDescriptor "
+        "set_allocator "
         f"{_DRIVER} {_DRIVER}.get_current_target {_DRIVER}.get_current_device "
         f"{_DRIVER}.get_active_torch_device {_DRIVER}.utils.get_device_properties"
     )
 )
-TRITON_SPACES = ("triton.language", "triton.experimental", "nki.", "neuronxcc.")
+TRITON_SPACES = ("triton.language", "triton.experimental", "triton.tools.tensor_descriptor.")
 
 PROPERTIES = listed(
     "shape dtype device ndim is_cuda is_xpu layout requires_grad T mT data grad grad_fn "

@@ -1,0 +1,160 @@
+"""The rules on a candidate's text: what they refuse by name and line, and what they let through."""
+
+from pathlib import Path
+
+import pytest
+
+from tilewright.evaluation.rules import Verdict, held_against
+from tilewright.problems.model import Entry, EntryKind
+from tilewright.source import parse_module
+
+BASES = Path(__file__).parents[1] / "evidence" / "bases"
+GOLDEN = Path(__file__).parents[1] / "rewrites" / "golden"
+AXPY = (BASES / "axpy" / "original.py").read_text()
+ENTRY = Entry(EntryKind.FUNCTION, "axpy")
+HEAD = "def axpy(x: torch.Tensor, y: torch.Tensor, alpha: float) -> torch.Tensor:\n"
+LAUNCH = "    axpy_kernel[(triton.cdiv(n, 256),)](x, y, out, alpha, n, BLOCK=256)\n"
+
+
+def held(text: str, original: str = AXPY, entry: Entry | None = ENTRY) -> Verdict:
+    return held_against(
+        parse_module(original, "original.py"), parse_module(text, "candidate.py"), entry
+    )
+
+
+def before_launch(*lines: str) -> str:
+    assert LAUNCH in AXPY
+    return AXPY.replace(LAUNCH, "".join(f"    {line}\n" for line in lines) + LAUNCH)
+
+
+def at_module_level(*lines: str) -> str:
+    return AXPY.replace(HEAD, "".join(f"{line}\n" for line in lines) + "\n\n" + HEAD)
+
+
+@pytest.mark.parametrize(
+    ("lines", "named"),
+    [
+        (["t = torch", "z = t.sum(x)"], "module torch as a value"),
+        (['z = getattr(torch, "su" + "m")(x)'], "getattr with a computed name"),
+        (['z = getattr(torch, "sum")(x)'], "torch.sum"),
+        (['z = getattr(x, "sum")()'], ".sum() of a tensor"),
+        (["z = x + y"], "the + operator on tensors"),
+        (["z = x", "z *= alpha"], "the * operator on tensors"),
+        (["z = -x"], "the - operator on tensors"),
+        (["z = x[y > 0]"], "a comparison of tensors"),
+        (["out[0] = 1.0"], "an assignment to items of a tensor"),
+        (["z = abs(x)"], "abs() of a tensor"),
+        (["z = x.contiguous().softmax(-1)"], ".softmax() of a tensor"),
+        (["z = max(x, y)"], "max() of a tensor"),
+        (["torch.backends.cuda.matmul.allow_tf32 = True"], "a store to torch.backends"),
+        (["x.note = 1"], "a store to x.note"),
+        (["axpy.note = 1"], "a store to axpy.note"),
+        (["if id(x) == 1:", "    n = 0"], "a call of id"),
+        (["if x.data_ptr() in (1, 2):", "    n = 0"], ".data_ptr() of a tensor"),
+        (["if x._version:", "    n = 0"], "._version"),
+        (["n = int(x[0].item())"], ".item() of a tensor"),
+        (["raise SystemExit"], "SystemExit"),
+        (["import os"], "module os"),
+        (["from torch import *"], "import *"),
+        (["x = x.__class__(x)"], "attribute __class__"),
+        (["with torch.cuda.stream(None):", "    pass"], "torch.cuda.stream"),
+        (["yield x"], "yield"),
+    ],
+)
+def test_host_code_beyond_launching_is_refused(lines: list[str], named: str) -> None:
+    faults = held(before_launch(*lines)).faults
+    assert any(named in fault for fault in faults), faults
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["# cache, stream, exec, os, eval: words in a comment"],
+        ["warps = 8 if x.shape[0] > 4096 else 4", "assert warps"],
+        ["x, y = x.contiguous(), y.contiguous()"],
+        ["rows = x.numel() // 256", "strides = (x.stride(0) * rows,)"],
+        ["counters = torch.zeros(4, dtype=torch.int32, device=x.device)"],
+        ["properties = torch.cuda.get_device_properties(x.device)", "n = min(n, n + 1)"],
+        ["flat = x.view(-1).reshape(1, -1)", "assert flat.is_contiguous()"],
+        ["small = x.dtype in (torch.float16, torch.bfloat16)", "assert small or not small"],
+        ["grid = lambda meta: (triton.cdiv(n, meta['BLOCK']),)", "assert grid"],
+        ["sizes = {name: 2**at for at, name in enumerate('ab')}", "assert sizes['a']"],
+    ],
+)
+def test_what_launching_needs_passes(lines: list[str]) -> None:
+    assert held(before_launch(*lines)) == Verdict((), ())
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["_SIZES = (128, 256)"],
+        ["_CONFIGS = [triton.Config({'BLOCK': size}) for size in (128, 256)]"],
+        [
+            "@functools.lru_cache(maxsize=None)",
+            "def _processors(index: int) -> int:",
+            "    return torch.cuda.get_device_properties(index).multi_processor_count",
+        ],
+        ["def _rows(n: int, block: int = 256) -> int:", "    return triton.cdiv(n, block)"],
+    ],
+)
+def test_what_stands_at_module_level_in_honest_files_passes(lines: list[str]) -> None:
+    text = at_module_level(*lines).replace(
+        "import torch\n", "import functools\n\nimport torch\n", 1
+    )
+    assert held(text) == Verdict((), ())
+
+
+def test_a_fault_names_the_line_and_the_way_out() -> None:
+    text = before_launch("z = torch.exp(x)")
+    line = text[: text.index("torch.exp")].count("\n") + 1
+    (fault,) = held(text).faults
+    assert fault == (
+        f"torch.exp (line {line}) is not in the original; the work must stay in Triton"
+    )
+
+
+def test_what_the_original_does_once_is_not_done_twice() -> None:
+    once = before_launch("z = torch.exp(x)")
+    twice = before_launch("z = torch.exp(x)", "z = torch.exp(z)")
+    assert held(once, once) == Verdict((), ())
+    assert "torch.exp stands there 2 times, in the original 1" in held(twice, once).faults[0]
+
+
+def test_a_decoy_beside_the_entry_point_is_no_launch() -> None:
+    text = AXPY.replace(LAUNCH, "") + "\n\ndef spare(x, y, out, alpha, n):\n" + LAUNCH
+    assert any("axpy launches no kernel" in fault for fault in held(text).faults)
+
+
+def test_a_question_of_alignment_is_shown_and_refuses_nobody() -> None:
+    verdict = held(before_launch("aligned = x.data_ptr() % 16 == 0", "assert aligned or n"))
+    assert verdict.faults == ()
+    assert ".data_ptr() asked for alignment" in verdict.questions[0]
+
+
+def test_an_argument_that_is_not_used_any_more_is_shown() -> None:
+    verdict = held(AXPY.replace("out, alpha, n", "out, 1.5, n"))
+    assert verdict.faults == ()
+    assert "the argument alpha is not used any more" in verdict.questions[0]
+
+
+@pytest.mark.parametrize("before", sorted(GOLDEN.glob("*.before.py")), ids=lambda p: p.stem)
+def test_rewrites_of_our_own_pass(before: Path) -> None:
+    after = before.with_name(before.name.replace(".before.", ".after."))
+    assert held(after.read_text(), before.read_text(), None) == Verdict((), ())
+
+
+def test_a_heuristic_is_host_code() -> None:
+    text = AXPY.replace(
+        "@triton.jit\n",
+        '@triton.heuristics({"BLOCK": lambda found: int(found["x_ptr"].sum())})\n@triton.jit\n',
+    )
+    assert any(".sum() of a tensor" in fault for fault in held(text).faults)
+
+
+def test_an_operator_in_assembly_is_refused_in_a_kernel() -> None:
+    text = AXPY.replace(
+        "    tl.store(",
+        '    x = tl.inline_asm_elementwise("", "", [x], tl.float32, True, 1)\n    tl.store(',
+    )
+    assert any("inline_asm_elementwise" in fault for fault in held(text).faults)

@@ -1,0 +1,122 @@
+"""The candidates of this folder, and the bench that judges them all on one device."""
+
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest import mock
+
+from tilewright.devices.model import Device
+from tilewright.evaluation import cascade
+from tilewright.evaluation.cascade import Cascade
+from tilewright.evaluation.model import Evaluation, StepName, StepResult, StepStatus
+from tilewright.evaluation.workbench import Workbench
+from tilewright.problems import load_problem
+
+HERE = Path(__file__).parent
+BASES = tuple(sorted(path.name for path in (HERE / "bases").iterdir()))
+_OBSERVED = re.compile(r"it |a call changes |a thread of |\d+ ?% of its result ")
+DEFENCES = ("structure", "dynamic", "correctness", "timing")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A cheat or an odd but honest kernel, with what its docstring says of it."""
+
+    path: Path
+    text: str = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    @property
+    def base(self) -> str:
+        return self.name.partition("__")[0]
+
+    @property
+    def says(self) -> str:
+        """What it does, in a sentence."""
+        return " ".join(self.text.split('"""')[1].split("\n\n")[0].split())
+
+    @property
+    def kind(self) -> str:
+        return self._field("Class")
+
+    @property
+    def caught_by(self) -> tuple[str, ...]:
+        return tuple(word for word in DEFENCES if word in self._field("Caught by"))
+
+    @property
+    def needs_gpu(self) -> bool:
+        return self._field("Needs") == "gpu"
+
+    def _field(self, name: str) -> str:
+        found = re.search(rf"^{name}: (.*)$", self.text.split('"""')[1], re.MULTILINE)
+        return found.group(1).strip() if found else ""
+
+
+def candidates(folder: str) -> tuple[Candidate, ...]:
+    """Those of ``cheats`` or ``legit``, by name."""
+    return tuple(Candidate(p, p.read_text("utf-8")) for p in sorted((HERE / folder).glob("*.py")))
+
+
+class Court:
+    """Judges candidates on one device, each base's original prepared once."""
+
+    def __init__(self, device: Device, scratch: Path) -> None:
+        self._device = device
+        self._scratch = scratch
+        self._cascades: dict[str, Cascade] = {}
+
+    def judge(self, candidate: Candidate) -> Evaluation:
+        """Take a candidate through the whole cascade."""
+        court = self._cascade(candidate.base)
+        return court.judge(candidate.text, court.original)
+
+    def judge_unread(self, candidate: Candidate) -> Evaluation:
+        """The same with nobody reading its text: what catches it while it runs?"""
+        passed = StepResult(StepName.STRUCTURE, StepStatus.PASSED)
+        with mock.patch.object(cascade, "check_structure", return_value=passed):
+            return self.judge(candidate)
+
+    def original(self, base: str) -> Evaluation:
+        """A base's original as its own candidate."""
+        court = self._cascade(base)
+        return court.judge(court.original, court.original)
+
+    def _cascade(self, base: str) -> Cascade:
+        if base not in self._cascades:
+            source = HERE / "bases" / base / "original.py"
+            problem = load_problem(source.with_name(f"{base}.yaml"), source)
+            bench = Workbench(self._device, problem, source, self._scratch / base, 1)
+            self._cascades[base] = Cascade(source.read_text("utf-8"), str(source), bench, None)
+        return self._cascades[base]
+
+
+@contextmanager
+def court_on(device: Device) -> Iterator[Court]:
+    """A court with a scratch folder of its own."""
+    with tempfile.TemporaryDirectory() as scratch:
+        yield Court(device, Path(scratch))
+
+
+def refusal(evaluation: Evaluation) -> str:
+    """Which step refused a candidate, and why; empty when none did."""
+    failed = evaluation.failed
+    return f"{failed.step.value}: {failed.message}" if failed is not None else ""
+
+
+def refused_by(evaluation: Evaluation) -> str:
+    """The defence that refused a candidate; empty when none did.
+
+    What was observed is told without the name of a check, as it speaks of all of them.
+    """
+    failed = evaluation.failed
+    if failed is None:
+        return ""
+    if failed.step is not StepName.CORRECTNESS:
+        return failed.step.value
+    return "dynamic" if _OBSERVED.match(failed.message) else "correctness"

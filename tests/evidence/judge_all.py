@@ -1,0 +1,55 @@
+"""Judge every candidate on a device and write the verdicts down.
+
+python tests/evidence/judge_all.py interpreter tests/evidence/results/interpreter.json
+python tests/evidence/judge_all.py cuda:0 tests/evidence/results/h200.json
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from candidates import BASES, Candidate, Court, candidates, court_on, refusal, refused_by
+
+from tilewright.devices import open_device
+
+
+def main(device_id: str, out: str) -> None:
+    """Write a JSON file: the device, and for each candidate what became of it."""
+    device = open_device(device_id)
+    found: dict[str, Any] = {
+        "device": device.info.name, "torch": device.info.torch, "triton": device.info.triton,
+        "originals": {}, "legit": {}, "cheats": {},
+    }  # fmt: skip
+    on_gpu = device.info.target is not None
+    with court_on(device) as court:
+        for base in BASES:
+            found["originals"][base] = {"level": court.original(base).level.value}
+        for folder in ("legit", "cheats"):
+            for candidate in candidates(folder):
+                if on_gpu or not candidate.needs_gpu:
+                    verdict = _judged(court, candidate, folder == "cheats")
+                    found[folder][candidate.name] = verdict
+                    sys.stderr.write(f"{candidate.name}: {json.dumps(verdict)[:200]}\n")
+                    Path(out).write_text(json.dumps(found, indent=1) + "\n")
+    device.close()
+
+
+def _judged(court: Court, candidate: Candidate, is_cheat: bool) -> dict[str, Any]:
+    evaluation = court.judge(candidate)
+    verdict = {
+        "level": evaluation.level.value,
+        "refused_by": refused_by(evaluation),
+        "message": refusal(evaluation)[:400],
+    }
+    if is_cheat:
+        unread = (
+            court.judge_unread(candidate) if verdict["refused_by"] == "structure" else evaluation
+        )
+        verdict["unread"] = refused_by(unread)
+        verdict["unread_message"] = refusal(unread)[:400]
+    return verdict
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])
