@@ -60,7 +60,15 @@ class Four:
 
 @dataclass
 class Errors:
-    """Errors of one output, gathered chunk by chunk; squares are relative to their rows."""
+    """Errors of one output, gathered chunk by chunk; squares are relative to their rows.
+
+    Attributes:
+        largest, relative: error, absolute and relative to its own element.
+        squares, highest, samples: by whose result it is ("actual", "base", "noise", "size").
+        strange: NaN and infinities that the original and the oracle do not share.
+        unwritten: elements that the original leaves as they were.
+        beyond: elements that the spec's own tolerance does not allow.
+    """
 
     largest: float = 0.0
     relative: float = 0.0
@@ -70,6 +78,7 @@ class Errors:
     count: int = 0
     strange: int = 0
     unwritten: int = 0
+    beyond: int = 0
 
     def mean(self, whose: str) -> float:
         """Root mean square of the errors of ``whose`` result, relative to its row."""
@@ -159,13 +168,17 @@ class Rule:
         gap = torch.where(finite, (actual - oracle).abs(), 0.0)
         size = torch.where(torch.isfinite(rounded), oracle.abs(), 0.0)
         scale = size.amax(dim=1, keepdim=True)
-        limit = torch.minimum(self._spec(size, scale), self._before(four, size, scale, errors))
-        wrong = torch.where(finite, gap > limit, ~self._same_special(four, rounded))
+        beyond = torch.where(
+            finite, gap > self._spec(size, scale), ~self._same_special(four, rounded)
+        )
+        wrong = beyond | (finite & (gap > self._before(four, size, scale, errors)))
         if four.written is not None:
             wrong &= four.written
+            beyond &= four.written
             errors.unwritten += int((~four.written).sum())
         if four.base is not None:
             errors.strange += _strange(four.base, rounded)
+        errors.beyond += int(beyond.sum())
         self._gather(gap, size, scale, errors)
         return wrong
 

@@ -178,8 +178,9 @@ def _floats(
     notes = [*notes, *_odd_notes(errors)]
     if wrong is not None:
         told = describing.describe(expected, actual, wrong.view(actual.shape))
-        beyond = _lost(rule, errors) if base is not None else ""
-        return verdict(told + beyond, notes, wrong=int(wrong.sum()), **figures)
+        if base is not None:
+            told += _lost(rule, errors)
+        return verdict(told, notes, wrong=int(wrong.sum()), **figures)
     good, limit = rule.whole(errors)
     if base is None or good:
         return verdict(None, notes, **figures)
@@ -234,16 +235,22 @@ def _odd_notes(errors: Errors) -> list[str]:
 
 
 def _lost(rule: Rule, errors: Errors) -> str:
+    if not errors.beyond:
+        return f"; {_within(rule)}, but {_times(rule, errors)}: a loss of precision"
     good, _ = rule.whole(errors)
     return "" if good else f"; {_times(rule, errors)}"
 
 
 def _worse(rule: Rule, errors: Errors, limit: float) -> str:
     return (
-        f"{_times(rule, errors)}: within rtol {rule.tolerance.rtol:g} and atol "
-        f"{rule.tolerance.atol:g}, but a loss of precision (root mean square, relative to each "
-        f"row's largest value: {errors.mean('actual'):.2g}, at most {limit:.2g} would do)"
+        f"{_times(rule, errors)}: {_within(rule)}, but a loss of precision (root mean square, "
+        f"relative to each row's largest value: {errors.mean('actual'):.2g}, at most {limit:.2g} "
+        "would do)"
     )
+
+
+def _within(rule: Rule) -> str:
+    return f"within rtol {rule.tolerance.rtol:g} and atol {rule.tolerance.atol:g}"
 
 
 def _times(rule: Rule, errors: Errors) -> str:

@@ -33,17 +33,3 @@ def _structure(job: dict[str, Any], expected: Any, actual: Any) -> str | None:
     if len(expected) != len(actual):
         return f"expected {len(expected)} outputs, got {len(actual)}"
     return None
-
-
-def _compare_numbers(
-    expected: Any, actual: Any, rtol: float, atol: float
-) -> tuple[str | None, float, float]:
-    told = judging.judge(expected, None, actual, rtol=rtol, atol=atol)
-    return told["message"] or None, 0.0, 0.0
-
-
-def _compare_values(
-    flat: Any, flat_other: Any, one: Any, other: Any, rtol: float, atol: float
-) -> tuple[str | None, float, float]:
-    told = judging.judge(one, None, other, rtol=rtol, atol=atol, wide=True)
-    return told["message"] or None, told["max_abs_error"], told["max_rel_error"]
