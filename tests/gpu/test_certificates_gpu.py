@@ -33,7 +33,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder, "optimize", "softmax.py", "--device", "cuda:0", "--budget", "16", "--write"
     )
     assert (code, value["level"]) == (0, "faster"), value["notes"]
-    print((folder / NAME).read_text())
     return folder
 
 

@@ -44,6 +44,15 @@ def test_a_run_without_a_gpu_claims_no_speed() -> None:
     assert "not measured" in page
 
 
+def test_what_a_certificate_leaves_open_is_shown_as_it_says() -> None:
+    run = result()
+    isolation = {"level": "weak", "reasons": ["network: no namespaces"]}
+    run["certificate"] |= {"unverified": ["One thing."], "isolation": isolation}
+    view = result_view(run)
+    assert view.unverified == ("One thing.",)
+    assert ("isolation", "weak: network: no namespaces") in view.toolchain
+
+
 def test_compile_and_comparison_are_told_from_their_data() -> None:
     reports = [
         {"kernel": "k", "ok": True, "registers": 40, "spill_bytes": 0, "shared_bytes": 16384},

@@ -58,7 +58,7 @@ def _span(reports: Sequence[Json], key: str, unit: str, scale: int) -> str:
 
 
 def _compared(data: Json) -> str:
-    checks: Sequence[Json] = data.get("checks", [])
+    checks: Sequence[Json] = [c for c in data.get("checks", ()) if not c.get("skipped")]
     if not checks:
         return ""
     cases = ", ".join(dict.fromkeys(check["case"] for check in checks))

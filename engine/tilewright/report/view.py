@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.evaluation.model import Level, StepName, StepStatus
+from tilewright.evaluation.unverified import INTERPRETER_LIMITS
 from tilewright.report.diff import DiffRow, diff_rows
 from tilewright.report.numbers import seconds_text, speedup_terms, speedup_text
 from tilewright.report.steps import Json, StepRow, caveats, step_row
@@ -21,10 +22,6 @@ LEVEL_MEANING: Mapping[Level, str] = {
     Level.FASTER: "it was measured against the original on a device and beat it",
 }
 
-INTERPRETER_LIMITS = (
-    "Correctness was checked in Triton's interpreter on a CPU, not on the chip: what the compiler "
-    "and the chip's own instructions do otherwise would not show."
-)
 OPEN_SPEED = "Whether the edit is faster is open; run the same command where the chip is."
 
 
@@ -202,6 +199,9 @@ def _ladder(level: Level, steps: Sequence[StepRow]) -> tuple[Rung, ...]:
 def _unverified(result: Json, certificate: Json, level: Level) -> Iterator[str]:
     if not result["changed"]:
         return
+    if certificate.get("unverified"):
+        yield from certificate["unverified"]
+        return
     steps: Sequence[Json] = certificate.get("steps", ())
     for step in steps:
         if step["status"] == StepStatus.SKIPPED and step["step"] != StepName.SPEED:
@@ -219,6 +219,9 @@ def _unverified(result: Json, certificate: Json, level: Level) -> Iterator[str]:
 
 def _toolchain(certificate: Json) -> Iterator[tuple[str, str]]:
     yield from sorted((str(k), str(v)) for k, v in certificate.get("toolchain", {}).items())
+    isolation: Json = certificate.get("isolation") or {}
+    if isolation:
+        yield "isolation", ": ".join(map(str, (isolation["level"], *isolation["reasons"])))
     for key in ("problem", "device", "seeds", "original", "candidate", "created", "tilewright"):
         value = certificate.get(key)
         if value not in (None, "", [], ()):
