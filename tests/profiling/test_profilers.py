@@ -62,7 +62,7 @@ def test_a_table_with_a_launch_a_row_has_its_units_in_a_row_of_their_own() -> No
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (answer("==WARNING== No kernels were profiled.\n"), "No kernels were profiled"),
+        (answer("", stdout="==WARNING== No kernels were profiled.\n"), "No kernels were profiled"),
         (answer("", code=1, stdout="==ERROR== ERR_NVGPUCTRPERM - no permission\n"), "NVGPUCTRPERM"),
         (answer("", code=9, stderr="==ERROR== InterprocessLockFailed"), "InterprocessLockFailed"),
         (answer("", code=3), "ended with code 3: it said nothing"),

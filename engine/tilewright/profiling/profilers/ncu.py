@@ -5,11 +5,13 @@ Metric names and what they count: Nsight Compute's Kernel Profiling Guide, and `
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tilewright.profiling.counters import TIME, merged
 from tilewright.profiling.model import Counters
 from tilewright.profiling.profilers.base import Reading, Row, failure, number, rows_of
+from tilewright.profiling.profilers.ncu_source import samples_in
 
 METRICS: Mapping[str, tuple[str, ...]] = {
     TIME: ("gpu__time_duration.sum",),
@@ -48,7 +50,7 @@ _SCALES = {
     "nsecond": 1e-3, "ns": 1e-3, "usecond": 1.0, "us": 1.0, "msecond": 1e3, "ms": 1e3,
     "second": 1e6, "s": 1e6, "byte": 1.0, "kbyte": 1e3, "mbyte": 1e6, "gbyte": 1e9, "tbyte": 1e12,
 }  # fmt: skip
-_FILE = "counters.csv"
+_FILE, _SOURCE = "counters.csv", "source.csv"
 
 
 class Ncu:
@@ -65,31 +67,48 @@ class Ncu:
         """As ``Profiler.tool`` says."""
         wanted = [name for names in METRICS.values() for name in names]
         wanted += [STALL.format(reason) for reason in STALLS]
+        report = ["--import", "{out}/report.ncu-rep", "--csv"]
         return {
             "executables": ["ncu"],
             "places": ["/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu"],
             "version": ["--version"],
             "marks": "cuda",
-            "files": [_FILE],
+            "then": {
+                _FILE: [*report, "--page", "raw", "--print-units", "base"],
+                _SOURCE: [*report, "--page", "source", "--print-source", "cuda,sass"],
+            },
+            "files": [_FILE, _SOURCE],
             "arguments": [
                 "--profile-from-start", "off", "--clock-control", "none", "--cache-control", "all",
-                "--target-processes", "application-only",
-                "--print-units", "base", "--page", "raw", "--csv",
-                "--log-file", "{out}/" + _FILE, "--metrics", ",".join(wanted), "{program}",
+                "--target-processes", "application-only", "--force-overwrite",
+                "--export", "{out}/report", "--section", "SourceCounters",
+                "--metrics", ",".join(wanted), "{program}",
             ],
         }  # fmt: skip
 
     def read(self, value: Mapping[str, Any]) -> Reading:
         """As ``Profiler.read`` says."""
-        text = str((value.get("files") or {}).get(_FILE) or value.get("stdout") or "")
+        files = value.get("files") or {}
+        text = str(files.get(_FILE) or value.get("stdout") or "")
+        lines = samples_in(str(files.get(_SOURCE) or ""), str(value.get("module") or ""))
         tool = f"ncu {value.get('version') or '(version not told)'}"
         launches: dict[str, list[Counters]] = {}
         for kernel, metrics in launches_in(text):
             if kernel and metrics:
                 launches.setdefault(kernel, []).append(_counters(metrics, tool))
         if launches:
-            return Reading({kernel: merged(found) for kernel, found in launches.items()})
-        why = failure(self.name, value) or _remark(text) or "it profiled no launch"
+            kernels = {kernel: merged(found) for kernel, found in launches.items()}
+            return Reading(
+                {
+                    name: replace(one, line_stalls=lines.get(name, {}))
+                    for name, one in kernels.items()
+                }
+            )
+        why = (
+            failure(self.name, value)
+            or _remark(f"{value.get('stdout') or ''}\n{text}")
+            or "it profiled no launch"
+        )
         return Reading(notes=(f"no counters: {why}",))
 
 

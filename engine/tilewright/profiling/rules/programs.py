@@ -39,7 +39,8 @@ def hot_line(seen: Observed) -> Iterator[Finding]:
     here = sum(samples[line].values())
     if not total or here / total < _HOT:
         return
-    reason = max(samples[line], key=lambda one: samples[line][one])
+    waiting = {r: n for r, n in samples[line].items() if r not in IDLE_REASONS} or samples[line]
+    reason = max(waiting, key=lambda one: waiting[one])
     words = MEANING[reason].words if reason in MEANING else f"in {reason}"
     text = f"line {line} has {q.percent(here / total)} of all samples, most of them {words}"
     yield Finding("hot_line", text, 0.45 * here / total, line, (), ("stall.samples",))

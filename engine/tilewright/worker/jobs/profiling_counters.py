@@ -46,6 +46,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
         "stderr": ended.stderr.decode("utf-8", "replace")[-_TAIL:],
         "files": written(out, tool.get("files") or ()),
         "said": said(printed),
+        "module": Path(job["module"]).name,
     }
 
 
