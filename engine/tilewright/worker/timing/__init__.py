@@ -6,9 +6,9 @@ own clock, decides when to stop (``sequential``), and has outputs of timed calls
 original, "B" the candidate. Messages, each with its answer:
 
 ``time.prepare``: repeats?, in_place?, plan?, graphs=false, flush_bytes?, reload=false -> device,
-driver, clock_note, repeats, sets, keeps, in_place, host_us ``{A, B}`` (to hand one call over),
-rough_us ``{A, B}``, plan, not_refreshed (names). First calls, copies of the inputs, how often in a
-row.
+driver, clock_note, repeats, sets, keeps, output_bytes, in_place, host_us ``{A, B}`` (to hand one
+call over), rough_us ``{A, B}``, plan, not_refreshed (names). First calls, copies of the inputs, how
+often in a row.
 
 ``time.warm``: limit_s, order="ABBA" -> seconds, flat (whether times stopped changing before the
 limit).

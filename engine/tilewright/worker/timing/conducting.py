@@ -20,12 +20,13 @@ _WARM_LIMIT_S = 0.15
 _PREPARE_TIMEOUT_S = 120.0
 _TIMEOUT_S = 60.0
 _VERIFIED = 2
+_LARGE_BYTES = 64 << 20
 _LATER_EVERY = 30
 _PAIR_US = 5000.0
 _DOUBLE_US = 300.0
 _BATCH_US = 6000.0
-_MOST_CALLS = 256
-_LONGEST_DELAY_US = 18_000.0
+_MOST_CALLS = 128
+_LONGEST_DELAY_US = 10_000.0
 _TRIES = 4
 _DEFAULT_FLOOR = 0.02
 _CLEAN_MARGIN = 0.10
@@ -93,7 +94,8 @@ def conduct(
     All of ``spec`` is optional: seed (secret without), budget_s, noise (the floor: a number, or
     ``{class: survey}``), original_us (the original's time without the candidate), out (a folder
     for outputs), plan, graphs, flush_bytes, reload, blocks (exactly so many, without stopping
-    early), verified (calls to check), batches (true), raw (all single times as well).
+    early), verified (calls to check: 2, or 1 with large outputs), batches (true), raw (all single
+    times as well).
 
     Returns: noise (the floor that was used; None: not measured), survey (where it was measured
     now), duration (class), driver, blocks ``[[original_us, candidate_us]]``, logs, verdict
@@ -164,7 +166,8 @@ def _blocks(session: _Session, verify: Verify | None) -> tuple[str | None, str |
 def _drawn_checks(session: _Session, most: int) -> set[int]:
     """Which blocks have a call's outputs checked: some of the first look's, few of those after."""
     first = sequential.LOOKS[0]
-    drawn = set(session.draw.sample(range(first), int(session.spec.get("verified", _VERIFIED))))
+    usual = 1 if float(session.said.get("output_bytes", 0)) > _LARGE_BYTES else _VERIFIED
+    drawn = set(session.draw.sample(range(first), int(session.spec.get("verified", usual))))
     later = range(first, most, _LATER_EVERY)
     return drawn | {session.draw.randrange(at, at + _LATER_EVERY) for at in later}
 

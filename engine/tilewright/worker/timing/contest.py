@@ -14,7 +14,7 @@ from ..protocol import JobError
 from . import fresh
 from .clocks import AnyClock, clock_for
 from .pace import pace_of, repeats_for
-from .sides import InputSets, Side, keeps_wanted, sets_wanted
+from .sides import InputSets, Side, bytes_of, keeps_wanted, sets_wanted
 
 Function = Callable[..., Any]
 
@@ -95,6 +95,7 @@ class Contest:
         # A graph writes its outputs where it wrote them before: one call a set is still there.
         most = min(count, _MAX_CALLS) if message.get("graphs") else _MAX_CALLS
         keeps = keeps_wanted(clock, returned, most)
+        output_bytes = bytes_of(tensors.flatten(returned)[0])
         del first, returned, arguments
         self._inputs = InputSets(self._pristine, plan, count)
         self._sides = {
@@ -110,6 +111,7 @@ class Contest:
             "repeats": self._repeats,
             "sets": count,
             "keeps": keeps,
+            "output_bytes": output_bytes,
             "in_place": sorted(self._changed),
             "host_us": {name: pace.host_us for name, pace in paces.items()},
             "rough_us": {name: pace.rough_us for name, pace in paces.items()},

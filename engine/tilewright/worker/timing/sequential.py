@@ -24,6 +24,9 @@ ALPHA = (1 - CONFIDENCE) / len(LOOKS)
 WORTH = 0.01
 """A gain by less than this beyond the noise floor is not searched for."""
 
+FUTILE = 0.02
+"""Two-sided error at which a gain is given up: that can miss one, and never invents one."""
+
 FASTER = "faster"
 SLOWER = "slower"
 ALIKE = "alike"
@@ -65,7 +68,8 @@ def decide(logs: Sequence[float], floor: float) -> str | None:
         return FASTER
     if seen.high < -math.log1p(floor):
         return SLOWER
-    return ALIKE if seen.high < math.log1p(floor + WORTH) else None
+    hoped = interval_of(logs, FUTILE).high
+    return ALIKE if hoped < math.log1p(floor + WORTH) else None
 
 
 @cache
