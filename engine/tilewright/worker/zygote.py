@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import child, confine, jobs, processes
+from . import child, confine, jobs, processes, visible
 from .peers import Peer
 from .protocol import (
     CRASHED,
@@ -250,14 +250,11 @@ class Zygote:
         parent = os.getpid()
         process = os.fork()
         if process == 0:
-            self._become_child(printed_write, (result_read, printed_read))
-            if channel is not None:
-                job = {**job, "channel": channel}
-            if job["kind"] == "judge":
-                from .trials import judge  # a worker that only compiles has no torch
-
-                judge.main(job, parent)
-            child.main(job, result_write, scratch, timeout_s, parent, environment)
+            try:
+                self._become_child(printed_write, (result_read, printed_read))
+                self._perform(job, result_write, scratch, timeout_s, parent, channel, environment)
+            finally:
+                os._exit(1)  # whatever went wrong, a child is no zygote
         os.close(result_write)
         os.close(printed_write)
         now = time.monotonic()
@@ -290,6 +287,20 @@ class Zygote:
                 line.close()
 
         self._selector.register(line.requests, selectors.EVENT_READ, read)
+
+    @staticmethod
+    def _perform(
+        job: dict[str, Any], result: int, scratch: str, timeout_s: float, parent: int,
+        channel: int | None, environment: dict[str, str] | None,
+    ) -> None:  # fmt: skip
+        """In the child: do the job; never returns."""
+        if channel is not None:
+            job = {**job, "channel": channel}
+        if job["kind"] == "judge":
+            from .trials import judge  # a worker that only compiles has no torch
+
+            judge.main(job, parent)
+        child.main(job, result, scratch, timeout_s, parent, environment)
 
     def _become_child(self, printed: int, unused: tuple[int, ...]) -> None:
         """Leave every channel of the zygote and of other jobs; print into ``printed``."""
