@@ -27,7 +27,17 @@ from typing import Any
 
 import torch
 import triton
-from points import FOLDER, Point, absent, arguments, grid, kernel_names, launch_facts, load, points
+from points import (
+    Point,
+    absent,
+    arguments,
+    file_of,
+    grid,
+    kernel_names,
+    launch_facts,
+    load,
+    points,
+)  # fmt: skip
 
 METHOD = (
     "CUDA events around one launch, queued behind zeroing 512 MB; {rounds} rounds of {reps} "
@@ -44,8 +54,8 @@ def main() -> int:
     options = _options()
     started = time.monotonic()
     multiprocessing.set_start_method("fork")  # before torch has touched the device
-    kernels = tuple(options.kernels or kernel_names())
     shapes = json.loads(options.shapes.read_text("utf-8")) if options.shapes else None
+    kernels = tuple(options.kernels or shapes or kernel_names())
     every = list(points(kernels, shapes, whole=options.whole))
     rows = [_row(point) for point in every]
     print(f"{len(rows)} points of {len(kernels)} kernels", flush=True)
@@ -72,7 +82,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("out", type=Path)
     parser.add_argument("--figures", action="store_true")
     parser.add_argument("--no-timing", action="store_true", help="where there is no GPU")
-    parser.add_argument("--kernels", nargs="*", choices=kernel_names())
+    parser.add_argument("--kernels", nargs="*")
     parser.add_argument("--shapes", type=Path, help="shapes by kernel, in place of their own")
     parser.add_argument("--whole", action="store_true", help="whole lists of configurations")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
@@ -309,7 +319,7 @@ def _figures(rows: list[Row], workers: int) -> None:
     def work(row: Row) -> None:
         if time.monotonic() > deadline:
             return
-        path = str(FOLDER / f"{row['kernel']}.py")
+        path = str(file_of(row["kernel"]))
         launch = read(LaunchFacts, row["launch"])
         report = compile_launch(device, path, launch, Target("cuda", "90"), timeout_s=60)
         row["tilewright"] = {

@@ -19,6 +19,8 @@ import torch
 from tilewright.worker import launches
 
 FOLDER = Path(__file__).parent / "kernels"
+FRESH = FOLDER / "fresh"
+"""Kernels that no constant was fitted to and no form was chosen by."""
 OPTIONS = ("num_warps", "num_stages")
 Shapes = Mapping[str, Sequence[Mapping[str, int]]]
 
@@ -42,14 +44,21 @@ class Point:
 
 
 def kernel_names() -> tuple[str, ...]:
+    """Kernels of the benchmark, fresh ones aside."""
     return tuple(sorted(file.stem for file in FOLDER.glob("*.py")))
+
+
+def file_of(kernel: str) -> Path:
+    """The file of a kernel, fresh ones among them."""
+    file = FOLDER / f"{kernel}.py"
+    return file if file.exists() else FRESH / f"{kernel}.py"
 
 
 def load(kernel: str) -> ModuleType:
     """The module of a kernel, imported once."""
     name = f"static_cost_{kernel}"
     if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, FOLDER / f"{kernel}.py")
+        spec = importlib.util.spec_from_file_location(name, file_of(kernel))
         if spec is None or spec.loader is None:
             raise FileNotFoundError(f"no kernel {kernel} in {FOLDER}")
         module = importlib.util.module_from_spec(spec)

@@ -126,7 +126,7 @@ def scored(points: Sequence[Point], compiled: Mapping[str, Mapping[str, Any]]) -
     for point in points:
         name = point["kernel"]
         if name not in modules:
-            file = HERE / "kernels" / f"{name}.py"
+            file = _file_of(name)
             modules[name] = parse_module(file.read_text("utf-8"), str(file))
         report = load(CompileReport, {**compiled[specialization(point)], "launch": point["launch"]})
         found = estimate(modules[name], report)
@@ -135,6 +135,11 @@ def scored(points: Sequence[Point], compiled: Mapping[str, Mapping[str, Any]]) -
             groups.setdefault(f"{name} {shape}", []).append((point, found.us))
     made = (_group(name, pairs) for name, pairs in groups.items())
     return [group for group in made if group.spread >= LEAST_SPREAD]
+
+
+def _file_of(kernel: str) -> Path:
+    file = HERE / "kernels" / f"{kernel}.py"
+    return file if file.exists() else HERE / "kernels" / "fresh" / f"{kernel}.py"
 
 
 def _group(name: str, pairs: Sequence[tuple[Point, float]]) -> Group:
@@ -230,7 +235,7 @@ def _compile_all(points: Sequence[Point], out: Path) -> None:
     wanted = {specialization(point): point for point in points}
 
     def work(point: Point) -> dict[str, Any]:
-        path = str(HERE / "kernels" / f"{point['kernel']}.py")
+        path = str(_file_of(point["kernel"]))
         report = compile_launch(device, path, load(LaunchFacts, point["launch"]), TARGET)
         return compact(report)
 
