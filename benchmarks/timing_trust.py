@@ -31,9 +31,9 @@ from tilewright.worker.timing.noise import survey
 
 STEPS = 1000
 GAIN = 1.03
-PER_PROCESS = 10
+PER_PROCESS = 20
 LONG_BLOCKS = 150
-ADDED_STEPS = (30, 32, 34, 36, 38, 40)
+ADDED_STEPS = (30, 32, 35, 38)
 
 _F32, _F16 = "float32", "float16"
 SUBJECTS: Mapping[str, Mapping[str, Any]] = {

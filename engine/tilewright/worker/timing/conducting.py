@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import fresh, sequential, walls
+from .clocks import DELAY_FACTOR
 
 Ask = Callable[[dict[str, Any], float], dict[str, Any]]
 Verify = Callable[[int, list[dict[str, Any]]], str | None]
@@ -57,14 +58,14 @@ class _Session:
         return _DEFAULT_FLOOR if self.noise is None else self.noise
 
     def times(self, letter: str) -> list[float]:
-        """Microseconds a call of one version, its mean in each block."""
-        return [_mean(block["us"], order, letter) for block, order in self._ordered()]
+        """Microseconds a call of one version, its median in each block."""
+        return [_median(block["us"], order, letter) for block, order in self._ordered()]
 
     def logs(self) -> list[float]:
         """Each block's log ratio of original over candidate."""
         return [
-            _mean_log(block["us"], order, "A") - _mean_log(block["us"], order, "B")
-            for block, order in self._ordered()
+            math.log(first / second)
+            for first, second in zip(self.times("A"), self.times("B"), strict=True)
         ]
 
     def raw(self) -> list[tuple[str, list[float]]]:
@@ -260,7 +261,7 @@ def duration_class(us: float) -> str:
 
 def _batch(session: _Session, letter: str, median_us: float) -> walls.Batch:
     host_us = max(session.said["host_us"].values())
-    most = min(_MOST_CALLS, int(_LONGEST_DELAY_US / (1.5 * host_us + 1)))
+    most = min(_MOST_CALLS, int(_LONGEST_DELAY_US / (DELAY_FACTOR * host_us + 1)))
     calls = max(2, min(most, math.ceil(_BATCH_US / median_us)))
 
     def timed(count: int, delayed: bool) -> tuple[float, float]:
@@ -333,11 +334,8 @@ def _turn(session: _Session) -> int:
     return session.draw.getrandbits(48)
 
 
-def _mean(us: list[float], order: str, letter: str) -> float:
-    return math.exp(_mean_log(us, order, letter))
-
-
-def _mean_log(us: list[float], order: str, letter: str) -> float:
-    return statistics.fmean(
-        math.log(taken) for taken, which in zip(us, order, strict=True) if which == letter
+def _median(us: list[float], order: str, letter: str) -> float:
+    """Of two, their mean: A B B A then cancels drift. Of more, what one late call does not move."""
+    return statistics.median(
+        taken for taken, which in zip(us, order, strict=True) if which == letter
     )
