@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
+import operator
 import sys
 import threading
 from collections import deque
@@ -25,6 +27,9 @@ _KERNELS = (JITFunction, Autotuner, Heuristics, InterpretedFunction)
 _HOLDERS = (SimpleNamespace, ModuleType, threading.local)
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 _CACHED = type(functools.lru_cache(lambda: None))
+
+_IN_CACHES = (dict, list, tuple, set, frozenset)
+_ADVANCING: tuple[Any, ...] = (type(iter(())), type(iter([])), type(iter(range(0))))
 _MOST_NODES = 5000
 _MOST_ITEMS = 500
 _DEEPEST = 8
@@ -32,10 +37,17 @@ _DEEPEST = 8
 
 @dataclass
 class Kept:
-    """``tensors``: bytes of each by the way to it; ``values``: plain values, and sizes."""
+    """What was found.
+
+    Attributes:
+        tensors: bytes of each by the way to it.
+        values: plain values and sizes, likewise.
+        modules: the names that ways begin with.
+    """
 
     tensors: dict[str, int] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
+    modules: set[str] = field(default_factory=set)
 
 
 def kept_by(module_file: str, model: Any = None) -> Kept:
@@ -60,7 +72,8 @@ def _modules_of(module_file: str) -> list[tuple[str, ModuleType]]:
 
 @functools.lru_cache(maxsize=8)
 def _names_of(module_file: str, loaded: int) -> tuple[str, ...]:
-    folders = tuple({str(Path(module_file).parent), str(Path(module_file).resolve().parent)})
+    places = (Path(module_file).parent, Path(module_file).resolve().parent)
+    folders = tuple(f"{place}/" for place in places)
     return tuple(
         name
         for name, module in list(sys.modules.items())
@@ -89,6 +102,7 @@ class _Walk:
 
     def take(self, named: Iterable[tuple[str, Any]], prefix: str) -> None:
         """Follow some names."""
+        self.kept.modules.add(prefix)
         pending = deque(
             (f"{prefix}.{name}", value, 0) for name, value in named if not _is_dunder(name)
         )
@@ -104,6 +118,10 @@ class _Walk:
             self._seen.add(id(value))
             if isinstance(value, list | dict | set | deque | bytearray):
                 self.kept.values[way] = len(value)
+            elif isinstance(value, itertools.count):
+                self.kept.values[way] = repr(value)
+            elif isinstance(value, _ADVANCING):
+                self.kept.values[way] = operator.length_hint(value)
             if depth < _DEEPEST:
                 pending.extend((f"{way}{step}", one, depth + 1) for step, one in _parts(value))
 
@@ -126,11 +144,24 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, FunctionType):
         yield from _function_parts(value)
     elif isinstance(value, _CACHED):
-        yield from ((".cached", one) for one in gc.get_referents(value))
+        yield from ((f".cached[{at}]", one) for at, one in enumerate(_cached_tensors(value)))
     elif isinstance(value, _KERNELS):
         yield from _kernel_parts(value)
     else:
         yield from _other_parts(value)
+
+
+def _cached_tensors(cached: Any) -> Iterator[torch.Tensor]:
+    """Tensors among a cache's keys and results; that it remembers anything else is its purpose."""
+    pending, seen = [(cached, 0)], set[int]()
+    while pending:
+        value, depth = pending.pop()
+        for one in gc.get_referents(value):
+            if isinstance(one, torch.Tensor):
+                yield one
+            elif id(one) not in seen and depth < _DEEPEST and isinstance(one, _IN_CACHES):
+                seen.add(id(one))
+                pending.append((one, depth + 1))
 
 
 def _is_elsewhere(value: Any) -> bool:

@@ -74,7 +74,8 @@ def _kept_facts(before: Kept, after: Kept) -> dict[str, Any]:
     moved = [
         name
         for name, value in after.values.items()
-        if name not in before.values or not _equal(before.values[name], value)
+        if name.partition(".")[0] in before.modules
+        and (name not in before.values or not _equal(before.values[name], value))
     ]
     return {"kept": dict(list(after.tensors.items())[:_MOST]), "state": moved[:_MOST]}
 
@@ -123,7 +124,7 @@ def merged(facts: Iterable[dict[str, Any]]) -> dict[str, Any]:
         replaced: functions of torch, Triton, the standard library that are others now.
         threads, native_threads: that were there after and not before.
         kept: bytes of tensors that the modules reach after the block, by the way to them.
-        state: plain values that the modules keep and that the block changed; of an import: all.
+        state: plain values in modules that were there already, which the block changed.
     """
     whole: dict[str, Any] = {}
     for one in facts:
