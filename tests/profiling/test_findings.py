@@ -104,6 +104,14 @@ def test_nothing_busy_is_latency_and_its_stalls_are_named() -> None:
     assert "the tensor unit works in 12 % of the cycles" in said(seen, "tensor_idle")
 
 
+def test_samples_alone_do_not_tell_what_is_busy() -> None:
+    seen = replace(matmul(1150.0), counters=Counters({}, {"wait": 0.6, "barrier": 0.4}))
+    verdict = verdict_of(seen)
+    assert verdict is not None
+    assert verdict.bottleneck is Bottleneck.UNKNOWN
+    assert "60 % of their time in the fixed latency" in said(seen, "stall")
+
+
 def test_a_line_that_most_samples_fall_on_is_named() -> None:
     seen = matmul(1150.0, {"memory.busy": 10.0})
     assert seen.counters is not None

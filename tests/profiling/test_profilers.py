@@ -1,13 +1,15 @@
 """Reading what profilers write: tables of either shape, units, refusals, tables nobody expected."""
 
+import json
 from typing import Any
 
 import pytest
 
 from tilewright.profiling.counters import TIME, WANTED, Over, merged
 from tilewright.profiling.model import Counters
-from tilewright.profiling.profilers import PROFILERS, profiler_for
+from tilewright.profiling.profilers import PROFILERS, profilers_for
 from tilewright.profiling.profilers.ncu import METRICS, Ncu, launches_in
+from tilewright.profiling.profilers.proton import Proton
 from tilewright.profiling.profilers.rocprof import Rocprof
 from tilewright.profiling.profilers.unitrace import Unitrace
 
@@ -88,16 +90,15 @@ def test_a_mean_is_weighted_with_time_and_a_counter_of_some_launches_is_left_out
     assert both.stalls == {"barrier": 0.25, "wait": 0.75}
 
 
-def test_every_profiler_is_of_other_devices_and_gives_names_that_are_known() -> None:
-    backends = [backend for one in PROFILERS for backend in one.backends]
-    assert len(backends) == len(set(backends))
-    assert profiler_for("neuron") is None
+def test_every_profiler_can_be_started_and_gives_names_that_are_known() -> None:
+    assert [one.name for one in profilers_for("cuda")] == ["ncu", "proton"]
+    assert profilers_for("neuron") == ()
     assert set(METRICS) <= set(WANTED)
     for one in PROFILERS:
         tool = one.tool()
         assert "{program}" in tool["arguments"]
         assert all(isinstance(word, str) for word in tool["arguments"])
-    assert [one.name for one in PROFILERS if not one.untried] == ["ncu"]
+    assert [one.name for one in PROFILERS if not one.untried] == ["ncu", "proton"]
     assert WANTED[TIME].over is Over.SUM
 
 
@@ -128,3 +129,29 @@ def test_unitrace_is_read_as_documented_and_called_untried() -> None:
     assert (counters.get(TIME), counters.get("memory.read")) == (2.0, 4096.0)
     assert counters.get("issue.busy") == 12.5
     assert "nobody has run it here" in reading.notes[0]
+
+
+def proton_node(name: str, *children: Any, **metrics: float) -> dict[str, Any]:
+    return {"frame": {"name": name, "type": "function"}, "metrics": metrics, "children": children}
+
+
+def test_samples_of_proton_are_put_on_the_lines_of_the_file() -> None:
+    here = proton_node(
+        "/tmp/a/softmax.py:softmax_kernel@24", num_samples=12, stalled_long_scoreboard=9,
+        stalled_not_Selected=1,
+    )  # fmt: skip
+    library = proton_node("/lib/standard.py:sum@290", num_samples=5, stalled_barrier=5)
+    kernel = proton_node("softmax_kernel", here, library, **{"time (ns)": 5000.0})
+    tree = [proton_node("ROOT", kernel), {"CUDA": {"0": {"arch": "90"}}}]
+    value = {"files": {"proton.hatchet": json.dumps(tree)}, "module": "softmax.py"}
+    counters = Proton().read(value).kernels["softmax_kernel"]
+    assert counters.line_stalls == {24: {"long_scoreboard": 9.0, "not_selected": 1.0}}
+    assert counters.stalls["barrier"] == pytest.approx(1 / 3)
+    assert counters.get(TIME) == 5.0
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "nonsense", '[{"frame": {"name": "ROOT"}}]'])
+def test_what_proton_did_not_write_is_a_note(text: str) -> None:
+    reading = Proton().read({"files": {"proton.hatchet": text}, "code": 0})
+    assert not reading.kernels
+    assert reading.notes[0].startswith("no samples: ")

@@ -10,7 +10,7 @@ from tilewright.evaluation.workbench import TIMEOUT_S, Workbench, explain
 from tilewright.problems.model import Case
 from tilewright.profiling import Interval
 from tilewright.profiling.model import Counters, Host, Share
-from tilewright.profiling.profilers import Profiler, profiler_for
+from tilewright.profiling.profilers import Profiler, Reading, profilers_for
 from tilewright.serialize import dump, load
 from tilewright.targets.model import LaunchFacts
 
@@ -93,11 +93,19 @@ def is_kernel(compiled: str, name: str) -> bool:
 def count(
     bench: Workbench, text: str, case: Case
 ) -> tuple[Mapping[str, Counters], tuple[str, ...]]:
-    """(counters by kernel, notes): one call of a version in a profiler, where there is one."""
+    """(counters by kernel, notes): one call of a version in the first profiler that tells any."""
     target = bench.device.info.target
-    profiler: Profiler | None = profiler_for(target.backend) if target is not None else None
-    if profiler is None:
-        return {}, ("no counters: no profiler is known for this device",)
+    profilers = profilers_for(target.backend) if target is not None else ()
+    notes: tuple[str, ...] = ()
+    for profiler in profilers:
+        reading = _reading(bench, text, case, profiler)
+        notes += reading.notes
+        if reading.kernels:
+            return reading.kernels, notes
+    return {}, notes or ("no counters: no profiler is known for this device",)
+
+
+def _reading(bench: Workbench, text: str, case: Case, profiler: Profiler) -> Reading:
     job = bench.job("counters", text) | {
         "case": dump(case),
         "seed": bench.seed,
@@ -106,6 +114,5 @@ def count(
     }
     outcome = bench.run(job, _COUNTERS_TIMEOUT_S)
     if outcome.status is not JobStatus.OK:
-        return {}, (f"no counters: {explain(outcome)}",)
-    reading = profiler.read(outcome.value)
-    return reading.kernels, reading.notes
+        return Reading(notes=(f"no counters: {explain(outcome)}",))
+    return profiler.read(outcome.value)

@@ -45,7 +45,7 @@ def verdict_of(seen: Observed) -> Verdict | None:
     bottleneck, share, source = busiest
     if share >= _BUSY:
         return Verdict(bottleneck, share, source)
-    if seen.counters is not None:
+    if seen.counter("memory.busy") is not None:
         return Verdict(Bottleneck.LATENCY, share, Source.COUNTER)
     return Verdict(Bottleneck.UNKNOWN, share, source)
 

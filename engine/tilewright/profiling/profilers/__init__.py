@@ -2,14 +2,15 @@
 
 from tilewright.profiling.profilers.base import Profiler, Reading
 from tilewright.profiling.profilers.ncu import Ncu
+from tilewright.profiling.profilers.proton import Proton
 from tilewright.profiling.profilers.rocprof import Rocprof
 from tilewright.profiling.profilers.unitrace import Unitrace
 
-PROFILERS: tuple[Profiler, ...] = (Ncu(), Rocprof(), Unitrace())
+PROFILERS: tuple[Profiler, ...] = (Ncu(), Proton(), Rocprof(), Unitrace())
 
-__all__ = ["PROFILERS", "Profiler", "Reading", "profiler_for"]
+__all__ = ["PROFILERS", "Profiler", "Reading", "profilers_for"]
 
 
-def profiler_for(backend: str) -> Profiler | None:
-    """The profiler of a backend's devices; None if none is known."""
-    return next((one for one in PROFILERS if backend in one.backends), None)
+def profilers_for(backend: str) -> tuple[Profiler, ...]:
+    """The profilers of a backend's devices, the one that tells most first."""
+    return tuple(one for one in PROFILERS if backend in one.backends)

@@ -34,7 +34,7 @@ class Rocprof:
             "executables": ["rocprofv3"],
             "places": ["/opt/rocm*/bin/rocprofv3"],
             "version": ["--version"],
-            "marks": "none",
+            "marks": None,
             "files": ["*counter_collection.csv"],
             "arguments": [
                 "--pmc", *(name for name, _ in _DIRECT.values()), "--output-format", "csv",

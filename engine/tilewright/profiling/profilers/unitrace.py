@@ -33,7 +33,7 @@ class Unitrace:
             "executables": ["unitrace"],
             "places": [],
             "version": ["--version"],
-            "marks": "none",
+            "marks": None,
             "files": ["*metrics*", "*.csv"],
             "arguments": [
                 "--metric-query", "-g", "ComputeBasic", "-o", "{out}/counters.csv", "{program}",

@@ -17,7 +17,7 @@ _MOST_TEXT = 8 << 20
 _TAIL = 2000
 _VERSION_S = 10.0
 _READ_OUT_S = 30.0
-_OUT, _PROGRAM = "{out}", "{program}"
+_OUT, _PROGRAM, _PYTHON = "{out}", "{program}", "{python}"
 
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
@@ -62,6 +62,8 @@ def _read_out(path: str, arguments: list[str], file: Path) -> None:
 def found(names: Sequence[str], places: Sequence[str]) -> str | None:
     """The first of these programs on the path, or in places (patterns of files) beside it."""
     for name in names:
+        if name == _PYTHON:
+            return sys.executable
         if path := shutil.which(name):
             return path
     for place in places:
@@ -93,9 +95,9 @@ def command_of(path: str, tool: dict[str, Any], program: Sequence[str], out: str
 def _program(job: dict[str, Any], out: Path) -> list[str]:
     """What runs one call of the version; the job stands in a file, launches and all."""
     told = out / "job.json"
-    marks = job["tool"].get("marks", "none")
+    marks = {name: job["tool"].get(name) for name in ("marks", "proton")}
     kept = {name: value for name, value in job.items() if name not in ("tool", "confinement")}
-    told.write_text(json.dumps({**kept, "marks": marks, "scratch": str(out)}), encoding="utf-8")
+    told.write_text(json.dumps({**kept, **marks, "scratch": str(out)}), encoding="utf-8")
     package = __name__.rsplit(".", 2)[0]
     root = str(Path(__file__).parents[2 + package.count(".")])
     code = (

@@ -61,15 +61,15 @@ def _confine(job: dict[str, Any]) -> dict[str, Any]:
 def _region(job: dict[str, Any], call: Any, api: Any) -> None:
     """The calls to profile, between the marks that the tool looks for."""
     calls = range(int(job.get("calls") or 1))
-    if job["marks"] == "proton":
+    if job.get("marks") == "proton":
         _proton(job, call, calls, api)
         return
-    if job["marks"] == "cuda":
+    if job.get("marks") == "cuda":
         api.cudart().cudaProfilerStart()
     for _ in calls:
         call()
     api.synchronize()
-    if job["marks"] == "cuda":
+    if job.get("marks") == "cuda":
         api.cudart().cudaProfilerStop()
 
 
