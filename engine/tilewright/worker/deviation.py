@@ -34,6 +34,7 @@ UNKNOWN = 4.0
 _CPU_CHUNK, _DEVICE_CHUNK = 1 << 22, 1 << 24
 _SAMPLE = 1 << 20
 _EDGE = 16
+ULP_OF_SINGLE = 2.0**-23
 _TINY = 1e-300
 
 
@@ -165,6 +166,8 @@ class Rule:
         oracle, actual = four.oracle, four.actual
         rounded = oracle.to(self.dtype).to(oracle.dtype)
         finite = torch.isfinite(rounded) & torch.isfinite(actual)
+        if four.written is not None:
+            finite &= four.written
         gap = torch.where(finite, (actual - oracle).abs(), 0.0)
         size = torch.where(torch.isfinite(rounded), oracle.abs(), 0.0)
         scale = size.amax(dim=1, keepdim=True)
@@ -228,6 +231,7 @@ class Rule:
         same |= near & (actual.sign() == four.oracle.sign())
         if base is not None:
             close = (actual - base).abs() <= self.tolerance.atol + self.tolerance.rtol * base.abs()
+            close &= torch.isfinite(base)
             same |= (torch.isnan(base) & torch.isnan(actual)) | (base == actual) | close
         return same
 

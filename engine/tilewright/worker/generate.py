@@ -12,7 +12,7 @@ import torch
 
 from . import confine, tensors
 from . import values as families
-from .deviation import wide_of
+from .deviation import ULP_OF_SINGLE, wide_of
 from .protocol import JobError, OutOfMemoryError
 
 _DEFAULT_INT_RANGE = (0, 8)
@@ -20,8 +20,6 @@ _WORKING_COPIES = 3
 _STATE_WORDS = 624
 _STATE_HEAD = 24
 """Of a CPU generator's state: bytes before the words of its Mersenne Twister, 8 bytes each."""
-ULP = 2.0**-23
-"""Of single precision, relative: what inputs of ``nudged`` are off by."""
 
 
 def stream(seed: int, name: str) -> torch.Generator:
@@ -88,7 +86,7 @@ def _nudge(value: Any, seed: int, name: str) -> Any:
     digest = hashlib.sha256(f"nudge {seed}:{name}".encode()).digest()
     generator = torch.Generator(value.device).manual_seed(int.from_bytes(digest[:7], "big"))
     noise = torch.rand(value.shape, generator=generator, device=value.device, dtype=torch.float32)
-    return value.to(wide) * (1 + ULP * (2 * noise.to(wide) - 1))
+    return value.to(wide) * (1 + ULP_OF_SINGLE * (2 * noise.to(wide) - 1))
 
 
 def make_input(spec: dict[str, Any], generator: torch.Generator, values: str = "normal") -> Any:

@@ -197,10 +197,9 @@ def _chunks(
     at = 0
     for parts in zip(*(rows_of(one, most) for one in results), strict=True):
         oracle, got, *others = (part.to(wide) for part in parts)
-        own, written = None, None
-        if base is not None:
-            own = others.pop()
-            written = poison.written(parts[-1])
+        own = None if base is None else others.pop()
+        # Without an original beside it, what is expected is the original's.
+        written = poison.written(parts[0] if base is None else parts[-1])
         yield at, Four(oracle, got, own, tuple(others), written)
         at += got.numel()
 

@@ -1,0 +1,89 @@
+"""The plan of checks: few, telling, and taken apart where an original does not stand them."""
+
+from pathlib import Path
+
+import pytest
+
+from tilewright.evaluation.checks import Check
+from tilewright.evaluation.families import SEEDS, checks_for, config_checks, simpler
+from tilewright.problems import Problem, load_problem
+from tilewright.serialize import dump, load
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+STEMS = ("matmul", "softmax", "linear_gelu", "layernorm")
+
+
+def example(stem: str) -> Problem:
+    return load_problem(EXAMPLES / f"{stem}.yaml")
+
+
+@pytest.mark.parametrize("stem", STEMS)
+@pytest.mark.parametrize("can_time", [False, True])
+def test_the_specs_own_cases_come_first_and_are_required(stem: str, can_time: bool) -> None:
+    problem = example(stem)
+    checks = checks_for(problem, can_time=can_time)
+    required = [check for check in checks if check.required]
+    assert checks[: len(required)] == tuple(required)
+    small = [(check.case, check.seed) for check in required if check.case.category == "ci"]
+    assert small == [(case, seed) for case in problem.check_cases() for seed in SEEDS]
+    measured = [check for check in required if check.case in problem.measured_cases()]
+    assert len(measured) == (1 if can_time else 0)
+    assert all(load(Check, dump(check)) == check for check in checks)
+    assert len({check.name + str(check.seed) for check in checks}) == len(checks)
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_the_interpreter_is_asked_for_no_more_than_twice_as_much(stem: str) -> None:
+    checks = checks_for(example(stem), can_time=False)
+    required = [check for check in checks if check.required]
+    odd = [check for check in checks if not check.required]
+    assert sum(check.repeats for check in odd) <= len(required) + 1
+    assert {check.order for check in checks} == {"forward", "reversed", "shuffled"}
+    assert any(check.is_ragged and check.layout == "strided" for check in odd)
+    assert any(check.repeats > 1 for check in odd)
+
+
+def test_seeds_of_different_checks_of_a_case_differ() -> None:
+    for can_time in (False, True):
+        checks = checks_for(example("softmax"), can_time=can_time)
+        seen = [(check.case.name, check.seed) for check in checks]
+        assert len(set(seen)) == len(seen)
+
+
+def test_a_device_takes_every_family_and_no_order() -> None:
+    checks = checks_for(example("matmul"), can_time=True)
+    assert {check.values for check in checks} >= {
+        "normal", "large", "tiny", "sparse", "signed_zeros", "nonfinite", "outliers",
+        "constant_rows",
+    }  # fmt: skip
+    assert {check.order for check in checks} == {"forward"}
+    assert {check.layout for check in checks} >= {"plain", "strided", "transposed", "offset"}
+    assert {dict(check.launch_options).get("num_warps") for check in checks} == {None, 4, 8}
+
+
+def test_a_check_that_is_too_much_is_taken_apart() -> None:
+    problem = example("matmul")
+    odd = next(c for c in checks_for(problem, can_time=False) if c.layout == "strided")
+    parts = simpler(problem, odd)
+    assert [(p.is_ragged, p.values, p.layout, p.order) for p in parts] == [
+        (True, "normal", "plain", "forward"),
+        (False, "large", "plain", "forward"),
+        (False, "normal", "strided", "forward"),
+        (False, "normal", "plain", "shuffled"),
+    ]
+    assert not any(part.required for part in parts)
+    extents = simpler(problem, parts[0])
+    assert [sorted(set(p.case.dims.items()) - set(problem.check_cases()[-1].dims.items()))
+            for p in extents] == [[("M", 263)], [("N", 293)], [("K", 79)]]  # fmt: skip
+    assert all(simpler(problem, part) == () for part in (*parts[1:], *extents))
+
+
+def test_names_say_what_is_out_of_the_ordinary() -> None:
+    names = [check.name for check in checks_for(example("softmax"), can_time=False)]
+    assert names[0] == "ci[0]"
+    assert names[1] == "ci[0], programs reversed"
+    assert names[4] == (
+        "ci-ragged[0], ROWS=7, COLS=3593, large values, strided inputs, programs shuffled"
+    )
+    (tuned,) = config_checks(example("softmax"), 2)
+    assert tuned.name == "ci[1], autotune configuration 1"

@@ -1,0 +1,84 @@
+"""Variants of a spec's small cases at extents that fit no tile."""
+
+import textwrap
+from pathlib import Path
+
+from tilewright.problems import Problem, load_problem
+
+
+def problem(folder: Path, inputs: str, ci: str) -> Problem:
+    path = folder / "p.yaml"
+    path.write_text(f"name: p\nentry: f\ninputs:\n{textwrap.indent(textwrap.dedent(inputs), '  ')}"
+                    f"\nci:\n{textwrap.indent(textwrap.dedent(ci), '  ')}")  # fmt: skip
+    return load_problem(path)
+
+
+def is_prime(number: int) -> bool:
+    return number > 2 and all(number % d for d in range(2, int(number**0.5) + 1))
+
+
+def test_extents_are_primes_beyond_the_small_cases(tmp_path: Path) -> None:
+    found = problem(
+        tmp_path,
+        "X: {shape: [ROWS, COLS], dtype: float32}\nY: {shape: [COLS], dtype: float32}",
+        "- params: [X, Y]\n  dims: [{ROWS: 4, COLS: 1024}, {ROWS: 5, COLS: 700}]",
+    ).ragged
+    assert found is not None
+    (beyond,) = found.primes
+    rows, columns = beyond.inputs[0].shape
+    assert rows > 5
+    assert columns > 1024
+    assert is_prime(rows)
+    assert is_prime(columns)
+    assert beyond.inputs[1].shape == (columns,)
+    assert [case.inputs[0].shape for case in found.thin] == [(1, 691), (3, 1)]
+    assert [case.inputs[0].shape for case in found.single] == [(3, 700), (5, 691)]
+    assert beyond.name == "ci-ragged[0]"
+
+
+def test_the_interpreter_is_not_given_more_than_it_can_do(tmp_path: Path) -> None:
+    found = problem(
+        tmp_path,
+        "A: {shape: [M, K], dtype: float32}\nB: {shape: [K, N], dtype: float32}",
+        "- params: [A, B]\n  dims: {M: 267, N: 301, K: 83}",
+    ).ragged
+    assert found is not None
+    assert dict(found.primes[0].dims) == {"M": 131, "N": 131, "K": 79}
+
+
+def test_only_extents_vary_and_formulas_follow(tmp_path: Path) -> None:
+    found = problem(
+        tmp_path,
+        "X: {shape: [N, 2*D], dtype: float32}\nEPS: {value: E}\nG: {value: GROUPS}",
+        "- params: [X, EPS, G]\n  dims: {N: 16, D: 64, E: 0.5, GROUPS: 4}",
+    ).ragged
+    assert found is not None
+    for case in (*found.primes, *found.thin, *found.single):
+        assert case.inputs[0].shape[1] == 2 * int(str(case.dims["D"]))
+        assert (case.dims["E"], case.dims["GROUPS"]) == (0.5, 4)
+
+
+def test_shapes_without_dimensions_have_no_variants(tmp_path: Path) -> None:
+    inputs = "X: {shape: [16, 64], dtype: float32}"
+    assert problem(tmp_path, inputs, "- params: [X]").ragged is None
+
+
+def test_what_a_formula_cannot_take_is_left_out(tmp_path: Path) -> None:
+    found = problem(
+        tmp_path,
+        "X: {shape: [N, N - 16], dtype: float32}",
+        "- params: [X]\n  dims: {N: 32}",
+    ).ragged
+    assert found is not None
+    assert [case.inputs[0].shape for case in found.primes] == [(59, 43)]
+    assert found.thin == ()
+
+
+def test_a_scalar_may_have_a_range_to_vary_in(tmp_path: Path) -> None:
+    found = problem(
+        tmp_path,
+        "X: {shape: [N], dtype: float32}\nALPHA: {value: 0.5, range: [0.1, 2.0]}",
+        "- params: [X, ALPHA]\n  dims: {N: 32}",
+    )
+    alpha = found.check_cases()[0].inputs[1]
+    assert (alpha.value, alpha.low, alpha.high) == (0.5, 0.1, 2.0)
