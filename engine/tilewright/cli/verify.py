@@ -44,7 +44,7 @@ _Problem = Annotated[
 ]
 _Captured = Annotated[Path | None, typer.Option(help=CAPTURED_HELP)]
 _Target = Annotated[str | None, typer.Option(help="Chip to compile for.")]
-_Device = Annotated[str, typer.Option(help="auto, interpreter, cuda:0, ...")]
+_Device = Annotated[str, typer.Option(help="auto, interpreter, cuda:0, cuda:all, ssh://host, ...")]
 _Require = Annotated[
     Require | None,
     typer.Option(help="Level needed; by default faster where times can be had, else correct."),

@@ -59,5 +59,6 @@ def _zip_bytes() -> bytes:
         archive.writestr(zipfile.ZipInfo("__main__.py", _EPOCH), _MAIN)
         for source in sorted(root.rglob("*.py")):
             name = f"{PACKAGE}/{source.relative_to(root).as_posix()}"
-            archive.writestr(zipfile.ZipInfo(name, _EPOCH), source.read_bytes())
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            archive.writestr(entry, source.read_bytes(), zipfile.ZIP_DEFLATED)
     return buffer.getvalue()

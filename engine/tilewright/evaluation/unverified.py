@@ -45,7 +45,7 @@ def _open(certificate: Certificate) -> Iterator[str]:
 
 
 def _of_checks(step: StepResult, device: str) -> Iterator[str]:
-    if device.startswith("interpreter"):
+    if device.rpartition("#")[2].startswith("interpreter"):
         yield INTERPRETER_LIMITS
     checks = [check for check in step.data.get("checks", ()) if isinstance(check, Mapping)]
     if checks and all(check.get("oracle") == "original" for check in checks):

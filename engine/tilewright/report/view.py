@@ -209,7 +209,7 @@ def _unverified(result: Json, certificate: Json, level: Level) -> Iterator[str]:
         yield from (f"{text[:1].upper()}{text[1:]}" for text in caveats(step))
     if not level.reaches(Level.CORRECT):
         yield "Correctness was not established: the results were not compared on any device."
-    elif (result.get("device") or "interpreter").startswith("interpreter"):
+    elif (result.get("device") or "").rpartition("#")[2] in ("", "interpreter"):
         yield INTERPRETER_LIMITS
     if result.get("speedup") is None:
         told = next((s["message"] for s in steps if s["step"] == StepName.SPEED), "")
