@@ -1,10 +1,12 @@
 """What code under test may read, see and ask of the system; and what is said of it."""
 
+import json
 import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from worker_bench import Bench, case_of, function, tensor
 
 from tilewright.devices import JobStatus
-from tilewright.worker import environment, isolation, limits, own_cache, readable, seccomp
+from tilewright.worker import environment, isolation, limits, network, own_cache, readable, seccomp
 
 CASE = case_of(tensor("x", 4))
 ALLOWED, REFUSED = 0x7FFF0000, 0x00050000
@@ -201,7 +203,7 @@ def test_isolation_is_strong_where_nothing_lacks(lacking: set[str]) -> None:
 
 def test_no_landlock_is_weak_and_says_so() -> None:
     lacks = isolation.lacking(
-        landlock=0, netns=True, filtered="", dropped=True,
+        landlock=0, mounts=False, netns=True, filtered="", dropped=True,
         groups=frozenset({"memory", "pids"}), own_user=False, is_root=False,
     )  # fmt: skip
     assert isolation.level(lacks) == isolation.WEAK
@@ -255,27 +257,22 @@ def test_a_job_may_take_what_it_names() -> None:
     assert 0 < limits.memory_allowance({}) <= limits.available_memory()
 
 
-@pytest.mark.triton
-def test_doctor_tries_everything_and_says_what_to_do(tmp_path: Path) -> None:
-    import json
-
+def doctor(home: Path, landlock: str) -> tuple[int, dict[str, Any]]:
+    """Exit code and JSON of ``tilewright doctor`` with Landlock switched to something."""
+    command = [sys.executable, "-m", "tilewright", "doctor", "--device", "interpreter"]
     told = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "tilewright",
-            "doctor",
-            "--device",
-            "interpreter",
-            "--format",
-            "json",
-        ],
+        [*command, "--format", "json"],
         capture_output=True,
         text=True,
-        env={**os.environ, "TILEWRIGHT_HOME": str(tmp_path), "TILEWRIGHT_LANDLOCK": "0"},
+        env={**os.environ, "TILEWRIGHT_HOME": str(home), "TILEWRIGHT_LANDLOCK": landlock},
     )
-    assert told.returncode == 1, told.stderr
-    found = json.loads(told.stdout)
+    return told.returncode, json.loads(told.stdout or "{}")
+
+
+@pytest.mark.triton
+def test_doctor_tries_everything_and_says_what_to_do(tmp_path: Path) -> None:
+    code, found = doctor(tmp_path, "0")
+    assert code == 1
     assert found["isolation"] == "weak"
     by_name = {one["name"]: one for one in found["protections"]}
     assert by_name.keys() == isolation.PROTECTIONS.keys()
@@ -285,3 +282,15 @@ def test_doctor_tries_everything_and_says_what_to_do(tmp_path: Path) -> None:
     assert found["devices"]
     assert found["compilers"]
     assert not list(tmp_path.glob("doctor-*"))
+
+
+@pytest.mark.slow
+@pytest.mark.triton
+def test_mounts_stand_in_for_landlock(tmp_path: Path) -> None:
+    if not network.can_leave():
+        pytest.skip("no namespaces are permitted here")
+    _, found = doctor(tmp_path, "mounts")
+    by_name = {one["name"]: one["holds"] for one in found["protections"]}
+    assert by_name["writes"]
+    assert by_name["reads"]
+    assert found["isolation"] != "weak"

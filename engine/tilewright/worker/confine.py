@@ -2,7 +2,7 @@
 
 One module a means: ``environment``, ``limits``, ``own_cache``, ``cgroups``, ``network``,
 ``own_user``, ``landlock`` (with ``readable`` for what it lets through), ``capabilities``,
-``seccomp``. ``isolation`` says what all of it comes to.
+``seccomp``; where there is no Landlock, ``mounts``. ``isolation`` says what all of it comes to.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from . import (
     isolation,
     landlock,
     limits,
+    mounts,
     network,
     own_cache,
     own_user,
@@ -95,14 +96,19 @@ def confined(
         may_read.append(shared)
     groups = cgroups.enter(limits.memory_allowance(job), _PROCESSES)
     away = network.leave()
+    apart = (
+        away
+        and without_landlock()
+        and mounts.enter(scratch, writable_paths(job, scratch), may_read)
+    )
     own = own_user.become()
     show_to_ptrace()  # changing the user has hidden this process from itself
     version = restrict_files(writable_paths(job, scratch), may_read, may_list)
     dropped = capabilities.drop()
     filtered = seccomp.restrict()
     lacks = isolation.lacking(
-        landlock=version, netns=away, filtered=filtered, dropped=dropped, groups=groups,
-        own_user=own, is_root=os.getuid() == 0,
+        landlock=version, mounts=apart, netns=away, filtered=filtered, dropped=dropped,
+        groups=groups, own_user=own, is_root=os.getuid() == 0,
     )  # fmt: skip
     return isolation.report(lacks, landlock=version, netns=away)
 
@@ -127,13 +133,19 @@ def writable_paths(job: dict[str, Any], scratch: str) -> list[str]:
     return paths
 
 
+def without_landlock() -> bool:
+    """Whether mounts have to do what Landlock does, or TILEWRIGHT_LANDLOCK=mounts asks for it."""
+    switch = os.environ.get("TILEWRIGHT_LANDLOCK")
+    return switch == "mounts" or (switch != "0" and landlock.abi() == 0)
+
+
 def restrict_files(
     writable: list[str], may_read: list[str] | None = None, may_list: list[str] | None = None
 ) -> int:
-    """Landlock, unless TILEWRIGHT_LANDLOCK=0; the ABI in force, 0 for none.
+    """Landlock, unless TILEWRIGHT_LANDLOCK turns it off; the ABI in force, 0 for none.
 
     Everything may be read where ``may_read`` is None.
     """
-    if os.environ.get("TILEWRIGHT_LANDLOCK") == "0":
+    if os.environ.get("TILEWRIGHT_LANDLOCK") in ("0", "mounts"):
         return 0
     return landlock.restrict(writable, may_read, may_list or [])

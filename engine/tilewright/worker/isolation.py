@@ -51,6 +51,7 @@ def level(lacks: Mapping[str, str]) -> str:
 def lacking(
     *,
     landlock: int,
+    mounts: bool,
     netns: bool,
     filtered: str,
     dropped: bool,
@@ -62,6 +63,7 @@ def lacking(
 
     Args:
         landlock: the ABI in force.
+        mounts: whether the process has a file system of its own instead.
         netns: whether the process is in an empty network namespace.
         filtered: why system calls are not filtered, "" where they are.
         dropped: whether privileges were given up.
@@ -71,12 +73,10 @@ def lacking(
     """
     none = "this kernel has no Landlock, or it is turned off"
     found: dict[str, str] = {}
-    if landlock == 0:
-        found["writes"] = none
-    elif landlock < 3:
+    if landlock == 0 and not mounts:
+        found["writes"] = found["reads"] = none
+    elif landlock < 3 and not mounts:
         found["writes"] = f"Landlock {landlock} does not keep files from being cut short; Linux 6.2"
-    if landlock == 0:
-        found["reads"] = none
     if not netns and filtered:
         found["network"] = f"no network namespace, and system calls are not filtered: {filtered}"
     if landlock == 0 and filtered and not own_user:

@@ -143,7 +143,7 @@ def _everyones() -> tuple[str, ...]:
     found += [path for path in sys.path if path]
     found += _editable()
     found += [str(Path(tool)) for tool in _compilers()]
-    existing = dict.fromkeys(os.path.realpath(path) for path in _existing(found))
+    existing = dict.fromkeys(_existing(found))
     return tuple(path for path in existing if not _is_everyones(Path(path)))
 
 
