@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from tilewright.evaluation.compiling import check_compile
@@ -52,24 +53,28 @@ class Cascade:
     def judge(self, text: str, baseline: str) -> Evaluation:
         """Take a candidate's text through the steps; speed is measured against ``baseline``."""
         steps: list[StepResult] = []
-        speedup: Speedup | None = None
-        trial = _Trial(self, text, baseline)
+        with ThreadPoolExecutor(1) as aside:
+            trial = _Trial(self, text, baseline, aside)
+            speedup = self._judge(text, trial, steps)
+        return Evaluation(
+            text_hash(text), text_hash(baseline), level_of(steps), tuple(steps), speedup
+        )
+
+    def _judge(self, text: str, trial: "_Trial", steps: list[StepResult]) -> Speedup | None:
+        """Fill ``steps`` up to the first that fails; what the last one measured."""
         for name, step in (
             (StepName.SYNTAX, lambda: check_syntax(text)),
             (StepName.STRUCTURE, lambda: self._structure(text)),
-            (StepName.COMPILE, lambda: self._compile(text)),
+            (StepName.COMPILE, lambda: trial.meanwhile(lambda: self._compile(text))),
             (StepName.CORRECTNESS, trial.correctness),
         ):
             steps.append(_clocked(name, step))
             if steps[-1].status is StepStatus.FAILED:
-                break
-        else:
-            started = time.perf_counter()
-            last, speedup = trial.speed(steps)
-            steps.append(replace(last, seconds=time.perf_counter() - started))
-        return Evaluation(
-            text_hash(text), text_hash(baseline), level_of(steps), tuple(steps), speedup
-        )
+                return None
+        started = time.perf_counter()
+        last, speedup = trial.speed(steps)
+        steps.append(replace(last, seconds=time.perf_counter() - started))
+        return speedup
 
     def _structure(self, text: str) -> StepResult:
         checked = check_structure(
@@ -118,23 +123,38 @@ class Cascade:
 class _Trial:
     """Correctness and speed of one candidate, which the device's judge finds in one go."""
 
-    def __init__(self, cascade: Cascade, text: str, baseline: str) -> None:
+    def __init__(self, cascade: Cascade, text: str, baseline: str, aside: Executor) -> None:
         self._cascade = cascade
+        self._aside = aside
+        self._begun: Future[Heard | None] | None = None
         self._text = text
         self._baseline = baseline
         self._timing: Timing | None = None
         self._heard: Heard | None = None
 
+    def meanwhile(self, compile_it: Callable[[], StepResult]) -> StepResult:
+        """Compile for the report while a device is getting ready to hear the candidate."""
+        bench = self._cascade.bench
+        if bench is not None and bench.device.info.can_time:
+            self._begun = self._aside.submit(self._hear)
+        return compile_it()
+
     def correctness(self) -> StepResult:
-        """Ask the judge everything, and tell of correctness."""
-        bench, original, text = self._cascade.bench, self._cascade.original, self._text
+        """What the judge says of correctness."""
+        bench = self._cascade.bench
         if bench is None:
             return _skipped(StepName.CORRECTNESS, self._cascade.no_problem())
+        self._heard = self._begun.result() if self._begun is not None else self._hear()
+        return correctness_step(bench, self._heard)
+
+    def _hear(self) -> Heard | None:
+        """Ask the judge everything; None where there is no check to make."""
+        bench, original, text = self._cascade.bench, self._cascade.original, self._text
+        assert bench is not None
         if text != self._baseline:
             self._timing = planned_timing(bench, self._baseline, text)
         checks = planned_checks(bench, original, text)
-        self._heard = hear(bench, original, text, checks, self._timing) if checks else None
-        return correctness_step(bench, self._heard)
+        return hear(bench, original, text, checks, self._timing) if checks else None
 
     def speed(self, steps: list[StepResult]) -> tuple[StepResult, Speedup | None]:
         """What it said of speed, or why there is nothing to say."""

@@ -61,8 +61,21 @@ def _kept(data: Mapping[str, Any]) -> dict[str, Any]:
         "isolation": prepared.get("confinement"),
         "honesty": data.get("honesty"),
         "repetition": data.get("repetition"),
+        "seconds": _seconds(data),
     }
     return {name: value for name, value in told.items() if value is not None}
+
+
+def _seconds(data: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Where a trial's time went: waiting for its turn, checks, all of the hearing, by question."""
+    prepared = data.get("prepared") or {}
+    if "heard_s" not in data:
+        return None
+    told = {name: round(float(data.get(name) or 0.0), 4) for name in ("waited_s", "checked_s")}
+    told["heard_s"] = round(float(data["heard_s"]), 4)
+    told["prepared_s"] = round(float(prepared.get("seconds") or 0.0), 4)
+    asked = {what: round(float(took), 4) for what, took in (data.get("spent_s") or {}).items()}
+    return {**told, "asked_s": asked}
 
 
 def _no_case(problem: Problem) -> str:

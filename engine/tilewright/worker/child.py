@@ -92,7 +92,7 @@ def _confine(job: dict[str, Any], scratch: str, timeout_s: float) -> dict[str, A
     could_leave = job.get("kind") == "probe" and network.can_leave()
     untrusted = _is_untrusted(job)
     found = confine.confined(job, scratch, timeout_s, on_gpu=on_gpu, untrusted=untrusted)
-    if on_gpu and job.get("kind") in _ONE_VERSION_A_PROCESS:
+    if on_gpu and job.get("kind") in _ONE_VERSION_A_PROCESS and not job.get("compiles"):
         gpu_memory.limit(str(job["device"]))
     return {**found, "netns": found["netns"] or could_leave}
 

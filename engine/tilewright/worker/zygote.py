@@ -11,6 +11,7 @@ import shutil
 import signal
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -253,8 +254,9 @@ class Zygote:
             try:
                 self._become_child(printed_write, (result_read, printed_read))
                 self._perform(job, result_write, scratch, timeout_s, parent, channel, environment)
-            finally:
-                os._exit(1)  # whatever went wrong, a child is no zygote
+            finally:  # whatever went wrong, a child is no zygote
+                traceback.print_exc()
+                os._exit(1)
         os.close(result_write)
         os.close(printed_write)
         now = time.monotonic()
@@ -296,6 +298,8 @@ class Zygote:
         """In the child: do the job; never returns."""
         if channel is not None:
             job = {**job, "channel": channel}
+        if job.get("cache"):  # a candidate's own, which no other candidate reads
+            os.environ["TRITON_CACHE_DIR"] = job["cache"]
         if job["kind"] == "judge":
             from .trials import judge  # a worker that only compiles has no torch
 

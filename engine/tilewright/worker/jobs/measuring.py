@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .. import generate, launches, modules, pretend, tensors
+from .. import generate, launches, layouts, modules, pretend, tensors
 from ..timing.clocks import clock_for
 from ..timing.locking import holding
 from ..timing.pace import quick_look
@@ -55,10 +55,18 @@ def compile_ahead(
     job: dict[str, Any], module: Any, target: tuple[str, str], notes: list[str]
 ) -> None:
     """Compile what the module's host code launches for the case, without touching a device."""
+    layout, options = str(job.get("layout") or layouts.PLAIN), job.get("launch_options") or {}
     try:
-        with pretend.no_driver(*target), pretend.fake_tensors(), launches.compiled_only():
+        with (
+            pretend.no_driver(*target),
+            pretend.fake_tensors(),
+            launches.with_options(options),
+            launches.compiled_only(),
+        ):
             call, _ = modules.build_call(job, module, "cuda")
-            call(*generate.fake_inputs(job["case"], module, "cuda"))
+            made = generate.fake_inputs(job["case"], module, "cuda")
+            laid = layouts.laid_out({str(at): value for at, value in enumerate(made)}, layout)
+            call(*laid.values())
     except _HOST_CODE_FAILURES as error:
         reason = " ".join(str(error).split())[:200]
         notes.append(f"compiled while holding the device ({type(error).__name__}: {reason})")

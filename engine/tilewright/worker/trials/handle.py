@@ -36,6 +36,7 @@ class Handle:
         end: has the zygote kill it, with a status and the reason.
         ended: status and reason, once the zygote has said that it is gone.
         prepared: what it answered when it was told to prepare.
+        spent_s: seconds waited for its answers, by what was asked.
     """
 
     key: str
@@ -47,6 +48,7 @@ class Handle:
     prepared: dict[str, Any] | None = None
     calls: int = 0
     held: list[Path] = field(default_factory=list)
+    spent_s: dict[str, float] = field(default_factory=dict)
 
     @property
     def inbox(self) -> Path:
@@ -62,9 +64,14 @@ class Handle:
 
     def ask(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         """Have it do one thing; raises PerformerEndedError when that gives no result."""
+        start = time.monotonic()
         with contextlib.suppress(OSError):  # one that is gone says so below
             self.wire.send(message)
-        return self.reply(timeout_s)
+        try:
+            return self.reply(timeout_s)
+        finally:
+            what = str(message["do"])
+            self.spent_s[what] = self.spent_s.get(what, 0.0) + time.monotonic() - start
 
     def reply(self, timeout_s: float) -> dict[str, Any]:
         """The answer to what was sent before."""

@@ -54,6 +54,7 @@ class Hearing:
         if fault is None and self._job.get("timing"):
             found["timing"] = self._timed()
             fault = self._after()
+        found["spent_s"] = dict(self._candidate.spent_s)
         return {**found, "fault": fault, "honesty": self._honesty(prepared, skipped)}
 
     def _planned(self) -> Iterator[dict[str, Any]]:

@@ -16,13 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from .. import confine
+from ..jobs import measuring
 from ..protocol import CRASHED, ERROR, LOST, OK, OUT_OF_MEMORY, JobError, OutOfMemoryError
+from . import ahead
 from .handle import Handle, PerformerEndedError
 from .hearing import Hearing
 from .originals import Originals
 from .wire import Wire
 
 _TICK_S = 5.0
+_COMPILERS = max(1, min(4, (os.cpu_count() or 1) // 4))
 # What reading an answer raises that is not as it should be: a performer may have forged it.
 NONSENSE = (
     KeyError, TypeError, ValueError, AttributeError, IndexError, OSError, OverflowError,
@@ -50,19 +53,29 @@ def main(job: dict[str, Any], parent: int) -> None:
 
 @dataclass
 class _Trial:
-    """A trial that waits for its candidate to be imported and compiled, or for its turn."""
+    """A trial that waits for its candidate to be imported and compiled, or for its turn.
+
+    ``compilers``: performers of the candidate that fill its cache beside it.
+    """
 
     number: int
     job: dict[str, Any]
     candidate: Handle
     deadline: float
+    compilers: list[Handle] = field(default_factory=list)
     asked: float = field(default_factory=time.monotonic)
     prepared: dict[str, Any] | None = None
     failed: PerformerEndedError | None = None
 
     @property
     def ready(self) -> bool:
-        return self.prepared is not None or self.failed is not None
+        compiled = not any(one.alive for one in self.compilers)
+        return self.failed is not None or (self.prepared is not None and compiled)
+
+    @property
+    def wires(self) -> list[Wire]:
+        """Who may say something that it waits for."""
+        return [self.candidate.wire, *(one.wire for one in self.compilers)]
 
 
 class Judge:
@@ -75,13 +88,15 @@ class Judge:
         self._handles: dict[str, Handle] = {}
         self._trials: deque[_Trial] = deque()
         self._next = 0
+        self._target = measuring.target_of(device) if device.startswith("cuda") else None
         self._originals = Originals(device, self._folder / "kept", self._start)
 
     def serve(self) -> None:
         """Until the zygote is gone."""
         try:
             while not self._wire.gone:
-                self._listen(_TICK_S, [t.candidate.wire for t in self._trials if not t.ready])
+                waiting = [trial for trial in self._trials if not trial.ready]
+                self._listen(_TICK_S, [wire for trial in waiting for wire in trial.wires])
                 self._look()
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -113,11 +128,20 @@ class Judge:
 
     def _admit(self, message: dict[str, Any]) -> None:
         job, timeout_s = message["job"], float(message["timeout_s"])
-        candidate = self._start({**job["performer"], "module": job["candidate"]}, timeout_s)
+        told = {**job["performer"], "module": job["candidate"]}
+        if self._target is not None:
+            cache = self._folder / f"cache-{message['trial']}"
+            cache.mkdir(mode=0o700)
+            told["cache"] = str(cache)
+        candidate = self._start(told, timeout_s)
         trial = _Trial(message["trial"], job, candidate, time.monotonic() + timeout_s)
         self._trials.append(trial)
-        with contextlib.suppress(OSError):
-            candidate.wire.send({"do": "prepare", "cases": job.get("compiled_cases") or []})
+        with contextlib.suppress(OSError):  # one that is gone is noticed when it is looked at
+            candidate.wire.send({"do": "prepare"})
+            for checks in ahead.shares(job, _COMPILERS) if self._target is not None else ():
+                compiler = self._start({**told, "compiles": True}, timeout_s)
+                trial.compilers.append(compiler)
+                compiler.wire.send({"do": "compile", "checks": checks, "target": self._target})
 
     def _start(self, job: dict[str, Any], timeout_s: float) -> Handle:
         """Have the zygote start a performer; 0 seconds: for as long as it is wanted."""
@@ -152,7 +176,9 @@ class Judge:
         if ready is not None:
             answer = self._hear(ready)
             self._trials.remove(ready)
-            ready.candidate.close()
+            for performer in (ready.candidate, *ready.compilers):
+                performer.close()
+            shutil.rmtree(self._folder / f"cache-{ready.number}", ignore_errors=True)
             self._wire.send({"answer": ready.number, **answer})
 
     def _hear(self, trial: _Trial) -> dict[str, Any]:
@@ -174,6 +200,14 @@ class Judge:
 
 
 def _note(trial: _Trial) -> None:
+    for compiler in trial.compilers:
+        if compiler.alive and compiler.wire.poll() is not None:
+            compiler.close()
+    if trial.prepared is None and trial.failed is None:
+        _note_candidate(trial)
+
+
+def _note_candidate(trial: _Trial) -> None:
     handle = trial.candidate
     try:
         reply = handle.wire.poll()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import shutil
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -26,6 +27,7 @@ _KEPT_FILES = 4 << 30
 _FIRST_CALL_S = 120.0
 _UPWARDS = {"float16": "float64", "bfloat16": "float64", "float32": "float64"}
 _NUDGES = 2
+_SECRETS = 3
 _OTHER_WEIGHTS = 1.125
 
 # The original answers once for all of a candidate's configurations and repetitions.
@@ -52,6 +54,8 @@ class Base:
             has tried.
         clean_us: microseconds a call by itself, of each baseline that was timed.
         plan: how the inputs are refreshed while calls are timed; None if none were.
+        secrets: seeds for orders and contents while it is timed. Few, so that the original's
+            results on them can be kept; no candidate lives long enough to learn them.
     """
 
     inputs: Manifest
@@ -67,6 +71,7 @@ class Base:
     repeats_well: str | None = None
     clean_us: dict[str, float] = field(default_factory=dict)
     plan: dict[str, str] | None = None
+    secrets: tuple[int, ...] = field(default_factory=lambda: _drawn(_SECRETS))
 
     @property
     def own(self) -> Results | None:
@@ -302,6 +307,11 @@ class Originals:
                 return
             key, _ = self._inputs.popitem(last=False)
             shutil.rmtree(self.folder / key, ignore_errors=True)
+
+
+def _drawn(count: int) -> tuple[int, ...]:
+    draw = random.SystemRandom()
+    return tuple(draw.getrandbits(63) for _ in range(count))
 
 
 def _key(value: Any) -> str:

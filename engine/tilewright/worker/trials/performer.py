@@ -2,8 +2,9 @@
 
 Each message has ``do``:
 
-- ``prepare``: cases? -> seconds, notes, facts: import the file, open the device, and compile what
-  the cases launch, as far as that can be done before they are called.
+- ``prepare``: -> seconds, notes, facts: open the device, then import the file.
+- ``compile``: checks, target ``[backend, arch]`` -> seconds, notes: import the file and compile
+  what the checks launch, as far as that can be done without calling; the device is left alone.
 - ``call``: what a ``run`` job has besides module, entry and device, and ``number``, after which its
   outputs are filed -> what such a job gives. Also turn, plan (contents, ``timing.fresh``), layout,
   observe (``facts``, ``honesty``), skip_launches, launch_options.
@@ -82,7 +83,8 @@ class Performer:
         if wanted.startswith("time.") and wanted != "time.open":
             return self._time(message)
         known = {
-            "prepare": self._prepare, "call": self._call, "repeat": self._repeat,
+            "prepare": self._prepare, "compile": self._compile, "call": self._call,
+            "repeat": self._repeat,
             "inputs": self._inputs, "time.open": self._open,
         }  # fmt: skip
         if wanted not in known:
@@ -100,31 +102,25 @@ class Performer:
 
     def _prepare(self, message: dict[str, Any]) -> dict[str, Any]:
         start = time.perf_counter()
-        notes: list[str] = []
-        device = self._job["device"]
-        if device != INTERPRETER:
+        if self._job["device"] != INTERPRETER:
             # Before the file is imported: what it changes of torch is not what is timed with.
-            self._clock = clock_for(device)
+            self._clock = clock_for(self._job["device"])
             self._clock.synchronize()
         opened = time.perf_counter() - start
-        module = self.version.module
-        if str(device).startswith("cuda"):
-            self._compile_ahead(module, message.get("cases") or [], notes)
-        seconds = time.perf_counter() - start
-        confinement = self._job.get("confinement")
+        assert self.version is not None
         return {
-            "seconds": seconds, "opened_s": opened, "notes": notes, "confinement": confinement,
-            "facts": self._facts,
+            "seconds": time.perf_counter() - start, "opened_s": opened, "facts": self._facts,
+            "confinement": self._job.get("confinement"),
         }  # fmt: skip
 
-    def _compile_ahead(self, module: Any, cases: list[dict[str, Any]], notes: list[str]) -> None:
-        from triton.runtime.driver import driver
-
-        target = measuring.target_of(self._job["device"])
-        for told in cases:
-            job = {**self._job, **told}
-            measuring.compile_ahead(job, module, target, notes)
-        driver.reset_active()
+    def _compile(self, message: dict[str, Any]) -> dict[str, Any]:
+        start = time.perf_counter()
+        notes: list[str] = []
+        backend, arch = message["target"]
+        for check in message["checks"]:
+            job = {**self._job, **check}
+            measuring.compile_ahead(job, self.version.module, (backend, arch), notes)
+        return {"seconds": time.perf_counter() - start, "notes": notes}
 
     def _call(self, message: dict[str, Any]) -> dict[str, Any]:
         out = f"{self._job['out']}/{message['number']}"

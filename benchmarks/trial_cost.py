@@ -1,0 +1,237 @@
+"""What a verdict costs beside a bare loop of compiling, ``allclose`` and ``do_bench``.
+
+    python benchmarks/trial_cost.py --device cuda:0 --out cost.json
+
+The same candidates, other launch configurations of the kernels in ``examples/``, go through both.
+The bare loop is one process that has everything imported: it compiles (Triton's cache is empty),
+compares with the original's result once, and calls ``triton.testing.do_bench``. Ours takes each
+through the whole cascade: first one by one, for what a candidate takes beyond its bare compile and
+timing; then all of them, several under way at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import itertools
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+SEED = 20
+
+
+def candidates(count: int) -> list[tuple[str, str]]:
+    """(example, text) of so many candidates, drawn over all examples."""
+    found: list[tuple[str, str]] = []
+    matmul = (EXAMPLES / "matmul.py").read_text()
+    tiles = itertools.product((32, 64, 128), (32, 64, 128, 256), (32, 64), (4, 8), (2, 3, 4))
+    for m, n, k, warps, stages in tiles:
+        text = matmul.replace(
+            "cdiv(M, 32), triton.cdiv(N, 32)", f"cdiv(M, {m}), triton.cdiv(N, {n})"
+        )
+        old = "BLOCK_M=32,\n        BLOCK_N=32,\n        BLOCK_K=32,\n"
+        new = f"BLOCK_M={m},\n        BLOCK_N={n},\n        BLOCK_K={k},\n"
+        options = f"        num_warps={warps},\n        num_stages={stages},\n"
+        assert old in text
+        found.append(("matmul", text.replace(old, new + options)))
+    for stem, block in (("softmax", 1024), ("layernorm", 512)):
+        text = (EXAMPLES / f"{stem}.py").read_text()
+        for size, warps, stages in itertools.product(
+            (256, 512, 1024, 2048, 4096), (1, 2, 4, 8, 16), (2, 3)
+        ):
+            options = f"BLOCK={size}, num_warps={warps}, num_stages={stages}"
+            found.append((stem, text.replace(f"BLOCK={block}", options)))
+    return random.Random(SEED).sample(found, min(count, len(found)))
+
+
+def bare(device: str, count: int) -> list[dict[str, Any]]:
+    """The bare loop in this process: seconds of each part, a candidate each."""
+    import torch
+    import triton
+    from triton.testing import do_bench
+
+    from tilewright.problems.loading import load_problem
+
+    inputs: dict[str, list[Any]] = {}
+    expected: dict[str, Any] = {}
+    for stem in ("matmul", "softmax", "layernorm"):
+        case = load_problem(EXAMPLES / f"{stem}.yaml").measured_cases()[0]
+        inputs[stem] = [
+            torch.randn(one.shape, dtype=getattr(torch, one.dtype), device=device)
+            if one.value is None
+            else one.value
+            for one in case.inputs
+        ]
+        expected[stem] = (_entry(EXAMPLES / f"{stem}.py", stem)(*inputs[stem]), case)
+    assert triton.__version__
+    told = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (stem, text) in enumerate(candidates(count)):
+            start = time.perf_counter()
+            path = Path(folder, f"candidate{number}.py")
+            path.write_text(text)
+            parts = {"import": 0.0, "compile": 0.0, "allclose": 0.0, "do_bench": 0.0}
+            try:
+                entry = _entry(path, stem)
+                compiled = time.perf_counter()
+                got = entry(*inputs[stem])
+                torch.cuda.synchronize()
+                ran = time.perf_counter()
+                wanted, case = expected[stem]
+                torch.allclose(got, wanted, rtol=case.rtol, atol=case.atol)
+                torch.cuda.synchronize()
+                compared = time.perf_counter()
+                us = 1e3 * do_bench(lambda entry=entry, stem=stem: entry(*inputs[stem]))
+                parts = {
+                    "import": compiled - start, "compile": ran - compiled,
+                    "allclose": compared - ran, "do_bench": time.perf_counter() - compared,
+                }  # fmt: skip
+            except (RuntimeError, ValueError) as error:  # too much shared memory
+                us, parts["failed"] = None, " ".join(str(error).split())[:120]
+            told.append({"stem": stem, "us": us, "wall": time.perf_counter() - start, **parts})
+            _say(f"bare {number} {stem} {told[-1]['wall']:.2f} s")
+    return told
+
+
+def _entry(path: Path, stem: str) -> Any:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, stem)
+
+
+class Ours:
+    """The cascade of each example on one device."""
+
+    def __init__(self, device: str, folder: Path) -> None:
+        from tilewright.devices import open_device
+        from tilewright.evaluation.cascade import Cascade
+        from tilewright.evaluation.workbench import Workbench
+        from tilewright.problems.loading import load_problem
+
+        self.device = open_device(device)
+        self.cascades = {}
+        self.texts = {}
+        for stem in ("matmul", "softmax", "layernorm"):
+            path = EXAMPLES / f"{stem}.py"
+            text = self.texts[stem] = path.read_text()
+            bench = Workbench(
+                self.device, load_problem(path.with_suffix(".yaml")), path, folder / stem, SEED
+            )
+            self.cascades[stem] = Cascade(text, str(path), bench, self.device.info.target)
+
+    def judge(self, stem: str, text: str) -> dict[str, Any]:
+        """One verdict and what it took."""
+        start = time.perf_counter()
+        found = self.cascades[stem].judge(text, self.texts[stem])
+        wall = time.perf_counter() - start
+        steps = {step.step.value: step.seconds for step in found.steps}
+        data = {step.step.value: step.data for step in found.steps}
+        failed = found.failed.message[:200] if found.failed else ""
+        _say(f"ours {stem} {wall:.2f} s {found.level.value} {failed[:80]}")
+        spent = data.get("correctness", {}).get("seconds")
+        timed = [one.get("seconds") for one in (data.get("speed") or {}).get("cases", ())]
+        return {
+            "stem": stem, "level": found.level.value, "wall": wall, "steps": steps,
+            "failed": failed, "spent": spent, "timed_s": timed,
+        }  # fmt: skip
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """Both, and the two figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--one-by-one", type=int, default=40)
+    parser.add_argument("--at-a-time", type=int, default=8)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--bare", action="store_true", help="the bare loop alone, as JSON")
+    asked = parser.parse_args()
+    if asked.bare:
+        print(json.dumps(bare(asked.device, asked.count)))
+        return
+    value = measured(asked)
+    report(value)
+    if asked.out:
+        asked.out.write_text(json.dumps(value, indent=1))
+
+
+def measured(asked: argparse.Namespace) -> dict[str, Any]:
+    """The bare loop, then ours one by one, then ours several at a time."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, __file__, "--bare", "--device", asked.device]
+        environment = {**os.environ, "TRITON_CACHE_DIR": f"{folder}/bare"}
+        command += ["--count", str(asked.count)]
+        done = subprocess.run(
+            command, env=environment, stdout=subprocess.PIPE, text=True, check=True
+        )
+        plain = json.loads(done.stdout.splitlines()[-1])
+        os.environ["TILEWRIGHT_HOME"] = f"{folder}/home"
+        os.environ["TRITON_CACHE_DIR"] = f"{folder}/ours"
+        ours = Ours(asked.device, Path(folder, "work"))
+        chosen = candidates(asked.count)
+        for stem, text in ours.texts.items():  # the originals, which are measured once
+            ours.judge(stem, text + "\n# warm\n")
+        singles = [ours.judge(*one) for one in chosen[: asked.one_by_one]]
+        rest = chosen[asked.one_by_one :]
+        start = time.perf_counter()
+        with ThreadPoolExecutor(asked.at_a_time) as pool:
+            several = list(pool.map(lambda one: ours.judge(*one), rest))
+        seconds = time.perf_counter() - start
+        ours.device.close()
+    return {"bare": plain, "singles": singles, "several": several, "several_s": seconds}
+
+
+def report(value: dict[str, Any]) -> None:
+    """The figures in words."""
+    plain, singles = value["bare"], value["singles"]
+    beyond = [
+        one["wall"] - two["compile"] - two["do_bench"]
+        for one, two in zip(singles, plain, strict=False)
+        if not one["failed"] or one["level"] in ("correct", "faster")
+    ]
+    print(f"one by one: {len(beyond)} candidates that ran, "
+          f"{statistics.median(one['wall'] for one in singles):.3f} s at the median; beyond their "
+          f"bare compile and timing {statistics.median(beyond):.3f} s "
+          f"(90th percentile {sorted(beyond)[int(0.9 * len(beyond))]:.3f} s)")  # fmt: skip
+    rest = plain[len(singles) :]
+    bare_s = sum(one["wall"] for one in rest)
+    print(f"bare loop: {len(rest)} candidates in {bare_s:.1f} s, "
+          f"{3600 * len(rest) / bare_s:.0f} an hour; ours {value['several_s']:.1f} s, "
+          f"{3600 * len(rest) / value['several_s']:.0f} an hour: "
+          f"{bare_s / value['several_s']:.2f} of it")  # fmt: skip
+    for name in ("compile", "do_bench", "allclose", "import"):
+        print(f"  bare {name}: {statistics.median(one[name] for one in plain):.3f} s")
+    levels = [one["level"] for one in (*singles, *value["several"])]
+    print({level: levels.count(level) for level in sorted(set(levels))})
+    odd = [one["failed"] for one in (*singles, *value["several"]) if one["level"] == "rejected"]
+    for text in dict.fromkeys(odd):
+        print("  rejected:", text)
+    for stem in ("matmul", "softmax", "layernorm"):
+        mine = [one for one in singles if one["stem"] == stem and one["spent"]]
+        if mine:
+            steps = {
+                step: round(statistics.median(one["steps"].get(step, 0) for one in mine), 3)
+                for step in ("structure", "compile", "correctness")
+            }
+            print(stem, steps, mine[0]["spent"])
+
+
+if __name__ == "__main__":
+    main()
