@@ -61,7 +61,7 @@ class Version:
     def call(self, job: dict[str, Any]) -> dict[str, Any]:
         """Call once as the job says; the value of a ``run`` job (``protocol``)."""
         configs: dict[str, int] = {}
-        with torch.no_grad(), _one_config(job, configs):
+        with torch.no_grad(), one_config(job, configs):
             value = self._called(job)
         return {**value, "configs": configs, "caveats": _caveats(job)}
 
@@ -129,7 +129,7 @@ def _seen(job: Mapping[str, Any], model: Any) -> Iterator[honesty.Seen | None]:
 
 
 @contextlib.contextmanager
-def _one_config(job: Mapping[str, Any], configs: dict[str, int]) -> Iterator[None]:
+def one_config(job: Mapping[str, Any], configs: dict[str, int]) -> Iterator[None]:
     """One configuration of what is autotuned: the interpreter cannot choose by time."""
     index = job.get("config_index")
     if index is None and job["device"] != INTERPRETER:

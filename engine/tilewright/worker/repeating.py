@@ -31,7 +31,7 @@ def perform(version: Version, job: dict[str, Any]) -> dict[str, Any]:
         _fill(buffers, sets[which])
         return call(*buffers.values())
 
-    with torch.no_grad(), poison.Poison():
+    with torch.no_grad(), calling.one_config(job, {}), poison.Poison():
         first, second = on(0), on(1)
         made = 2 + _many(on, int(job["calls"]), float(job["limit_s"]), device)
         third = call(*(_own(value) for value in sets[0].values()))
