@@ -210,7 +210,15 @@ def test_a_survey_times_two_copies_of_the_same() -> None:
         return (lambda x: x + 1), (lambda x: x + 1)
 
     contest = Contest("cpu", None, None, {"x": normal(64)}, load=load)
-    found = survey(lambda message, _: contest.answer(message), {"warm_s": 0.01}, sessions=4)
+    asked: list[str] = []
+
+    def ask(message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        asked.append(message["do"])
+        return contest.answer(message)
+
+    found = survey(ask, {"warm_s": 0.01}, sessions=4)
+    assert asked.count("time.end") == 1
+    assert asked[-1] == "time.end"
     assert len(found["logs"]) == 4
     assert loads
     assert found["floor"] >= 0.002

@@ -96,7 +96,7 @@ def conduct(
     ``{class: survey}``), original_us (the original's time without the candidate), out (a folder
     for outputs), plan, graphs, flush_bytes, reload, blocks (exactly so many, without stopping
     early), verified (calls to check: 2, or 1 with large outputs), batches (true), raw (all single
-    times as well).
+    times as well), again (the same performer is asked for another contest, so it does not end).
 
     Returns: noise (the floor that was used; None: not measured), survey (where it was measured
     now), duration (class), driver, blocks ``[[original_us, candidate_us]]``, logs, verdict
@@ -125,7 +125,8 @@ def conduct(
         wall, more = _cross_check(session)
         faults += more + _slowed(session, clean)
         session.lap("cross_check", began)
-    ask({"do": "time.end"}, _TIMEOUT_S)
+    if not spec.get("again"):
+        ask({"do": "time.end"}, _TIMEOUT_S)
     return {
         **_figures(session, verdict),
         "noise": session.noise,

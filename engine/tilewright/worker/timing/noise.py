@@ -36,7 +36,15 @@ def survey(ask: Ask, spec: Mapping[str, Any], sessions: int = SESSIONS) -> dict[
     for session in range(sessions):
         # Loading again moves the code; where it takes long (tuning on import), once must do.
         reload = session == 0 or seconds / session < _SLOW_S
-        asked = {**spec, "reload": reload, "blocks": BLOCKS, "batches": False, "noise": 0.0}
+        last = session == sessions - 1
+        asked = {
+            **spec,
+            "reload": reload,
+            "again": not last,
+            "blocks": BLOCKS,
+            "batches": False,
+            "noise": 0.0,
+        }
         told = conduct(ask, asked, None)
         logs.append(math.log(told["value"]))
         times.append(min(told["original_us"], told["candidate_us"]))
