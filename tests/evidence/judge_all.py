@@ -15,19 +15,25 @@ from tilewright.devices import open_device
 
 
 def main(device_id: str, out: str) -> None:
-    """Write a JSON file: the device, and for each candidate what became of it."""
+    """Write a JSON file: the device, and for each candidate what became of it.
+
+    Candidates that the file has already are left as they are: remove it to judge them again.
+    """
     device = open_device(device_id)
     found: dict[str, Any] = {
         "device": device.info.name, "torch": device.info.torch, "triton": device.info.triton,
         "originals": {}, "legit": {}, "cheats": {},
     }  # fmt: skip
+    if Path(out).is_file():
+        found |= json.loads(Path(out).read_text("utf-8"))
     on_gpu = device.info.target is not None
     with court_on(device) as court:
         for base in BASES:
             found["originals"][base] = {"level": court.original(base).level.value}
         for folder in ("legit", "cheats"):
             for candidate in candidates(folder):
-                if on_gpu or not candidate.needs_gpu:
+                known = candidate.name in found[folder]
+                if not known and (on_gpu or not candidate.needs_gpu):
                     verdict = _judged(court, candidate, folder == "cheats")
                     found[folder][candidate.name] = verdict
                     sys.stderr.write(f"{candidate.name}: {json.dumps(verdict)[:200]}\n")

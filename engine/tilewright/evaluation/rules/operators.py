@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.evaluation.rules.model import Finding, Grade
-from tilewright.evaluation.rules.tensors import is_tensor, tensor_names
+from tilewright.evaluation.rules.tensors import is_limits, is_tensor, tensor_names
 from tilewright.evaluation.rules.view import FUNCTIONS, View, line_of
 from tilewright.evaluation.rules.words import BUILTIN_OPERATORS, COMPUTING, METHODS
 
@@ -83,7 +83,7 @@ def _attribute(view: View, node: ast.Attribute, known: frozenset[str]) -> Iterat
         return
     if name == "data_ptr":
         yield from _address(view, node)
-    elif name in COMPUTING:
+    elif name in COMPUTING and not is_limits(view, node.value):
         yield Finding(f".{name}() of a tensor", line_of(node), _IN_TRITON)
     elif name not in METHODS and is_tensor(view, node.value, known):
         yield Finding(f"attribute .{name} of a tensor", line_of(node), _IN_TRITON)

@@ -15,6 +15,11 @@ _CONSUMERS = listed(
     "len min max sorted list tuple dict set frozenset any all sum enumerate zip range isinstance "
     "str repr iter reversed map filter bool int float print"
 )
+_UNCHANGING = listed(
+    "bool int float str tuple frozenset len max min round math.sqrt math.log math.log2 "
+    "triton.language.constexpr triton.cdiv triton.next_power_of_2 torch.device torch.iinfo "
+    "torch.finfo logging.getLogger typing.TypeVar"
+)
 _CHANGING = ("append", "update", "setdefault", "pop", "add", "insert", "extend", "clear")
 _KEEPERS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp, ast.Call)
 
@@ -70,7 +75,7 @@ def _module_values(view: View) -> Iterator[Finding]:
     kept = {
         name
         for name, values in view.globals.items()
-        if any(isinstance(value, _KEEPERS) for value in values)
+        if any(isinstance(value, _KEEPERS) and not _is_plain(view, value) for value in values)
     }
     for node in view.host:
         if not isinstance(node, ast.Name) or node.id not in kept or view.is_local(node):
@@ -80,6 +85,11 @@ def _module_values(view: View) -> Iterator[Finding]:
         yield Finding(
             f"a use of the module's {node.id} that could change it", line_of(node), _STATE
         )
+
+
+def _is_plain(view: View, value: ast.AST) -> bool:
+    """Whether a call gives what nobody can change: a number, a dtype's limits, a logger."""
+    return isinstance(value, ast.Call) and view.dotted(value.func) in _UNCHANGING
 
 
 def _only_reads(view: View, node: ast.Name) -> bool:

@@ -11,6 +11,7 @@ from tilewright.evaluation.rules.words import (
 )
 
 _ROUNDS = 4
+_INSTANCES = {"self", "cls", "ctx"}
 _NO_TENSOR = ("item", "tolist", "numpy", "_version", "untyped_storage", "storage")
 
 
@@ -24,7 +25,7 @@ def tensor_names(view: View, function: Function) -> frozenset[str]:
     for node in ast.walk(function):
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if attr in TELLING:
-                known |= {name} & view.locals_of(function)
+                known |= {name} & view.locals_of(function) - _INSTANCES
     for _ in range(_ROUNDS):
         before = len(known)
         for node in ast.walk(function):
@@ -40,13 +41,8 @@ def is_tensor(view: View, node: ast.AST, known: frozenset[str]) -> bool:
     match node:
         case ast.Name(id=name):
             return name in known
-        case ast.Call(func=ast.Attribute(value=owner, attr=name)):
-            dotted = view.dotted(node.func)
-            if dotted is not None and dotted.startswith("torch."):
-                return dotted in TORCH_MADE or (dotted.count(".") == 1 and dotted[6:] in COMPUTING)
-            if name in COMPUTING:
-                return name not in _NO_TENSOR
-            return name in SHAPING and is_tensor(view, owner, known)
+        case ast.Call(func=ast.Attribute()):
+            return _gives_tensor(view, node.func, known)
         case ast.Attribute(value=owner, attr="T" | "mT" | "data"):
             return is_tensor(view, owner, known)
         case ast.Subscript(value=owner):
@@ -58,3 +54,25 @@ def is_tensor(view: View, node: ast.AST, known: frozenset[str]) -> bool:
         case ast.IfExp(body=body, orelse=other):
             return is_tensor(view, body, known) or is_tensor(view, other, known)
     return False
+
+
+def _gives_tensor(view: View, called: ast.Attribute, known: frozenset[str]) -> bool:
+    dotted = view.dotted(called)
+    if dotted is not None and dotted.startswith("torch."):
+        return dotted in TORCH_MADE or (dotted.count(".") == 1 and called.attr in COMPUTING)
+    if _is_of_module(view, called):
+        return False
+    if called.attr in COMPUTING:
+        return called.attr not in _NO_TENSOR and not is_limits(view, called.value)
+    return called.attr in SHAPING and is_tensor(view, called.value, known)
+
+
+def is_limits(view: View, node: ast.AST) -> bool:
+    """Whether an expression is the limits of a dtype, which have a ``max`` and a ``min``."""
+    return isinstance(node, ast.Call) and view.dotted(node.func) in ("torch.finfo", "torch.iinfo")
+
+
+def _is_of_module(view: View, node: ast.AST) -> bool:
+    """Whether a name is a module's other than torch's: ``math.sqrt`` gives no tensor."""
+    dotted = view.dotted(node)
+    return dotted is not None and dotted.partition(".")[0] in {"math", *view.modules} - {"torch"}
