@@ -126,23 +126,25 @@ def scored(points: Sequence[Point], compiled: Mapping[str, Mapping[str, Any]]) -
     for point in points:
         name = point["kernel"]
         if name not in modules:
-            file = _file_of(name)
+            file = file_of(name)
             modules[name] = parse_module(file.read_text("utf-8"), str(file))
         report = load(CompileReport, {**compiled[specialization(point)], "launch": point["launch"]})
         found = estimate(modules[name], report)
         if found is not None:
             shape = ", ".join(f"{k}={v}" for k, v in point["shape"].items())
             groups.setdefault(f"{name} {shape}", []).append((point, found.us))
-    made = (_group(name, pairs) for name, pairs in groups.items())
+    made = (group_of(name, pairs) for name, pairs in groups.items())
     return [group for group in made if group.spread >= LEAST_SPREAD]
 
 
-def _file_of(kernel: str) -> Path:
+def file_of(kernel: str) -> Path:
+    """The file of a kernel, fresh ones among them."""
     file = HERE / "kernels" / f"{kernel}.py"
     return file if file.exists() else HERE / "kernels" / "fresh" / f"{kernel}.py"
 
 
-def _group(name: str, pairs: Sequence[tuple[Point, float]]) -> Group:
+def group_of(name: str, pairs: Sequence[tuple[Point, float]]) -> Group:
+    """How estimates fare, by points and their estimated microseconds."""
     times = [point["us"] for point, _ in pairs]
     predicted = [us for _, us in pairs]
     order = sorted(range(len(pairs)), key=predicted.__getitem__)
@@ -201,14 +203,15 @@ def table(groups: Sequence[Group], markdown: bool) -> str:
         ]
     halves = (("all", groups), ("fitted", [g for g in groups if g.fitted]))
     held = ("held out", [g for g in groups if not g.fitted])
-    return "\n".join([*lines, "", *(_sum(name, some) for name, some in (*halves, held))])
+    return "\n".join([*lines, "", *(summed(name, some) for name, some in (*halves, held))])
 
 
 def _mark(value: bool) -> str:
     return "yes" if value else "no"
 
 
-def _sum(name: str, groups: Sequence[Group]) -> str:
+def summed(name: str, groups: Sequence[Group]) -> str:
+    """Groups in a sentence."""
     count = len(groups)
     return (
         f"{name}: {sum(g.points for g in groups)} points in {count} groups; median rank "
@@ -235,7 +238,7 @@ def _compile_all(points: Sequence[Point], out: Path) -> None:
     wanted = {specialization(point): point for point in points}
 
     def work(point: Point) -> dict[str, Any]:
-        path = str(_file_of(point["kernel"]))
+        path = str(file_of(point["kernel"]))
         report = compile_launch(device, path, load(LaunchFacts, point["launch"]), TARGET)
         return compact(report)
 

@@ -46,6 +46,33 @@ def taps(x_ptr, y_ptr, BLOCK: tl.constexpr):
     tl.store(y_ptr + at, total)
 """
 
+HALVES = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def halves(x_ptr, y_ptr, width, HALF: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, HALF)
+    gate = tl.load(x_ptr + row * width + at)
+    up = tl.load(x_ptr + row * width + HALF + at)
+    tl.store(y_ptr + row * HALF + at, gate * up)
+"""
+
+SHARES = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def shares(x_ptr, y_ptr, rows, EACH: tl.constexpr, BLOCK: tl.constexpr):
+    first = tl.program_id(0) * EACH
+    at = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for row in range(first, min(first + EACH, rows)):
+        total += tl.load(x_ptr + row * BLOCK + at)
+    tl.store(y_ptr + tl.program_id(0) * BLOCK + at, total)
+"""
+
 GATHER = """
 import triton
 import triton.language as tl

@@ -4,7 +4,9 @@ import pytest
 from costs_cases import (
     COPY,
     GATHER,
+    HALVES,
     MATMUL,
+    SHARES,
     TAPS,
     constant,
     copy_launch,
@@ -77,6 +79,25 @@ def test_tiles_of_a_loop_that_overlap_are_counted_once() -> None:
     found = asked(work)
     assert found.requested == 5 * 4096
     assert found.unique == pytest.approx(4 * (1024 + 4), rel=0.01)
+
+
+def test_halves_of_a_row_are_two_tiles_and_not_one_read_twice() -> None:
+    given = (tensor("x_ptr", "fp32", 64, 512), tensor("y_ptr", "fp32", 64, 256))
+    launch = LaunchFacts("halves", (64,), (*given, number("width", 512), constant("HALF", 256)))
+    work = work_of(HALVES, launch)
+    assert [t.at for t in work.touches] == [0, 256, 0]
+    assert asked(work).unique == asked(work).requested == 4 * 512
+    assert touched_bytes(work, launch) == 4 * 64 * (512 + 256)
+
+
+def test_programs_that_start_a_loop_elsewhere_are_at_other_rows() -> None:
+    given = (tensor("x_ptr", "fp32", 1024, 256), tensor("y_ptr", "fp32", 64, 256))
+    given = (*given, number("rows", 1024), constant("EACH", 16), constant("BLOCK", 256))
+    launch = LaunchFacts("shares", (64,), given)
+    (load, _) = (work := work_of(SHARES, launch)).touches
+    assert load.spread is not None
+    assert load.spread.distinct(64) == 64
+    assert touched_bytes(work, launch) == 4 * 256 * (1024 + 64)
 
 
 def test_a_gathered_row_is_unknown_across_and_dense_along() -> None:

@@ -39,6 +39,7 @@ class Touch:
         by_descriptor: one instruction moves the tile for all threads.
         spread: how many different tiles programs have between them.
         last: the last line of the call.
+        at: elements from the base to its first program's first tile; None where not known.
     """
 
     kind: str
@@ -56,6 +57,7 @@ class Touch:
     by_descriptor: bool = False
     spread: "Spread | None" = None
     last: int = 0
+    at: int | None = None
 
     def covers(self, line: int) -> bool:
         """Whether a line is one of the call's."""

@@ -63,7 +63,7 @@ def _phases(work: Workload, code: Code) -> Iterator[Phase]:
     seen: set[object] = set()
     for number in (None, *work.loops):
         yield _phase(work, number, code, seen)
-        seen |= {place_of(t) for t in _loads(work, number) if t.base is not None}
+        seen |= {(place_of(t), t.at) for t in _loads(work, number) if t.base is not None}
 
 
 def _phase(work: Workload, number: int | None, code: Code, seen: set[object]) -> Phase:
@@ -108,7 +108,7 @@ def _together(turns: Turns | None, code: Code, *, held: bool) -> float:
 def _cold(loads: Sequence[Touch], work: Workload, seen: set[object]) -> float:
     """Part of the bytes that neither an earlier phase nor every other program loads."""
     total = sum(t.elements * t.item * t.inside for t in loads)
-    new = (t for t in loads if not (t.base is not None and place_of(t) in seen))
+    new = (t for t in loads if not (t.base is not None and (place_of(t), t.at) in seen))
     first = sum(t.elements * t.item * t.inside for t in new if not is_common(t, work))
     return first / total if total else 0.0
 

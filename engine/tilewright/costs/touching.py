@@ -67,7 +67,7 @@ class Toucher:
             self._inside(site.mask, extents), self._shift(facts.affine, moving),
             _depth(site.pointer), site.loops,
             spread=self._spread([t for t in facts.affine.terms if t.axis is None], facts.affine),
-            last=site.last,
+            last=site.last, at=self._at(facts.affine),
         )  # fmt: skip
 
     def _extents(self, facts: TileFacts) -> tuple[int, ...] | None:
@@ -105,6 +105,17 @@ class Toucher:
         here = self._numbers.of(term.index, Place(lanes=(0,)))
         there = self._numbers.of(term.index, Place(lanes=(1,)))
         return None if here is None or there is None else int(there - here)
+
+    def _at(self, form: Affine) -> int | None:
+        """Where the first tile of the first program starts."""
+        total = self._numbers.polynomial(form.constant)
+        for term in form.terms:
+            index = self._numbers.of(term.index, Place(lanes=(0,)))
+            coefficient = self._numbers.polynomial(term.coefficient)
+            if total is None or index is None or coefficient is None:
+                return None
+            total += int(index) * coefficient
+        return total
 
     def _moves(self, form: Affine, loop: int) -> bool:
         """Whether the tile is at another place in each turn of a loop."""
@@ -160,6 +171,8 @@ class Toucher:
         """How many places the first programs have between them."""
         loops = self._flow.loops
         mine = [t for t in terms if not any(n in t.index.varies for n in loops)]
+        # Programs whose loops start at different turns are at different places in each of them.
+        mine += [t for t in terms if t not in mine and _starts_by_program(t.index)]
         # An index along an axis may move with the program too: ``(pid * BLOCK + lanes) % M``.
         mine += [t for t in form.terms if t.axis is not None and _programs_of(t.index)]
         # What is not taken apart stands in the constant.
@@ -291,6 +304,12 @@ def _depth(pointer: Value) -> int:
 def _programs_of(value: Value) -> frozenset[int]:
     found = (v.detail for v in walk(value) if v.op == "program_id")
     return frozenset(axis for axis in found if isinstance(axis, int) and axis < 3)
+
+
+def _starts_by_program(value: Value) -> bool:
+    """Whether a loop's index is in it that starts elsewhere in each program."""
+    found = (v for v in walk(value) if v.op == "loop_index" and v.operands)
+    return any(_programs_of(v.operands[0]) for v in found)
 
 
 def mean_over(

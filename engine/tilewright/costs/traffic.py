@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -70,13 +71,23 @@ def grown(touch: Touch) -> float:
         return 1.0
     if touch.shift is None:
         return touch.moves
-    shift = abs(touch.shift)
-    for stride, extent in sorted(
-        ((abs(s), e) for s, e in zip(touch.strides, touch.extents, strict=True) if s), reverse=True
-    ):
+    return 1.0 + (touch.moves - 1) * _beyond(touch, abs(touch.shift))
+
+
+def _beyond(touch: Touch, shift: int) -> float:
+    """The part of a tile that another one, so many elements on, does not overlap."""
+    axes = ((abs(s), e) for s, e in zip(touch.strides, touch.extents, strict=True) if s)
+    for stride, extent in sorted(axes, reverse=True):
         if stride <= shift:
-            return 1.0 + (touch.moves - 1) * min(1.0, shift / (stride * extent))
-    return touch.moves
+            return min(1.0, shift / (stride * extent))
+    return 1.0
+
+
+def side_by_side(touches: Sequence[Touch]) -> float:
+    """Tiles that loads of like tiles reach together, where they start at different elements."""
+    starts = sorted({t.at for t in touches if t.at is not None})
+    apart = (b - a for a, b in itertools.pairwise(starts))
+    return 1.0 + sum(_beyond(touches[0], shift) for shift in apart)
 
 
 def asked(work: Workload) -> Asked:
@@ -84,7 +95,8 @@ def asked(work: Workload) -> Asked:
     requested = unique = stored = common = 0.0
     for touches in _by_place(work).values():
         if not is_common(touches[0], work):
-            unique += max(sector_bytes(t) * grown(t) for t in touches)
+            each = max(sector_bytes(t) * grown(t) for t in touches)
+            unique += each * side_by_side(touches)
     for touch in work.touches:
         moved = sector_bytes(touch) * touch.turns
         if touch.kind != "load":
@@ -102,7 +114,7 @@ def is_common(touch: Touch, work: Workload) -> bool:
 
 
 def _by_place(work: Workload) -> Mapping[object, list[Touch]]:
-    """Loads that reach the same tiles, together."""
+    """Loads that reach tiles of the same form, together."""
     found: dict[object, list[Touch]] = {}
     for at, touch in enumerate(work.touches):
         if touch.kind == "load":
@@ -111,7 +123,7 @@ def _by_place(work: Workload) -> Mapping[object, list[Touch]]:
 
 
 def place_of(touch: Touch) -> object:
-    """What loads that reach the same tiles have in common."""
+    """What loads have in common whose tiles are alike but for where they start."""
     return touch.base, touch.extents, touch.strides, touch.spread, touch.moves
 
 
@@ -171,7 +183,7 @@ def _touched(work: Workload, limits: Mapping[str, float], programs: float) -> fl
     total = 0.0
     reads: dict[str | None, float] = {}
     for touches in _by_place(work).values():
-        bytes_ = max(_spread_bytes(t, programs) for t in touches)
+        bytes_ = max(_spread_bytes(t, programs) for t in touches) * side_by_side(touches)
         reads[touches[0].base] = reads.get(touches[0].base, 0.0) + bytes_
     writes: dict[str | None, float] = {}
     for touch in work.touches:
