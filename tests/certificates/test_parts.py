@@ -47,6 +47,13 @@ def test_definitions_in_two_branches_are_one_part_and_in_two_places_two() -> Non
     assert parts(twice, "f") == {"A": "value", "A #2": "value", "f": "function"}
 
 
+def test_other_files_that_are_used_are_named() -> None:
+    text = TEXT.replace("import math\n", "import math\nfrom .grids import cdiv\nimport mine.more\n")
+    used = text.replace("math.ceil(n / WIDTH)", "cdiv(n, mine.more.WIDTH)")
+    assert reached(parse_module(text), ("double",)).foreign == ()
+    assert reached(parse_module(used), ("double",)).foreign == (".grids", "mine.more")
+
+
 @pytest.mark.parametrize("text", ["", "def f(:\n", "x = (", "import triton\n@triton.jit\ndef"])
 def test_any_text_has_parts(text: str) -> None:
     assert parts(text, "f") == {}

@@ -5,6 +5,7 @@ that launches it. What is reached from other files, or by names made up at run t
 """
 
 import ast
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from tilewright.source.text import Range, digest
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (*_FUNCTIONS, ast.ClassDef, ast.Lambda)
 _WORDS = 40
+_KNOWN = {*sys.stdlib_module_names, "torch", "triton", "numpy", "nki", "neuronxcc"}
 
 
 @dataclass(frozen=True)
@@ -27,10 +29,11 @@ class Placed:
 
 @dataclass(frozen=True)
 class Reached:
-    """What roots reach in a module."""
+    """What roots reach in a module; ``foreign`` are modules of others that it uses, unseen."""
 
     parts: tuple[Placed, ...]
     kernels: tuple[str, ...]
+    foreign: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,9 +59,12 @@ def reached(module: Module, roots: Iterable[str]) -> Reached:
     effects = [index for index, one in enumerate(statements) if not one.defines]
     touching = [index for index in effects if statements[index].uses & known]
     wanted = {*_closure([*main, *touching], statements, by_name), *effects}
+    chosen = [statements[index] for index in sorted(wanted)]
+    used = {name for one in chosen for name in one.uses}
     return Reached(
-        tuple(_placed(module, [statements[index] for index in sorted(wanted)], imports)),
+        tuple(_placed(module, chosen, imports)),
         _kernels_within(module, [statements[index] for index in sorted(main)]),
+        tuple(dict.fromkeys(_foreign(module.tree.body, used))),
     )
 
 
@@ -126,6 +132,22 @@ def _imports(body: Sequence[ast.stmt]) -> Mapping[str, str]:
         for alias, text in zip(names, texts, strict=True):
             found.setdefault(_local_name(alias), []).append(text)
     return {name: "\n".join(texts) for name, texts in found.items()}
+
+
+def _foreign(body: Sequence[ast.stmt], used: set[str]) -> Iterator[str]:
+    """The modules behind used imports that belong neither to Python nor to the toolchain."""
+    for node in body:
+        match node:
+            case ast.Import(names=names):
+                found = [(alias.name, alias) for alias in names]
+            case ast.ImportFrom(names=names, module=origin, level=level):
+                found = [("." * level + (origin or ""), alias) for alias in names]
+            case _:
+                continue
+        for name, alias in found:
+            first = name.partition(".")[0]
+            if _local_name(alias) in used and first not in _KNOWN:
+                yield name
 
 
 def _placed(

@@ -53,6 +53,7 @@ def certificate_file(
     if not certificate.level.reaches(Level.COMPILED):
         return None
     folder = (place or default_place(source)).resolve().parent
+    subject, foreign = _subject(texts[1], problem, source, folder)
     steps = {step.step: step.data for step in certificate.steps}
     checks = tuple(_checks(steps.get(StepName.CORRECTNESS, {}).get("checks", ())))
     speed = tuple(_speeds(steps.get(StepName.SPEED, {}).get("cases", ())))
@@ -61,7 +62,7 @@ def certificate_file(
         hash="",
         level=certificate.level.value,  # type: ignore[arg-type]  # a level that is kept
         summary=_summary(certificate, info, speed, checks),
-        subject=_subject(texts[1], problem, source, folder),
+        subject=subject,
         original=Original(text_hash(texts[0]), packed(texts[0]), git_blob(texts[0])),
         problem=_problem(problem, source, folder),
         target=certificate.target,
@@ -76,7 +77,7 @@ def certificate_file(
         speed=speed,
         isolation=_isolation(certificate.isolation),
         honesty=tuple(_honesty(steps.get(StepName.CORRECTNESS, {}))),
-        unverified=certificate.unverified,
+        unverified=(*certificate.unverified, *foreign),
     )
 
 
@@ -106,17 +107,23 @@ def _is(path: str | None, source: Path) -> bool:
     return path is None or Path(path).resolve() == source.resolve()
 
 
-def _subject(text: str, problem: Problem, source: Path, folder: Path) -> Subject:
+def _subject(
+    text: str, problem: Problem, source: Path, folder: Path
+) -> tuple[Subject, tuple[str, ...]]:
+    """The verified text, and a sentence on what of other files it uses."""
     module = parse_module(text, str(source))
     roots = roots_of(problem, source, module)
     found = reached(module, roots)
-    return Subject(
+    subject = Subject(
         file=_relative(source, folder),
         hash=text_hash(text),
         roots=roots,
         kernels=found.kernels,
         parts=tuple(placed.part for placed in found.parts),
     )
+    if not found.foreign:
+        return subject, ()
+    return subject, (f"Changes in {', '.join(found.foreign)} would not make this stale.",)
 
 
 def _relative(path: str | Path, folder: Path) -> str:
