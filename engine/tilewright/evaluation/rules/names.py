@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tilewright.evaluation.rules.model import Finding
 from tilewright.evaluation.rules.view import View, line_of
-from tilewright.evaluation.rules.words import TORCH, TRITON, TRITON_SPACES
+from tilewright.evaluation.rules.words import ASKING, PROPERTIES, TORCH, TRITON, TRITON_SPACES
 
 _IN_TRITON = "the work must stay in Triton"
 
@@ -36,7 +36,8 @@ def _known_longer(view: View, node: ast.Attribute) -> bool:
 
 def _is_allowed(dotted: str) -> bool:
     if dotted.startswith("torch."):
-        return dotted in TORCH
+        owner, _, attribute = dotted.rpartition(".")
+        return dotted in TORCH or (owner in TORCH and attribute in PROPERTIES | ASKING)
     if dotted.startswith("triton."):
         return dotted in TRITON or dotted.startswith(TRITON_SPACES)
     return not dotted.startswith(("numpy.", "functools.reduce", "itertools.count"))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tilewright.evaluation.rules.model import Finding
 from tilewright.evaluation.rules.tensors import tensor_names
 from tilewright.evaluation.rules.view import FUNCTIONS, Function, View, base_of, line_of
-from tilewright.evaluation.rules.words import TORCH_MADE, listed
+from tilewright.evaluation.rules.words import CHANGING, TORCH_MADE, listed
 
 _STATE = "a call may leave nothing behind; compute or allocate in the call"
 _CACHES = ("functools.lru_cache", "functools.cache", "functools.cached_property")
@@ -20,7 +20,6 @@ _UNCHANGING = listed(
     "triton.language.constexpr triton.cdiv triton.next_power_of_2 torch.device torch.iinfo "
     "torch.finfo logging.getLogger typing.TypeVar"
 )
-_CHANGING = ("append", "update", "setdefault", "pop", "add", "insert", "extend", "clear")
 _KEEPERS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp, ast.Call)
 
 
@@ -136,7 +135,7 @@ def _changed(node: ast.AST) -> ast.AST | None:
     match node:
         case ast.Subscript(ctx=ast.Store() | ast.Del()):
             return base_of(node)
-        case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _CHANGING:
+        case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in CHANGING:
             return base_of(owner)
     return None
 

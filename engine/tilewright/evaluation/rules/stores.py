@@ -5,8 +5,11 @@ from collections.abc import Iterator
 
 from tilewright.evaluation.rules.model import Finding
 from tilewright.evaluation.rules.view import View, base_of, line_of
+from tilewright.evaluation.rules.words import CHANGING
 
 _MAKERS = ("__init__", "__post_init__")
+_DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
+_LAUNCHING = ("run", "warmup", "__name__")
 _LEAVE = "leave what others use as it is"
 _STATE = "a call may leave nothing behind; pass values as arguments"
 # Triton's own way to size a tensor descriptor for a configuration, in a pre-hook.
@@ -14,12 +17,23 @@ _DESCRIBING = ("block_shape",)
 
 
 def stores(view: View) -> Iterator[Finding]:
-    """Attribute and item stores that outlive the call they stand in, or reach into libraries."""
+    """Stores and changes that outlive the call they stand in, or reach into libraries."""
     for node in view.host:
+        if isinstance(node, ast.Attribute):
+            yield from _of_function(view, node)
         if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
             yield from _attribute(view, node)
         elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
             yield from _item(view, node)
+            yield from _inside(view, node, node.value)
+        elif isinstance(node, ast.Call):
+            yield from _called(view, node)
+
+
+def _called(view: View, node: ast.Call) -> Iterator[Finding]:
+    match node.func:
+        case ast.Attribute(value=owner, attr=name) if name in CHANGING:
+            yield from _inside(view, node, owner)
 
 
 def _attribute(view: View, node: ast.Attribute) -> Iterator[Finding]:
@@ -47,6 +61,31 @@ def _item(view: View, node: ast.Subscript) -> Iterator[Finding]:
         return
     if base.id in view.modules or "." in (view.module.names.resolve(base) or ""):
         yield Finding(f"a store to an item of {ast.unparse(node.value)}", line_of(node), _LEAVE)
+
+
+def _inside(view: View, node: ast.AST, owner: ast.expr) -> Iterator[Finding]:
+    """A change inside what an instance, a class, a function or a kernel holds."""
+    base = base_of(owner)
+    if not isinstance(base, ast.Name):
+        return
+    if view.is_local(base):
+        function = view.function_of(node)
+        is_kept = base.id in ("self", "cls") and getattr(function, "name", "") not in _MAKERS
+    else:
+        is_kept = any(isinstance(one, _DEFINITIONS) for one in view.globals.get(base.id, ()))
+    if is_kept:
+        yield Finding(f"a change of {ast.unparse(owner)}", line_of(node), _STATE)
+
+
+def _of_function(view: View, node: ast.Attribute) -> Iterator[Finding]:
+    """An attribute of a function or a kernel: a place to keep things, or a hook."""
+    owner = node.value
+    if not isinstance(owner, ast.Name) or view.is_local(owner) or node.attr in _LAUNCHING:
+        return
+    if isinstance(node.ctx, ast.Load) and any(
+        isinstance(one, ast.FunctionDef) for one in view.globals.get(owner.id, ())
+    ):
+        yield Finding(f"attribute .{node.attr} of {owner.id}", line_of(node), _STATE)
 
 
 def _is_own(view: View, base: ast.AST) -> bool:

@@ -41,8 +41,8 @@ def is_tensor(view: View, node: ast.AST, known: frozenset[str]) -> bool:
     match node:
         case ast.Name(id=name):
             return name in known
-        case ast.Call(func=ast.Attribute()):
-            return _gives_tensor(view, node.func, known)
+        case ast.Call(func=ast.Attribute() as called):
+            return _gives_tensor(view, called, known)
         case ast.Attribute(value=owner, attr="T" | "mT" | "data"):
             return is_tensor(view, owner, known)
         case ast.Subscript(value=owner):

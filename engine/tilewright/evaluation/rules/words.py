@@ -93,4 +93,11 @@ COMPUTING = listed(
 )
 """Attributes that nothing but a tensor has, and that compute, move or expose its contents."""
 
-BUILTIN_OPERATORS = listed("abs sum max min pow divmod round any all sorted")
+CHANGING = listed(
+    "add add_module add_pre_run_hook append appendleft clear discard extend extendleft insert pop "
+    "popitem popleft put register_buffer register_forward_hook register_forward_pre_hook "
+    "register_module register_parameter remove reverse setdefault sort update"
+)
+"""Methods that change what they are called on."""
+
+BUILTIN_OPERATORS = listed("abs bool float int sum max min pow divmod round any all sorted")

@@ -89,7 +89,7 @@ def _instance(value: Any) -> list[tuple[str, Any]]:
         return []
     if isinstance(value, torch.nn.Module):
         for name in ("_parameters", "_buffers"):
-            attributes.pop(name, None)
+            attributes[name] = len(attributes.get(name, ()))
     return list(attributes.items())
 
 
