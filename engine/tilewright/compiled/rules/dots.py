@@ -57,9 +57,31 @@ def _reason(subject: Subject, call: ast.Call | None) -> tuple[str, str, bool]:
         return ": its operands are fp64", "use fp32 operands if their precision is enough", False
     if small := _small(first, second):
         return f": {small}", "make each extent at least 16, and K at least 32 bytes", False
-    if dtype in _TAKEN or dtype is None:
-        return unknown
-    return f": its operands are {dtype}", "operands of 16 bits reach it", False
+    if dtype is None:
+        return _of_two_types(first, second) or unknown
+    if dtype not in _TAKEN or _is_lacking(subject, dtype):
+        taken = "fp16" if _is_lacking(subject, "bf16") else "fp16 or bf16"
+        why = f": its operands are {dtype}"
+        if dtype in _TAKEN:
+            why += f", which the {_UNITS[subject.backend]} of {subject.report.target} do not take"
+        return why, f"operands of {taken} reach it", False
+    return unknown
+
+
+def _of_two_types(first: TileFacts, second: TileFacts) -> tuple[str, str, bool] | None:
+    if first.dtype is None or second.dtype is None or first.dtype == second.dtype:
+        return None
+    why = f": its operands are {first.dtype} and {second.dtype}"
+    return why, "cast both operands to the same type of 16 bits", False
+
+
+def _is_lacking(subject: Subject, dtype: str) -> bool:
+    """Whether the chip's figures name no rate for products of a type."""
+    rates = subject.chip.rates if subject.chip is not None else None
+    if rates is None:
+        return False
+    name = "int8" if dtype == "i8" else "fp8" if dtype.startswith("fp8") else dtype
+    return name not in rates.tensor_flops
 
 
 def _scalar_fp32(subject: Subject, precision: str | None) -> bool:
