@@ -198,6 +198,7 @@ def test_a_noise_floor_of_another_driver_or_duration_does_not_count() -> None:
     ):
         told = conduct(Scripted(), {"noise": known, "batches": False}, None, None, measured)
         assert told["noise"] == floor
+        assert told["survey"] is None or told["survey"]["duration"] == here
     assert len(asked) == 2
     assert conduct(Scripted(), {"batches": False}, None)["noise"] is None
 
