@@ -27,6 +27,12 @@ _PROOF = {
 }
 
 
+NOTHING_TO_CERTIFY = (
+    "no certificate: results were compared with nothing but the text's own; name the file as it "
+    "was before the edit, or a `reference` in the spec"
+)
+
+
 class Require(StrEnum):
     """What acceptance needs."""
 
@@ -118,10 +124,20 @@ def verify(
         can_time = opened.info.can_time and spec is not None and texts[0] != texts[1]
     needed = Level(require.value if require else _default(can_time=can_time))
     value = _value(judged, needed, spec)
-    if value["accepted"] and judged.file and (certify or certificate):
-        value["notes"].append(keep(judged.file, after, certificate)[1])
+    kept = not (certify or certificate) or _kept(value, judged, after, certificate)
     answer(value, form, lambda v: _print(v, judged, needed))
-    raise typer.Exit(Exit.DONE if value["accepted"] else Exit.FINDINGS)
+    raise typer.Exit(Exit.DONE if value["accepted"] and kept else Exit.FINDINGS)
+
+
+def _kept(value: dict[str, Any], judged: Judged, source: Path, place: Path | None) -> bool:
+    """Put the certificate in its place, with a note; False where there is none to put."""
+    if not value["accepted"]:
+        return False
+    if judged.file is None:
+        value["notes"].append(NOTHING_TO_CERTIFY)
+        return False
+    value["notes"].append(keep(judged.file, source, place)[1])
+    return True
 
 
 def _value(judged: Judged, needed: Level, spec: Problem | None) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def certificate_file(
     source: Path,
     place: Path | None = None,
 ) -> CertificateFile | None:
-    """The file of a certificate; None where so little was verified that there is nothing to keep.
+    """The file of a certificate; None where so little was verified that it would say nothing.
 
     Args:
         texts: original and candidate.
@@ -50,7 +50,7 @@ def certificate_file(
         source: the file that has, or is to have, the candidate's text.
         place: where the certificate will lie; beside ``source`` by default.
     """
-    if not certificate.level.reaches(Level.COMPILED):
+    if not certificate.level.reaches(Level.COMPILED) or compared_with_itself(certificate):
         return None
     folder = (place or default_place(source)).resolve().parent
     subject, foreign = _subject(texts[1], problem, source, folder)
@@ -79,6 +79,14 @@ def certificate_file(
         honesty=tuple(_honesty(steps.get(StepName.CORRECTNESS, {}))),
         unverified=(*certificate.unverified, *foreign),
     )
+
+
+def compared_with_itself(certificate: Certificate) -> bool:
+    """Whether results were held against nothing but the same text's own: that proves nothing."""
+    checked = next((s for s in certificate.steps if s.step is StepName.CORRECTNESS), None)
+    checks = checked.data.get("checks", ()) if checked is not None else ()
+    itself = certificate.original == certificate.candidate
+    return itself and all(check.get("oracle") in (None, "original") for check in checks)
 
 
 def roots_of(problem: Problem, source: Path, module: Module) -> tuple[str, ...]:
