@@ -1,46 +1,48 @@
 """Chips as the estimate uses them: published figures, and constants that were fitted.
 
-Constants marked as fitted were chosen to order what one H200 measured of half of the kernels of
-``benchmarks/static_cost``; ``benchmarks/README.md`` says which half and how the other half fares.
-Of other chips the published figures are used with the same constants: their order was not checked
-against a device.
+Constants marked as fitted, and all that have no source, are what ``benchmarks/static_cost/fit.py``
+found to order the times of one H200; ``benchmarks/README.md`` says by which kernels, and how others
+fare. A fitted rate may lie above the published one, as parts are added up to some extent. Of other
+chips the published figures are used with the same constants: their order was not checked against a
+device.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tilewright.costs.phases import NEW
 from tilewright.costs.timing import Machine
 from tilewright.hardware import Chip
 
-_MEMORY_SHARE = 0.9133
+_MEMORY_SHARE = 0.9125
 """Of the published bandwidth; fitted."""
 _CLOCK_SHARE = 0.8864
 """Of the highest clock, kept under load; fitted."""
 _CLOCK_MHZ = 1980
 """Where a chip's clock is not known."""
-_L2_OVER_MEMORY = 4.454
+_L2_OVER_MEMORY = 4.367
 """Bandwidth of the cache that all units share over that of memory, where it is not published;
 fitted."""
 _L2_SHARE = 0.839
 """Of the shared cache, that keeps what was touched; fitted."""
-_L2_AGAIN_SHARE = 0.2941
+_L2_AGAIN_SHARE = 0.2956
 """Of the shared cache, that keeps what is read again after much else; fitted. It is in two halves
 that each keep a copy of what their units read (NVIDIA A100 architecture whitepaper, 2020)."""
-_CODE_NEAR = 8224.0
+_CODE_NEAR = 8227.0
 """Bytes of code that each scheduler keeps by itself; fitted. Volta's cache for it has 12 KiB (Jia
 et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018)."""
-_CODE_FAR = 0.5164
+_CODE_FAR = 0.5116
 """How much longer an instruction takes that is not kept there, as part of its time; fitted."""
-_NEAR_SHARE = 0.5127
+_NEAR_SHARE = 0.5114
 """Of a unit's own memory, that keeps what its programs touched; fitted."""
-_ISSUE_SHARE = 1.2348
+_ISSUE_SHARE = 1.224
 """Of one instruction a cycle and scheduler, as PTX counts instructions; fitted."""
-_TENSOR_SHARE = 0.9394
+_TENSOR_SHARE = 0.9234
 """Of the peak rate, by instructions that the chip's peak is stated for; fitted."""
-_OLD_TENSOR_SHARE = 0.6053
+_OLD_TENSOR_SHARE = 0.6011
 """Of the peak rate, by ``mma`` on chips that have ``wgmma`` or ``tcgen05``; fitted on Hopper."""
-_SHARED_SHARE = 1.467
+_SHARED_SHARE = 1.463
 """Of the published bandwidth of shared memory; fitted, above 1 as parts are added up."""
 _SHARED_BYTES = 128
 _SPECIAL_LANES = 16
@@ -49,7 +51,6 @@ _L2_BYTES = 32e6
 _BANDWIDTH_GBS = 1000.0
 _HALVES = ("fp16", "bf16")
 _PEAK_NAMES: Mapping[str, str] = {"i8": "int8", "fp32": "tf32", "fp8e5": "fp8", "fp8e4nv": "fp8"}
-_NEW = ("wgmma", "tcgen05_mma")
 
 
 def machine_of(chip: Chip) -> Machine:
@@ -68,33 +69,33 @@ def machine_of(chip: Chip) -> Machine:
         near_bytes=_NEAR_SHARE * chip.shared_per_unit,
         tensor=dict(_tensor(chip, clock)),
         shared=_SHARED_SHARE * ((rates.shared_bytes if rates else None) or _SHARED_BYTES),
-        near=213.8,
+        near=211.7,
         issue=_ISSUE_SHARE * (residency.partitions if residency else 4),
-        special=1.541 * ((rates.special_lanes if rates else None) or _SPECIAL_LANES),
-        launch_us=(rates.launch_us if rates else None) or 4.761,
-        start=91.47,
-        latency=213.7,
-        cold=154.9,
-        descriptor=605.7,
-        spare=18.63,
-        step=0.4835,
-        barrier=128.6,
-        barrier_growth=0.53,
-        product=30.59,
-        new_product=152.9,
-        atomic=2.164,
-        request=0.3398,
-        wavefront=0.6849,
-        spill=0.03586,
-        dispatch=1.074,
-        run=6.213,
-        code=0.04398,
+        special=1.573 * ((rates.special_lanes if rates else None) or _SPECIAL_LANES),
+        launch_us=(rates.launch_us if rates else None) or 4.772,
+        start=92.49,
+        latency=218.9,
+        cold=154.8,
+        descriptor=616.5,
+        spare=18.69,
+        step=0.4997,
+        barrier=131.1,
+        barrier_growth=0.524,
+        product=30.6,
+        new_product=152.3,
+        atomic=2.263,
+        request=0.334,
+        wavefront=0.6903,
+        spill=0.03609,
+        dispatch=1.073,
+        run=6.256,
+        code=0.04402,
         code_most=64000.0,
         code_near=_CODE_NEAR,
         code_far=_CODE_FAR,
         l2_again=_L2_AGAIN_SHARE * (chip.l2_bytes or _L2_BYTES),
-        norm=1.993,
-        overlap=2.186,
+        norm=2.008,
+        overlap=2.268,
     )
 
 
@@ -106,8 +107,8 @@ def _tensor(chip: Chip, clock: float) -> Mapping[tuple[str, str], float]:
         rate = _unit_rate(chip, _PEAK_NAMES.get(dtype, dtype), clock)
         if rate is None:
             continue
-        for kind in (*_NEW, "mma", "mfma", "wmma", "dpas"):
-            share = _OLD_TENSOR_SHARE if has_new and kind not in _NEW else _TENSOR_SHARE
+        for kind in (*NEW, "mma", "mfma", "wmma", "dpas"):
+            share = _OLD_TENSOR_SHARE if has_new and kind not in NEW else _TENSOR_SHARE
             found[kind, dtype] = share * rate
     return found
 
