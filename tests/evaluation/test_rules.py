@@ -59,6 +59,10 @@ def at_module_level(*lines: str) -> str:
         (["x = x.__class__(x)"], "attribute __class__"),
         (["with torch.cuda.stream(None):", "    pass"], "torch.cuda.stream"),
         (["yield x"], "yield"),
+        (["z = x._version"], "private attribute ._version"),
+        (["z = torch._C"], "private attribute ._C"),
+        (["axpy_kernel.add_pre_run_hook(print)"], "attribute .add_pre_run_hook of axpy_kernel"),
+        (["import math", "z = int(math.sqrt(n)) + int(x[0])"], "int() of a tensor"),
     ],
 )
 def test_host_code_beyond_launching_is_refused(lines: list[str], named: str) -> None:
@@ -124,6 +128,23 @@ def test_what_the_original_does_once_is_not_done_twice() -> None:
 def test_a_decoy_beside_the_entry_point_is_no_launch() -> None:
     text = AXPY.replace(LAUNCH, "") + "\n\ndef spare(x, y, out, alpha, n):\n" + LAUNCH
     assert any("axpy launches no kernel" in fault for fault in held(text).faults)
+
+
+@pytest.mark.parametrize(
+    "again",
+    ["if True:\n    def axpy(x, y, alpha):\n        return x", "axpy = print", "import os as axpy"],
+)
+def test_an_entry_point_is_bound_once(again: str) -> None:
+    faults = held(f"{AXPY}\n\n{again}\n").faults
+    assert any("axpy is bound more than once" in fault for fault in faults), faults
+
+
+def test_a_module_of_the_original_is_no_licence_for_all_it_has() -> None:
+    original = AXPY.replace("import torch\n", "import os\n\nimport torch\n", 1)
+    original = original.replace("    n = x.numel()\n", "    n = x.numel() or len(os.sep)\n")
+    leaving = original.replace("    return out\n", "    os._exit(0)\n    return out\n")
+    assert any("os._exit" in fault for fault in held(leaving, original).faults)
+    assert held(original + "\n# the same\n", original) == Verdict((), ())
 
 
 def test_a_question_of_alignment_is_shown_and_refuses_nobody() -> None:

@@ -59,7 +59,8 @@ def _entry(original: Module, candidate: Module, entry: Entry) -> Iterator[Findin
             f"({_signature(before[-1])}) to ({_signature(after[-1])})",
             after[-1].lineno, "keep them as they are",
         )  # fmt: skip
-    if len(after) > len(before) or _rebound(candidate, entry.name) > _rebound(original, entry.name):
+    before_times, times = (_bindings(m.tree, entry.name) for m in (original, candidate))
+    if len(after) > len(before) or times > before_times:
         yield Finding(
             f"{entry.name} is bound more than once", after[-1].lineno, "define the entry point once"
         )
@@ -74,14 +75,18 @@ def _definitions(module: Module, entry: Entry) -> list[ast.FunctionDef]:
     return [n for n in body if isinstance(n, ast.FunctionDef) and n.name == name]
 
 
-def _rebound(module: Module, name: str) -> int:
-    """How often module-level code binds a name other than by a definition at the top."""
-    return sum(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-        for statement in module.tree.body
-        if not isinstance(statement, ast.FunctionDef | ast.ClassDef)
-        for node in ast.walk(statement)
-    )
+def _bindings(tree: ast.Module, name: str) -> int:
+    """How often module-level code binds a name, in whatever way."""
+    found, pending = 0, list[ast.AST](tree.body)
+    while pending:
+        node = pending.pop()
+        bound = getattr(node, "asname", None) or getattr(node, "name", None)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+            bound = node.id
+        found += bound == name
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            pending.extend(ast.iter_child_nodes(node))
+    return found
 
 
 def _signature(function: ast.FunctionDef) -> str:

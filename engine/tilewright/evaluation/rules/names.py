@@ -3,9 +3,17 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.evaluation.rules.model import Finding
-from tilewright.evaluation.rules.view import View, line_of
-from tilewright.evaluation.rules.words import ASKING, PROPERTIES, TORCH, TRITON, TRITON_SPACES
+from tilewright.evaluation.rules.model import NOT_NEEDED, Finding
+from tilewright.evaluation.rules.view import View, line_of, root_of
+from tilewright.evaluation.rules.words import (
+    ASKING,
+    KEEPING,
+    MODULES,
+    PROPERTIES,
+    TORCH,
+    TRITON,
+    TRITON_SPACES,
+)
 
 _IN_TRITON = "the work must stay in Triton"
 
@@ -15,7 +23,7 @@ def names(view: View) -> Iterator[Finding]:
     for node in view.host:
         if isinstance(node, ast.Name | ast.Attribute) and _is_whole(view, node):
             dotted = view.dotted(node)
-            if dotted is not None and not _is_allowed(dotted):
+            if dotted is not None and not _is_allowed(view, node, dotted):
                 yield Finding(dotted, line_of(node), _way_out(dotted))
         elif isinstance(node, ast.Call):
             yield from _named_by_string(view, node)
@@ -34,19 +42,29 @@ def _known_longer(view: View, node: ast.Attribute) -> bool:
     return dotted is not None and dotted.rpartition(".")[0] not in TORCH | TRITON
 
 
-def _is_allowed(dotted: str) -> bool:
+def _is_allowed(view: View, node: ast.AST, dotted: str) -> bool:
+    root = root_of(node)
+    if root is None or root.id not in view.module.names.origins:
+        return True  # the file's own
+    return is_needed(dotted)
+
+
+def is_needed(dotted: str) -> bool:
+    """Whether host code around launches needs an imported name."""
     if dotted.startswith("torch."):
         owner, _, attribute = dotted.rpartition(".")
         return dotted in TORCH or (owner in TORCH and attribute in PROPERTIES | ASKING)
     if dotted.startswith("triton."):
         return dotted in TRITON or dotted.startswith(TRITON_SPACES)
-    return not dotted.startswith(("numpy.", "functools.reduce", "itertools.count"))
+    return dotted.partition(".")[0] in MODULES and dotted not in KEEPING
 
 
 def _way_out(dotted: str) -> str:
     if dotted.startswith(("torch.cuda.", "torch.xpu.")):
-        return "a kernel edit does not need it"
-    return _IN_TRITON if dotted.startswith(("torch.", "numpy.")) else "launch by kernel[grid](...)"
+        return NOT_NEEDED
+    if dotted.startswith("triton."):
+        return "launch by kernel[grid](...)"
+    return _IN_TRITON if dotted.startswith(("torch.", "numpy.")) else NOT_NEEDED
 
 
 def _named_by_string(view: View, node: ast.Call) -> Iterator[Finding]:
@@ -54,5 +72,5 @@ def _named_by_string(view: View, node: ast.Call) -> Iterator[Finding]:
     match node:
         case ast.Call(func=ast.Name("getattr"), args=[owner, ast.Constant(str(name)), *_]):
             base = view.dotted(owner)
-            if base is not None and not _is_allowed(f"{base}.{name}"):
+            if base is not None and not _is_allowed(view, owner, f"{base}.{name}"):
                 yield Finding(f"{base}.{name}", line_of(node), _way_out(f"{base}.{name}"))

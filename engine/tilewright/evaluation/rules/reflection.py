@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tilewright.evaluation.rules.model import Finding
 from tilewright.evaluation.rules.view import View, line_of
-from tilewright.evaluation.rules.words import BUILTINS, DUNDERS
+from tilewright.evaluation.rules.words import BUILTINS, DUNDERS, METHODS_OF_CLASSES
 
 _BY_NAME = "spell the attribute out"
 
@@ -17,10 +17,11 @@ def reflection(view: View) -> Iterator[Finding]:
             yield from _name(view, node)
         elif isinstance(node, ast.Attribute):
             yield from _dunder(node.attr, node)
+            yield from _private(node)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield from _call(node, node.func.id)
-        elif isinstance(node, ast.FunctionDef) and node.name.startswith("__torch_"):
-            yield Finding(f"method {node.name}", line_of(node), "return plain tensors")
+        elif isinstance(node, ast.FunctionDef):
+            yield from _method(node)
 
 
 def _name(view: View, node: ast.Name) -> Iterator[Finding]:
@@ -37,6 +38,19 @@ def _name(view: View, node: ast.Name) -> Iterator[Finding]:
 def _dunder(name: str, node: ast.AST) -> Iterator[Finding]:
     if name.startswith("__") and name.endswith("__") and name not in DUNDERS:
         yield Finding(f"attribute {name}", line_of(node))
+
+
+def _private(node: ast.Attribute) -> Iterator[Finding]:
+    """``x._version``, ``torch._C``: what a library keeps to itself."""
+    owner = node.value
+    is_own = isinstance(owner, ast.Name) and owner.id in ("self", "cls", "ctx")
+    if node.attr.startswith("_") and not node.attr.startswith("__") and not is_own:
+        yield Finding(f"private attribute .{node.attr}", line_of(node))
+
+
+def _method(node: ast.FunctionDef) -> Iterator[Finding]:
+    if node.name.startswith("__") and node.name not in METHODS_OF_CLASSES:
+        yield Finding(f"method {node.name}", line_of(node), "write a plain class")
 
 
 def _call(node: ast.Call, name: str) -> Iterator[Finding]:

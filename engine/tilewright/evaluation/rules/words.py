@@ -12,6 +12,11 @@ MODULES = listed(
 )
 """What a candidate may import though the original does not."""
 
+KEEPING = listed(
+    "functools.reduce functools.singledispatch itertools.count itertools.cycle itertools.tee"
+)
+"""Names of those modules that compute with tensors unseen, or that keep something."""
+
 BUILTINS = listed(
     "__builtins__ __import__ __loader__ __spec__ breakpoint compile delattr dir eval exec globals "
     "exit id input locals memoryview object open quit setattr vars "
@@ -21,6 +26,7 @@ BUILTINS = listed(
 
 DUNDERS = listed("__init__ __name__ __version__")
 
+METHODS_OF_CLASSES = listed("__init__ __post_init__ __repr__ __call__ __len__ __hash__ __eq__")
 _DTYPES = (
     "float16 bfloat16 float32 float64 half float double int8 int16 int32 int64 int long short "
     "uint8 uint16 uint32 uint64 bool complex64 complex128 float8_e4m3fn float8_e5m2 "
