@@ -82,8 +82,8 @@ def confined(
 
     Args:
         job: what it is about to do. It may read the files that it names and the folders in
-            ``reads``, and write ``out``, its scratch folder and Triton's cache; with ``own_cache``
-            the latter is its own.
+            ``reads``, and write ``out``, its scratch folder and Triton's cache; with ``cache``
+            that folder is Triton's cache, and the shared one is only read.
         untrusted: whether code under test will run; other jobs may read everything, and keep
             their network.
     """
@@ -92,7 +92,7 @@ def confined(
         return {"landlock": restrict_files(writable_paths(job, scratch)), "netns": False}
     may_read, may_list = readable.readable_paths(job), readable.listable_paths(job)
     limited(job, scratch, timeout_s, on_gpu=on_gpu)
-    if on_gpu and job.get("own_cache") and (shared := own_cache.use(scratch)):
+    if job.get("cache") and (shared := own_cache.use(str(job["cache"]))):
         may_read.append(shared)
     groups = cgroups.enter(limits.memory_allowance(job), _PROCESSES)
     away = network.leave()

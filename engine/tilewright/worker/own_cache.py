@@ -14,20 +14,23 @@ VARIABLE = "TRITON_CACHE_DIR"
 _NEWEST = 500
 
 
-def use(scratch: str) -> str | None:
-    """Have Triton write below ``scratch``; the shared cache, which may only be read from now on."""
+def use(folder: str) -> str | None:
+    """Have Triton write to ``folder``; the shared cache, which may only be read from now on.
+
+    Its files are linked into the folder: what launches a kernel is compiled once for all kernels of
+    a signature. Several processes of a candidate may do so at the same time.
+    """
     shared = os.environ.get(VARIABLE)
-    own = Path(scratch, "triton")
-    own.mkdir(exist_ok=True)
-    os.environ[VARIABLE] = str(own)
+    os.environ[VARIABLE] = folder
     if not shared:
         return None
     for entry in _newest(Path(shared)):
-        place = own / entry.name
+        place = Path(folder, entry.name)
         place.mkdir(exist_ok=True)
         with contextlib.suppress(OSError), os.scandir(entry) as files:
             for file in files:
-                (place / file.name).symlink_to(file.path)
+                with contextlib.suppress(FileExistsError):
+                    (place / file.name).symlink_to(file.path)
     return shared
 
 

@@ -298,8 +298,6 @@ class Zygote:
         """In the child: do the job; never returns."""
         if channel is not None:
             job = {**job, "channel": channel}
-        if job.get("cache"):  # a candidate's own, which no other candidate reads
-            os.environ["TRITON_CACHE_DIR"] = job["cache"]
         if job["kind"] == "judge":
             from .trials import judge  # a worker that only compiles has no torch
 
