@@ -131,11 +131,16 @@ def test_the_noise_floor_covers_a_further_session() -> None:
     draw = random.Random(3)
     beyond = 0
     for _ in range(500):
-        floor = floor_of([draw.gauss(0, 0.01) for _ in range(8)])
+        floor = floor_of([draw.gauss(0, 0.01) for _ in range(8)], [0.0] * 8)
         beyond += abs(draw.gauss(0, 0.01)) > math.log1p(floor)
     assert beyond <= 12
 
 
+def test_what_sampling_explains_is_not_in_the_noise_floor_again() -> None:
+    logs = [0.01, -0.008, 0.012, -0.011, 0.009, -0.01, 0.011, -0.009]
+    assert floor_of(logs, [0.0099] * 8) < 0.4 * floor_of(logs, [0.0] * 8)
+
+
 def test_too_few_sessions_tell_no_noise_floor() -> None:
     with pytest.raises(ValueError, match="3 sessions"):
-        floor_of([0.0, 0.1, 0.0])
+        floor_of([0.0, 0.1, 0.0], [0.0] * 3)

@@ -163,6 +163,18 @@ def test_a_performer_whose_events_are_made_up_is_not_trusted() -> None:
     assert any("events add up to" in fault for fault in told["faults"])
 
 
+@pytest.mark.parametrize("us", [float("nan"), 0.0, -3.0, float("inf"), "quick"])
+def test_times_that_are_none_are_not_taken(us: Any) -> None:
+    performer = Scripted()
+
+    def ask(message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        told = performer(message, timeout_s)
+        return {**told, "us": [us] * len(told["us"])} if "us" in told else told
+
+    with pytest.raises(ValueError, match="times that are none"):
+        conduct(ask, {"noise": 0.01}, None)
+
+
 def test_the_order_is_drawn_and_both_come_first_about_as_often() -> None:
     performer = Scripted()
     conduct(performer, {"noise": 0.01, "blocks": 60, "batches": False}, None)
@@ -220,7 +232,7 @@ def test_a_survey_times_two_copies_of_the_same() -> None:
     found = survey(ask, {"warm_s": 0.01}, sessions=4)
     assert asked.count("time.end") == 1
     assert asked[-1] == "time.end"
-    assert len(found["logs"]) == 4
+    assert len(found["logs"]) == len(found["errors"]) == 4
     assert loads
     assert found["floor"] >= 0.002
     assert found["original_us"] > 0

@@ -106,6 +106,9 @@ def conduct(
     clean_original_us, wall (figures of the cross-check), faults (sentences; any makes the times
     worthless), wrong (what ``verify`` said), checked (calls), in_place, not_refreshed, repeats,
     sets, device, clock_note, seconds, phases (seconds of each).
+
+    Raises:
+        ValueError, KeyError, TypeError: the performer's answers make no sense.
     """
     began = time.perf_counter()
     session = _Session(ask, spec, random.Random(spec.get("seed") or random.SystemRandom().random()))
@@ -182,9 +185,15 @@ def _one_block(session: _Session) -> int:
     began = time.perf_counter()
     reply = session.ask({"do": "time.block", "order": order}, _TIMEOUT_S)
     session.walls_us.append((time.perf_counter() - began) * 1e6)
+    if len(reply["us"]) != len(order) or not all(map(_is_time, [*reply["us"], reply["span_us"]])):
+        raise ValueError("the performer answered with times that are none")
     session.blocks.append(reply)
     session.orders.append(order)
     return turn
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value) and value > 0
 
 
 def _can_check(session: _Session) -> bool:

@@ -12,12 +12,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .conducting import Ask, conduct
+from .sequential import ALPHA
 
 SESSIONS = 8
-BLOCKS = 12
+BLOCKS = 24
+CLEAN_BLOCKS = 12
 
 _LEAST = 0.002
 _SLOW_S = 1.5
+_LEAST_SHARE = 1 / 9
+_HALF_WIDTH = statistics.NormalDist().inv_cdf(1 - ALPHA / 2)
 # Student's t for a two-sided error of 1 %, by degrees of freedom (sessions; the mean is known: 0).
 _STUDENT = {4: 4.604, 5: 4.032, 6: 3.707, 7: 3.499, 8: 3.355, 9: 3.250, 10: 3.169, 12: 3.055}
 
@@ -27,36 +31,28 @@ def survey(ask: Ask, spec: Mapping[str, Any], sessions: int = SESSIONS) -> dict[
 
     ``ask`` reaches a performer whose contest can load, and loads the original twice.
 
-    Returns: floor, logs (of the ratios), original_us, device, driver, duration, seconds.
+    Returns: floor, logs (of the ratios), errors (standard, of each), original_us, device, driver,
+    duration, seconds.
     """
-    logs: list[float] = []
-    times: list[float] = []
-    seconds = 0.0
-    told: dict[str, Any] = {}
-    for session in range(sessions):
+    found: list[dict[str, Any]] = []
+    for session in range(sessions + 1):
         # Loading again moves the code; where it takes long (tuning on import), once must do.
-        reload = session == 0 or seconds / session < _SLOW_S
-        last = session == sessions - 1
-        asked = {
-            **spec,
-            "reload": reload,
-            "again": not last,
-            "blocks": BLOCKS,
-            "batches": False,
-            "noise": 0.0,
-        }
-        told = conduct(ask, asked, None)
-        logs.append(math.log(told["value"]))
-        times.append(min(told["original_us"], told["candidate_us"]))
-        seconds += told["seconds"]
+        reload = session < 2 or found[-1]["seconds"] < _SLOW_S
+        asked = {"blocks": BLOCKS, "batches": False, "noise": 0.0, "again": session < sessions}
+        found.append(conduct(ask, {**spec, **asked, "reload": reload}, None))
+    # The first warms up what outlives a session: clocks, allocators, the host's caches.
+    kept = found[1:]
+    logs = [math.log(told["value"]) for told in kept]
+    errors = [math.log(told["high"] / told["low"]) / 2 / _HALF_WIDTH for told in kept]
     return {
-        "floor": floor_of(logs),
+        "floor": floor_of(logs, errors),
         "logs": logs,
-        "original_us": statistics.median(times),
-        "device": told["device"],
-        "driver": told["driver"],
-        "duration": told["duration"],
-        "seconds": seconds,
+        "errors": errors,
+        "original_us": statistics.median(told["original_us"] for told in kept),
+        "device": kept[-1]["device"],
+        "driver": kept[-1]["driver"],
+        "duration": kept[-1]["duration"],
+        "seconds": sum(told["seconds"] for told in found),
     }
 
 
@@ -65,15 +61,17 @@ def clean_time(ask: Ask, spec: Mapping[str, Any]) -> float:
 
     ``ask`` reaches a performer whose contest holds the original alone.
     """
-    told = conduct(ask, {**spec, "blocks": BLOCKS, "batches": False, "noise": 0.0}, None)
+    told = conduct(ask, {**spec, "blocks": CLEAN_BLOCKS, "batches": False, "noise": 0.0}, None)
     return min(float(told["original_us"]), float(told["candidate_us"]))
 
 
-def floor_of(logs: Sequence[float]) -> float:
-    """The ratio, less 1, that a further session of identical kernels exceeds once in a hundred.
+def floor_of(logs: Sequence[float], errors: Sequence[float]) -> float:
+    """The ratio, less 1, that identical kernels exceed in one session of a hundred.
 
-    Student's prediction limit for one more value about a known mean of 0, with as many degrees of
-    freedom as there are sessions; never below 0.2 %.
+    Of the sessions' spread only what their own standard ``errors`` do not explain (a third of it
+    at the least): those are in every contest's interval already. From it, Student's prediction
+    limit for one more value about a known mean of 0, with as many degrees of freedom as there are
+    sessions; never below 0.2 %.
 
     Raises:
         ValueError: fewer than four sessions.
@@ -81,5 +79,7 @@ def floor_of(logs: Sequence[float]) -> float:
     known = [count for count in _STUDENT if count <= len(logs)]
     if not known:
         raise ValueError(f"{len(logs)} sessions tell no noise floor; {min(_STUDENT)} are needed")
-    spread = math.sqrt(statistics.fmean(log * log for log in logs))
+    square = statistics.fmean(log * log for log in logs)
+    explained = statistics.fmean(error * error for error in errors)
+    spread = math.sqrt(max(square - explained, _LEAST_SHARE * square))
     return max(_LEAST, math.expm1(_STUDENT[max(known)] * spread))
