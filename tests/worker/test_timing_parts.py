@@ -60,12 +60,13 @@ def test_what_is_drawn_about_zero_changes_its_sum_too() -> None:
         torch.arange(8),
         torch.ones(3, dtype=torch.bool),
         torch.linspace(0, 1, 9),
+        normal(3, 9).sort(-1).values,
         normal(5, 5).tril(),
         normal(5, 5) + normal(5, 5).T,
         normal(1),
         normal(4, 1).expand(4, 6),
     ],
-    ids=["integers", "mask", "sorted", "triangular", "symmetric", "one", "expanded"],
+    ids=["integers", "mask", "sorted", "sorted rows", "triangular", "symmetric", "one", "expanded"],
 )
 def test_what_a_change_could_make_invalid_is_left_alone(value: torch.Tensor) -> None:
     assert fresh.plan_for({"x": value}) == {"x": fresh.KEEP}

@@ -98,6 +98,14 @@ def _how(value: torch.Tensor, spec: Mapping[str, Any] | None) -> str:
     return ROLL_AND_SIGN
 
 
+def _sorted(value: torch.Tensor) -> bool:
+    """Whether every row ascends, and not all of it is one number."""
+    first, last = value[..., 0], value[..., -1]
+    if value.shape[-1] < 2 or not bool((first < last).any()):
+        return False
+    return bool((value[..., 1:] >= value[..., :-1]).all())
+
+
 def _rolled_dim(value: torch.Tensor) -> int:
     return next(dim for dim, size in enumerate(value.shape) if size > 1)
 
@@ -120,9 +128,8 @@ def _structured(value: torch.Tensor) -> bool:
     if value.is_complex() or value.element_size() < 2:
         return False
     dim = _rolled_dim(value)
-    if value.numel() == value.shape[dim]:
-        line = value.reshape(-1)
-        return bool((line[1:] >= line[:-1]).all()) and bool(line[0] < line[-1])
+    if _sorted(value.reshape(-1) if value.numel() == value.shape[dim] else value):
+        return True
     if value.dim() < 2 or value.shape[-1] != value.shape[-2]:
         return False
     square = value.reshape(-1, *value.shape[-2:])[0]
