@@ -1,5 +1,6 @@
 """The engine's side of a worker: finding devices, many threads, deaths of either side."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -54,18 +55,22 @@ def sleeping_job(folder: Path, name: str) -> dict[str, object]:
     }  # fmt: skip
 
 
-def carrying(text: str) -> set[int]:
-    """Processes with this in their environment."""
-    found = set()
+def below(root: int) -> set[int]:
+    """All processes that descend from one, itself not included."""
+    parents = {}
     for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                environment = (folder / "environ").read_bytes()
-            except OSError:
-                continue
-            if text.encode() in environment:
-                found.add(int(folder.name))
-    return found
+        with contextlib.suppress(OSError):
+            if folder.name.isdigit():
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                parents[int(folder.name)] = int(fields[1])
+    found = {root}
+    while more := {one for one, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {root}
+
+
+def alive(processes: set[int]) -> set[int]:
+    return {one for one in processes if Path(f"/proc/{one}").exists()}
 
 
 def wait_for(condition: object, seconds: float = 8.0) -> bool:
@@ -156,11 +161,19 @@ def test_cancel_stops_what_is_under_way(tmp_path: Path) -> None:
 def test_a_closed_client_leaves_nothing_and_gives_the_job_up(tmp_path: Path) -> None:
     client = WorkerClient(sys.executable)
     assert client.hello
-    threading.Timer(0.7, client.close).start()
-    home = os.environ["TILEWRIGHT_HOME"]
+    assert client.pid is not None
+    worker = client.pid
+    started: set[int] = set()
+
+    def close() -> None:
+        assert wait_for(lambda: len(below(worker)) >= 2), "the job and its sleeper"
+        started.update({worker}, below(worker))
+        client.close()
+
+    threading.Thread(target=close).start()
     outcome = client.run(sleeping_job(tmp_path, "sleeps"), 60)
     assert outcome.status is JobStatus.LOST
-    assert wait_for(lambda: not carrying(f"TRITON_CACHE_DIR={home}"))
+    assert wait_for(lambda: len(started) >= 3 and not alive(started))
 
 
 @pytest.mark.triton
@@ -171,12 +184,12 @@ def test_killing_the_engine_leaves_no_process(tmp_path: Path) -> None:
         "import sys\nfrom tilewright.devices import WorkerClient\n"
         f"WorkerClient(sys.executable).run({job!r}, 300)\n"
     )
-    mark = f"TRITON_CACHE_DIR={os.environ['TILEWRIGHT_HOME']}"
     engine = subprocess.Popen([sys.executable, str(script)])
-    assert wait_for(lambda: len(carrying(mark)) >= 3, 30), "worker, job and its sleeper"
+    assert wait_for(lambda: len(below(engine.pid)) >= 3, 30), "worker, job and its sleeper"
+    started = below(engine.pid)
     os.kill(engine.pid, signal.SIGKILL)
     engine.wait()
-    assert wait_for(lambda: not carrying(mark))
+    assert wait_for(lambda: not alive(started))
 
 
 @pytest.mark.triton

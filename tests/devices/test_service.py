@@ -35,7 +35,7 @@ def one_kernel(x_ptr):
 """
 SLEEPER = "import subprocess, time\nsubprocess.Popen(['sleep', '{mark}'])\ntime.sleep(600)\n"
 NAPPER = "import time\ntime.sleep(1)\n"
-TELLER = "import os\nprint(os.environ.get('SAID'), os.environ.get('MY_API_TOKEN'))\n"
+TELLER = "import os\nprint(os.environ.get('TRITON_SAID'), os.environ.get('MY_API_TOKEN'))\n"
 LAUNCH = {
     "kernel": "one_kernel", "grid": [1], "options": {},
     "arguments": [
@@ -120,7 +120,7 @@ def test_two_clients_share_one_process_and_it_stays_when_they_leave(
 def test_a_job_sees_its_clients_environment_without_secrets(
     shared_home: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SAID", "by the client")
+    monkeypatch.setenv("TRITON_SAID", "by the client")
     monkeypatch.setenv("MY_API_TOKEN", "do not show")
     with shared_client() as mine:
         outcome = mine.run(compile_job(tmp_path, TELLER), 60)
