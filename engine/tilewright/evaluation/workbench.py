@@ -80,6 +80,7 @@ class Workbench:
         self._kept: dict[tuple[str, ...], Any] = {}
         self._texts: dict[str, str] = {}
         self._lock = Lock()
+        self._placing = Lock()
 
     def on(self, device: Device) -> "Workbench":
         """The same files and all that is known of them, on another device of the same kind."""
@@ -89,7 +90,9 @@ class Workbench:
 
     def place(self, text: str) -> Path:
         """The file that holds ``text``, under the user's own file name."""
-        path = place_source(self.source_path, text, self.scratch / "sources" / text_hash(text))
+        folder = self.scratch / "sources" / text_hash(text)
+        with self._placing:
+            path = place_source(self.source_path, text, folder)
         self._texts[str(path)] = text
         return path
 

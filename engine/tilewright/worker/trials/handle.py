@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +33,6 @@ class Handle:
     Attributes:
         inbox: where it finds the inputs of a call; it may read there.
         outbox: where it leaves what it made; it may write there.
-        listen: waits until its socket or the zygote has something to say, so many seconds.
         end: has the zygote kill it, with a status and the reason.
         ended: status and reason, once the zygote has said that it is gone.
         prepared: what it answered when it was told to prepare.
@@ -42,13 +42,13 @@ class Handle:
     key: str
     wire: Wire
     folder: Path
-    listen: Callable[[Wire, float], None]
     end: Callable[[str, str, str], None]
     ended: tuple[str, str] | None = None
     prepared: dict[str, Any] | None = None
     calls: int = 0
     held: list[Path] = field(default_factory=list)
     spent_s: dict[str, float] = field(default_factory=dict)
+    _over: threading.Event = field(default_factory=threading.Event)
 
     @property
     def inbox(self) -> Path:
@@ -75,16 +75,13 @@ class Handle:
 
     def reply(self, timeout_s: float) -> dict[str, Any]:
         """The answer to what was sent before."""
-        end = time.monotonic() + timeout_s
-        while (reply := self.wire.poll()) is None:
-            if self.wire.gone:
-                raise self._gone()
-            left = end - time.monotonic()
-            if left <= 0:
-                text = f"did not finish within {timeout_s:g} s and was stopped"
-                self.end(self.key, TIMEOUT, text)
-                raise PerformerEndedError(TIMEOUT, text)
-            self.listen(self.wire, left)
+        reply = self.wire.wait(timeout_s)
+        if reply is None and self.wire.gone:
+            raise self._gone()
+        if reply is None:
+            text = f"did not finish within {timeout_s:g} s and was stopped"
+            self.end(self.key, TIMEOUT, text)
+            raise PerformerEndedError(TIMEOUT, text)
         if "failed" in reply:
             raise PerformerEndedError(str(reply["failed"]), str(reply.get("message") or ""))
         return reply
@@ -119,10 +116,13 @@ class Handle:
         self.wire.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def has_ended(self, status: str, message: str) -> None:
+        """Note how it ended."""
+        self.ended = (status, message)
+        self._over.set()
+
     def _gone(self) -> PerformerEndedError:
-        end = time.monotonic() + _ENDING_S
-        while self.ended is None and time.monotonic() < end:
-            self.listen(self.wire, end - time.monotonic())
+        self._over.wait(_ENDING_S)
         status, message = self.ended or (CRASHED, "ended without a word")
         return PerformerEndedError(status, message)
 

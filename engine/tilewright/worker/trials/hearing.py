@@ -11,6 +11,7 @@ from . import clocking, faults, repetition, results
 from .handle import Handle, PerformerEndedError
 from .originals import Base, Originals
 from .results import Results
+from .turns import Turns
 
 _PATIENCE_S = 15.0
 _PATIENCE_RATIO = 10.0
@@ -26,9 +27,15 @@ class Hearing:
     """
 
     def __init__(
-        self, originals: Originals, candidate: Handle, job: Mapping[str, Any], deadline: float
+        self,
+        originals: Originals,
+        turns: Turns,
+        candidate: Handle,
+        job: Mapping[str, Any],
+        deadline: float,
     ) -> None:
         self._originals = originals
+        self._turns = turns
         self._candidate = candidate
         self._job = job
         self._deadline = deadline
@@ -45,15 +52,19 @@ class Hearing:
             told = f"the candidate failed: {failed or 'it could not be prepared'}"
             return {"checks": [], "fault": told, "prepared": None}
         start = time.monotonic()
-        fault = next(filter(None, map(self._check, self._planned())), None)
+        fault = next(filter(None, map(self._beside, self._planned())), None)
         found: dict[str, Any] = {"prepared": prepared, "checks": self._checks}
-        if fault is None and self._checks:
-            fault, found["repetition"] = self._repeat()
-        skipped = self._skipped() if fault is None else None
+        skipped = None
+        with self._turns.beside():
+            if fault is None and self._checks:
+                fault, found["repetition"] = self._repeat()
+            if fault is None:
+                skipped = self._skipped()
         found["checked_s"] = time.monotonic() - start
         if fault is None and self._job.get("timing"):
             found["timing"] = self._timed()
-            fault = self._after()
+            with self._turns.beside():
+                fault = self._after()
         found["spent_s"] = dict(self._candidate.spent_s)
         return {**found, "fault": fault, "honesty": self._honesty(prepared, skipped)}
 
@@ -69,6 +80,10 @@ class Hearing:
             for config in range(1, self._configs):
                 name = f"{again['name']}, autotune configuration {config}"
                 yield {**again, "config_index": config, "required": True, "name": name}
+
+    def _beside(self, check: dict[str, Any]) -> str | None:
+        with self._turns.beside():
+            return self._check(check)
 
     def _check(self, check: dict[str, Any]) -> str | None:
         """Hold the candidate against one measure; what is wrong, with the check's name."""
@@ -145,24 +160,31 @@ class Hearing:
             return None
         check = self._job["checks"][0]
         base = self._originals.base(self._job, check)
+        with self._originals.lock:
+            if base.skipped is None:
+                original = self._originals.original(self._job)
+                base.skipped = self._share(original, base, check, base.original)
+        own = self._share(self._candidate, base, check, self._given)
+        return {"original": base.skipped, "candidate": own}
+
+    def _share(
+        self, performer: Handle, base: Base, check: Mapping[str, Any], real: Results | None
+    ) -> float:
+        """Of ``real``, what a call gives whose launches do nothing; 0 where it fails: host code
+        that needs its kernels' results tells nothing."""
         message = {**check, "skip_launches": True, "guard": False}
-        original = self._originals.original(self._job)
-        pairs = (("original", original, base.original), ("candidate", self._candidate, self._given))
-        shares: dict[str, float] = {}
-        for name, performer, real in pairs:
-            try:
-                empty = self._originals.results(performer, base, message, _PATIENCE_S)
-            except PerformerEndedError:
-                continue  # host code that fails without its kernels' results tells nothing
-            if real is not None:
-                shares[name] = honesty.unchanged_share(real.tensors, empty.tensors)
-        return shares
+        try:
+            empty = self._originals.results(performer, base, message, _PATIENCE_S)
+        except PerformerEndedError:
+            return 0.0
+        return honesty.unchanged_share(real.tensors, empty.tensors) if real is not None else 0.0
 
     def _timed(self) -> list[dict[str, Any]]:
-        return [
-            clocking.timed(self._originals, self._candidate, self._job, told)
-            for told in self._job["timing"]["cases"]
-        ]
+        found = []
+        for told in self._job["timing"]["cases"]:
+            with self._turns.alone():
+                found.append(clocking.timed(self._originals, self._candidate, self._job, told))
+        return found
 
     def _after(self) -> str | None:
         """The first check once more: what counts its calls has had many by now."""
@@ -177,7 +199,8 @@ class Hearing:
         self, prepared: Mapping[str, Any], skipped: Mapping[str, float] | None
     ) -> dict[str, Any]:
         """Facts of both versions over the same calls."""
-        original = self._originals.original(self._job).prepared or {}
+        with self._originals.lock:
+            original = self._originals.original(self._job).prepared or {}
         imported = (original.get("facts") or {}, prepared.get("facts") or {})
         found = {}
         for name, first, facts in zip(

@@ -1,4 +1,4 @@
-"""The trusted process of a device: it hears one trial after the other."""
+"""The trusted process of a device: it prepares candidates side by side, and hears them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,31 @@ import select
 import shutil
 import signal
 import socket
+import threading
 import time
 import traceback
-from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from .. import confine
+from ..calling import INTERPRETER
 from ..jobs import measuring
-from ..protocol import CRASHED, ERROR, LOST, OK, OUT_OF_MEMORY, JobError, OutOfMemoryError
+from ..protocol import CRASHED, ERROR, OK, OUT_OF_MEMORY, JobError, OutOfMemoryError
 from . import ahead
 from .handle import Handle, PerformerEndedError
 from .hearing import Hearing
 from .originals import Originals
+from .performers import Performers
+from .turns import Turns
 from .wire import Wire
 
 _TICK_S = 5.0
-_COMPILERS = max(1, min(4, (os.cpu_count() or 1) // 4))
+_CPUS = os.cpu_count() or 1
+_COMPILERS = max(1, min(4, _CPUS // 4))
+_HEARINGS = max(1, min(4, _CPUS // 2))
 # What reading an answer raises that is not as it should be: a performer may have forged it.
 NONSENSE = (
     KeyError, TypeError, ValueError, AttributeError, IndexError, OSError, OverflowError,
@@ -53,7 +60,7 @@ def main(job: dict[str, Any], parent: int) -> None:
 
 @dataclass
 class _Trial:
-    """A trial that waits for its candidate to be imported and compiled, or for its turn.
+    """A trial that waits for its candidate to be imported and compiled, or is being heard.
 
     ``compilers``: performers of the candidate that fill its cache beside it.
     """
@@ -66,6 +73,7 @@ class _Trial:
     asked: float = field(default_factory=time.monotonic)
     prepared: dict[str, Any] | None = None
     failed: PerformerEndedError | None = None
+    begun: bool = False
 
     @property
     def ready(self) -> bool:
@@ -79,123 +87,117 @@ class _Trial:
 
 
 class Judge:
-    """Prepares candidates side by side, and hears them one at a time."""
+    """Listens in one thread, and hears each trial in another."""
 
     def __init__(self, wire: Wire, device: str, folder: Path) -> None:
         self._wire = wire
         self._folder = folder / f"judge-{os.getpid()}"
         self._folder.mkdir(mode=0o700)
-        self._handles: dict[str, Handle] = {}
-        self._trials: deque[_Trial] = deque()
-        self._next = 0
+        self._performers = Performers(wire, self._folder)
+        self._trials: list[_Trial] = []
         self._target = measuring.target_of(device) if device.startswith("cuda") else None
-        self._originals = Originals(device, self._folder / "kept", self._start)
+        self._originals = Originals(device, self._folder / "kept", self._performers.start)
+        self._turns = Turns()
+        # In the interpreter a second hearing would take the first one's processor.
+        self._most = 1 if device == INTERPRETER else _HEARINGS
+        self._heard, self._bell = socket.socketpair()
 
     def serve(self) -> None:
         """Until the zygote is gone."""
         try:
             while not self._wire.gone:
-                waiting = [trial for trial in self._trials if not trial.ready]
-                self._listen(_TICK_S, [wire for trial in waiting for wire in trial.wires])
+                self._listen()
                 self._look()
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _listen(self, timeout_s: float, others: list[Wire]) -> None:
+    def _listen(self) -> None:
         """Wait until somebody says something, and take what the zygote says."""
         message = self._wire.poll()
         if message is None and not self._wire.gone:
-            open_ones = [wire for wire in others if not wire.gone]
-            select.select([self._wire, *open_ones], [], [], timeout_s)
+            waiting = [trial for trial in self._trials[:] if not trial.ready]
+            wires = [wire for trial in waiting for wire in trial.wires if not wire.gone]
+            ends: list[Any] = [self._wire, self._heard, *wires]
+            readable = select.select(ends, [], [], _TICK_S)[0]
+            if self._heard in readable:
+                self._heard.recv(1)
             message = self._wire.poll()
         while message is not None:
             self._take(message)
             message = self._wire.poll()
         if self._wire.gone:
+            shutil.rmtree(self._folder, ignore_errors=True)
             os._exit(0)
 
     def _take(self, message: dict[str, Any]) -> None:
         if "trial" in message:
             self._admit(message)
         elif "ended" in message:
-            handle = self._handles.pop(message["ended"], None)
-            if handle is not None:
-                handle.ended = (message["status"], _reason(message))
+            self._performers.has_ended(message)
         elif "cancel" in message:
-            for trial in self._trials:
+            for trial in self._trials[:]:
                 if trial.number == message["cancel"]:
-                    self._end(trial.candidate.key, ERROR, "was cancelled")
+                    self._performers.end(trial.candidate.key, ERROR, "was cancelled")
 
     def _admit(self, message: dict[str, Any]) -> None:
         job, timeout_s = message["job"], float(message["timeout_s"])
         told = {**job["performer"], "module": job["candidate"]}
+        if job.get("timing"):
+            told["baseline"] = job["timing"]["baseline"]
         if self._target is not None:
             cache = self._folder / f"cache-{message['trial']}"
             cache.mkdir(mode=0o700)
             told["cache"] = str(cache)
-        candidate = self._start(told, timeout_s)
+        candidate = self._performers.start(told, timeout_s)
         trial = _Trial(message["trial"], job, candidate, time.monotonic() + timeout_s)
         self._trials.append(trial)
         with contextlib.suppress(OSError):  # one that is gone is noticed when it is looked at
             candidate.wire.send({"do": "prepare"})
             for checks in ahead.shares(job, _COMPILERS) if self._target is not None else ():
-                compiler = self._start({**told, "compiles": True}, timeout_s)
+                compiler = self._performers.start({**told, "compiles": True}, timeout_s)
                 trial.compilers.append(compiler)
                 compiler.wire.send({"do": "compile", "checks": checks, "target": self._target})
 
-    def _start(self, job: dict[str, Any], timeout_s: float) -> Handle:
-        """Have the zygote start a performer; 0 seconds: for as long as it is wanted."""
-        self._next += 1
-        key = str(self._next)
-        ours, theirs = socket.socketpair()
-        folder = self._folder / key
-        handle = Handle(key, Wire(ours), folder, self._attend, self._end)
-        for place in (handle.inbox, handle.outbox):
-            place.mkdir(mode=0o700, parents=True)
-        self._handles[key] = handle
-        told = {
-            **job, "kind": "perform", "out": str(handle.outbox), "reads": [str(handle.inbox)],
-        }  # fmt: skip
-        with theirs:
-            self._wire.send({"perform": key, "job": told, "timeout_s": timeout_s}, theirs.fileno())
-        return handle
-
-    def _attend(self, wire: Wire, timeout_s: float) -> None:
-        self._listen(timeout_s, [wire])
-
-    def _end(self, key: str, status: str, message: str) -> None:
-        with contextlib.suppress(OSError):
-            self._wire.send({"kill": key, "status": status, "message": message})
-
     def _look(self) -> None:
-        """Note who is prepared, and hear the first of them."""
-        for trial in self._trials:
+        """Note who is prepared, and begin to hear as many as may be heard."""
+        for trial in self._trials[:]:
             if not trial.ready:
                 _note(trial)
-        ready = next((trial for trial in self._trials if trial.ready), None)
-        if ready is not None:
-            answer = self._hear(ready)
-            self._trials.remove(ready)
-            for performer in (ready.candidate, *ready.compilers):
-                performer.close()
-            shutil.rmtree(self._folder / f"cache-{ready.number}", ignore_errors=True)
-            self._wire.send({"answer": ready.number, **answer})
+        begun = sum(trial.begun for trial in self._trials[:])
+        for trial in [one for one in self._trials[:] if one.ready and not one.begun]:
+            if begun >= self._most:
+                return
+            begun += 1
+            trial.begun = True
+            threading.Thread(target=self._judge, args=(trial,), daemon=True).start()
+
+    def _judge(self, trial: _Trial) -> None:
+        """Hear a trial and answer it, in a thread of its own."""
+        answer = self._hear(trial)
+        for performer in (trial.candidate, *trial.compilers):
+            performer.close()
+        shutil.rmtree(self._folder / f"cache-{trial.number}", ignore_errors=True)
+        self._trials.remove(trial)
+        self._performers.tell({"answer": trial.number, **answer})
+        self._bell.send(b"!")
 
     def _hear(self, trial: _Trial) -> dict[str, Any]:
         start = time.monotonic()
         waits = {"waited_s": start - trial.asked}
+        hearing = Hearing(self._originals, self._turns, trial.candidate, trial.job, trial.deadline)
         try:
-            value = Hearing(self._originals, trial.candidate, trial.job, trial.deadline).value(
-                trial.prepared, trial.failed
-            )
+            value = hearing.value(trial.prepared, trial.failed)
         except PerformerEndedError as error:
             return _answer(error.status, str(error))
         except JobError as error:
             return _answer(ERROR, str(error))
-        except OutOfMemoryError as error:
-            return _answer(OUT_OF_MEMORY, str(error))
+        except (OutOfMemoryError, MemoryError, torch.OutOfMemoryError) as error:
+            return _answer(OUT_OF_MEMORY, f"the judge ran out of memory: {error}")
         except NONSENSE as error:
             return _answer(CRASHED, f"gave an answer that makes no sense: {_described(error)}")
+        except RuntimeError:  # the device is in a state that nothing more can be judged in
+            traceback.print_exc()
+            os._exit(1)
         return _answer(OK, "", {**value, **waits, "heard_s": time.monotonic() - start})
 
 
@@ -209,32 +211,18 @@ def _note(trial: _Trial) -> None:
 
 def _note_candidate(trial: _Trial) -> None:
     handle = trial.candidate
-    try:
-        reply = handle.wire.poll()
-        if reply is None and handle.alive:
-            return
-        trial.prepared = reply if reply and "failed" not in reply else None
-        if trial.prepared is None:
-            failed = reply or {}
-            status, message = handle.ended or (LOST, "ended without a word")
-            trial.failed = PerformerEndedError(
-                failed.get("failed") or status, failed.get("message") or message
-            )
-            if reply is None and handle.ended is None:
-                trial.failed = None  # the zygote has yet to say how it ended
-    except PerformerEndedError as error:
-        trial.failed = error
+    reply = handle.wire.poll()
+    if reply is not None and "failed" not in reply:
+        trial.prepared = reply
+    elif reply is not None:
+        trial.failed = PerformerEndedError(str(reply["failed"]), str(reply.get("message") or ""))
+    elif handle.ended is not None:
+        trial.failed = PerformerEndedError(*handle.ended)
 
 
 def _described(error: BaseException) -> str:
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
-
-
-def _reason(message: dict[str, Any]) -> str:
-    text = str(message.get("message") or "ended without giving a result")
-    tail = str(message.get("output") or "").strip()[-400:]
-    return f"{text} (it printed: {tail})" if tail else text
 
 
 def _answer(status: str, message: str, value: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import shutil
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -53,6 +54,7 @@ class Base:
         repeats_well: why it does not stand many calls in a row; empty if it does, None if nobody
             has tried.
         clean_us: microseconds a call by itself, of each baseline that was timed.
+        skipped: share of its results that is right with no launch made; None if nobody has tried.
         plan: how the inputs are refreshed while calls are timed; None if none were.
         secrets: seeds for orders and contents while it is timed. Few, so that the original's
             results on them can be kept; no candidate lives long enough to learn them.
@@ -70,6 +72,7 @@ class Base:
     luck: str = ""
     repeats_well: str | None = None
     clean_us: dict[str, float] = field(default_factory=dict)
+    skipped: float | None = None
     plan: dict[str, str] | None = None
     secrets: tuple[int, ...] = field(default_factory=lambda: _drawn(_SECRETS))
 
@@ -93,11 +96,13 @@ class Originals:
         device: where they run.
         folder: the judge's own, for inputs and weights.
         start: starts a performer that lives until it is closed.
+        lock: to be held while one of the performers that are kept is asked anything.
     """
 
     device: str
     folder: Path
     start: Start
+    lock: threading.RLock = field(default_factory=threading.RLock)
     _performers: OrderedDict[str, Handle] = field(default_factory=OrderedDict)
     _bases: OrderedDict[str, Base] = field(default_factory=OrderedDict)
     _inputs: OrderedDict[str, Manifest] = field(default_factory=OrderedDict)
@@ -107,11 +112,12 @@ class Originals:
         asked = {name: check[name] for name in sorted(check) if name not in _NOT_OF_ORIGINAL}
         concerned = {name: job.get(name) for name in ("original", "reference", "entry", "seed")}
         key = _key([concerned, asked])
-        if key not in self._bases:
-            self._bases[key] = self._make(job, asked)
-            self._let_go()
-        self._bases.move_to_end(key)
-        return self._bases[key]
+        with self.lock:
+            if key not in self._bases:
+                self._bases[key] = self._make(job, asked)
+                self._let_go()
+            self._bases.move_to_end(key)
+            return self._bases[key]
 
     def original(self, job: Mapping[str, Any]) -> Handle:
         """The performer of a job's original."""

@@ -58,14 +58,15 @@ def _unfit(
             return base.unfit
         if base.original.told.get("inputs_changed"):
             return "the entry point changes its inputs in place"
-    if first.repeats_well is None:
-        message = _message(pair, second, originals.device)
-        try:
-            original = originals.original(job)
-            told, _ = _wrong(originals, original, message, pair, (first, second))
-        except PerformerEndedError as error:
-            told = str(error)
-        first.repeats_well = f"the original itself does not stand it: {told}" if told else ""
+    with originals.lock:
+        if first.repeats_well is None:
+            message = _message(pair, second, originals.device)
+            try:
+                original = originals.original(job)
+                told, _ = _wrong(originals, original, message, pair, (first, second))
+            except PerformerEndedError as error:
+                told = str(error)
+            first.repeats_well = f"the original itself does not stand it: {told}" if told else ""
     return first.repeats_well or None
 
 
