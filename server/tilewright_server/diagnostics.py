@@ -87,6 +87,12 @@ def shown_issues(analysis: Analysis, facts: CompiledFacts) -> tuple[Issue, ...]:
     return unsuppressed(analysis.module, issues) if issues else ()
 
 
+def every_issue(compiled: CompiledStore, snapshot: Snapshot, analysis: Analysis) -> list[Issue]:
+    """What the text shows, and then what its compiled code shows."""
+    known = compiled.all_of(analysis, snapshot)
+    return [*analysis.issues, *(issue for each in known for issue in shown_issues(analysis, each))]
+
+
 def issue_diagnostic(
     snapshot: Snapshot, issue: Issue, settings: Settings, client: ClientFeatures
 ) -> types.Diagnostic:

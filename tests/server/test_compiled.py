@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conversation import KERNEL, NAME_LINE, Conversation, pulling, until
+from conversation import KERNEL, NAME_LINE, Conversation, apply_edits, pulling, until
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
@@ -51,6 +51,22 @@ async def test_what_is_said_moves_with_the_lines_and_goes_with_the_text(talk: Co
     assert all("registers" not in title for title in await talk.lenses())
     talk.replace(original)
     await until(lambda: [d.range.start.line for d in _found(talk)] == [ISSUE_LINE])
+
+
+async def test_what_compiled_code_shows_can_be_ignored(talk: Conversation) -> None:
+    await talk.begin(compiled=ON_OPEN)
+    talk.open("nothing")
+    await until(lambda: _found(talk))
+    actions = {a.title: a for a in await talk.actions(ISSUE_LINE, 5, only=["quickfix"])}
+    chosen = actions["Ignore unvectorized_access on this line"]
+    resolved = await talk.client.code_action_resolve_async(chosen)
+    assert resolved.edit is not None
+    (change,) = resolved.edit.document_changes or ()
+    assert isinstance(change, types.TextDocumentEdit)
+    new = apply_edits(talk.text, list(change.edits))
+    assert new.splitlines()[ISSUE_LINE].endswith("# tilewright: ignore[unvectorized_access]")
+    talk.replace(new)
+    await until(lambda: _found(talk) == [])
 
 
 async def test_pulled_diagnostics_have_it_too(talk: Conversation) -> None:

@@ -11,6 +11,7 @@ from tilewright.analysis.model import Issue
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright_server import wording
 from tilewright_server.analysis import Analysis
+from tilewright_server.diagnostics import every_issue
 from tilewright_server.edits import Evidence, document_edits, labelled
 from tilewright_server.ignoring import Scope, ignoring
 from tilewright_server.snapshot import Snapshot
@@ -110,7 +111,7 @@ async def _plan(
     """The whole new text and what is known of it."""
     if data.kind is EditKind.FIX_ALL:
         return await _fix_all(server, snapshot, analysis)
-    issue = _find(analysis, data)
+    issue = _find(every_issue(server.compiled, snapshot, analysis), data)
     if issue is None:
         return Refusal(_MOVED_ON)
     if data.kind is EditKind.IGNORE:
@@ -121,9 +122,9 @@ async def _plan(
     return Refusal(_MOVED_ON)
 
 
-def _find(analysis: Analysis, data: EditData) -> Issue | None:
+def _find(issues: list[Issue], data: EditData) -> Issue | None:
     place = (data.line, data.column)
-    for issue in analysis.issues:
+    for issue in issues:
         if issue.id == data.issue and (issue.range.line, issue.range.column) == place:
             return issue
     return None

@@ -12,7 +12,7 @@ from tilewright.analysis.model import Issue
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright_server import wording
 from tilewright_server.analysis import Analysis
-from tilewright_server.diagnostics import SOURCE
+from tilewright_server.diagnostics import SOURCE, every_issue
 from tilewright_server.features.code_action_resolve import (
     EditData,
     EditKind,
@@ -111,7 +111,7 @@ async def ignores(
     """Ways to say that an issue does not apply; none of them is preferred."""
     place = snapshot.from_lsp(params.range)
     found: dict[str, types.CodeAction] = {}
-    for issue in analysis.issues:
+    for issue in every_issue(server.compiled, snapshot, analysis):
         if not issue.range.overlaps(place) or server.engine.issue_type(issue.id) is None:
             continue
         inside = kernel_of(analysis.module, issue) is not None
