@@ -34,7 +34,8 @@ available_memory = limits.available_memory
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 _DEVICE_NODES = (
     "null", "zero", "full", "random", "urandom", "tty",
-    "nvidia*", "nvidia-caps/*", "kfd", "dri/*", "dxg", "accel/*", "neuron*", "shm/cuda*", "shm/hsakmt*",
+    "nvidia*", "nvidia-caps/*", "kfd", "dri/*", "dxg", "accel/*", "neuron*",
+    "shm/cuda*", "shm/hsakmt*",
 )  # fmt: skip
 _THREAD_NAMES = "/proc/self/task"  # CUDA's driver names its threads there and fails if it cannot
 _PROCESSES = 4096
