@@ -1,18 +1,24 @@
 """Reading what profilers write: tables of either shape, units, refusals, tables nobody expected."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from profiling_subjects import matmul, softmax
 
 from tilewright.profiling.counters import TIME, WANTED, Over, merged
 from tilewright.profiling.model import Counters
 from tilewright.profiling.profilers import PROFILERS, profilers_for
 from tilewright.profiling.profilers.ncu import METRICS, Ncu, launches_in
+from tilewright.profiling.profilers.ncu_source import samples_in
 from tilewright.profiling.profilers.proton import Proton
 from tilewright.profiling.profilers.rocprof import Rocprof
 from tilewright.profiling.profilers.unitrace import Unitrace
+from tilewright.profiling.rules import findings_of
 
+GOLDEN = Path(__file__).with_name("golden")
 HEAD = '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size"'
 ROW = '"1232","python3.12","127.0.0.1","softmax_kernel","1","7","(128, 1, 1)"'
 LONG = f"""==PROF== Connected to process 1232 (/usr/bin/python3.12)
@@ -80,6 +86,55 @@ def test_no_counters_are_a_note_that_says_why(value: dict[str, Any], said: str) 
     (note,) = reading.notes
     assert note.startswith("no counters: ")
     assert said in note
+
+
+def golden(name: str) -> dict[str, Any]:
+    """What a job answers with what ncu wrote of an example on an H200, columns left out."""
+    raw, source = (GOLDEN / f"ncu_{name}_{page}.csv" for page in ("raw", "source"))
+    files = {"counters.csv": raw.read_text(), "source.csv": source.read_text()}
+    version = "Version 2025.3.1.0 (build 36398880) (public-release)"
+    return {"files": files, "version": version, "code": 0, "module": f"{name}.py"}
+
+
+def test_counters_of_the_softmax_example_on_an_h200() -> None:
+    reading = Ncu().read(golden("softmax"))
+    counters = reading.kernels["softmax_kernel"]
+    assert list(reading.kernels) == ["softmax_kernel"]
+    assert counters.tool == "ncu 2025.3.1.0"
+    assert counters.get(TIME) == pytest.approx(251.2)
+    assert counters.get("memory.read") == 794_825_472
+    assert counters.get("load.sectors") == 16 * (counters.get("load.requests") or 0)
+    assert counters.stalls["long_scoreboard"] == pytest.approx(0.892, abs=0.001)
+    seen = replace(softmax(251.2), counters=counters)
+    texts = [finding.text for finding in findings_of(seen)]
+    assert texts[0].startswith("memory-bound: 4.14 TB/s of 4.8 TB/s (86 %, by counters)")
+    assert any("1.9x the least traffic: 1.04 GB where the launch touches" in t for t in texts)
+    assert any("lines 24, 31 and 37 read the same tiles again" in text for text in texts)
+    assert any("89 % of their time waiting for loads from global" in text for text in texts)
+    assert any("line 38 has 41 % of all samples" in text for text in texts)
+
+
+def test_counters_of_the_matmul_example_on_an_h200() -> None:
+    counters = Ncu().read(golden("matmul")).kernels["matmul_kernel"]
+    seen = replace(matmul(1162.7), counters=counters)
+    first, *others = findings_of(seen)
+    assert first.text.startswith("issue-bound: 71 % busy, by counters")
+    assert "118 TFLOP/s of 494 TFLOP/s tf32 (24 %)" in first.text
+    ids = {finding.id for finding in others}
+    assert {"widened", "tensor_idle", "hot_line", "traffic"} <= ids
+
+
+def test_samples_of_another_file_and_quotes_in_a_line_do_not_mislead() -> None:
+    text = (GOLDEN / "ncu_softmax_source.csv").read_text()
+    lines = samples_in(text, "softmax.py")["softmax_kernel"]
+    assert sum(lines[38].values()) == 11839
+    assert max(lines[38], key=lambda reason: lines[38][reason]) == "long_scoreboard"
+    assert 'float("-inf")' in text
+    assert sum(lines[24].values()) == 122
+    assert 191 not in lines, "a line of Triton's own library"
+    library = samples_in(text, "standard.py")["softmax_kernel"]
+    assert max(library[191], key=lambda reason: library[191][reason]) == "barrier"
+    assert samples_in("", "softmax.py") == {}
 
 
 def test_a_mean_is_weighted_with_time_and_a_counter_of_some_launches_is_left_out() -> None:

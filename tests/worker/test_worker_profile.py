@@ -1,5 +1,6 @@
 """The ``profile`` job, and the job that starts a profiler around a version."""
 
+import json
 import stat
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,10 @@ import pytest
 from worker_bench import KERNELS, Bench, case_of, function, tensor
 
 from tilewright.devices import JobStatus
-from tilewright.worker.profiling.device_times import summed
+from tilewright.worker.profiling.device_times import of_tree, summed
+
+GOLDEN = Path(__file__).parents[1] / "profiling" / "golden"
+"""What profilers wrote on an H200."""
 
 pytestmark = pytest.mark.triton
 
@@ -42,7 +46,15 @@ def test_activity_of_several_calls_is_told_as_that_of_one() -> None:
         {"name": "b", "count": 1.0, "us": 2.0},
     ]
     assert value["busy_us"] == pytest.approx((4 + 2 + 5) / 2)
-    assert value["span_us"] == pytest.approx(7.5)
+
+
+def test_what_tritons_profiler_wrote_is_told_as_one_call() -> None:
+    value = of_tree(json.loads((GOLDEN / "proton_softmax.hatchet").read_text()), calls=10)
+    assert value["kernels"] == [
+        {"name": "softmax_kernel", "count": 1.0, "us": pytest.approx(255.04, abs=0.01)}
+    ]
+    assert value["by"] == "proton"
+    assert of_tree([{"frame": {"name": "ROOT"}, "metrics": {}}], 1)["kernels"] == []
 
 
 def tool(folder: Path, script: str, **more: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from tilewright.profiling.model import Source
 from tilewright.profiling.observed import Observed
 
 _BUSY = 0.6
+_NEAR = 0.15
 
 
 class Bottleneck(StrEnum):
@@ -39,9 +40,14 @@ def verdict_of(seen: Observed) -> Verdict | None:
         return None
     if seen.host is not None and is_host_bound(seen):
         return Verdict(Bottleneck.HOST, None, Source.CLOCK)
-    busiest = max(_candidates(seen), key=lambda one: one[1], default=None)
-    if busiest is None:
+    candidates = _candidates(seen)
+    if not candidates:
         return None
+    busiest = max(candidates, key=lambda one: one[1])
+    if busiest[0] is Bottleneck.L2:
+        # All that memory moves goes through that cache as well.
+        memory = [one for one in candidates if one[0] is Bottleneck.MEMORY]
+        busiest = max([busiest, *memory], key=lambda one: one[1] + (_NEAR if one in memory else 0))
     bottleneck, share, source = busiest
     if share >= _BUSY:
         return Verdict(bottleneck, share, source)

@@ -48,11 +48,14 @@ class Observed:
 
     @cached_property
     def flop(self) -> tuple[float, Source] | None:
-        """Operations: the spec's, which has those that are no products, else the products'."""
+        """Operations: the spec's, which has those that are no products, else the products', else
+        those of fp32 vectors, by counters."""
         if self.work.spec_flop:
             return self.work.spec_flop, Source.SPEC
         if counted := sum(self.work.dot_flop.values()):
             return counted, Source.COUNTED
+        if vector := self.counter("fp32.flop"):
+            return vector, Source.COUNTER
         return None
 
     @cached_property

@@ -102,18 +102,19 @@ outputs, output_tree, launches, compile_seconds, waited_s, device_name.
 through]}``, confinement. Puts the job's own confinement to the test.
 
 ``profile``: module, entry, case, device, seed=0, budget_s?, flush_bytes?, gpu_lock? -> us
-(samples), repeats, device_name, clock_note, launches ``[launch]`` of one call as they were made (in the
-interpreter their kernels alone), launch_us (parallel to it), host_us (to hand a call over),
+(samples), repeats, device_name, clock_note, launches ``[launch]`` of one call as they were made (in
+the interpreter their kernels alone), launch_us (parallel to it), host_us (to hand a call over),
 call_us (of calls in a row; null without a device), activity ``{kernels [{name, count, us}],
-busy_us, span_us, note}`` (what the device ran in a call; ``note`` says why nothing is known), waited_s. It makes the
-inputs itself: nothing of it is a verdict.
+busy_us, by, note}`` (what the device ran in a call; ``note`` says why nothing is known), waited_s.
+It makes the inputs itself: nothing of it is a verdict.
 
 ``counters``: module, entry, case, device, seed=0, calls=1, tool ``{executables, places, arguments,
-version, marks "cuda"|"proton"|null, proton?, then?, files}`` -> tool, path, version, code, stdout, stderr, files
-``{name: text}``, said ``{profiled, confinement}`` or null, module (its name). Starts a profiler around a program that
-confines itself and then calls the version; ``{program}`` and ``{out}`` in the arguments are that
-program and a folder for files; the executable ``{python}`` is the worker's own. ``then`` ``{name: arguments}`` are calls of the tool after that,
-each printing into a file.
+version, marks "cuda"|"proton"|null, proton?, then?, files}`` -> tool, path, version, code, stdout,
+stderr, files ``{name: text}``, said ``{profiled, confinement}`` or null, module (its name). Starts a
+profiler around a program that confines itself and then calls the version; ``{program}`` and
+``{out}`` in the arguments are that program and a folder for files; the executable ``{python}`` is
+the worker's own. ``then`` ``{name: arguments}`` are calls of the tool after that, each printing
+into a file.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ Metric names and what they count: Nsight Compute's Kernel Profiling Guide, and `
 --query-metrics`` for Hopper.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -46,6 +47,10 @@ STALLS = (
     "long_scoreboard", "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction",
     "not_selected", "selected", "short_scoreboard", "sleeping", "tex_throttle", "wait",
 )  # fmt: skip
+_VECTOR = {
+    f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum": flop
+    for name, flop in (("fadd", 1.0), ("fmul", 1.0), ("ffma", 2.0))
+}
 _SCALES = {
     "nsecond": 1e-3, "ns": 1e-3, "usecond": 1.0, "us": 1.0, "msecond": 1e3, "ms": 1e3,
     "second": 1e6, "s": 1e6, "byte": 1.0, "kbyte": 1e3, "mbyte": 1e6, "gbyte": 1e9, "tbyte": 1e12,
@@ -66,7 +71,7 @@ class Ncu:
     def tool(self) -> dict[str, Any]:
         """As ``Profiler.tool`` says."""
         wanted = [name for names in METRICS.values() for name in names]
-        wanted += [STALL.format(reason) for reason in STALLS]
+        wanted += [*_VECTOR, *(STALL.format(reason) for reason in STALLS)]
         report = ["--import", "{out}/report.ncu-rep", "--csv"]
         return {
             "executables": ["ncu"],
@@ -91,7 +96,8 @@ class Ncu:
         files = value.get("files") or {}
         text = str(files.get(_FILE) or value.get("stdout") or "")
         lines = samples_in(str(files.get(_SOURCE) or ""), str(value.get("module") or ""))
-        tool = f"ncu {value.get('version') or '(version not told)'}"
+        version = re.search(r"\d+(\.\d+)+", str(value.get("version")))
+        tool = f"ncu {version[0] if version else '(version not told)'}"
         launches: dict[str, list[Counters]] = {}
         for kernel, metrics in launches_in(text):
             if kernel and metrics:
@@ -158,6 +164,8 @@ def _counters(metrics: Mapping[str, float], tool: str) -> Counters:
         for name, names in METRICS.items()
         if (found := next((one for one in names if one in metrics), None)) is not None
     }
+    if all(name in metrics for name in _VECTOR):
+        values["fp32.flop"] = sum(flop * metrics[name] for name, flop in _VECTOR.items())
     cycles = {reason: metrics.get(STALL.format(reason), 0.0) for reason in STALLS}
     total = sum(cycles.values())
     stalls = {r: c / total for r, c in cycles.items() if c} if total else {}

@@ -1,6 +1,10 @@
-"""The source page of a report of Nsight Compute: samples of waiting warps by line of the file."""
+"""The source page of a report of Nsight Compute: samples of waiting warps by line of the file.
 
-import csv
+A page has a part for each file and kernel: two rows that name them, a row of columns, and for each
+line a row with its sums, followed by some of its instructions. Quotes in source lines are left as
+they are, so a row is split at what stands between cells and its numbers counted from its end.
+"""
+
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,73 +12,52 @@ from dataclasses import dataclass, field
 from tilewright.profiling.profilers.base import number
 
 Samples = Mapping[int, Mapping[str, float]]
-_REASONS = {
-    "barrier": "barrier", "branch_resolve": "branch_resolve", "dispatch": "dispatch_stall",
-    "drain": "drain", "gmma": "gmma", "imc": "imc_miss", "lg": "lg_throttle",
-    "long_sb": "long_scoreboard", "math": "math_pipe_throttle", "membar": "membar",
-    "mio": "mio_throttle", "misc": "misc", "no_inst": "no_instruction",
-    "not_selected": "not_selected", "selected": "selected", "short_sb": "short_scoreboard",
-    "sleep": "sleeping", "sleeping": "sleeping", "tex": "tex_throttle", "wait": "wait",
-    "warpgroup_arrive": "warpgroup_arrive",
+_LONG = {
+    "branch_resolving": "branch_resolve", "dispatch": "dispatch_stall", "imc": "imc_miss",
+    "lg": "lg_throttle", "long_sb": "long_scoreboard", "math": "math_pipe_throttle",
+    "mio": "mio_throttle", "no_inst": "no_instruction", "short_sb": "short_scoreboard",
+    "sleep": "sleeping", "tex": "tex_throttle",
 }  # fmt: skip
 _STALL = re.compile(r"stall_(\w+)$")
+_LINE = "Line No"
 
 
 @dataclass
-class _Page:
-    """Where reading has come to: whose rows these are, and what their columns mean."""
+class _Part:
+    """Where reading has come to: whose rows these are, and where their numbers stand."""
 
     kernel: str = ""
-    ours: bool = True
-    line: int | None = None
+    ours: bool = False
     stalls: Mapping[int, str] = field(default_factory=dict)
-    address: int | None = None
 
 
 def samples_in(text: str, file: str) -> Mapping[str, Samples]:
     """Samples of each kernel by line and reason, of the lines of ``file`` (its name) alone."""
     found: dict[str, dict[int, dict[str, float]]] = {}
-    page = _Page()
-    for row in csv.reader(text.splitlines()):
-        if _is_about(page, row, file):
-            continue
-        if row and row[0].strip().isdigit():
-            page.line = int(row[0])
-        if page.ours and page.line is not None and _counts(page, row):
-            for reason, count in _samples(page, row):
-                reasons = found.setdefault(page.kernel, {}).setdefault(page.line, {})
+    part = _Part()
+    for row in text.splitlines():
+        cells = row.strip()[1:-1].split('","') if row.startswith('"') else [""]
+        if cells[0] == "File Path":
+            part = _Part(ours=cells[-1].rpartition("/")[2] == file)
+        elif cells[0] in ("Function Name", "Kernel Name"):
+            part.kernel = cells[-1]
+        elif cells[0] == _LINE:
+            part.stalls = _columns(cells)
+        elif part.ours and cells[0].isdigit():
+            for reason, count in _samples(part, cells):
+                reasons = found.setdefault(part.kernel, {}).setdefault(int(cells[0]), {})
                 reasons[reason] = reasons.get(reason, 0.0) + count
     return found
 
 
-def _is_about(page: _Page, row: Sequence[str], file: str) -> bool:
-    """Take in a row that says what comes next: a kernel, a file, the columns."""
-    head = row[0].strip() if row else ""
-    if head == "Kernel Name" and len(row) > 1:
-        page.kernel, page.line = row[1].strip(), None
-        return True
-    if head in ("File Path", "File Name", "File") and len(row) > 1:
-        page.ours, page.line = row[1].strip().rpartition("/")[2] == file, None
-        return True
-    if "Address" not in row and "Warp Stall Sampling (All Samples)" not in row:
-        return False
-    page.line = None
-    page.address = row.index("Address") if "Address" in row else None
-    page.stalls = {
-        at: _REASONS.get(match[1], match[1])
-        for at, name in enumerate(row)
-        if (match := _STALL.match(name.strip()))
-    }
-    return True
+def _columns(header: Sequence[str]) -> Mapping[int, str]:
+    """Reasons by the places of their columns, counted from the end."""
+    found = ((at - len(header), _STALL.match(name)) for at, name in enumerate(header))
+    return {at: _LONG.get(match[1], match[1]) for at, match in found if match}
 
 
-def _counts(page: _Page, row: Sequence[str]) -> bool:
-    """Whether a row counts: where instructions have rows, a line's own row repeats their sum."""
-    return page.address is None or (len(row) > page.address and bool(row[page.address].strip()))
-
-
-def _samples(page: _Page, row: Sequence[str]) -> Iterator[tuple[str, float]]:
-    for at, reason in page.stalls.items():
-        count = number(row[at]) if at < len(row) else None
+def _samples(part: _Part, cells: Sequence[str]) -> Iterator[tuple[str, float]]:
+    for at, reason in part.stalls.items():
+        count = number(cells[at]) if -at < len(cells) else None
         if count:
             yield reason, count

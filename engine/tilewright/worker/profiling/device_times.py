@@ -1,48 +1,106 @@
-"""What a device ran and when, by torch's profiler where it has activities of the device."""
+"""What a device ran in some calls, by name: Triton's own profiler says, or torch's.
+
+Triton's starts in a twentieth of a second; torch's takes seconds to begin, and knows devices that
+Triton's does not.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 
+_TIME = "time (ns)"
+
 
 def device_activity(call: Callable[[], None], device: str, calls: int) -> dict[str, Any]:
-    """What the device ran in ``calls`` calls, by name: kernels, copies, fills.
+    """What the device ran in ``calls`` calls: kernels, copies, fills.
 
-    Returns: ``kernels`` ``[{name, count, us}]``, both a call's, longest first; ``busy_us`` and
-    ``span_us`` of a call, the latter with the gaps between; ``note`` says why there is nothing.
+    Returns: ``kernels`` ``[{name, count, us}]``, both a call's, longest first; ``busy_us`` of a
+    call; ``by`` which profiler; ``note`` says why there is nothing.
     """
     kind = device.split(":")[0]
+    api: Any = getattr(torch, kind)
+
+    def run() -> None:
+        for _ in range(calls):
+            call()
+        api.synchronize()
+
+    reasons = []
+    for tracer in (_by_triton, _by_torch):
+        try:
+            found = tracer(run, kind, calls)
+        except (RuntimeError, ImportError, OSError, ValueError) as error:
+            reasons.append(f"{type(error).__name__}: {str(error)[:200]}")
+            continue
+        if found["kernels"]:
+            return found
+        reasons.append(str(found.get("note")))
+    return {"kernels": [], "note": "; ".join(reasons)}
+
+
+def _by_triton(run: Callable[[], None], kind: str, calls: int) -> dict[str, Any]:
+    if kind != "cuda":  # AMD's devices are called that too
+        return {"kernels": [], "note": f"Triton's profiler does not know {kind} devices"}
+    from triton import profiler
+
+    with tempfile.TemporaryDirectory() as folder:
+        profiler.start(str(Path(folder, "trace")), context="shadow")
+        try:
+            run()
+        finally:
+            profiler.finalize()
+        text = Path(folder, "trace.hatchet").read_text(encoding="utf-8")
+    return of_tree(json.loads(text), calls)
+
+
+def of_tree(tree: Sequence[Mapping[str, Any]], calls: int) -> dict[str, Any]:
+    """What the tree of Triton's profiler says of several calls, as those of one."""
+    kernels = [
+        {"name": name, "count": count / calls, "us": us / calls}
+        for root in tree
+        for name, count, us in _kernels(root)
+    ]
+    if not kernels:
+        return {"kernels": [], "note": "Triton's profiler was given no activity by the driver"}
+    return {
+        "kernels": sorted(kernels, key=lambda one: -float(str(one["us"]))),
+        "busy_us": sum(float(str(one["us"])) for one in kernels),
+        "by": "proton",
+        "note": None,
+    }
+
+
+def _kernels(node: Mapping[str, Any]) -> Iterator[tuple[str, float, float]]:
+    """(name, count, microseconds) of the nodes that a device has spent time in."""
+    metrics = node.get("metrics") or {}
+    if metrics.get(_TIME) and metrics.get("count"):
+        yield node["frame"]["name"], float(metrics["count"]), float(metrics[_TIME]) / 1e3
+    for child in node.get("children") or ():
+        yield from _kernels(child)
+
+
+def _by_torch(run: Callable[[], None], kind: str, calls: int) -> dict[str, Any]:
     wanted = getattr(torch.profiler.ProfilerActivity, kind.upper(), None)
     supported: Any = torch.profiler.supported_activities
     if wanted is None or wanted not in supported():
         return {"kernels": [], "note": f"torch's profiler sees no activity of {kind} devices here"}
-    try:
-        spans = _spans(call, wanted, kind, calls)
-    except RuntimeError as error:  # the tracer's: the call has run many times before
-        return {"kernels": [], "note": f"torch's profiler failed: {str(error)[:200]}"}
-    if not spans:
-        return {"kernels": [], "note": "torch's profiler was given no activity by the driver"}
-    return summed(spans, calls)
-
-
-def _spans(
-    call: Callable[[], None], activity: Any, kind: str, calls: int
-) -> list[tuple[str, float, float]]:
-    """(name, start, end) in microseconds of all that the device ran."""
-    api: Any = getattr(torch, kind)
-    with torch.profiler.profile(activities=[activity], acc_events=True) as profiler:
-        for _ in range(calls):
-            call()
-        api.synchronize()
-    return [
+    with torch.profiler.profile(activities=[wanted], acc_events=True) as profiler:
+        run()
+    spans = [
         (event.name, event.time_range.start, event.time_range.end)
         for event in profiler.events() or ()
         if str(event.device_type).rpartition(".")[2] in (kind.upper(), "PrivateUse1")
     ]
+    if not spans:
+        return {"kernels": [], "note": "torch's profiler was given no activity by the driver"}
+    return summed(spans, calls)
 
 
 def summed(spans: Sequence[tuple[str, float, float]], calls: int) -> dict[str, Any]:
@@ -55,11 +113,10 @@ def summed(spans: Sequence[tuple[str, float, float]], calls: int) -> dict[str, A
         for name, times in by_name.items()
     ]
     ordered = sorted((start, end) for _, start, end in spans)
-    first, last = ordered[0][0], max(end for _, end in ordered)
     return {
         "kernels": sorted(kernels, key=lambda one: -float(str(one["us"]))),
         "busy_us": _covered(ordered) / calls,
-        "span_us": (last - first) / calls,
+        "by": "kineto",
         "note": None,
     }
 
