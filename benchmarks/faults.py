@@ -24,6 +24,7 @@ sys.path.insert(0, str(ROOT / "tests" / "worker"))
 import faulting  # noqa: E402
 
 _EVERY = 10
+_SETTLING_S = 3.0
 
 
 @dataclass
@@ -59,7 +60,7 @@ def run_kind(fault: faulting.Fault, device: str, times: int, end: float) -> Row:
     start = time.monotonic()
     with faulting.worker(device, patience_s=1.0) as worker:
         _good(row, worker)
-        before = faulting.held(worker.pid)
+        before = _settled(worker.pid, 0)
         for turn in range(times):
             if time.monotonic() > end:
                 break
@@ -69,12 +70,20 @@ def run_kind(fault: faulting.Fault, device: str, times: int, end: float) -> Row:
             row.said = said or row.said
             if turn % _EVERY == _EVERY - 1 or turn == times - 1:
                 _good(row, worker)
-        after = faulting.held(worker.pid)
+        after = _settled(worker.pid, before.descriptors)
     row.descriptors = (before.descriptors, after.descriptors)
     row.resident_mb = (before.resident_kb >> 10, after.resident_kb >> 10)
     row.left = tuple(faulting.left_behind(worker.mark, worker.pid))
     row.seconds = time.monotonic() - start
     return row
+
+
+def _settled(process: int, descriptors: int) -> faulting.Held:
+    """What it holds once the last performer is gone, for which it gets a moment."""
+    end = time.monotonic() + _SETTLING_S
+    while (now := faulting.held(process)).descriptors > descriptors and time.monotonic() < end:
+        time.sleep(0.1)
+    return now
 
 
 def _good(row: Row, worker: faulting.Worker) -> None:
@@ -109,7 +118,7 @@ def main() -> int:
     with ThreadPoolExecutor(given.at_once) as pool:
         rows = list(pool.map(lambda f: run_kind(f, given.device, given.times, end), kinds))
     for row in rows:
-        _print(row)
+        sys.stdout.write(_line(row))
     print("device memory before:", memory, "| after:", device_memory())
     if "OUT" in os.environ:
         text = json.dumps([asdict(row) for row in rows], indent=1)
@@ -117,14 +126,13 @@ def main() -> int:
     return 0 if all(row.fine for row in rows) else 1
 
 
-def _print(row: Row) -> None:
+def _line(row: Row) -> str:
     first, last = row.descriptors
     small, big = row.resident_mb
-    print(
+    return (
         f"{'ok ' if row.fine else 'BAD'} {row.kind:34} refused {row.refused}/{row.faults}"
         f" next {row.accepted}/{row.goods} {row.seconds:6.1f} s"
-        f" open {first}->{last} MB {small}->{big} left {list(row.left)} | {row.said[:70]}",
-        flush=True,
+        f" open {first}->{last} MB {small}->{big} left {list(row.left)} | {row.said[:70]}\n"
     )
 
 
