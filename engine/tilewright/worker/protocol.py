@@ -110,10 +110,10 @@ It makes the inputs itself: nothing of it is a verdict.
 
 ``counters``: module, entry, case, device, seed=0, calls=1, tool ``{executables, places, arguments,
 version, marks "cuda"|"proton"|null, proton?, then?, files}`` -> tool, path, version, code, stdout,
-stderr, files ``{name: text}``, said ``{profiled, confinement}`` or null, module (its name). Starts a
-profiler around a program that confines itself and then calls the version; ``{program}`` and
-``{out}`` in the arguments are that program and a folder for files; the executable ``{python}`` is
-the worker's own. ``then`` ``{name: arguments}`` are calls of the tool after that, each printing
+stderr, files ``{name: text}``, said ``{profiled, confinement}`` or null, module (its name). Starts
+a profiler around a program that confines itself and then calls the version; ``{program}`` and
+``{out}`` in the arguments are that program and a folder for files; ``{python}`` as an executable
+is the worker's own. ``then`` ``{name: arguments}`` are calls of the tool after that, each printing
 into a file.
 """
 
