@@ -6,6 +6,7 @@ Each means is applied alone, then all together, in a child that compiles a Trito
 multiplies matrices and ends. Then children that leave the device in a bad state, each followed by
 a good one. One line each.
 """
+# ruff: noqa: ANN001, ANN201, N803
 
 from __future__ import annotations
 
