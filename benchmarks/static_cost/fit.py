@@ -7,8 +7,7 @@ gradients; each run first compares both, and stops where they differ. Constants 
 round values of ``START``, not from the repository's. What is made small, summed over groups with
 the same weight for each kernel: the logarithm of estimated over measured time, apart from a factor
 that the group shares, with the weight on fast configurations; the cross entropy between orders;
-and, weakly, the distance from the start. Kernels of ``SET_ASIDE`` (those whose name's SHA-256
-begins with a byte that leaves 3 when divided by 4) are never fitted to.
+and, weakly, the distance from the start. Kernels of ``score.SET_ASIDE`` are never fitted to.
 
 ``--leave-one-out`` fits once for each kernel on the others, and scores it by what that gave.
 """
@@ -23,6 +22,7 @@ from typing import Any
 
 import score
 import torch
+from score import SET_ASIDE
 
 from tilewright.costs.demand import Demand, demand
 from tilewright.costs.machines import machine_of
@@ -36,7 +36,6 @@ from tilewright.source import parse_module
 from tilewright.targets.model import CompileReport
 from tilewright.targets.occupancy import occupancy_of
 
-SET_ASIDE = ("matmul_batched", "strided_copy", "swiglu")
 START: Mapping[str, float] = {
     "memory": 4.1e6, "l2": 15e6, "near": 131, "near_bytes": 190e3, "shared": 127, "issue": 3.2,
     "special": 23, "launch_us": 4, "start": 115, "latency": 350, "cold": 700, "descriptor": 200,
@@ -51,7 +50,7 @@ SETS = (
     (score.HERE / "h200_other_shapes.json.gz", score.HERE / "reports_other_shapes.json.gz"),
     (score.HERE / "h200_whole.json.gz", score.HERE / "reports_whole.json.gz"),
 )
-_NEAR, _SHARPNESS, _TRUTH, _BIAS = 0.25, 0.03, 0.01, 0.05
+_NEAR, _SHARPNESS, _TRUTH, _BIAS, _NEVER = 0.25, 0.03, 0.01, 0.05, 1e6
 Constants = Mapping[str, torch.Tensor]
 
 
@@ -305,29 +304,31 @@ def _loss(
     for numbers in members.values():
         name = every[numbers[0]].kernel
         shared[name] = shared.get(name, 0) + 1
-    measured = torch.log(arrays.one["us"])
-    groups = [
-        (torch.tensor(numbers), 1.0 / (shared[every[numbers[0]].kernel] * len(shared)))
-        for numbers in members.values()
-    ]
+    parts = torch.tensor(
+        [1.0 / (shared[every[n[0]].kernel] * len(shared)) for n in members.values()]
+    )
+    most = max(map(len, members.values()))
+    at = torch.tensor([[*n, *[n[0]] * (most - len(n))] for n in members.values()])
+    real = torch.tensor([[i < len(n) for i in range(most)] for n in members.values()])
+    measured = torch.log(arrays.one["us"])[at]
 
     def lost(found: torch.Tensor) -> torch.Tensor:
-        parts = [part * _group_loss(found[at], measured[at]) for at, part in groups]
-        return torch.stack(parts).sum()
+        return (parts * _group_losses(found[at], measured, real)).sum()
 
     return lost
 
 
-def _group_loss(found: torch.Tensor, measured: torch.Tensor) -> torch.Tensor:
-    behind = measured - measured.min()
-    weights = torch.softmax(-behind / _NEAR, 0)
+def _group_losses(found: torch.Tensor, measured: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
+    """What each group adds: rows are groups, and ``real`` are the points that they have."""
+    behind = (measured - measured.min(1, keepdim=True).values).masked_fill(~real, _NEVER)
+    weights = torch.softmax(-behind / _NEAR, 1)
     over = found - measured
-    mean = (weights * over).sum()
-    spread = (weights * torch.sqrt((over - mean) ** 2 + 1e-4)).sum() + _BIAS * mean.abs()
-    truth = torch.softmax(-behind / _TRUTH, 0)
-    orders = torch.log_softmax(-found / _SHARPNESS, 0)
-    entropy = -(truth * torch.log(truth.clamp(min=1e-30))).sum()
-    return spread + _SHARPNESS * (-(truth * orders).sum() - entropy)
+    mean = (weights * over).sum(1, keepdim=True)
+    spread = (weights * torch.sqrt((over - mean) ** 2 + 1e-4)).sum(1) + _BIAS * mean[:, 0].abs()
+    truth = torch.softmax(-behind / _TRUTH, 1)
+    orders = torch.log_softmax(-found.masked_fill(~real, _NEVER) / _SHARPNESS, 1)
+    entropy = -(truth * torch.log(truth.clamp(min=1e-30))).sum(1)
+    return spread + _SHARPNESS * (-(truth * orders.masked_fill(~real, 0.0)).sum(1) - entropy)
 
 
 def _told(name: str, every: Sequence[Case], found: torch.Tensor, kernels: Sequence[str]) -> str:
