@@ -76,6 +76,7 @@ def test_recheck_repeats_it_also_after_an_edit_elsewhere(folder: Path) -> None:
     ], "the same inputs give the same errors"
 
 
+@pytest.mark.slow
 @pytest.mark.triton
 def test_renew_verifies_the_changed_text_against_the_same_original(folder: Path) -> None:
     edit(folder, "tl.exp(x - row_max) / row_sum", "tl.exp(x - row_max) * (1.0 / row_sum)")
