@@ -125,6 +125,15 @@ def test_an_honest_call_leaves_nothing_to_object_to(stage: Stage) -> None:
         (["double.kept = out"], "keeps a tensor of 400 bytes in kernel.double.kept"),
         (["double_kernel.kept = out"], "keeps a tensor"),
         (["double.calls = getattr(double, 'calls', 0) + 1"], "a call changes kernel.double.calls"),
+        (
+            [
+                "import sys",
+                "for name, module in list(sys.modules.items()):",
+                "    if name.endswith('honesty.events'):",
+                "        module._watchers.clear()",
+            ],
+            "takes away what watches it",
+        ),
         (["next(_COUNT)"], "a call changes kernel._COUNT"),
         (["out = x * 2"], "100% of its result is right though no kernel ran"),
     ],

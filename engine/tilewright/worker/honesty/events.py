@@ -153,4 +153,7 @@ class Events:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self.note not in _watchers or _busy:
+            self.seen["takes away what watches it"] = "an unknown line"
+            _busy.clear()
         unwatch(self.note)
