@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tilewright.devices import JobStatus, close_all, open_device
+from tilewright.devices.facts import device_facts
 from tilewright.devices.remote import RemoteDevice
 
 pytestmark = pytest.mark.triton
@@ -121,6 +122,11 @@ def test_a_job_there_finds_its_package_and_answers_in_paths_of_here(
     edited.write_text("FACTOR = 100\n")
     assert there.run(job(tmp_path, "told"), 60).value["outputs"][0]["value"] == 700
 
+    (facts,) = device_facts(there.info.id)
+    assert facts.info == there.info
+    assert facts.interpreter == sys.executable
+    assert facts.isolation in ("strong", "partial", "weak")
+
     there.close()
     assert not list((fake_ssh / "tmp").iterdir()), "nothing is left there"
     assert not running(str(fake_ssh))
@@ -149,6 +155,18 @@ def test_a_worker_that_is_killed_there_is_started_again_and_the_job_with_it(
     there.close()
     assert not list((fake_ssh / "tmp").iterdir())
     assert not running("\0604\0")
+
+
+def test_a_host_that_is_gone_for_good_is_reported_with_the_reason(
+    there: RemoteDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert there.client.pid is not None
+    monkeypatch.setenv("FAKE_SSH_SAYS", "ssh: connect to host there port 22: No route to host")
+    threading.Timer(1.0, os.kill, (there.client.pid, signal.SIGKILL)).start()
+    outcome = there.run(job(tmp_path, "sleeps"), 60)
+    assert outcome.status is JobStatus.LOST
+    assert "the connection to there was cut" in outcome.message
+    assert "does not answer (ssh: connect to host there port 22: No route" in outcome.message
 
 
 def _session(process: int) -> bool:

@@ -30,6 +30,7 @@ def arrive(package: str, mark: str, size: int, arguments: list[str]) -> None:
             )
         )
     place = tempfile.mkdtemp(prefix="tilewright-{}-".format(os.getpid()))  # noqa: UP032
+    place = os.path.realpath(place)  # as names of files in answers have it
     path = os.path.join(place, "worker.zip")  # noqa: PTH118
     with open(path, "wb") as file:  # noqa: PTH123
         while size > 0:
