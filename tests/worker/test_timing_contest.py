@@ -58,9 +58,9 @@ def test_a_candidate_that_takes_a_part_of_the_time_is_faster(tmp_path: Path) -> 
     seen: list[int] = []
     told = conduct(asking(contest), {"out": str(tmp_path), "noise": 0.05}, verifier(seen))
     assert told["wrong"] is None
-    assert told["verdict"] == "faster"
-    assert 1.05 < told["low"] <= told["value"] <= told["high"]
-    assert len(seen) == told["checked"] == 2
+    assert 1.2 < told["value"]
+    assert told["low"] <= told["value"] <= told["high"]
+    assert len(seen) == told["checked"] >= 2
     assert told["original_us"] > told["candidate_us"] > 0
 
 

@@ -20,6 +20,9 @@ CLEAN_BLOCKS = 12
 
 _LEAST = 0.002
 _SLOW_S = 1.5
+_ENOUGH_S = 12.0
+_FEWEST = 4
+_END_TIMEOUT_S = 60.0
 _LEAST_SHARE = 1 / 9
 _HALF_WIDTH = statistics.NormalDist().inv_cdf(1 - ALPHA / 2)
 # Student's t for a two-sided error of 1 %, by degrees of freedom (sessions; the mean is known: 0).
@@ -38,8 +41,12 @@ def survey(ask: Ask, spec: Mapping[str, Any], sessions: int = SESSIONS) -> dict[
     for session in range(sessions + 1):
         # Loading again moves the code; where it takes long (tuning on import), once must do.
         reload = session < 2 or found[-1]["seconds"] < _SLOW_S
-        asked = {"blocks": BLOCKS, "batches": False, "noise": 0.0, "again": session < sessions}
+        blocks = BLOCKS if reload else CLEAN_BLOCKS
+        asked = {"blocks": blocks, "batches": False, "noise": 0.0, "again": True}
         found.append(conduct(ask, {**spec, **asked, "reload": reload}, None))
+        if session >= _FEWEST and sum(told["seconds"] for told in found) > _ENOUGH_S:
+            break
+    ask({"do": "time.end"}, _END_TIMEOUT_S)
     # The first warms up what outlives a session: clocks, allocators, the host's caches.
     kept = found[1:]
     logs = [math.log(told["value"]) for told in kept]

@@ -15,6 +15,7 @@ from .sides import InputSets, Side, sets_wanted
 _SHORT_US = 30.0
 _TARGET_US = 60.0
 _ROUGH_CALLS = 5
+_LONG_S = 0.02
 _BATCH = 10
 _MIN_SAMPLES = 10
 _MAX_SAMPLES = 400
@@ -32,18 +33,25 @@ class Pace:
 
 def pace_of(clock: AnyClock, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Pace:
     """The pace of one version; it has been called before."""
-    for _ in range(_ROUGH_CALLS):
-        function(*arguments)
+    began = _perf_counter()
+    function(*arguments)
     clock.synchronize()
-    taken = []
-    for _ in range(_ROUGH_CALLS):
-        began = _perf_counter()
-        function(*arguments)
-        taken.append(_perf_counter() - began)
-        clock.synchronize()
+    count = _ROUGH_CALLS if _perf_counter() - began < _LONG_S else 1
+    taken = [_handed_over(clock, function, arguments) for _ in range(2 * count)][count:]
     host_s = statistics.median(taken)
-    calls = [lambda: function(*arguments)] * _ROUGH_CALLS
+    calls = [lambda: function(*arguments)] * count
     return Pace(host_s * 1e6, statistics.median(clock.laps(calls, 1, host_s).us))
+
+
+def _handed_over(
+    clock: AnyClock, function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> float:
+    """Seconds until the host has a call behind it; the device is idle before and after."""
+    began = _perf_counter()
+    function(*arguments)
+    taken = _perf_counter() - began
+    clock.synchronize()
+    return taken
 
 
 def repeats_for(rough_us: float) -> int:
