@@ -79,7 +79,9 @@ class Certificates:
         if read is None:
             path = Path(snapshot.path)
             read = await loop.run_in_executor(self._pool, read_certificates, path)
-        found = await loop.run_in_executor(self._pool, hold, read, parsed.module)
+        found = Found({}, read.faults)
+        if read.certificates:
+            found = await loop.run_in_executor(self._pool, hold, read, parsed.module)
         if now == self._round:
             self._read[snapshot.path] = read
             self._found[key] = found
@@ -107,8 +109,6 @@ def hold(read: Read, module: "Module") -> Found:
     """Hold what was read against a text."""
     from tilewright.checking.certified import held, proofs
 
-    if not read.certificates:
-        return Found({}, read.faults)
     states = [(place, held(one, module, change)) for place, one, change in read.certificates]
     known = {proof.kernel.name: proof for proof in proofs(module, states)}
     return Found(known, read.faults)

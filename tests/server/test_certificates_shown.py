@@ -64,13 +64,17 @@ async def test_a_file_without_certificates_has_no_such_lens(talk: Conversation) 
     assert "has no certificate" in answer["reason"]
 
 
-async def test_a_broken_certificate_is_no_certificate(talk: Conversation) -> None:
+async def test_an_altered_certificate_is_none_and_that_is_said(talk: Conversation) -> None:
     await talk.begin()
     put(talk)
     path = talk.folder / NAME
     path.write_text(path.read_text().replace("correct", "faster"))
     talk.open("nothing")
-    assert told(await talk.lenses()) == []
+    titles = await talk.lenses()
+    assert told(titles) == []
+    assert any(t.startswith(f"{NAME} was changed after it was made") for t in titles)
+    answer = await talk.execute("tilewright.showCertificate", {"uri": talk.uri})
+    assert Path(uris.to_fs_path(answer["uri"]) or "") == path
 
 
 async def test_a_certificate_that_comes_meanwhile_is_shown(talk: Conversation) -> None:

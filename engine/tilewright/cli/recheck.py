@@ -19,7 +19,7 @@ from tilewright.cli.certifying import keep
 from tilewright.cli.inputs import read_source
 from tilewright.cli.judging import Subject, judge
 from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event, working
-from tilewright.cli.session import device_for, stop_on_signal
+from tilewright.cli.session import INTERPRETER, device_for, stop_on_signal
 from tilewright.devices import list_devices
 from tilewright.devices.model import DeviceError, DeviceInfo
 from tilewright.errors import InputError
@@ -69,6 +69,8 @@ def recheck(wanted: Wanted, form: StreamFormat) -> None:
     try:
         before = read_certificate(wanted.place)
         result, now = _repeated(before, wanted, form)
+    except DeviceError as error:
+        result = Recheck(Outcome.CANNOT, (str(error),))
     except AlteredError as error:
         result = Recheck(Outcome.FAILS, (str(error),))
     except _EndedError as ended:
@@ -168,11 +170,8 @@ def _device(before: CertificateFile, named: str) -> str:
     if named != "auto":
         return named
     if not before.device.can_time:
-        return before.device.id
-    try:
-        here = [info for info in list_devices() if info.can_time]
-    except DeviceError as error:
-        raise _EndedError(Outcome.CANNOT, str(error)) from None
+        return INTERPRETER
+    here = [info for info in list_devices() if info.can_time]
     fitting = [info for info in here if str(info.target) == before.device.target]
     same = [info for info in fitting if info.name == before.device.name]
     if not fitting:

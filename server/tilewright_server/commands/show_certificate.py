@@ -21,13 +21,15 @@ async def show_certificate(server: "TilewrightServer", *arguments: Any) -> dict[
         return refuse(server, "the document is not open")
     found = await server.certificates.of(snapshot, await server.analyze(snapshot))
     proof = found.choose(wanted.kernel, wanted.certificate)
-    if proof is None or proof.place is None:
+    broken = next((f.path for f in found.faults if f.path is not None), None)
+    place = str(proof.place) if proof is not None and proof.place is not None else broken
+    if place is None:
         return refuse(server, NO_CERTIFICATE)
-    uri = str(uris.from_fs_path(str(proof.place)))
+    uri = str(uris.from_fs_path(place))
     if server.client.show_document:
         await server.window_show_document_async(types.ShowDocumentParams(uri, take_focus=True))
     else:
         server.window_show_message(
-            types.ShowMessageParams(types.MessageType.Info, f"Tilewright: see {proof.place}")
+            types.ShowMessageParams(types.MessageType.Info, f"Tilewright: see {place}")
         )
     return {"uri": uri}

@@ -1,5 +1,6 @@
 """``textDocument/codeLens``: above each launched kernel, what is known and what can be done."""
 
+from pathlib import PurePath
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from tilewright_server.jobs.manager import JobKind
 from tilewright_server.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from tilewright.certificates import CertificateError
     from tilewright.checking.certified import KernelProof
     from tilewright_server.server import TilewrightServer
 
@@ -50,6 +52,8 @@ async def code_lens(
         commands += certificate_commands(server, snapshot, certified.proofs.get(kernel.name))
         if kernel.name in launched:
             commands += _commands(server, snapshot, analysis, kernel)
+        if certified.faults and kernel is analysis.module.kernels[0]:
+            commands += [_fault_command(snapshot, fault) for fault in certified.faults]
         for command in commands:
             lenses.append(types.CodeLens(range=snapshot.to_lsp(place), command=command))
     return lenses
@@ -104,6 +108,14 @@ def certificate_commands(
     busy = server.jobs.active(JobKind.VERIFY, snapshot.uri)
     again = "verifying…" if busy else "Verify again"
     return [show, types.Command(title=again, command=VERIFY, arguments=[subject])]
+
+
+def _fault_command(snapshot: Snapshot, fault: "CertificateError") -> types.Command:
+    """A certificate file that cannot be used; a click opens it."""
+    name = PurePath(fault.path or "").name
+    title = shorten(f"{name} {fault.message}", _LONGEST_REASON, placeholder="…")
+    subject = {"uri": snapshot.uri, "certificate": name}
+    return types.Command(title=title, command=SHOW_CERTIFICATE, arguments=[subject])
 
 
 def _of_target(
