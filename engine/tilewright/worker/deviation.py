@@ -5,11 +5,11 @@ off by an ulp of single precision, y':
 
     within the spec       |c - y| <= atol + rtol |y|
     no worse than before  |c - y| <= A max|o - y| + B max|y' - y| + C u max|y| + ulp(y)
-    on the whole          rms(c - y) <= A rms(o - y) + B rms(y' - y) + D u + rounding
+    on the whole          rms(c - y) <= E rms(o - y) + B rms(y' - y) + D u
 
-with errors relative to their row's largest |y| in the last line. u is half-open rounding of the
-arithmetic: of single precision (double for double) where the oracle is wider than the output, of
-the output's dtype where it is not. The original's term is "as good as what is there", the middle
+with errors relative to their row's largest |y| in the last line. u is the unit of rounding of
+the arithmetic: of single precision (double for double) where the oracle is wider than the output,
+of the output's dtype where it is not. The original's term is "as good as what is there", the middle
 one what no order of summation can avoid (a backward error), the last one covers an original that
 was lucky. A = 4 lets any re-tiling, split or single-pass form through; a product in tf32 or bf16
 is off by hundreds. A row is the last dimension, or as many as it takes to have 32 elements.
@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-A, B, C, D = 4.0, 4.0, 32.0, 16.0
+A, B, C, D, E = 4.0, 4.0, 32.0, 16.0, 2.0
 FEW = 64
 """With fewer elements a mean says little: C is doubled, and the last rule is not asked."""
 LEAST_ROW = 32
@@ -31,9 +31,10 @@ BY_ROW = 1.0 / 16.0
 """Share of a row's largest value that counts into atol where inputs were scaled."""
 UNKNOWN = 4.0
 """Times rtol of a row's largest value: all that may be asked where no error is known."""
-_CPU_CHUNK, _DEVICE_CHUNK = 1 << 22, 1 << 24
-_SAMPLE = 1 << 20
+_CPU_CHUNK, _DEVICE_CHUNK = 1 << 17, 1 << 24
+_SAMPLE = 1 << 18
 _EDGE = 16
+_ROUNDING = 0.25
 ULP_OF_SINGLE = 2.0**-23
 _TINY = 1e-300
 
@@ -64,6 +65,7 @@ class Errors:
     """Errors of one output, gathered chunk by chunk; squares are relative to their rows.
 
     Attributes:
+        step: every how many elements one is kept for the quantiles.
         largest, relative: error, absolute and relative to its own element.
         squares, highest, samples: by whose result it is ("actual", "base", "noise", "size").
         strange: NaN and infinities that the original and the oracle do not share.
@@ -71,6 +73,7 @@ class Errors:
         beyond: elements that the spec's own tolerance does not allow.
     """
 
+    step: int = 1
     largest: float = 0.0
     relative: float = 0.0
     squares: dict[str, float] = field(default_factory=dict)
@@ -81,12 +84,17 @@ class Errors:
     unwritten: int = 0
     beyond: int = 0
 
+    @classmethod
+    def of(cls, numel: int) -> Errors:
+        """For an output of so many elements."""
+        return cls(step=max(numel // _SAMPLE, 1))
+
     def mean(self, whose: str) -> float:
         """Root mean square of the errors of ``whose`` result, relative to its row."""
         return math.sqrt(self.squares.get(whose, 0.0) / max(self.count, 1))
 
     def quantile(self, whose: str, share: float) -> float:
-        """The error that ``share`` of the elements do not exceed, from at most 2^20 of them."""
+        """The error that ``share`` of the elements do not exceed, from some 2^18 of them."""
         parts = self.samples.get(whose)
         if not parts:
             return 0.0
@@ -168,22 +176,24 @@ class Rule:
         finite = torch.isfinite(rounded) & torch.isfinite(actual)
         if four.written is not None:
             finite &= four.written
-        gap = torch.where(finite, (actual - oracle).abs(), 0.0)
-        size = torch.where(torch.isfinite(rounded), oracle.abs(), 0.0)
-        scale = size.amax(dim=1, keepdim=True)
-        beyond = torch.where(
-            finite, gap > self._spec(size, scale), ~self._same_special(four, rounded)
-        )
-        wrong = beyond | (finite & (gap > self._before(four, size, scale, errors)))
-        if four.written is not None:
-            wrong &= four.written
-            beyond &= four.written
             errors.unwritten += int((~four.written).sum())
-        if four.base is not None:
+        gap, size = (actual - oracle).abs_(), oracle.abs()
+        is_clean = bool(finite.all())
+        if not is_clean:
+            gap = torch.where(finite, gap, 0.0)
+            size = torch.where(torch.isfinite(rounded), size, 0.0)
+        scale = size.amax(dim=1, keepdim=True)
+        beyond = gap > self._spec(size, scale)
+        wrong = gap > self._before(four, size, scale, errors)
+        if not is_clean:
+            beyond = torch.where(finite, beyond, ~self._same_special(four, rounded))
+            if four.written is not None:
+                beyond &= four.written
+        if four.base is not None and not (is_clean and bool(torch.isfinite(four.base).all())):
             errors.strange += _strange(four.base, rounded)
         errors.beyond += int(beyond.sum())
         self._gather(gap, size, scale, errors)
-        return wrong
+        return wrong | beyond
 
     def _spec(self, size: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
         rtol, atol = self.tolerance.rtol, self.tolerance.atol
@@ -252,16 +262,17 @@ class Rule:
 
     def whole(self, errors: Errors) -> tuple[bool, float]:
         """(whether the output as a whole is no worse than before, the limit of its rms error)."""
-        rounding = 0.5 * self.eps * errors.mean("size")
-        limit = (
-            A * errors.mean("base") + B * errors.mean("noise") + D * self.unit + rounding
-        )  # fmt: skip
+        limit = E * self._own(errors) + B * errors.mean("noise") + D * self.unit
         return self.few or errors.mean("actual") <= limit, limit
 
     def ratio(self, errors: Errors) -> float:
-        """How many times the original's error the candidate's is; rounding counts as an error."""
-        own = max(errors.mean("base"), 0.25 * self.eps * errors.mean("size"))
-        return errors.mean("actual") / max(own, _TINY) if errors.mean("actual") else 0.0
+        """How many times the original's error the candidate's is."""
+        error = errors.mean("actual")
+        return error / max(self._own(errors), _TINY) if error else 0.0
+
+    def _own(self, errors: Errors) -> float:
+        """The original's rms error, at least what rounding to the output's dtype leaves."""
+        return max(errors.mean("base"), _ROUNDING * self.eps * errors.mean("size"))
 
 
 def _strange(base: torch.Tensor, rounded: torch.Tensor) -> int:
@@ -276,5 +287,5 @@ def _add(errors: Errors, whose: str, gap: torch.Tensor, scale: torch.Tensor) -> 
     squares, highest = torch.stack([relative.square().sum(), relative.max()]).tolist()
     errors.squares[whose] = errors.squares.get(whose, 0.0) + squares
     errors.highest[whose] = max(errors.highest.get(whose, 0.0), highest)
-    step = max(relative.numel() // _SAMPLE, 1)
-    errors.samples.setdefault(whose, []).append(relative.reshape(-1)[::step].float())
+    sample = relative.reshape(-1)[:: errors.step].float()
+    errors.samples.setdefault(whose, []).append(sample)

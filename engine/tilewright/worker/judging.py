@@ -167,7 +167,7 @@ def _floats(
 ) -> Verdict:  # fmt: skip
     is_wide = _wider(expected.dtype, actual.dtype)
     rule = Rule.for_output(tolerance, actual.dtype, is_wide, actual.numel())
-    errors, wrong = Errors(), None
+    errors, wrong = Errors.of(actual.numel()), None
     for at, four in _chunks(expected, base, actual, noisy):
         bad = rule.judge(four, errors)
         if wrong is None and bool(bad.any()):
