@@ -52,7 +52,8 @@ def _of_checks(step: StepResult, device: str) -> Iterator[str]:
         yield NO_REFERENCE
     yield from _texts(step.data, "inputs", "notes")
     for check in checks:
-        yield from _texts(check, "caveats", "note")
+        if not check.get("skipped"):
+            yield from _texts(check, "caveats", "note")
     yield from _not_asked(checks)
     yield from _of_repetition(step.data.get("repetition"))
 
