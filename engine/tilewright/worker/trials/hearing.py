@@ -15,6 +15,8 @@ from .turns import Turns
 
 _PATIENCE_S = 15.0
 _PATIENCE_RATIO = 10.0
+# Of the checks, so many at the beginning; the last and the one after the timing as well.
+_OBSERVED = 3
 
 
 class Hearing:
@@ -42,6 +44,9 @@ class Hearing:
         self._checks: list[dict[str, Any]] = []
         self._facts: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
         self._configs = 1
+        self._phases: dict[str, float] = {}
+        self._last = job["checks"][-1] if job["checks"] else None
+        self._over = False
         self._given: Results | None = None
 
     def value(
@@ -52,20 +57,26 @@ class Hearing:
             told = f"the candidate failed: {failed or 'it could not be prepared'}"
             return {"checks": [], "fault": told, "prepared": None}
         start = time.monotonic()
+        self._phases = {}
         fault = next(filter(None, map(self._beside, self._planned())), None)
+        self._phases["checks"] = time.monotonic() - start
         found: dict[str, Any] = {"prepared": prepared, "checks": self._checks}
         skipped = None
         with self._turns.beside():
             if fault is None and self._checks:
                 fault, found["repetition"] = self._repeat()
+            self._phases["repeated"] = time.monotonic() - start
             if fault is None:
                 skipped = self._skipped()
+        self._phases["skipped"] = time.monotonic() - start
         found["checked_s"] = time.monotonic() - start
         if fault is None and self._job.get("timing"):
             found["timing"] = self._timed()
+            self._phases["timed"] = time.monotonic() - start
             with self._turns.beside():
                 fault = self._after()
-        found["spent_s"] = dict(self._candidate.spent_s)
+        self._phases["all"] = time.monotonic() - start
+        found["spent_s"] = {**self._candidate.spent_s, **self._phases}
         return {**found, "fault": fault, "honesty": self._honesty(prepared, skipped)}
 
     def _planned(self) -> Iterator[dict[str, Any]]:
@@ -115,8 +126,9 @@ class Hearing:
     def _called(self, check: dict[str, Any], base: Base, record: dict[str, Any]) -> str | None:
         assert base.original is not None
         assert base.oracle is not None
+        observe = len(self._facts[1]) < _OBSERVED or self._over or check is self._last
         try:
-            given = self._call({**check, "observe": True}, base)
+            given = self._call({**check, "observe": observe}, base)
         except PerformerEndedError as error:
             return f"the candidate failed: {error}"
         self._given = self._given or given
@@ -192,6 +204,7 @@ class Hearing:
         base = self._originals.base(self._job, check)
         if base.unfit or base.failure:
             return None
+        self._over = True
         fault = self._called(check, base, {})
         return fault and f"{check['name']}, after it was timed: {fault}"
 
