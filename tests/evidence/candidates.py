@@ -64,7 +64,11 @@ def candidates(folder: str) -> tuple[Candidate, ...]:
 
 
 class Court:
-    """Judges candidates on one device, each base's original prepared once."""
+    """Judges candidates on one device, each base's original prepared once.
+
+    Times are taken only where a cheat is there for the clock to find: what is accepted without a
+    clock is accepted with one, or at most called slower.
+    """
 
     def __init__(self, device: Device, scratch: Path) -> None:
         self._device = device
@@ -74,7 +78,10 @@ class Court:
     def judge(self, candidate: Candidate) -> Evaluation:
         """Take a candidate through the whole cascade."""
         court = self._cascade(candidate.base)
-        return court.judge(candidate.text, court.original)
+        if "timing" in candidate.caught_by:
+            return court.judge(candidate.text, court.original)
+        with mock.patch.object(cascade, "planned_timing", return_value=None):
+            return court.judge(candidate.text, court.original)
 
     def judge_unread(self, candidate: Candidate) -> Evaluation:
         """The same with nobody reading its text: what catches it while it runs?"""

@@ -68,7 +68,7 @@ def _launches(original: _Facts, candidate: _Facts) -> Iterator[str]:
             )
         elif not entry["file"]:
             yield f"it launches {name}, whose source is unknown; launch kernels by kernel[grid]"
-        elif not entry["programs"]:
+        elif not entry["programs"] and before.get(name, {}).get("programs", 1):
             yield f"it launches {name} with no programs at all"
     if candidate.get("aside", 0) > original.get("aside", 0):
         yield (
