@@ -17,6 +17,7 @@ from pathlib import Path
 
 _PREFIX = "tilewright-"
 _ended: set[Path] = set()
+_out_of_memory: dict[int, bool] = {}
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,28 @@ def kill(process: int) -> None:
     for tree in trees():
         group = tree.folder / f"{_PREFIX}{os.getpid()}-{process}"
         if group.is_dir():
+            if "memory" in tree.controls:
+                _out_of_memory[process] = _oom_kills(group) > 0
             _ended.add(group)
             _kill(group)
+
+
+def out_of_memory(process: int) -> bool | None:
+    """Whether the system killed something of a job for memory, told once after ``kill``.
+
+    None where the job's memory was not limited by a group.
+    """
+    return _out_of_memory.pop(process, None)
+
+
+def _oom_kills(group: Path) -> int:
+    """Processes of a group that were killed for memory."""
+    for name in ("memory.events", "memory.oom_control"):
+        with contextlib.suppress(OSError, ValueError):
+            for line in (group / name).read_text().splitlines():
+                if line.startswith("oom_kill "):
+                    return int(line.split()[1])
+    return 0
 
 
 def _kill(group: Path) -> None:
@@ -92,8 +113,11 @@ def _kill(group: Path) -> None:
                 os.kill(int(process), signal.SIGKILL)
 
 
-def remove_ended() -> None:
-    """Remove the groups of jobs that were killed, as far as the last of each is gone."""
+def remove_ended() -> bool:
+    """Remove the groups of jobs that were killed; whether something is in one of them still.
+
+    A process whose first thread has ended may have others that have not: of a device's driver.
+    """
     for group in list(_ended):
         try:
             group.rmdir()
@@ -103,6 +127,7 @@ def remove_ended() -> None:
             _kill(group)
         else:
             _ended.discard(group)
+    return bool(_ended)
 
 
 def remove_left() -> None:

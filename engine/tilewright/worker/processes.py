@@ -12,7 +12,8 @@ from pathlib import Path
 from . import cgroups
 
 _PR_SET_CHILD_SUBREAPER = 36
-_SWEEP_SECONDS = 3.0
+_SWEEP_SECONDS = 6.0
+_PAUSE_SECONDS = 0.01
 _ENDED = (b"Z", b"X")
 _KERNEL_LISTS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
 
@@ -104,10 +105,11 @@ def kill_marked(mark: str) -> None:
 
 
 def kill_all() -> None:
-    """Kill every descendant, again and again until none is left or three seconds have passed."""
+    """Kill every descendant, again and again until none is left or six seconds have passed."""
     end = time.monotonic() + _SWEEP_SECONDS
-    while kill_strays(set()) and time.monotonic() < end:
+    while (kill_strays(set()) or cgroups.remove_ended()) and time.monotonic() < end:
         reap()
+        time.sleep(_PAUSE_SECONDS)
 
 
 def reap() -> dict[int, int]:

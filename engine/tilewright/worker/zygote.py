@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import child, confine, jobs, processes, visible
+from . import cgroups, child, confine, jobs, processes, visible
 from .peers import Peer
 from .protocol import (
     CRASHED,
@@ -249,7 +249,13 @@ class Zygote:
         result_read, result_write = os.pipe()
         printed_read, printed_write = os.pipe()
         parent = os.getpid()
-        process = os.fork()
+        try:
+            process = os.fork()
+        except OSError:
+            for descriptor in (result_read, result_write, printed_read, printed_write):
+                os.close(descriptor)
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise
         if process == 0:
             try:
                 self._become_child(printed_write, (result_read, printed_read))
@@ -363,6 +369,9 @@ class Zygote:
     def _finish(self, job: _Running) -> None:
         processes.kill_tree(job.process)
         status = _wait(job.process)
+        exhausted = cgroups.out_of_memory(job.process)
+        if exhausted is None:
+            exhausted = _oom_kills() > job.oom_kills
         self._drain_printed(job, _READS_A_TURN)
         for descriptor in (job.result, job.printed, job.pidfd):
             self._forget(descriptor)
@@ -374,7 +383,7 @@ class Zygote:
         if job.message is not None and not _readable(answer):
             job.verdict = (CRASHED, "gave a result that cannot be read")
         if job.verdict is not None or job.message is None:
-            outcome, text = job.verdict or _verdict(status, _oom_kills() > job.oom_kills)
+            outcome, text = job.verdict or _verdict(status, exhausted)
             answer = {"status": outcome, "message": text, "value": {}}
         answer["output"] = job.tail.decode("utf-8", "replace")
         answer["seconds"] = time.monotonic() - job.started
