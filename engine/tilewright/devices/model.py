@@ -40,7 +40,7 @@ class DeviceInfo:
     """A place to run kernels.
 
     Attributes:
-        id: "interpreter", "cuda:0", "xpu:0".
+        id: "interpreter", "cuda:0", "xpu:0"; "ssh://host#cuda:0" of another host.
         name: the chip's marketing name, or "Triton interpreter on CPU".
         target: what to compile for on it; None for the interpreter.
         can_time: whether a time measured here says anything.
@@ -57,7 +57,7 @@ class DeviceInfo:
 
 
 class Device(Protocol):
-    """One protocol for the interpreter, a local GPU, and later ssh and Ray."""
+    """One protocol for the interpreter and GPUs, here and on other hosts, one or several."""
 
     @property
     def info(self) -> DeviceInfo: ...

@@ -6,35 +6,21 @@ import subprocess
 import threading
 import uuid
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from tilewright import worker
 from tilewright.devices.conversation import Conversation, Pending
-from tilewright.devices.package import PACKAGE, worker_zip
 from tilewright.devices.remote.address import Address
 from tilewright.devices.remote.edge import Edge, GoneError
 from tilewright.devices.remote.link import Link
-from tilewright.devices.remote.refusals import lacks, no_ssh, refused
+from tilewright.devices.remote.refusals import lacks, refused
+from tilewright.devices.remote.starting import archive, first_code, started
 from tilewright.worker.protocol import ERROR, LOST
 
-OPTIONS = (
-    "-T", "-a", "-x",
-    "-o", "BatchMode=yes",
-    "-o", "ConnectTimeout=10",
-    "-o", "ServerAliveInterval=3",
-    "-o", "ServerAliveCountMax=3",
-    "-o", "ClearAllForwardings=yes",
-    "-o", "LogLevel=ERROR",
-)  # fmt: skip
 _START_SECONDS = 180.0
 _STOP_SECONDS = 12.0
 _ENDING_SECONDS = 2.0
 _TAIL = 4096
 _NOISE = 1 << 20
-# No quote, no newline: every shell hands it on as it is. Unbuffered, as the keeper reads on.
-_FIRST = "import io;exec(io.BufferedReader(io.FileIO(0,closefd=False),1).read({size}))"
 
 
 class SshChannel:
@@ -44,8 +30,8 @@ class SshChannel:
         self._address = address
         self._stderr = bytearray()
         self._mark = uuid.uuid4().hex
-        first = _first_code(self._mark, len(_archive()), arguments)
-        self._process = self._start(len(first))
+        first = first_code(self._mark, len(archive()), arguments)
+        self._process = started(address, len(first))
         self._reader = cast("BinaryIO", self._process.stdout)
         self._link = Link(cast("BinaryIO", self._process.stdin))
         self._words = threading.Thread(target=self._read_stderr, daemon=True)
@@ -103,19 +89,6 @@ class SshChannel:
             self._process.kill()
             self._process.wait()
 
-    def _start(self, size: int) -> subprocess.Popen[bytes]:
-        command = f"exec {self._address.interpreter} -c '{_FIRST.format(size=size)}'"
-        try:
-            return subprocess.Popen(
-                ["ssh", *OPTIONS, *self._address.destination, command],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
-        except OSError:
-            raise no_ssh() from None
-
     def _greet(self, first: bytes) -> dict[str, Any]:
         timer = threading.Timer(_START_SECONDS, self._process.kill)
         timer.start()
@@ -126,7 +99,7 @@ class SshChannel:
 
     def _greeted(self, first: bytes) -> dict[str, Any]:
         try:
-            self._link.raw(first + _archive())
+            self._link.raw(first + archive())
         except OSError:  # ssh has ended; it says why
             raise self._refused() from None
         if not self._arrived():
@@ -185,17 +158,6 @@ class SshChannel:
         while stderr is not None and (data := stderr.read1(_TAIL)):  # type: ignore[attr-defined]
             self._stderr += data
             del self._stderr[:-_TAIL]
-
-
-@cache
-def _archive() -> bytes:
-    return worker_zip().read_bytes()
-
-
-def _first_code(mark: str, size: int, arguments: tuple[str, ...]) -> bytes:
-    """The text that ``python -c`` executes there first."""
-    text = Path(worker.__file__).with_name("arriving.py").read_text()
-    return f"{text}\n\narrive({PACKAGE!r}, {mark!r}, {size}, {list(arguments)!r})\n".encode()
 
 
 def _answered(answer: dict[str, Any] | None) -> Pending:
