@@ -304,6 +304,7 @@ class Zygote:
         """In the child: do the job; never returns."""
         if channel is not None:
             job = {**job, "channel": channel}
+        job = visible.alone(job)
         if job["kind"] == "judge":
             from .trials import judge  # a worker that only compiles has no torch
 

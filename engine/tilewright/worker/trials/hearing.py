@@ -57,7 +57,6 @@ class Hearing:
             told = f"the candidate failed: {failed or 'it could not be prepared'}"
             return {"checks": [], "fault": told, "prepared": None}
         start = time.monotonic()
-        self._phases = {}
         fault = next(filter(None, map(self._beside, self._planned())), None)
         self._phases["checks"] = time.monotonic() - start
         found: dict[str, Any] = {"prepared": prepared, "checks": self._checks}
