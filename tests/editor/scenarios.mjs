@@ -142,7 +142,7 @@ async function outdated(editor) {
   return { told };
 }
 
-/** The light bulb offers each vendor; Intel's is run with progress, previewed whole, and applied. */
+/** The light bulb offers each vendor; Intel's is run with progress, previewed whole, and applied with a certificate. */
 async function optimize(editor) {
   await editor.open("matmul.py");
   const before = await source("matmul.py");
@@ -167,7 +167,19 @@ async function optimize(editor) {
   await until(async () => (await source("matmul.py")) !== before, "the edit to be saved");
   const after = await source("matmul.py");
   await dismissNotifications(editor);
-  return { offered, chosen, progress, evidence, told, before, after };
+  await editor.goTo(1);
+  const verified = await editor.waitText(LENS, /verified: correct/, 30_000);
+  await editor.screenshot("2-certificate");
+  const [line] = await place("matmul.py", "tl.program_id(0)");
+  await editor.goTo(line);
+  await editor.press("End");
+  await editor.page.keyboard.type(" + 0");
+  await editor.goTo(1);
+  const stale = await editor.waitText(LENS, /certificate stale/, 30_000);
+  await editor.screenshot("2-certificate-stale");
+  await editor.command("File: Revert File");
+  await editor.waitText(LENS, /verified: correct/, 30_000);
+  return { offered, chosen, progress, evidence, told, before, after, verified, stale, line };
 }
 
 /** A running optimization, started from the code lens, is cancelled; the file stays as it was. */

@@ -102,6 +102,14 @@ def test_the_confirmed_edit_is_in_the_file(reports: Reports) -> None:
     ast.parse(facts["after"])
 
 
+def test_an_applied_edit_has_a_certificate_until_the_kernel_changes(reports: Reports) -> None:
+    facts = seen(reports, "optimize")
+    assert "certificate: matmul.tilewright.json" in facts["told"]
+    assert "correct on Triton interpreter on CPU, speed not measured" in facts["verified"]
+    said = f"certificate stale: matmul_kernel changed (line {facts['line']})"
+    assert said in facts["stale"]
+
+
 def test_a_cancelled_optimization_stops_and_changes_nothing(reports: Reports) -> None:
     facts = seen(reports, "cancel")
     assert all(vendor in target for vendor, target in zip(VENDORS, facts["targets"], strict=True))
