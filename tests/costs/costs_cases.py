@@ -59,6 +59,19 @@ def halves(x_ptr, y_ptr, width, HALF: tl.constexpr):
     tl.store(y_ptr + row * HALF + at, gate * up)
 """
 
+SCALED = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def scaled(x_ptr, y_ptr, width, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    for step in range(ROWS):
+        row = tl.program_id(0) * ROWS + step
+        x = tl.load(x_ptr + row * width + at, mask=at < width)
+        tl.store(y_ptr + row * width + at, 2 * x, mask=at < width)
+"""
+
 SHARES = """
 import triton
 import triton.language as tl

@@ -6,6 +6,7 @@ from costs_cases import (
     GATHER,
     HALVES,
     MATMUL,
+    SCALED,
     SHARES,
     TAPS,
     constant,
@@ -98,6 +99,15 @@ def test_programs_that_start_a_loop_elsewhere_are_at_other_rows() -> None:
     assert load.spread is not None
     assert load.spread.distinct(64) == 64
     assert touched_bytes(work, launch) == 4 * 256 * (1024 + 64)
+
+
+def test_rows_that_end_before_their_tile_do_not_overlap() -> None:
+    given = (tensor("x_ptr", "fp32", 64, 640), tensor("y_ptr", "fp32", 64, 640))
+    given = (*given, number("width", 640), constant("ROWS", 8), constant("BLOCK", 1024))
+    launch = LaunchFacts("scaled", (8,), given)
+    work = work_of(SCALED, launch)
+    assert touched_bytes(work, launch) == pytest.approx(2 * 4 * 64 * 640, rel=0.08)
+    assert asked(work).unique == pytest.approx(asked(work).requested)
 
 
 def test_a_gathered_row_is_unknown_across_and_dense_along() -> None:

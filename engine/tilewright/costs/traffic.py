@@ -75,11 +75,14 @@ def grown(touch: Touch) -> float:
 
 
 def _beyond(touch: Touch, shift: int) -> float:
-    """The part of a tile that another one, so many elements on, does not overlap."""
+    """The part of a tile that another one, so many elements on, does not overlap.
+
+    Lanes that a mask stops overlap nothing: a row that ends before its tile meets no other.
+    """
     axes = ((abs(s), e) for s, e in zip(touch.strides, touch.extents, strict=True) if s)
     for stride, extent in sorted(axes, reverse=True):
         if stride <= shift:
-            return min(1.0, shift / (stride * extent))
+            return min(1.0, shift / (stride * extent * max(touch.inside, 1.0 / extent)))
     return 1.0
 
 

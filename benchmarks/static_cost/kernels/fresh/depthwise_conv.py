@@ -30,7 +30,7 @@ KERNEL = depthwise_conv_kernel
 def configs(shape):
     return [
         {"BLOCK_T": t, "BLOCK_C": c, "num_warps": w, "num_stages": 2}
-        for t in (4, 16, 64)
+        for t in (4, 16)
         for c in (32, 128, 512)
         for w in (1, 4, 8)
     ]
