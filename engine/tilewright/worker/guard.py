@@ -1,4 +1,4 @@
-"""What host code allocates is put between bands of poison, unseen by it."""
+"""What host code allocates, itself or by an operator, is put between bands of poison."""
 
 from __future__ import annotations
 
@@ -11,16 +11,10 @@ from .bands import Bands
 
 _RESIZE = (torch.Tensor.resize_, torch.Tensor.resize_as_)
 _AS_STRIDED = (torch.as_strided, torch.Tensor.as_strided)
-_FRESH = {
-    torch.empty, torch.empty_like, torch.empty_strided, torch.empty_permuted,
-    torch.zeros, torch.zeros_like, torch.ones, torch.ones_like, torch.full, torch.full_like,
-    torch.rand, torch.rand_like, torch.randn, torch.randn_like, torch.randint, torch.arange,
-    torch.tensor, torch.clone,
-    torch.Tensor.new_empty, torch.Tensor.new_empty_strided, torch.Tensor.new_zeros,
-    torch.Tensor.new_ones, torch.Tensor.new_full, torch.Tensor.new_tensor,
-    torch.Tensor.clone, torch.Tensor.contiguous, torch.Tensor.to, torch.Tensor.float,
-    torch.Tensor.half, torch.Tensor.bfloat16, torch.Tensor.double, torch.Tensor.int,
-    torch.Tensor.long,
+# Memory that belongs to somebody else, or that has to stay where it is.
+_FOREIGN = {
+    torch.as_tensor, torch.asarray, torch.from_numpy, torch.frombuffer, torch.Tensor.set_,
+    torch.Tensor.pin_memory, torch.Tensor.share_memory_,
 }  # fmt: skip
 
 
@@ -40,9 +34,9 @@ class Guard(TorchFunctionMode):
         elif func in _RESIZE and args:
             self._bands.release(args[0])
         made = func(*args, **kwargs)
-        if func not in _FRESH or type(made) is not torch.Tensor:
+        if type(made) is not torch.Tensor or made.layout != torch.strided or _is_foreign(func):
             return made
-        if kwargs.get("out") is not None or kwargs.get("pin_memory") or _shares(made, args):
+        if kwargs.get("pin_memory") or _shares(made, (*args, *kwargs.values())):
             return made
         return self._bands.place(made)
 
@@ -61,8 +55,20 @@ class Guard(TorchFunctionMode):
         return (*args[:3], offset + front), kwargs
 
 
-def _shares(made: torch.Tensor, args: Any) -> bool:
-    source = args[0] if args else None
-    if not isinstance(source, torch.Tensor):
+def _is_foreign(func: Any) -> bool:
+    """Whether what a function gives was there before: so too the attributes of tensors."""
+    return func in _FOREIGN or getattr(func, "__name__", "") == "__get__"
+
+
+def _shares(made: torch.Tensor, values: Any) -> bool:
+    """Whether a result is one of what it was made from, or a view of it."""
+    where = made.untyped_storage().data_ptr()
+    return any(_is_of(value, made, where) for value in values)
+
+
+def _is_of(value: Any, made: torch.Tensor, where: int) -> bool:
+    if isinstance(value, list | tuple):
+        return _shares(made, value)
+    if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
         return False
-    return made.untyped_storage().data_ptr() == source.untyped_storage().data_ptr()
+    return made is value or value.untyped_storage().data_ptr() == where
