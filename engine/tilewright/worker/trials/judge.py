@@ -160,6 +160,7 @@ class Judge:
 
     def _look(self) -> None:
         """Note who is prepared, and begin to hear as many as may be heard."""
+        self._performers.hurry()
         for trial in self._trials[:]:
             if not trial.ready:
                 _note(trial)
@@ -175,7 +176,7 @@ class Judge:
         """Hear a trial and answer it, in a thread of its own."""
         answer = self._hear(trial)
         for performer in (trial.candidate, *trial.compilers):
-            performer.close()
+            self._performers.dismiss(performer)
         shutil.rmtree(self._folder / f"cache-{trial.number}", ignore_errors=True)
         self._trials.remove(trial)
         self._performers.tell({"answer": trial.number, **answer})
