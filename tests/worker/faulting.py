@@ -119,6 +119,14 @@ for told in ({}, nonsense, {"outputs": [{"name": 1, "file": 2}]}):
         except OSError:
             pass
 time.sleep(600)"""
+_STAYS = """import stat
+for fd in range(3, 64):
+    try:
+        if stat.S_ISSOCK(os.fstat(fd).st_mode):
+            os.write(fd, (2).to_bytes(4, "big") + b"{}")
+    except OSError:
+        pass
+time.sleep(600)"""
 _NESTED = """body = b"[" * 200_000
 for fd in range(3, 64):
     try:
@@ -169,6 +177,7 @@ FAULTS = (
         slow=True,
     ),
     Fault("forges its answers", _FORGED, slow=True),
+    Fault("forges an answer and stays", _STAYS, slow=True),
     Fault("answers with endless nesting", _NESTED, slow=True),
     Fault(
         "takes all device memory",
