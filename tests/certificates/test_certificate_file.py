@@ -108,6 +108,14 @@ def test_evidence_without_data_still_makes_a_file(tmp_path: Path) -> None:
     )
 
 
+def test_no_folder_of_this_machine_is_in_it(tmp_path: Path) -> None:
+    told = replace(evidence(), unverified=(f"Run on launches from {tmp_path}/launches.",))
+    data = made(tmp_path, told)
+    assert data is not None
+    assert data["unverified"] == ["Run on launches from launches."]
+    assert str(tmp_path) not in str(data)
+
+
 def test_what_was_only_parsed_is_no_certificate(tmp_path: Path) -> None:
     assert made(tmp_path, evidence(level=Level.PARSED)) is None
 

@@ -101,8 +101,8 @@ def _repeated(
     text = read_source(source, from_stdin=wanted.from_stdin)
     if not wanted.renew:
         _check_current(before, text, source)
-    problem = _problem(before, folder, source, text, any_version=wanted.renew)
     original = _original(before, wanted, text, folder)
+    problem = _problem(before, folder, source, original, any_version=wanted.renew)
     chosen = _device(before, wanted.device)
     seed = secrets.randbits(48) if wanted.fresh or not before.seeds else before.seeds[0]
     with (
@@ -132,8 +132,9 @@ def _check_current(before: CertificateFile, text: str, source: Path) -> None:
 
 
 def _problem(
-    before: CertificateFile, folder: Path, source: Path, text: str, *, any_version: bool
+    before: CertificateFile, folder: Path, source: Path, original: str, *, any_version: bool
 ) -> Problem:
+    """What it was run on; launches are captured of the original."""
     facts = before.problem
     path = folder / facts.path
     if facts.kind == "module":
@@ -141,7 +142,7 @@ def _problem(
     if not path.exists():
         raise _EndedError(Outcome.CANNOT, f"the problem {path} is not here")
     captured = facts.kind == "captured"
-    problem = problem_for(None, path, source, text) if captured else load_problem(path, source)
+    problem = problem_for(None, path, source, original) if captured else load_problem(path, source)
     assert problem is not None
     if problem.content_hash != facts.hash and not any_version:
         raise _EndedError(Outcome.STALE, f"the problem {path} changed since", ANEW)

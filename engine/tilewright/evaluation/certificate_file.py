@@ -68,7 +68,7 @@ def certificate_file(
         target=certificate.target,
         device=_device(info),
         toolchain=certificate.toolchain,
-        steps=tuple(_steps(certificate)),
+        steps=tuple(_steps(certificate, folder)),
         created=certificate.created,
         tilewright=certificate.tilewright,
         seeds=certificate.seeds,
@@ -77,7 +77,7 @@ def certificate_file(
         speed=speed,
         isolation=_isolation(certificate.isolation),
         honesty=tuple(_honesty(steps.get(StepName.CORRECTNESS, {}))),
-        unverified=(*certificate.unverified, *foreign),
+        unverified=tuple(_placeless(text, folder) for text in (*certificate.unverified, *foreign)),
     )
 
 
@@ -170,9 +170,14 @@ def _honesty(data: Json) -> Iterator[str]:
     yield from (str(note) for note in found.get("notes") or ())
 
 
-def _steps(certificate: Certificate) -> Iterator[Step]:
+def _placeless(text: str, folder: Path) -> str:
+    """A text whose paths are relative to the certificate's folder: others have other folders."""
+    return text.replace(f"{folder}{os.sep}", "")
+
+
+def _steps(certificate: Certificate, folder: Path) -> Iterator[Step]:
     for step in certificate.steps:
-        message = step.message
+        message = _placeless(step.message, folder)
         if len(message) > _LONGEST_MESSAGE:
             message = f"{message[: _LONGEST_MESSAGE - 1]}…"
         yield Step(step.step.value, step.status.value, message)
