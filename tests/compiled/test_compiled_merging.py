@@ -136,12 +136,17 @@ def test_a_refusal_outside_of_the_file_stands_on_the_kernel() -> None:
     assert only(refused).range == MODULE.kernels[0].name_range
 
 
-def test_an_inferred_launch_that_is_refused_says_nothing_of_the_kernel() -> None:
+def test_an_inferred_launch_that_is_refused_is_a_remark_with_its_assumption() -> None:
     refused = replace(report(), ok=False, messages=(CompileMessage("x is not defined", 8),))
-    assert compiled_issues(MODULE, [refused])
-    assert not compiled_issues(MODULE, [refused], inferred={"scale"})
-    both = [refused, report(CDNA)]
-    assert compiled_issues(MODULE, both, inferred={"scale"}), "it is the chip that makes it"
+    (made,) = compiled_issues(MODULE, [refused])
+    (assumed,) = compiled_issues(MODULE, [refused], inferred={"scale"})
+    assert made.severity > assumed.severity == 1
+    assert assumed.message == (
+        "Does not compile for cuda:90, for an inferred launch: x is not defined; what was assumed "
+        "of its arguments may be what is refused: `tilewright capture` records a real launch."
+    )
+    (both,) = compiled_issues(MODULE, [refused, report(CDNA)], inferred={"scale"})
+    assert both.severity > 1, "it is the chip that makes it"
 
 
 def test_an_inferred_launch_is_named_as_one() -> None:

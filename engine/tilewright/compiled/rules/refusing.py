@@ -8,6 +8,11 @@ from tilewright.source.text import Range
 from tilewright.targets.model import CompileMessage, CompileReport
 
 _ADVICE = 2
+_REMARK = 1
+_ASSUMED = (
+    "what was assumed of its arguments may be what is refused: "
+    "`tilewright capture` records a real launch"
+)
 
 
 def does_not_compile(subject: Subject) -> Iterator[Seen]:
@@ -17,17 +22,16 @@ def does_not_compile(subject: Subject) -> Iterator[Seen]:
         return
     message = report.messages[0] if report.messages else CompileMessage("no reason was given")
     elsewhere = sorted({str(r.target) for r in subject.reports if r.ok} - {str(report.target)})
-    if subject.inferred and not elsewhere:
-        return  # what was assumed may be what the compiler refuses
+    assumed = subject.inferred and not elsewhere
     lead = "does not compile for {targets}{which}: "
     if elsewhere:
         lead = f"compiles for {', '.join(elsewhere)}, not for {{targets}}{{which}}: "
     yield Seen(
         _where(subject, message),
         " ".join(message.text.split()).rstrip("."),
-        "",
+        _ASSUMED if assumed else "",
         lead=lead,
-        severity=_ADVICE if _others_run(subject) else None,
+        severity=_REMARK if assumed else _ADVICE if _others_run(subject) else None,
     )
 
 
