@@ -24,7 +24,8 @@ sys.path.insert(0, str(ROOT / "tests" / "worker"))
 import faulting  # noqa: E402
 
 _EVERY = 10
-_SETTLING_S = 3.0
+_SETTLING_S = 8.0
+_ODD = 9
 
 
 @dataclass
@@ -63,7 +64,7 @@ def run_kind(
     timeout_s = 10.0 * patience_s if fault.slow else 60.0
     with faulting.worker(device, patience_s) as worker:
         _good(row, worker)
-        before = _settled(worker.pid, 0)
+        before = _settled(worker.pid, 14)
         for turn in range(times):
             if time.monotonic() > start + limit_s:
                 break
@@ -75,6 +76,8 @@ def run_kind(
                 _good(row, worker)
         _good(row, worker)
         after = _settled(worker.pid, before.descriptors)
+        if after.descriptors > before.descriptors + _ODD:
+            row.said = f"{faulting.opened(worker.pid)}: {row.said}"
     row.descriptors = (before.descriptors, after.descriptors)
     row.resident_mb = (before.resident_kb >> 10, after.resident_kb >> 10)
     row.left = tuple(faulting.left_behind(worker.mark, worker.pid))
@@ -141,7 +144,7 @@ def _line(row: Row) -> str:
     return (
         f"{'ok ' if row.fine else 'BAD'} {row.kind:34} refused {row.refused}/{row.faults}"
         f" next {row.accepted}/{row.goods} {row.seconds:6.1f} s"
-        f" open {first}->{last} MB {small}->{big} left {list(row.left)} | {row.said[:70]}\n"
+        f" open {first}->{last} MB {small}->{big} left {list(row.left)} | {row.said[:110]}\n"
     )
 
 

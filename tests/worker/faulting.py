@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -343,6 +344,15 @@ def held(process: int) -> Held:
     lines = Path("/proc", str(process), "status").read_text().splitlines()
     resident = next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
     return Held(len(list(Path("/proc", str(process), "fd").iterdir())), resident)
+
+
+def opened(process: int) -> str:
+    """What the descriptors of a process are, the most frequent first."""
+    kinds: Counter[str] = Counter()
+    for link in Path("/proc", str(process), "fd").iterdir():
+        with contextlib.suppress(OSError):
+            kinds[os.readlink(link).partition(":[")[0]] += 1  # noqa: PTH115
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(5))
 
 
 def left_behind(mark: str, process: int) -> list[str]:
