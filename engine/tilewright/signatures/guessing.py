@@ -2,12 +2,13 @@
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tilewright.signatures.host import Told, host_code
 from tilewright.signatures.model import Assumption, Guess
-from tilewright.signatures.names import DEPTH, FACTOR, FLAG, SIZE, STRIDE, TYPE
+from tilewright.signatures.names import STRIDE
+from tilewright.signatures.naming import NO_SOURCE, by_name
 from tilewright.signatures.roles import POINTERS, Literal, Role, Roles, roles_of
+from tilewright.signatures.styles import STYLES, Style
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.model import Config, Kernel, Module, Parameter
 from tilewright.source.parse import module_constants
@@ -15,59 +16,6 @@ from tilewright.targets.model import ArgumentFacts, LaunchFacts
 
 LONG = 1024
 SHORT = 64
-SHALLOW = 32
-FEW = 4
-_FLOAT_TYPE = "triton.dtype:fp32"
-_NO_SOURCE = "nothing in the file states it"
-
-
-@dataclass(frozen=True)
-class Style:
-    """How the questions that the text leaves open are answered in one guess.
-
-    Attributes:
-        floats: element type of tensors; None: fp16 for what is multiplied as matrices, else fp32.
-        indices: element type of tensors of indices.
-        flags: conditions that nothing states.
-        size: extents of tiles that nothing states; None: 1024 for the only one, else 64.
-        config: which autotune configuration; negative from the end.
-        launch: which of the file's launches; negative from the end.
-        none_defaults: pass None where the launch or a default says None.
-        scalars_are_float: numbers that address nothing.
-        all_indices: every tensor is one of indices.
-        tiles: what is no pointer is a tile, as for functions that kernels call.
-    """
-
-    floats: str | None = None
-    indices: str = "i64"
-    flags: bool = False
-    size: int | None = None
-    config: int = 0
-    launch: int = 0
-    none_defaults: bool = False
-    scalars_are_float: bool = False
-    all_indices: bool = False
-    tiles: bool = False
-
-
-STYLES = (
-    Style(),
-    Style(floats="fp16"),
-    Style(floats="fp32"),
-    Style(floats="fp32", flags=True, config=-1, launch=-1),
-    Style(floats="fp16", flags=True),
-    Style(floats="fp32", none_defaults=True),
-    Style(floats="fp32", scalars_are_float=True),
-    Style(floats="fp32", flags=True, scalars_are_float=True, size=32),
-    Style(floats="fp32", size=16),
-    Style(floats="bf16"),
-    Style(floats="fp32", flags=True, none_defaults=True, size=128),
-    Style(floats="fp32", all_indices=True),
-    Style(floats="i32", all_indices=True, indices="i32"),
-    Style(floats="fp32", indices="i32", flags=True),
-    Style(floats="u8"),
-    Style(floats="i1"),
-)
 
 
 def guesses(module: Module, kernel: Kernel, styles: Sequence[Style] = STYLES) -> Iterator[Guess]:
@@ -152,10 +100,10 @@ class _Guesser:
         if role is Role.FLAG_POINTER:
             return "i1", "assumed: the kernel masks with it"
         if style.floats is not None:
-            return style.floats, f"assumed: {_NO_SOURCE}"
+            return style.floats, f"assumed: {NO_SOURCE}"
         if name in self._roles.multiplied:
             return "fp16", "assumed: an operand of tl.dot whose type nothing states"
-        return "fp32", f"assumed: {_NO_SOURCE}"
+        return "fp32", f"assumed: {NO_SOURCE}"
 
     def _descriptor(self, name: str, told: Told) -> tuple[ArgumentFacts, Assumption]:
         dtype = self._style.floats or told.dtype or "fp16"
@@ -212,7 +160,7 @@ class _Guesser:
             return _constexpr(name, told.value), self._launched(name, told)
         if parameter.default is not None and parameter.default not in ("True", "False"):
             return self._by_default(parameter)
-        value, why = self._named(name)
+        value, why = by_name(name, self._kernel, self._roles, self._style, self._extent)
         return _constexpr(name, value), Assumption(name, _worded(value), why)
 
     def _launched(self, name: str, told: Told) -> Assumption:
@@ -247,43 +195,6 @@ class _Guesser:
             *zip(spec.kwonlyargs, spec.kw_defaults, strict=True),
         ]
         return next((default for argument, default in pairs if argument.arg == name), None)
-
-    def _named(self, name: str) -> tuple[Literal, str]:
-        """A constant by what it is used for, else by its name."""
-        style, roles = self._style, self._roles
-        if name in roles.unrolled:
-            return FEW, f"assumed: it counts an unrolled loop; {_NO_SOURCE}"
-        if name in roles.types:
-            return _FLOAT_TYPE, "assumed: an element type"
-        if name in roles.sizes:
-            return self._size(name), f"assumed: an extent of tiles; {_NO_SOURCE}"
-        if name in roles.compared:
-            given = roles.compared[name]
-            chosen = given[-1] if style.flags else given[0]
-            return chosen, "assumed: the kernel compares it with this"
-        if TYPE.search(name):
-            return _FLOAT_TYPE, "assumed: an element type"
-        if name in roles.tests or FLAG.search(name):
-            return style.flags, f"assumed: a condition; {_NO_SOURCE}"
-        if STRIDE.search(name):
-            value = 1 if self._is_last_stride(name) else self._extent
-            return value, f"assumed: a stride; {_NO_SOURCE}"
-        if FACTOR.search(name):
-            return (1e-6 if "eps" in name.lower() else 1.0), "assumed: a float by its name"
-        if SIZE.search(name) or name.isupper():
-            return self._size(name), f"assumed by its name; {_NO_SOURCE}"
-        return FEW, f"assumed; {_NO_SOURCE}"
-
-    def _is_last_stride(self, name: str) -> bool:
-        """Whether it is the last of the strides that share its name but for the last letters."""
-        prefix = name.rstrip(name.rpartition("_")[2]) if name.count("_") > 1 else name[:-1]
-        alike = [p.name for p in self._kernel.parameters if p.name.startswith(prefix)]
-        return alike[-1] == name
-
-    def _size(self, name: str) -> int:
-        if self._style.size is None and DEPTH.search(name):
-            return SHALLOW
-        return self._extent
 
 
 def _config(kernel: Kernel, which: int) -> Config:
