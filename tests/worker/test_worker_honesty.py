@@ -172,6 +172,20 @@ def test_kernels_may_be_renamed_and_may_not_be_left_out(stage: Stage) -> None:
     assert any("launched no kernel" in fault for fault in faults(original, idle))
 
 
+def test_whose_memory_a_result_lies_in_is_part_of_the_contract() -> None:
+    import torch
+
+    from tilewright.worker.honesty import shared
+
+    x, y = torch.zeros(8), torch.zeros(8)
+    inputs = {"X": x, "Y": y, "N": 8}
+    assert shared([x[2:], y.clone()], inputs) == ["result 0 lies in X"]
+    in_place, fresh = {"shared": shared([x], inputs)}, {"shared": shared([x + y], inputs)}
+    assert faults(in_place, in_place) == faults(fresh, fresh) == faults(fresh, {}) == ()
+    assert "result 0 lies in X; callers may rely" in faults(in_place, fresh)[0]
+    assert "result 0 lies in X, where the original's" in faults(fresh, in_place)[0]
+
+
 def test_a_tuner_and_a_helper_are_no_state(stage: Stage) -> None:
     tuned = changed(
         (

@@ -41,6 +41,7 @@ def faults(original: _Facts, candidate: _Facts) -> tuple[str, ...]:
             _threads,
             _kept,
             _state,
+            _shared,
             _skipped,
         )
         for fault in rule(original, candidate)
@@ -146,6 +147,19 @@ def _state(original: _Facts, candidate: _Facts) -> Iterator[str]:
             f"a call changes {_listed(found)}, which the next call finds; a call may leave nothing "
             "behind"
         )
+
+
+def _shared(original: _Facts, candidate: _Facts) -> Iterator[str]:
+    """Whose memory results lie in; nothing where one version's was not looked at."""
+    if "shared" not in original or "shared" not in candidate:
+        return
+    before, after = original["shared"], candidate["shared"]
+    for told in before:
+        if told not in after:
+            yield f"no longer so: {told}; callers may rely on it"
+    for told in after:
+        if told not in before:
+            yield f"{told}, where the original's has memory of its own; allocate the result"
 
 
 def _skipped(original: _Facts, candidate: _Facts) -> Iterator[str]:

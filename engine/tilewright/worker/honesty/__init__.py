@@ -9,5 +9,6 @@ of the code under test: native code in it could forge them, so they may convict,
 from .launching import launches_skipped
 from .observing import Seen, merged, observed, warm_up
 from .replaying import unchanged_share
+from .sharing import shared
 
-__all__ = ["Seen", "launches_skipped", "merged", "observed", "unchanged_share", "warm_up"]
+__all__ = ["Seen", "launches_skipped", "merged", "observed", "shared", "unchanged_share", "warm_up"]
