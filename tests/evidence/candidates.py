@@ -17,7 +17,9 @@ from tilewright.problems import load_problem
 
 HERE = Path(__file__).parent
 BASES = tuple(sorted(path.name for path in (HERE / "bases").iterdir()))
-_OBSERVED = re.compile(r"it |a call changes |a thread of |\d+ ?% of its result ")
+_OBSERVED = re.compile(
+    r"it |a call changes |a thread of |\d+ ?% of its result |no longer so: |result \d"
+)
 DEFENCES = ("structure", "dynamic", "correctness", "timing")
 
 
