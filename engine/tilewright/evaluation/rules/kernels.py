@@ -5,13 +5,8 @@ from collections.abc import Iterator
 
 from tilewright.evaluation.rules.model import Finding
 from tilewright.evaluation.rules.view import View, line_of
-from tilewright.evaluation.rules.words import listed
 
 _LANGUAGES = ("triton.", "nki.", "math.", "neuronxcc.")
-_PYTHON = listed(
-    "range min max float int bool len tuple list str print isinstance abs round sum zip enumerate "
-    "slice type static_assert getattr hasattr reversed"
-)
 
 
 def kernels(view: View) -> Iterator[Finding]:
