@@ -12,9 +12,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .. import confine
+from .. import confine, own_cache
 
 _LOCKS = "nvidia/nsight_compute"  # where Nsight Compute keeps one process at a time on a device
+_INJECTED = ("LD_PRELOAD", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH")
 
 
 def main(path: str) -> None:
@@ -53,6 +54,11 @@ def _confine(job: dict[str, Any]) -> dict[str, Any]:
 
     driver.active.get_current_target()
     os.chdir(job["scratch"])
+    cache = Path(job["scratch"], "triton")
+    cache.mkdir()
+    own_cache.use(str(cache))
+    for name in _INJECTED:  # compilers that this process starts are not to be profiled
+        os.environ.pop(name, None)
     scratch = os.environ.get("TMPDIR") or str(job["scratch"])
     places = [*confine.writable_paths(job, scratch), *map(str, Path("/tmp").glob(_LOCKS))]
     return {"landlock": confine.restrict_files(places)}
