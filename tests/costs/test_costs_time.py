@@ -104,6 +104,18 @@ def test_copies_that_run_ahead_are_waited_for_only_as_far_as_they_are_late() -> 
     assert _waits(replace(copies, ahead=2)) < _waits(copies)
 
 
+def test_a_product_that_hides_its_loads_is_not_told_as_waiting() -> None:
+    product = Phase(
+        turns=64, depth=1, words=64, copied=True, ahead=2, instructions=80, tensor_flops=2.0**21
+    )
+    flops = {("wgmma", "fp16"): 64 * 2.0**21}
+    launch = Demand(lanes=32, programs=1024, warps=4, phases=(product,), flops=flops)
+    found = spent(launch, HOPPER, 1, 1e8)
+    assert found.parts["latency"] < 0.1 * found.parts["tensor"] < found.us
+    late = replace(launch, phases=(replace(product, ahead=0),))
+    assert spent(late, HOPPER, 1, 1e8).parts["latency"] > 5 * found.parts["latency"]
+
+
 def test_short_stretches_of_memory_take_longer_than_long_ones() -> None:
     launch = Demand(lanes=32, programs=132 * 32, warps=4, phases=(Phase(turns=1, instructions=1),))
     apart = replace(launch, per_run=1 / 64)

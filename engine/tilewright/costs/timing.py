@@ -100,7 +100,11 @@ class Machine:
 
 @dataclass(frozen=True)
 class Spent:
-    """Microseconds by cause, each as if it were alone, and all together."""
+    """Microseconds by cause, each as if it were alone, and all together.
+
+    What programs wait for is told without their products, and the starting of programs only where
+    it takes longer than all else.
+    """
 
     us: float
     parts: Mapping[str, float]
@@ -120,11 +124,13 @@ def spent(asked: Demand, machine: Machine, resident: int, memory_bytes: float) -
     parts = dict(_work(asked, machine, on_unit, beside, memory_bytes))
     work = _norm(parts.values(), machine.norm)
     rounds = math.ceil(on_unit / beside)
-    parts["latency"] = rounds * _alone(asked, machine, cold) / machine.clock
-    total = _norm((work, parts["latency"]), machine.overlap)
-    parts["dispatch"] = asked.programs * machine.dispatch / machine.clock
+    alone, products = _alone(asked, machine, cold)
+    total = _norm((work, rounds * alone / machine.clock), machine.overlap)
+    parts["latency"] = rounds * (alone - products) / machine.clock
     # Programs are handed out while others run: all that counts is which of both takes longer.
-    total = max(total, parts["dispatch"])
+    handed_out = asked.programs * machine.dispatch / machine.clock
+    parts["dispatch"] = handed_out if handed_out > total else 0.0
+    total = max(total, handed_out)
     parts["code"] = machine.code * min(asked.code_bytes, machine.code_most) / 1024
     parts["launch"] = machine.launch_us
     return Spent(total + machine.launch_us + parts["code"], parts)
@@ -190,13 +196,18 @@ def _issued(asked: Demand, machine: Machine) -> float:
     return total
 
 
-def _alone(asked: Demand, machine: Machine, cold: float) -> float:
-    """Cycles of one program from its start to its end if nothing else kept it waiting."""
-    turns = (phase.turns * _turn(phase, machine, asked, cold) for phase in asked.phases)
-    return machine.start + sum(turns)
+def _alone(asked: Demand, machine: Machine, cold: float) -> tuple[float, float]:
+    """Cycles of one program from its start to its end if nothing else kept it waiting.
+
+    And those of them in which nothing but products keeps it.
+    """
+    turns = [(phase.turns, *_turn(phase, machine, asked, cold)) for phase in asked.phases]
+    alone = machine.start + sum(count * cycles for count, cycles, _ in turns)
+    return alone, sum(count * products for count, _, products in turns)
 
 
-def _turn(phase: Phase, machine: Machine, asked: Demand, cold: float) -> float:
+def _turn(phase: Phase, machine: Machine, asked: Demand, cold: float) -> tuple[float, float]:
+    """Cycles of a turn, and those of them that are nothing but a product's."""
     is_new = any(kind in NEW for kind, _ in asked.flops)
     lanes = max(1.0, asked.warps / 4)
     busy = phase.instructions * machine.step * lanes
@@ -210,9 +221,10 @@ def _turn(phase: Phase, machine: Machine, asked: Demand, cold: float) -> float:
     waiting = _waiting(phase, machine, cold)
     if phase.ahead > 0 and phase.turns > 1:
         # Products of the new kind run by themselves: the next turn's are prepared meanwhile.
-        busy = max(busy, product) if is_new else busy + product
-        return max(busy, waiting / phase.ahead) + waiting / phase.turns
-    return busy + product + waiting
+        own = max(busy, waiting / phase.ahead)
+        late = max(own, product) if is_new else max(busy + product, waiting / phase.ahead)
+        return late + waiting / phase.turns, product if product > own else late - own
+    return busy + product + waiting, product
 
 
 def _waiting(phase: Phase, machine: Machine, cold: float) -> float:
