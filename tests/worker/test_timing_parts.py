@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from tilewright.worker.timing import fresh, walls
-from tilewright.worker.timing.conducting import conduct, duration_class
+from tilewright.worker.timing.conducting import conduct
 from tilewright.worker.timing.contest import Contest
 from tilewright.worker.timing.noise import survey
+from tilewright.worker.timing.session import duration_class
 
 BATCH = walls.Batch(
     calls=100,

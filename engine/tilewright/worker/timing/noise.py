@@ -11,8 +11,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .conducting import Ask, conduct
+from .conducting import conduct
 from .sequential import ALPHA
+from .session import Ask
 
 SESSIONS = 8
 BLOCKS = 24
