@@ -40,11 +40,19 @@ class Cascade:
         path: its file name, for messages.
         bench: None when there is no problem: candidates then get no further than structure.
         target: what to compile for; None skips compilation.
+        thorough: make every check even of what is measured not to be faster.
     """
 
     def __init__(
-        self, original: str, path: str, bench: Workbench | None, target: Target | None
+        self,
+        original: str,
+        path: str,
+        bench: Workbench | None,
+        target: Target | None,
+        *,
+        thorough: bool = True,
     ) -> None:
+        self.thorough = thorough
         self.original = original
         self.path = path
         self.bench = bench
@@ -154,7 +162,10 @@ class _Trial:
         if text != self._baseline:
             self._timing = planned_timing(bench, self._baseline, text)
         checks = planned_checks(bench, original, text)
-        return hear(bench, original, text, checks, self._timing) if checks else None
+        thorough = self._cascade.thorough
+        if not checks:
+            return None
+        return hear(bench, original, text, checks, self._timing, thorough=thorough)
 
     def speed(self, steps: list[StepResult]) -> tuple[StepResult, Speedup | None]:
         """What it said of speed, or why there is nothing to say."""

@@ -61,6 +61,7 @@ def _kept(data: Mapping[str, Any]) -> dict[str, Any]:
         "isolation": prepared.get("confinement"),
         "honesty": data.get("honesty"),
         "repetition": data.get("repetition"),
+        "left_out": data.get("left_out"),
         "seconds": _seconds(data),
     }
     return {name: value for name, value in told.items() if value is not None}

@@ -55,8 +55,13 @@ def hear(
     candidate: str,
     checks: Sequence[Check],
     timing: Timing | None = None,
+    *,
+    thorough: bool = True,
 ) -> Heard:
-    """Have the device's judge hold a candidate against its original, and time it."""
+    """Have the device's judge hold a candidate against its original, and time it.
+
+    ``thorough``: make every check even of what is not faster, which a search does not want.
+    """
     versions = (original, candidate, *((timing.baseline,) if timing else ()))
     texts = {str(bench.place(text)): text for text in versions}
     told = [_told(bench, check, texts) for check in checks]
@@ -64,7 +69,7 @@ def hear(
     refused = next((one for one in (*told, *timed) if isinstance(one, str)), None)
     if refused is not None:
         return Heard(refused)
-    job = _job(bench, original, candidate) | {"checks": told}
+    job = _job(bench, original, candidate) | {"checks": told, "thorough": thorough}
     if timing is not None:
         told_so = {"budget_s": timing.budget_s, "noise": dict(timing.noise)}
         cases = [{"check": check, **told_so} for check in timed]

@@ -21,8 +21,8 @@ flush and delay), span_us (all of it, by events), wall_us (the same by the perfo
 (which of B's calls, counted from 0 in the block, still have their outputs). A letter is
 ``repeats`` calls in a row; call ``n`` of a version gets set ``n % sets``.
 
-``time.retained``: call, out -> outputs (manifest: what was returned, then inputs changed in place),
-output_tree.
+``time.retained``: call, out, sample? (seed) -> outputs (manifest: what was returned, then inputs
+changed in place; with a seed large ones are ``sampling.sampled``), output_tree.
 
 ``time.batch``: which ("A" or "B"), calls, delayed -> event_us, wall_us, calls. Calls one after
 another, no flush between; the wall clock stops when the whole device is idle. ``delayed``: the

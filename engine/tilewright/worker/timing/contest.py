@@ -14,6 +14,7 @@ from ..protocol import JobError
 from . import fresh
 from .clocks import AnyClock, clock_for
 from .pace import pace_of, repeats_for
+from .sampling import sampled
 from .sides import InputSets, Side, bytes_of, keeps_wanted, sets_wanted
 
 Function = Callable[..., Any]
@@ -214,6 +215,9 @@ class Contest:
         which = wanted % len(self._sets.sets)
         leaves, tree = tensors.flatten(found[0])
         changed = {name: self._sets.sets[which][name] for name in sorted(self._changed)}
+        if (seed := message.get("sample")) is not None:
+            leaves = {name: sampled(value, seed) for name, value in leaves.items()}
+            changed = {name: sampled(value, seed) for name, value in changed.items()}
         out = str(message["out"])
         saved = [*tensors.save(leaves, out, "timed"), *tensors.save(changed, out, "changed")]
         return {"outputs": saved, "output_tree": tree}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import honesty
@@ -26,6 +26,7 @@ class Hearing:
         candidate: its performer, which has been told to prepare.
         job: the ``trial`` job (``protocol``).
         deadline: of ``time.monotonic``, when nobody waits any longer.
+        compile_rest: compiles for further checks, and waits until that is done.
     """
 
     def __init__(
@@ -35,7 +36,9 @@ class Hearing:
         candidate: Handle,
         job: Mapping[str, Any],
         deadline: float,
+        compile_rest: Callable[[list[dict[str, Any]]], None],
     ) -> None:
+        self._compile_rest = compile_rest
         self._originals = originals
         self._turns = turns
         self._candidate = candidate
@@ -56,37 +59,63 @@ class Hearing:
         if prepared is None:
             told = f"the candidate failed: {failed or 'it could not be prepared'}"
             return {"checks": [], "fault": told, "prepared": None}
-        start = time.monotonic()
-        fault = next(filter(None, map(self._beside, self._planned())), None)
-        self._phases["checks"] = time.monotonic() - start
         found: dict[str, Any] = {"prepared": prepared, "checks": self._checks}
-        skipped = None
-        with self._turns.beside():
-            if fault is None and self._checks:
-                fault, found["repetition"] = self._repeat()
-            self._phases["repeated"] = time.monotonic() - start
-            if fault is None:
-                skipped = self._skipped()
-        self._phases["skipped"] = time.monotonic() - start
+        start = time.monotonic()
+        fault = self._go_through(found, start)
         found["checked_s"] = time.monotonic() - start
+        found["spent_s"] = {**self._candidate.spent_s, **self._phases}
+        return {**found, "fault": fault, "honesty": self._honesty(prepared, found)}
+
+    def _go_through(self, found: dict[str, Any], start: float) -> str | None:
+        """The first checks, the time, and all the rest; what is wrong. Figures go into ``found``.
+
+        What is not faster is not wanted in a search: then the rest is left out, and said to be.
+        """
+        first, rest = self._split()
+        fault = self._all(first)
+        self._phases["first"] = time.monotonic() - start
         if fault is None and self._job.get("timing"):
             found["timing"] = self._timed()
             self._phases["timed"] = time.monotonic() - start
-            with self._turns.beside():
-                fault = self._after()
-        self._phases["all"] = time.monotonic() - start
-        found["spent_s"] = {**self._candidate.spent_s, **self._phases}
-        return {**found, "fault": fault, "honesty": self._honesty(prepared, skipped)}
+            if not self._job.get("thorough", True) and not all(map(_may_win, found["timing"])):
+                found["left_out"] = [check["name"] for check in rest]
+                return None
+        if fault is None and rest:
+            self._compile_rest(rest)
+            self._phases["compiled"] = time.monotonic() - start
+        fault = fault or self._all(self._planned(rest))
+        if fault is not None or not self._checks:
+            return fault
+        with self._turns.beside():
+            fault, found["repetition"] = self._repeat()
+            if fault is None:
+                found["skipped_same"] = self._skipped()
+                fault = self._after() if self._job.get("timing") else None
+        self._phases["rest"] = time.monotonic() - start
+        return fault
 
-    def _planned(self) -> Iterator[dict[str, Any]]:
-        """The checks asked for; then, where no tuner can choose, each other configuration."""
+    def _split(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Checks that come before the time is taken, one of each case that there is; the rest."""
         checks = self._job["checks"]
+        if not self._job.get("timing"):
+            return [], checks
+        first = first_checks(checks)
+        names = [check["name"] for check in first]
+        repeated = [check for check in first if int(check.get("repeats") or 1) > 1]
+        rest = [check for check in checks if check["name"] not in names] + repeated
+        return [{**check, "repeats": 1} for check in first], rest
+
+    def _all(self, checks: Iterable[dict[str, Any]]) -> str | None:
+        return next(filter(None, map(self._beside, checks)), None)
+
+    def _planned(self, checks: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """These checks; then, where no tuner can choose, each other configuration."""
         for check in checks:
             yield check
             if self._checks and "skipped" in self._checks[-1]:
                 yield from check.get("simpler") or ()
         again = self._job.get("each_config")
-        if again is not None and checks:
+        if again is not None:
             for config in range(1, self._configs):
                 name = f"{again['name']}, autotune configuration {config}"
                 yield {**again, "config_index": config, "required": True, "name": name}
@@ -207,10 +236,9 @@ class Hearing:
         fault = self._called(check, base, {})
         return fault and f"{check['name']}, after it was timed: {fault}"
 
-    def _honesty(
-        self, prepared: Mapping[str, Any], skipped: Mapping[str, float] | None
-    ) -> dict[str, Any]:
+    def _honesty(self, prepared: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
         """Facts of both versions over the same calls."""
+        skipped = told.get("skipped_same")
         with self._originals.lock:
             original = self._originals.original(self._job).prepared or {}
         imported = (original.get("facts") or {}, prepared.get("facts") or {})
@@ -222,6 +250,19 @@ class Hearing:
             if skipped and name in skipped:
                 found[name]["skipped_same"] = skipped[name]
         return found
+
+
+def first_checks(checks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first small check, and the last case's: what is timed."""
+    plain = [check for check in checks if check.get("required", True)]
+    return list({check["name"]: check for check in (*plain[:1], *plain[-1:])}.values())
+
+
+def _may_win(timing: Mapping[str, Any]) -> bool:
+    """Whether nothing that was measured speaks against a candidate."""
+    undecided = timing.get("verdict") is None and float(timing.get("low") or 0.0) > 1.0
+    faster = timing.get("verdict") == "faster" or undecided
+    return faster and not timing.get("wrong") and not timing.get("faults")
 
 
 def _record(check: Mapping[str, Any], base: Base, notes: list[str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import threading
 import time
 import traceback
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from ..jobs import measuring
 from ..protocol import CRASHED, ERROR, OK, OUT_OF_MEMORY, JobError, OutOfMemoryError
 from . import ahead
 from .handle import Handle, PerformerEndedError
-from .hearing import Hearing
+from .hearing import Hearing, first_checks
 from .originals import Originals
 from .performers import Performers
 from .turns import Turns
@@ -74,6 +75,7 @@ class _Trial:
     prepared: dict[str, Any] | None = None
     failed: PerformerEndedError | None = None
     begun: bool = False
+    told: dict[str, Any] = field(default_factory=dict)
 
     @property
     def ready(self) -> bool:
@@ -153,10 +155,26 @@ class Judge:
         self._trials.append(trial)
         with contextlib.suppress(OSError):  # one that is gone is noticed when it is looked at
             candidate.wire.send({"do": "prepare"})
-            for checks in ahead.shares(job, _COMPILERS) if self._target is not None else ():
-                compiler = self._performers.start({**told, "compiles": True}, timeout_s)
-                trial.compilers.append(compiler)
-                compiler.wire.send({"do": "compile", "checks": checks, "target": self._target})
+            trial.compilers += self._compilers(told, _compiled_first(job), timeout_s)
+        trial.told = told
+
+    def _compilers(
+        self, told: dict[str, Any], checks: list[dict[str, Any]], timeout_s: float
+    ) -> list[Handle]:
+        """Start to compile for checks, in processes of their own; none where nothing compiles."""
+        started = []
+        for share in ahead.shares(checks, _COMPILERS) if self._target is not None else ():
+            compiler = self._performers.start({**told, "compiles": True}, timeout_s)
+            compiler.wire.send({"do": "compile", "checks": share, "target": self._target})
+            started.append(compiler)
+        return started
+
+    def _compile_rest(self, trial: _Trial, checks: list[dict[str, Any]]) -> None:
+        left = max(1.0, trial.deadline - time.monotonic())
+        for compiler in self._compilers(trial.told, checks, left):
+            with contextlib.suppress(PerformerEndedError):  # then the candidate compiles it itself
+                compiler.reply(left)
+            compiler.close()
 
     def _look(self) -> None:
         """Note who is prepared, and begin to hear as many as may be heard."""
@@ -185,7 +203,10 @@ class Judge:
     def _hear(self, trial: _Trial) -> dict[str, Any]:
         start = time.monotonic()
         waits = {"waited_s": start - trial.asked}
-        hearing = Hearing(self._originals, self._turns, trial.candidate, trial.job, trial.deadline)
+        hearing = Hearing(
+            self._originals, self._turns, trial.candidate, trial.job, trial.deadline,
+            partial(self._compile_rest, trial),
+        )  # fmt: skip
         try:
             value = hearing.value(trial.prepared, trial.failed)
         except PerformerEndedError as error:
@@ -200,6 +221,13 @@ class Judge:
             traceback.print_exc()
             os._exit(1)
         return _answer(OK, "", {**value, **waits, "heard_s": time.monotonic() - start})
+
+
+def _compiled_first(job: dict[str, Any]) -> list[dict[str, Any]]:
+    """What is compiled before a candidate is heard: where there is something to time, no more than
+    comes before that."""
+    timed = [told["check"] for told in (job.get("timing") or {}).get("cases", ())]
+    return [*timed, *(first_checks(job["checks"]) if timed else job["checks"])]
 
 
 def _note(trial: _Trial) -> None:
