@@ -144,3 +144,19 @@ def test_nudged_inputs_are_off_by_an_ulp_of_single_precision() -> None:
     assert torch.equal(off["ids"], given["ids"])
     assert torch.equal(off["x"], generate.nudged(given, 1)["x"])
     assert not torch.equal(off["x"], generate.nudged(given, 2)["x"])
+
+
+def test_large_values_of_a_module_have_both_signs() -> None:
+    class Module:
+        @staticmethod
+        def get_inputs() -> list[Any]:
+            return [torch.rand(50, 50, dtype=torch.float16), torch.arange(4), 3]
+
+    case = {"inputs_from_module": True, "inputs": []}
+    plain = generate.make_inputs(case, 1, Module)
+    large = generate.make_inputs(case, 1, Module, "large")
+    assert plain["input_0"].min() >= 0
+    assert large["input_0"].dtype == torch.float16
+    assert large["input_0"].min() < -10 < 10 < large["input_0"].max()
+    assert torch.equal(large["input_1"], plain["input_1"])
+    assert large["input_2"] == 3

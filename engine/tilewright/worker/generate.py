@@ -65,9 +65,15 @@ def make_inputs(
 
 def _reshaped(value: Any, values: str, seed: int, name: str) -> Any:
     """What a module's ``get_inputs`` made, in another family."""
-    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+    if values == families.NORMAL or not isinstance(value, torch.Tensor):
         return value
-    return families.of(values, value.dtype)(value.float(), stream(seed, name)).to(value.dtype)
+    if not value.is_floating_point():
+        return value
+    generator, data = stream(seed, name), value.float()
+    if values == families.LARGE:
+        # Modules like to draw from 0 to 1, where many a function is no more than its argument.
+        data = data * (torch.randint(0, 2, data.shape, generator=generator) * 2 - 1)
+    return families.of(values, value.dtype)(data, generator).to(value.dtype)
 
 
 def nudged(inputs: Mapping[str, Any], seed: int) -> dict[str, Any]:
