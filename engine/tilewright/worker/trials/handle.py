@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..protocol import CRASHED, TIMEOUT
+from ..protocol import CRASHED, ERROR, TIMEOUT
 from .wire import Wire
 
 _ENDING_S = 10.0
@@ -110,9 +110,9 @@ class Handle:
                 left.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let it end, and remove its folder."""
-        with contextlib.suppress(OSError):
-            self.wire.send({"do": "end"})
+        """Have it ended, whatever it does, and remove its folder."""
+        if self.ended is None:
+            self.end(self.key, ERROR, "is no longer wanted")
         self.wire.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 

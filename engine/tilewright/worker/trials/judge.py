@@ -21,7 +21,7 @@ import torch
 from .. import confine
 from ..calling import INTERPRETER
 from ..jobs import measuring
-from ..protocol import CRASHED, ERROR, OK, OUT_OF_MEMORY, JobError, OutOfMemoryError
+from ..protocol import CRASHED, ERROR, OK, OUT_OF_MEMORY, TIMEOUT, JobError, OutOfMemoryError
 from . import ahead
 from .handle import Handle, PerformerEndedError
 from .hearing import Hearing, first_checks
@@ -31,6 +31,7 @@ from .turns import Turns
 from .wire import Wire
 
 _TICK_S = 5.0
+_READY_S = 60.0
 _CPUS = os.cpu_count() or 1
 _COMPILERS = max(1, min(4, _CPUS // 4))
 _HEARINGS = max(1, min(4, _CPUS // 2))
@@ -170,7 +171,7 @@ class Judge:
         return started
 
     def _compile_rest(self, trial: _Trial, checks: list[dict[str, Any]]) -> None:
-        left = max(1.0, trial.deadline - time.monotonic())
+        left = max(1.0, min(_READY_S, trial.deadline - time.monotonic()))
         for compiler in self._compilers(trial.told, checks, left):
             with contextlib.suppress(PerformerEndedError):  # then the candidate compiles it itself
                 compiler.reply(left)
@@ -182,6 +183,7 @@ class Judge:
         for trial in self._trials[:]:
             if not trial.ready:
                 _note(trial)
+                self._stop_waiting(trial)
         begun = sum(trial.begun for trial in self._trials[:])
         for trial in [one for one in self._trials[:] if one.ready and not one.begun]:
             if begun >= self._most:
@@ -189,6 +191,16 @@ class Judge:
             begun += 1
             trial.begun = True
             threading.Thread(target=self._judge, args=(trial,), daemon=True).start()
+
+    def _stop_waiting(self, trial: _Trial) -> None:
+        """For a candidate that does not get ready: its import, or the code that compiles it, may
+        never end."""
+        if time.monotonic() - trial.asked < _READY_S:
+            return
+        told = f"did not get ready within {_READY_S:g} s and was stopped"
+        for performer in (trial.candidate, *trial.compilers):
+            if performer.alive:
+                self._performers.end(performer.key, TIMEOUT, told)
 
     def _judge(self, trial: _Trial) -> None:
         """Hear a trial and answer it, in a thread of its own."""
