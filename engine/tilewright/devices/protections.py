@@ -19,6 +19,7 @@ from tilewright.worker.isolation import PROTECTIONS, level
 
 _SECONDS = 120.0
 _MEMORY_BYTES = 512 << 20
+_PROCESSES = 256
 SECRET_NAME = "TILEWRIGHT_DOCTOR_TOKEN"
 
 _LANDLOCK = (
@@ -111,6 +112,7 @@ def check_up(device: Device, secret: str) -> Checkup:
 def _job(bait: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {
         "kind": "tries", **bait, "protections": list(names), "memory_bytes": _MEMORY_BYTES,
+        "processes": _PROCESSES,
     }  # fmt: skip
 
 

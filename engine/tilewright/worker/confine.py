@@ -38,7 +38,6 @@ _DEVICE_NODES = (
     "shm/cuda*", "shm/hsakmt*",
 )  # fmt: skip
 _THREAD_NAMES = "/proc/self/task"  # CUDA's driver names its threads there and fails if it cannot
-_PROCESSES = 4096
 
 
 def die_with_parent(parent: int) -> None:
@@ -95,7 +94,8 @@ def confined(
     limited(job, scratch, timeout_s, on_gpu=on_gpu)
     if job.get("cache") and (shared := own_cache.use(str(job["cache"]))):
         may_read.append(shared)
-    groups = cgroups.enter(limits.memory_allowance(job), _PROCESSES)
+    processes = int(job.get("processes") or limits.PROCESSES)
+    groups = cgroups.enter(limits.memory_allowance(job), processes)
     away = network.leave()
     apart = (
         away
@@ -103,6 +103,8 @@ def confined(
         and mounts.enter(scratch, writable_paths(job, scratch), may_read)
     )
     own = own_user.become()
+    if own or (away and os.getuid() != 0):  # nobody else's processes count any more
+        limits.limit_processes(processes)
     show_to_ptrace()  # changing the user has hidden this process from itself
     version = restrict_files(writable_paths(job, scratch), may_read, may_list)
     dropped = capabilities.drop()

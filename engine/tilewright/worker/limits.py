@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 FILE_BYTES = 8 << 30
-PROCESSES = 8192
+PROCESSES = 4096
+_PROCESSES_OF_A_USER = 8192
 OPEN_FILES = 4096
 _SHARE = 0.8
 
@@ -28,11 +29,16 @@ def limit(job: dict[str, Any], timeout_s: float, on_gpu: bool) -> None:
     _lower(resource.RLIMIT_FSIZE, int(job.get("file_bytes") or FILE_BYTES))
     _lower(resource.RLIMIT_NOFILE, OPEN_FILES)
     _lower(resource.RLIMIT_CPU, int(timeout_s * (os.cpu_count() or 1)) + 10)
-    _lower(resource.RLIMIT_NPROC, PROCESSES)
+    _lower(resource.RLIMIT_NPROC, _PROCESSES_OF_A_USER)
     allowance = memory_allowance(job)
     if not on_gpu:
         _lower(resource.RLIMIT_AS, _pages(0) + allowance)
     _lower(resource.RLIMIT_DATA, _pages(5) + allowance)
+
+
+def limit_processes(number: int) -> None:
+    """Processes of this user in this user namespace, which should be a job's own."""
+    _lower(resource.RLIMIT_NPROC, number)
 
 
 def memory_allowance(job: dict[str, Any]) -> int:

@@ -94,11 +94,10 @@ prepared, repetition, honesty ``{original, candidate}`` (facts), timing (for eac
 case, seed, values, layout, order, config_index, repeats, launch_options, required, launching?.
 ``trials`` says how it is heard; ``perform`` and ``judge`` are its own jobs, which no engine asks.
 
-``measure``: module, entry, case, inputs, device, out, budget_s, state?, gpu_lock?, target? ->
-us (samples),
-outputs, output_tree, launches, compile_seconds, waited_s, device_name.
+``measure``: module, entry, case, inputs, device, out?, budget_s, state?, gpu_lock?, target? ->
+us (samples), compile_seconds, waited_s, device_name; with out also outputs, output_tree, launches.
 
-``tries``: memory_bytes, victim, told, address, port, protections? -> tries ``{protection: [what got
+``tries``: memory_bytes, processes, victim, told, address, port, protections? -> tries ``{protection: [what got
 through]}``, confinement. Puts the job's own confinement to the test.
 
 ``profile``: module, entry, case, device, seed=0, budget_s?, flush_bytes?, gpu_lock? -> us

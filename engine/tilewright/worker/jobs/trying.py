@@ -24,8 +24,8 @@ _PROCESS_VM_READV = 310  # x86_64; elsewhere /proc is tried alone
 _CLONE_NEWUSER = 0x10000000
 _STACK = 64 << 10
 _PARTS = 4
-_WAIT_S = 20.0
-_THREADS = limits.PROCESSES + 64
+_WAIT_S, _DONE = 20.0, 42
+_MORE_THREADS = 64
 
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _memory(job: Mapping[str, Any]) -> Iterator[str]:
     """Several processes together take more than the job was given."""
     share = int(job["memory_bytes"]) // 2
     children = [_forked(lambda: _take(share)) for _ in range(_PARTS)]
-    if all(code == 0 for code in map(_ended, children)):
+    if all(code == _DONE for code in map(_ended, children)):
         yield (
             f"{_PARTS} processes together took {_PARTS * share >> 20} MiB of "
             f"{int(job['memory_bytes']) >> 20} MiB"
@@ -170,18 +170,16 @@ def _take(size: int) -> None:
 
 def _forks(job: Mapping[str, Any]) -> Iterator[str]:
     """Threads count as processes do, and are made faster."""
-    del job
-    process = _forked(_many_threads)
-    if _ended(process) == 0:
-        yield f"{_THREADS} threads could be started"
+    number = int(job.get("processes") or limits.PROCESSES) + _MORE_THREADS
+    if _ended(_forked(lambda: _many_threads(number))) == _DONE:
+        yield f"{number} threads could be started"
 
 
-def _many_threads() -> None:
+def _many_threads(number: int) -> None:
     threading.stack_size(_STACK)
     end = threading.Event()
-    for _ in range(_THREADS):
-        thread = threading.Thread(target=end.wait, daemon=True)
-        thread.start()
+    for _ in range(number):
+        threading.Thread(target=end.wait, daemon=True).start()
 
 
 def _forked(what: Callable[[], None]) -> int:
@@ -189,10 +187,11 @@ def _forked(what: Callable[[], None]) -> int:
     if process == 0:
         code = 1
         try:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(int(_WAIT_S))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             what()
-            code = 0
+            code = _DONE
         finally:
             os._exit(code)
     return process
