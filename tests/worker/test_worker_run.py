@@ -200,3 +200,9 @@ def test_measuring_one_candidate(bench: Bench) -> None:
     assert min(value["us"]) > 0
     assert value["launches"] == {"softmax_kernel": 1}
     assert value["waited_s"] >= 0
+    quick = bench.get(
+        "measure", module=str(Path(__file__).parent / "kernels" / "rows.py"), case=case,
+        entry=function("softmax"), inputs=bench.inputs(case), device="interpreter", budget_s=0.05,
+    )  # fmt: skip
+    assert quick["us"]
+    assert "outputs" not in quick, "a look at the clock alone writes nothing"

@@ -51,7 +51,6 @@ def screen(bench: Workbench, text: str, case: Case) -> Screened:
         "inputs": inputs.value["inputs"],
         "state": None,
         "device": bench.device.info.id,
-        "out": str(bench.scratch / "screened" / text_hash(text)),
         "budget_s": BUDGET_S,
         "gpu_lock": str(bench.scratch / f"{quote(bench.device.info.id, safe='')}.lock"),
     }
