@@ -125,6 +125,17 @@ def test_garbage_in_a_small_row_is_not_hidden_by_a_large_one() -> None:
     assert "all in row 5" in found["message"]
 
 
+def test_a_row_that_is_zero_by_luck_may_be_nearly_so() -> None:
+    y = drawn(4, 64)
+    y[2] = 0
+    near = y.clone()
+    near[2] = 1e-6
+    assert judge(y, None, near, rtol=1e-2, atol=1e-5)["equal"]
+    far = y.clone()
+    far[2] = 1e-3
+    assert not judge(y, None, far, rtol=1e-2, atol=1e-1)["equal"]
+
+
 def test_rows_of_single_elements_are_judged_together() -> None:
     x = drawn(2000, 700)
     backwards = x.flip(1).cumsum(1)[:, -1:]

@@ -35,6 +35,7 @@ _CPU_CHUNK, _DEVICE_CHUNK = 1 << 17, 1 << 24
 _SAMPLE = 1 << 18
 _EDGE = 16
 _ROUNDING = 0.25
+_LUCK = 2.0**-10
 ULP_OF_SINGLE = 2.0**-23
 _TINY = 1e-300
 
@@ -208,7 +209,9 @@ class Rule:
         least = self._least()
         if four.base is None:
             share = min(max(UNKNOWN * self.tolerance.rtol, C * self.eps), 0.5)
-            return (scale * share + least).expand_as(size)
+            # A row may be zero by luck where others are not.
+            floored = torch.maximum(scale, scale.max() * _LUCK)
+            return (floored * share + least).expand_as(size)
         base = self._error("base", four.base, four.oracle, scale, errors)
         limit = A * base + C * (2 if self.few else 1) * self.unit * scale
         noises = [self._error("noise", y, four.oracle, scale, errors) for y in four.noisy]
