@@ -97,8 +97,8 @@ case, seed, values, layout, order, config_index, repeats, launch_options, requir
 ``measure``: module, entry, case, inputs, device, out?, budget_s, state?, gpu_lock?, target? ->
 us (samples), compile_seconds, waited_s, device_name; with out also outputs, output_tree, launches.
 
-``tries``: memory_bytes, processes, victim, told, address, port, protections? -> tries ``{protection: [what got
-through]}``, confinement. Puts the job's own confinement to the test.
+``tries``: memory_bytes, processes, victim, told, address, port, protections? -> tries ``{protection:
+[what got through]}``, confinement. Puts the job's own confinement to the test.
 
 ``profile``: module, entry, case, device, seed=0, budget_s?, flush_bytes?, gpu_lock? -> us
 (samples), repeats, device_name, clock_note, launches ``[launch]`` of one call as they were made (in
