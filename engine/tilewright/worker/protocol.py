@@ -21,7 +21,7 @@ request also carries ``environment``, which its child gets instead of the servic
 that goes takes its jobs along. ``{"id", "service": "status"|"stop"|"retire"}`` asks about
 the service; one that is retired ends unless it is in use.
 
-A job runs in a child of its own: its own session, home and scratch folder, an environment by a list,
+A job runs in a child of its own: a session, home and scratch folder, an environment by a list,
 limits on memory, CPU time and file size, no core dumps; Landlock lets it write below its scratch,
 ``out`` and Triton's cache alone. One that imports anybody's code (``confine.confined``) may also
 read its own files and the system's alone (those it names, and folders in ``reads``), reach no
@@ -97,8 +97,8 @@ case, seed, values, layout, order, config_index, repeats, launch_options, requir
 ``measure``: module, entry, case, inputs, device, out?, budget_s, state?, gpu_lock?, target? ->
 us (samples), compile_seconds, waited_s, device_name; with out also outputs, output_tree, launches.
 
-``tries``: memory_bytes, processes, victim, told, address, port, protections? -> tries ``{protection:
-[what got through]}``, confinement. Puts the job's own confinement to the test.
+``tries``: memory_bytes, processes, victim, told, address, port, protections? -> tries
+``{protection: [what got through]}``, confinement. Puts the job's own confinement to the test.
 
 ``profile``: module, entry, case, device, seed=0, budget_s?, flush_bytes?, gpu_lock? -> us
 (samples), repeats, device_name, clock_note, launches ``[launch]`` of one call as they were made (in
