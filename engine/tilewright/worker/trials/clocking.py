@@ -18,39 +18,66 @@ from .handle import Handle, PerformerEndedError, owned
 from .originals import Base, Originals
 
 _OPEN_S = 120.0
+_SPEC = ("noise", "budget_s", "graphs")
 
 
-def timed(
-    originals: Originals, candidate: Handle, job: Mapping[str, Any], told: Mapping[str, Any]
-) -> dict[str, Any]:
-    """What ``timing.conducting.conduct`` says of one case; ``wrong`` where it could not be timed.
+class Timing:
+    """One case of a candidate, timed against the baseline.
 
-    ``told``: a check (case, seed, launching), noise (floors by class of duration), budget_s.
+    Args:
+        told: a check (case, seed, launching), noise (floors by class of duration), budget_s.
     """
-    check = {**told["check"], "seed": 0}
-    base = originals.base(job, check)
-    name = f"{check['case']['category']}[{check['case']['index']}]"
-    if base.failure:
-        return {"case": name, "wrong": base.failure, "faults": []}
-    if base.plan is None:
-        base.plan = fresh.plan_for(tensors.load(base.inputs, "cpu"), check["case"])
-    plan = base.plan
-    spec = {
-        **{key: told[key] for key in ("noise", "budget_s", "graphs") if key in told},
-        "plan": plan, "out": str(candidate.outbox / "timed"),
-        "seed": base.secrets[random.SystemRandom().randrange(len(base.secrets))],
-    }  # fmt: skip
-    try:
-        alone = _Alone(originals, job, check, base, spec)
-        spec["original_us"] = alone.clean()
-        _open(originals, candidate, base, {**check, "baseline": job["timing"]["baseline"]})
-        verify = _Verify(originals, candidate, job, check, plan)
-        found = conduct(verify.ask, spec, verify, alone.measured, alone.survey)
-    except PerformerEndedError as error:
-        return {"case": name, "wrong": f"it could not be timed: {error}", "faults": []}
-    finally:
-        candidate.clear()
-    return {"case": name, **found}
+
+    def __init__(
+        self, originals: Originals, candidate: Handle, job: Mapping[str, Any],
+        told: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self._originals = originals
+        self._candidate = candidate
+        self._job = job
+        self._told = told
+        self._check = {**told["check"], "seed": 0}
+        self._base = originals.base(job, self._check)
+        self._wrong: str | None = self._base.failure or None
+
+    def open(self) -> None:
+        """Have the candidate's process get both versions and their inputs ready."""
+        if self._wrong is not None:
+            return
+        base, check = self._base, self._check
+        if base.plan is None:
+            base.plan = fresh.plan_for(tensors.load(base.inputs, "cpu"), check["case"])
+        message = {**check, "baseline": self._job["timing"]["baseline"]}
+        try:
+            _open(self._originals, self._candidate, base, message)
+        except PerformerEndedError as error:
+            self._wrong = f"it could not be timed: {error}"
+        finally:
+            self._candidate.clear()
+
+    def value(self) -> dict[str, Any]:
+        """What ``timing.conducting.conduct`` says; ``wrong`` where it could not be timed."""
+        case = self._check["case"]
+        named = {"case": f"{case['category']}[{case['index']}]"}
+        if self._wrong is not None or self._base.plan is None:
+            return {**named, "wrong": self._wrong, "faults": []}
+        base, plan = self._base, self._base.plan
+        spec = {
+            **{key: self._told[key] for key in _SPEC if key in self._told},
+            "plan": plan, "out": str(self._candidate.outbox / "timed"),
+            "seed": base.secrets[random.SystemRandom().randrange(len(base.secrets))],
+        }  # fmt: skip
+        alone = _Alone(self._originals, self._job, self._check, base, spec)
+        verify = _Verify(self._originals, self._candidate, self._job, self._check, plan)
+        try:
+            with self._originals.lock:
+                spec["original_us"] = alone.clean()
+            found = conduct(verify.ask, spec, verify, alone.measured, alone.survey)
+        except PerformerEndedError as error:
+            return {**named, "wrong": f"it could not be timed: {error}", "faults": []}
+        finally:
+            self._candidate.clear()
+        return {**named, **found}
 
 
 def _open(originals: Originals, performer: Handle, base: Base, message: dict[str, Any]) -> None:

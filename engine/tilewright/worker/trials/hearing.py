@@ -100,9 +100,8 @@ class Hearing:
         if not self._job.get("timing"):
             return [], checks
         first = first_checks(checks)
-        names = [check["name"] for check in first]
         repeated = [check for check in first if int(check.get("repeats") or 1) > 1]
-        rest = [check for check in checks if check["name"] not in names] + repeated
+        rest = [check for check in checks if all(check is not one for one in first)] + repeated
         return [{**check, "repeats": 1} for check in first], rest
 
     def _all(self, checks: Iterable[dict[str, Any]]) -> str | None:
@@ -222,8 +221,11 @@ class Hearing:
     def _timed(self) -> list[dict[str, Any]]:
         found = []
         for told in self._job["timing"]["cases"]:
+            timing = clocking.Timing(self._originals, self._candidate, self._job, told)
+            with self._turns.beside():
+                timing.open()
             with self._turns.alone():
-                found.append(clocking.timed(self._originals, self._candidate, self._job, told))
+                found.append(timing.value())
         return found
 
     def _after(self) -> str | None:
@@ -253,9 +255,8 @@ class Hearing:
 
 
 def first_checks(checks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first small check, and the last case's: what is timed."""
-    plain = [check for check in checks if check.get("required", True)]
-    return list({check["name"]: check for check in (*plain[:1], *plain[-1:])}.values())
+    """What comes before the time: a small check. Results of timed calls are judged as well."""
+    return [check for check in checks if check.get("required", True)][:1]
 
 
 def _may_win(timing: Mapping[str, Any]) -> bool:
