@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FunctionType, GeneratorType, MethodType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType, GeneratorType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -198,12 +198,27 @@ def _kernel_parts(kernel: Any) -> Iterator[tuple[str, Any]]:
 
 @functools.lru_cache(maxsize=8)
 def _names_in(kind: Any) -> frozenset[str]:
-    """Attributes that a class's own methods name."""
+    """Attributes that the modules of a class and of its bases name: what Triton itself sets."""
     names: set[str] = set()
+    pending: list[Any] = []
     for owner in kind.__mro__:
+        pending += vars(sys.modules[owner.__module__]).values() if owner is not object else ()
+        pending += vars(owner).values()
         names |= set(vars(owner))
-        codes = (getattr(part, "__code__", None) for part in vars(owner).values())
-        names |= {name for code in codes if code is not None for name in code.co_names}
+    seen: set[int] = set()
+    while pending:
+        one = pending.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        code = one if isinstance(one, CodeType) else getattr(one, "__code__", None)
+        if isinstance(code, CodeType):
+            names |= set(code.co_names)
+            pending += [part for part in code.co_consts if isinstance(part, CodeType)]
+        elif isinstance(one, type) and one.__module__.startswith("triton."):
+            pending += vars(one).values()
+        elif isinstance(one, property | staticmethod | classmethod | functools.cached_property):
+            pending += [getattr(one, part, None) for part in ("fget", "__func__", "func")]
     return frozenset(names)
 
 
