@@ -179,7 +179,6 @@ class Judge:
 
     def _look(self) -> None:
         """Note who is prepared, and begin to hear as many as may be heard."""
-        self._performers.hurry()
         for trial in self._trials[:]:
             if not trial.ready:
                 _note(trial)
@@ -206,7 +205,7 @@ class Judge:
         """Hear a trial and answer it, in a thread of its own."""
         answer = self._hear(trial)
         for performer in (trial.candidate, *trial.compilers):
-            self._performers.dismiss(performer)
+            performer.close()
         shutil.rmtree(self._folder / f"cache-{trial.number}", ignore_errors=True)
         self._trials.remove(trial)
         self._performers.tell({"answer": trial.number, **answer})

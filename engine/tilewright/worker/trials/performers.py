@@ -5,17 +5,14 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..protocol import CRASHED
 from .handle import Handle
 from .wire import Wire
 
 _TAIL = 400
-_GRACE_S = 2.0
 
 
 class Performers:
@@ -31,7 +28,6 @@ class Performers:
         self._folder = folder
         self._handles: dict[str, Handle] = {}
         self._next = 0
-        self._leaving: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def start(self, job: Mapping[str, Any], timeout_s: float) -> Handle:
@@ -54,20 +50,6 @@ class Performers:
     def end(self, key: str, status: str, message: str) -> None:
         """Have one killed, and say why."""
         self.tell({"kill": key, "status": status, "message": message})
-
-    def dismiss(self, handle: Handle) -> None:
-        """Let one go that is wanted no longer; it has a moment to end by itself."""
-        handle.close()
-        self._leaving[handle.key] = time.monotonic() + _GRACE_S
-
-    def hurry(self) -> None:
-        """Have those killed that were let go and are still there."""
-        for key, due in list(self._leaving.items()):
-            if key not in self._handles:
-                self._leaving.pop(key)
-            elif time.monotonic() >= due:
-                self._leaving.pop(key)
-                self.end(key, CRASHED, "did not end when it was told to")
 
     def tell(self, message: dict[str, Any]) -> None:
         """Say something to the zygote; it does not matter if that is gone."""
