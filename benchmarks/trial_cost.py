@@ -193,9 +193,10 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
         ours = Ours(asked.device, Path(folder, "work"))
         chosen = candidates(asked.count)
         fastest = _fastest(chosen, plain)
-        for stem, text in ours.texts.items():  # originals and baselines are measured once
-            ours.baselines[stem] = fastest.get(stem, text)
-            ours.judge(stem, text + "\n# warm\n")
+        ours.baselines.update(fastest)
+        with ThreadPoolExecutor() as pool:  # originals and baselines are measured once
+            warm = [(stem, text + "\n# warm\n") for stem, text in ours.texts.items()]
+            list(pool.map(lambda one: ours.judge(*one), warm))
         singles = [ours.judge(*one) for one in chosen[: asked.one_by_one]]
         rest = chosen[asked.one_by_one :]
         start = time.perf_counter()
