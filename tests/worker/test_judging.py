@@ -221,9 +221,19 @@ def test_outputs_are_judged_by_place_and_the_first_wrong_one_speaks() -> None:
     found = judge_outputs(y, y, wrong, rtol=1e-5, atol=1e-5)
     assert found["message"].startswith("output[1]: 4 of 4 elements differ")
     assert found["message"].endswith("everything is one element too early") or found["wrong"] == 4
-    assert judge_outputs(y, y, {"x": y["output[0]"]}, rtol=1.0, atol=1.0)["message"] == (
-        "expected 2 outputs, got 1"
+
+
+def test_an_input_that_is_or_is_not_changed_in_place_is_named() -> None:
+    y = {"output": drawn(64), "total": drawn(64)}
+    less, more = {"output": y["output"]}, {**y, "x": drawn(64)}
+    assert judge_outputs(y, y, less, rtol=1.0, atol=1.0)["message"] == (
+        "expected 2 outputs, got 1: total did not come back or was not changed in place"
     )
+    assert judge_outputs(y, y, more, rtol=1.0, atol=1.0)["message"] == (
+        "expected 2 outputs, got 3: x came back or was changed in place as well"
+    )
+    other = {"x": y["output"]}
+    assert judge_outputs(y, y, other, rtol=1.0, atol=1.0)["message"] == "expected 2 outputs, got 1"
 
 
 def test_long_rows_and_many_chunks_are_judged_alike(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,7 @@ def judge_outputs(
     The names of outputs are shown; those of ``actual`` may be others.
     """
     if len(expected) != len(actual):
-        return verdict(f"expected {len(expected)} outputs, got {len(actual)}")
+        return verdict(_count_fault(expected, actual))
     total = verdict(None)
     for number, (name, one) in enumerate(actual.items()):
         wanted = list(expected.values())[number]
@@ -77,6 +77,18 @@ def judge_outputs(
             part["message"] = f"{name if len(actual) > 1 else 'output'}: {part['message']}"
         total = _joined(total, part)
     return total
+
+
+def _count_fault(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> str:
+    """In-place changes are outputs too, by the name of the input."""
+    said = f"expected {len(expected)} outputs, got {len(actual)}"
+    missing = [name for name in expected if name not in actual]
+    beside = [name for name in actual if name not in expected]
+    if len(missing) == len(expected) - len(actual):
+        return f"{said}: {', '.join(missing)} did not come back or was not changed in place"
+    if len(beside) == len(actual) - len(expected):
+        return f"{said}: {', '.join(beside)} came back or was changed in place as well"
+    return said
 
 
 def verdict(message: str | None, notes: Sequence[str] = (), **figures: Any) -> Verdict:
