@@ -1,7 +1,9 @@
 """Judge every candidate on a device and write the verdicts down.
 
 python tests/evidence/judge_all.py interpreter tests/evidence/results/interpreter.json
-python tests/evidence/judge_all.py cuda:0 tests/evidence/results/h200.json
+python tests/evidence/judge_all.py cuda:0 tests/evidence/results/h200.json [once]
+
+``once``: a cheat whose text gives it away is not run a second time with nobody reading it.
 """
 
 import json
@@ -14,7 +16,7 @@ from candidates import BASES, Candidate, Court, candidates, court_on, refusal, r
 from tilewright.devices import open_device
 
 
-def main(device_id: str, out: str) -> None:
+def main(device_id: str, out: str, how: str = "") -> None:
     """Write a JSON file: the device, and for each candidate what became of it.
 
     Candidates that the file has already are left as they are: remove it to judge them again.
@@ -29,26 +31,27 @@ def main(device_id: str, out: str) -> None:
     on_gpu = device.info.target is not None
     with court_on(device) as court:
         for base in BASES:
-            found["originals"][base] = {"level": court.original(base).level.value}
+            if base not in found["originals"]:
+                found["originals"][base] = {"level": court.original(base).level.value}
         for folder in ("legit", "cheats"):
             for candidate in candidates(folder):
                 known = candidate.name in found[folder]
                 if not known and (on_gpu or not candidate.needs_gpu):
-                    verdict = _judged(court, candidate, folder == "cheats")
+                    verdict = _judged(court, candidate, folder == "cheats" and how != "once")
                     found[folder][candidate.name] = verdict
                     sys.stderr.write(f"{candidate.name}: {json.dumps(verdict)[:200]}\n")
                     Path(out).write_text(json.dumps(found, indent=1) + "\n")
     device.close()
 
 
-def _judged(court: Court, candidate: Candidate, is_cheat: bool) -> dict[str, Any]:
+def _judged(court: Court, candidate: Candidate, twice: bool) -> dict[str, Any]:
     evaluation = court.judge(candidate)
     verdict = {
         "level": evaluation.level.value,
         "refused_by": refused_by(evaluation),
         "message": refusal(evaluation)[:400],
     }
-    if is_cheat:
+    if twice:
         unread = (
             court.judge_unread(candidate) if verdict["refused_by"] == "structure" else evaluation
         )
@@ -58,4 +61,4 @@ def _judged(court: Court, candidate: Candidate, is_cheat: bool) -> dict[str, Any
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(*sys.argv[1:4])

@@ -49,10 +49,9 @@ def _cheat_cell(cheat: Candidate, found: Mapping[str, Any]) -> str:
         return "needs a GPU" if found and cheat.needs_gpu else "not run"
     if verdict["level"] != "rejected":
         return "**accepted**"
-    unread = verdict.get("unread") or "accepted"
-    return verdict["refused_by"] + (
-        f"; unread: {unread}" if verdict["refused_by"] == "structure" else ""
-    )
+    if verdict["refused_by"] != "structure" or "unread" not in verdict:
+        return str(verdict["refused_by"])
+    return f"structure; unread: {verdict['unread'] or 'accepted'}"
 
 
 def _legit() -> Iterator[str]:
