@@ -155,3 +155,21 @@ def test_a_launch_that_fails_leaves_the_compilers_word(compiler: Device, tmp_pat
     assert "time not measured: crashed: was ended by SIGSEGV" in kernel["notes"]
     assert kernel["findings"][0]["text"].startswith("not measured; estimated for cuda:90")
     assert not any(finding["measured"] for finding in kernel["findings"])
+
+
+def test_what_a_spec_does_not_ask_is_a_note_and_no_wrong_result(
+    compiler: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks = [
+        {"name": "ci[0]", "oracle": "reference softmax"},
+        {"name": "ci[0], transposed inputs", "oracle": "original", "note": "the original disagrees",
+         "skipped": "nothing is asked of the candidate here"},
+    ]  # fmt: skip
+    passed = StepResult(StepName.CORRECTNESS, StepStatus.PASSED, data={"checks": checks})
+    monkeypatch.setattr(profiling, "check_correctness", lambda *_: passed)
+    device = Scripted(compiler, profile=ran(("softmax_kernel", 251.0)))
+    (kernel,) = profiled(device, tmp_path, counters=False)["kernels"]
+    assert kernel["correct"] is True
+    assert kernel["notes"] == [
+        "it does not stand what its spec does not ask: ci[0], transposed inputs"
+    ]
