@@ -23,7 +23,7 @@ class Proton:
 
     name = "proton"
     backends = frozenset({"cuda"})
-    untried = ""
+    untried = "its samples have not been read from a device here: they are read as documented"
 
     def tool(self) -> dict[str, Any]:
         """As ``Profiler.tool`` says."""
@@ -50,7 +50,7 @@ class Proton:
         known = {name: one for name, one in found.items() if one.values or one.stalls}
         if not known:
             return Reading(notes=(f"no samples: {failure(self.name, value) or 'proton has none'}",))
-        return Reading(known)
+        return Reading(known, (f"proton: {self.untried}",))
 
 
 class _Kernel:
