@@ -105,6 +105,13 @@ def test_the_program_under_a_profiler_is_this_worker_and_runs_the_version(
     assert "CUDA" in value["stderr"] or "NVIDIA" in value["stderr"]
 
 
+def test_the_interpreter_itself_may_be_what_starts_the_program(bench: Bench) -> None:
+    own = {"executables": ["{python}"], "arguments": ["{program}"], "marks": "proton"}
+    value = bench.get("counters", tool=own, **job(device="cuda:0"))
+    assert value["code"] != 0
+    assert "CUDA" in value["stderr"] or "NVIDIA" in value["stderr"]
+
+
 def test_a_profiler_that_hangs_is_stopped_with_all_it_started(bench: Bench, tmp_path: Path) -> None:
     outcome = bench.ask("counters", timeout_s=1.0, tool=tool(tmp_path, "sleep 300"), **job())
     assert outcome.status is JobStatus.TIMEOUT

@@ -88,7 +88,9 @@ def command_of(path: str, tool: dict[str, Any], program: Sequence[str], out: str
     """The command line: ``{program}`` among the arguments is what to run, ``{out}`` a folder."""
     command = [path]
     for argument in tool["arguments"]:
-        command += program if argument == _PROGRAM else [argument.replace(_OUT, out)]
+        # Where the tool is the interpreter itself, the program needs no second one.
+        started = program[1:] if program[0] == path else program
+        command += started if argument == _PROGRAM else [argument.replace(_OUT, out)]
     return command
 
 
