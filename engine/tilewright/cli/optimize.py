@@ -77,7 +77,9 @@ def optimize(
     target: Annotated[
         str | None, typer.Option(help="Chip to optimize for; by default the device's own.")
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, interpreter, cuda:0, cuda:all, ssh://host, ...")] = "auto",
+    device: Annotated[
+        str, typer.Option(help="auto, interpreter, cuda:0, cuda:all, ssh://host, ...")
+    ] = "auto",
     budget: Annotated[int, typer.Option(min=1, help="Most candidates to try.")] = DEFAULT_BUDGET,
     write: Annotated[bool, typer.Option("--write", help="Write the result into FILE.")] = False,
     certificate: Annotated[

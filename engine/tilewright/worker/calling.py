@@ -51,12 +51,12 @@ def surroundings(device: str) -> Iterator[None]:
 class Version:
     """What a file defines; import it, and call it, within its ``surroundings``.
 
-    A model is built once a case, and gets its weights anew for each call.
+    A model is built once a case, and gets its weights for each call: the job's, or its first ones.
     """
 
     def __init__(self, job: Mapping[str, Any]) -> None:
         self.module: ModuleType = modules.load_for(job, job["module"])
-        self._models: dict[str, tuple[Any, Any]] = {}
+        self._models: dict[str, tuple[Any, Any, dict[str, Any]]] = {}
 
     def call(self, job: dict[str, Any]) -> dict[str, Any]:
         """Call once as the job says; the value of a ``run`` job (``protocol``)."""
@@ -70,11 +70,11 @@ class Version:
         around = bands.Bands() if job.get("guard", True) else None
         loaded = arranged(job["inputs"], job, device)
         call, model = self.entry(job, device)
-        inputs = dict(loaded)
+        inputs = {name: _own(value) for name, value in loaded.items()} if around is None else {}
         if around is not None:
             poison.free_memory(device)
         if around is not None:
-            inputs = around.place_all(inputs, "input")
+            inputs = around.place_all(dict(loaded), "input")
             if model is not None:
                 around.place_weights(model)
         with (
@@ -109,10 +109,10 @@ class Version:
             made = modules.build_call(told, self.module, device, state)
             if made[1] is None:
                 return made
-            self._models[key] = made
-        call, model = self._models[key]
-        if state is not None:
-            modules.load_state(model, state)
+            first = {name: value.clone() for name, value in made[1].state_dict().items()}
+            self._models[key] = (*made, first)
+        call, model, first = self._models[key]
+        modules.load_state(model, first if state is None else state)
         return call, model
 
 
@@ -183,6 +183,10 @@ def arranged(manifest: list[dict[str, Any]], job: Mapping[str, Any], device: str
 
 def _contiguous(value: Any) -> Any:
     return value.contiguous().clone() if isinstance(value, torch.Tensor) else value
+
+
+def _own(value: Any) -> Any:
+    return tensors.copy_of(value) if isinstance(value, torch.Tensor) else value
 
 
 def synchronize(device: str) -> None:

@@ -110,14 +110,19 @@ class Hearing:
     def _planned(self, checks: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """These checks; then, where no tuner can choose, each other configuration."""
         for check in checks:
-            yield check
-            if self._checks and "skipped" in self._checks[-1]:
-                yield from check.get("simpler") or ()
+            yield from self._or_simpler(check)
         again = self._job.get("each_config")
         if again is not None:
             for config in range(1, self._configs):
                 name = f"{again['name']}, autotune configuration {config}"
                 yield {**again, "config_index": config, "required": True, "name": name}
+
+    def _or_simpler(self, check: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """A check; and where the original does not stand it, what is to be asked instead."""
+        yield check
+        if self._checks and "skipped" in self._checks[-1]:
+            for simpler in check.get("simpler") or ():
+                yield from self._or_simpler(simpler)
 
     def _beside(self, check: dict[str, Any]) -> str | None:
         with self._turns.beside():

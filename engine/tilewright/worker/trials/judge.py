@@ -49,6 +49,8 @@ def main(job: dict[str, Any], parent: int) -> None:
     confine.hide_from_ptrace()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
+    if job["device"] == INTERPRETER:
+        torch.set_num_threads(1)  # small results, and candidates that compute beside it
     wire = Wire(socket.socket(fileno=job["channel"]))
     code = 1
     try:

@@ -166,6 +166,7 @@ class Originals:
         if fault is not None:
             changed = "launch options" if check.get("launch_options") else "the order of programs"
             base.unfit = f"the original's own result changes with {changed}: {fault}"
+        base.unfit = base.unfit or plain.unfit
         base.oracle, base.oracle_name, base.noisy = plain.oracle, plain.oracle_name, plain.noisy
         base.original = plain.original
 

@@ -1,0 +1,109 @@
+"""What a judge is made of: turns on the device, compiling ahead, messages and what they bring."""
+
+import os
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tilewright.worker.trials import ahead, faults
+from tilewright.worker.trials.handle import PerformerEndedError, owned
+from tilewright.worker.trials.turns import Turns
+from tilewright.worker.trials.wire import Line, Wire
+
+WAIT_S = 10.0
+
+
+def test_who_times_waits_for_those_who_compute_and_then_keeps_them_out() -> None:
+    turns, said = Turns(), []
+    computing, may_end, timing, may_stop = (threading.Event() for _ in range(4))
+
+    def compute(name: str) -> None:
+        with turns.beside():
+            said.append(name)
+            computing.set()
+            assert may_end.wait(WAIT_S)
+
+    def time_it() -> None:
+        with turns.alone():
+            said.append("timed")
+            timing.set()
+            assert may_stop.wait(WAIT_S)
+
+    first = threading.Thread(target=compute, args=("first",))
+    first.start()
+    assert computing.wait(WAIT_S)
+    clock = threading.Thread(target=time_it)
+    clock.start()
+    assert not timing.wait(0.1)
+    late = threading.Thread(target=compute, args=("late",))
+    late.start()
+    may_end.set()
+    assert timing.wait(WAIT_S)
+    assert said == ["first", "timed"]
+    may_stop.set()
+    for thread in (first, clock, late):
+        thread.join(WAIT_S)
+    assert said == ["first", "timed", "late"]
+
+
+def check(**told: Any) -> dict[str, Any]:
+    case = {"category": "ci", "index": 0, "dims": {"N": 64}, "dtype": "float32", "rtol": 1e-3}
+    return {"name": "c", "case": case, "layout": "plain", "launch_options": {}, "seed": 0, **told}
+
+
+def test_checks_that_compile_alike_are_compiled_once_and_the_rest_is_dealt_out() -> None:
+    other = check(case={**check()["case"], "dims": {"N": 65}})
+    looser = check(case={**check()["case"], "rtol": 1e-2, "index": 1}, seed=1)
+    strided, warps = check(layout="strided"), check(launch_options={"num_warps": 8})
+    shares = ahead.shares([check(), looser, other, strided, warps], 2)
+    assert [len(share) for share in shares] == [2, 2]
+    assert ahead.shares([check(), looser], 4) == [[ahead.shares([check()], 1)[0][0]]]
+    assert ahead.shares([], 4) == []
+
+
+def test_a_result_outside_of_ones_own_folder_is_refused(tmp_path: Path) -> None:
+    mine, other = tmp_path / "mine", tmp_path / "other"
+    for folder in (mine, other):
+        folder.mkdir()
+        (folder / "output0.bin").write_bytes(b"0000")
+    (mine / "link.bin").symlink_to(other / "output0.bin")
+    kept = owned(
+        [{"name": "a", "file": str(mine / "output0.bin")}, {"name": "b", "value": 3}], mine
+    )
+    assert [entry["name"] for entry in kept] == ["a", "b"]
+    for file in (other / "output0.bin", mine / "link.bin", mine / ".." / "other" / "output0.bin"):
+        with pytest.raises(PerformerEndedError, match="not its own"):
+            owned([{"name": "a", "file": str(file)}], mine)
+
+
+def test_descriptors_come_with_the_message_that_brought_them() -> None:
+    ours, theirs = socket.socketpair()
+    line, wire = Line(ours), Wire(theirs)
+    ends = [os.pipe() for _ in range(2)]
+    wire.send({"perform": "1"}, ends[0][0])
+    wire.send({"kill": "x"})
+    wire.send({"perform": "2"}, ends[1][0])
+    found: list[dict[str, Any]] = []
+    while len(found) < len(("1", "x", "2")):
+        found += line.receive()
+    assert [next(iter(message.values())) for message in found] == ["1", "x", "2"]
+    for number, (_, end) in enumerate(ends):
+        os.write(end, str(number).encode())
+        received = line.descriptors.popleft()
+        assert os.read(received, 1) == str(number).encode()
+        os.close(received)
+    line.close()
+    wire.close()
+
+
+def test_what_the_original_does_too_is_no_fault() -> None:
+    stray = {"out_of_bounds": ["writes 4 elements past the end of output"], "races": ["two race"]}
+    told = {**stray, "inputs_changed": ["x"], "races_lines": [["k.py:4"]]}
+    assert list(faults.of_run({**stray, "inputs_changed": ["x"]}, told)) == []
+    found = list(faults.of_run({}, told))
+    assert [text.split(" ")[1] for text in found] == ["overwrites", "writes", "race"]
+    assert "check the mask of the store" in found[1]
+    assert "at k.py:4" in found[2]
