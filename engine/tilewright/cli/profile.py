@@ -22,7 +22,9 @@ def profile(
     problem: Annotated[Path | None, typer.Option(help="Spec to run it on.")] = None,
     captured: Annotated[Path | None, typer.Option(help=CAPTURED_HELP)] = None,
     target: Annotated[str | None, typer.Option(help="Chip to compile for.")] = None,
-    device: Annotated[str, typer.Option(help="auto, interpreter, cuda:0, cuda:all, ssh://host, ...")] = "auto",
+    device: Annotated[
+        str, typer.Option(help="auto, interpreter, cuda:0, cuda:all, ssh://host, ...")
+    ] = "auto",
     counters: Annotated[
         bool,
         typer.Option(help="Ask the device's profiler (ncu, ...) too, where there is one: seconds."),
