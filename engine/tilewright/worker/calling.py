@@ -89,6 +89,8 @@ class Version:
         value = collect(job, returned, changed_inputs(loaded, inputs), counts)
         value["facts"] = seen.facts() if seen is not None else None
         leaves, _ = tensors.flatten(returned)
+        if value["facts"] is not None:
+            value["facts"]["shared"] = honesty.shared(list(leaves.values()), inputs)
         faults = around.out_of_bounds(leaves) if around is not None else []
         value["out_of_bounds"] = [fault.text for fault in faults]
         value["out_of_bounds_lines"] = [fault.lines for fault in faults]
