@@ -279,11 +279,12 @@ class Zygote:
         return process
 
     def _stop_child(self, process: int, status: str, message: str) -> None:
-        """End a child, and have its answer say so."""
+        """End a child, and have its answer say so, once it has ended: a GPU's driver takes its
+        time."""
         job = self._jobs.get(process)
         if job is not None:
             job.verdict = (status, message)
-            self._finish(job)
+            processes.kill_tree(process)
 
     def _add_line(self, line: Line) -> None:
         def read(descriptor: int) -> None:

@@ -206,11 +206,11 @@ class Judge:
     def _judge(self, trial: _Trial) -> None:
         """Hear a trial and answer it, in a thread of its own."""
         answer = self._hear(trial)
+        self._performers.tell({"answer": trial.number, **answer})
         for performer in (trial.candidate, *trial.compilers):
             performer.close()
         shutil.rmtree(self._folder / f"cache-{trial.number}", ignore_errors=True)
         self._trials.remove(trial)
-        self._performers.tell({"answer": trial.number, **answer})
         self._bell.send(b"!")
 
     def _hear(self, trial: _Trial) -> dict[str, Any]:
