@@ -37,6 +37,8 @@ def _open(certificate: Certificate) -> Iterator[str]:
         if step is None or step.status is StepStatus.SKIPPED:
             why = step.message if step and step.message else "no reason given"
             yield f"{name.value} was skipped: {why}"
+    if (text := steps.get(StepName.STRUCTURE)) is not None:
+        yield from _texts(text.data, "evidence_needed")
     checked = steps.get(StepName.CORRECTNESS)
     if checked is not None and checked.status is not StepStatus.SKIPPED:
         yield from _of_checks(checked, certificate.device or "")
@@ -55,7 +57,13 @@ def _of_checks(step: StepResult, device: str) -> Iterator[str]:
         if not check.get("skipped"):
             yield from _texts(check, "caveats", "note")
     yield from _not_asked(checks)
-    yield from _of_repetition(step.data.get("repetition"))
+    left_out = step.data.get("left_out")
+    if left_out:
+        yield f"{len(left_out)} further checks were left out, as it was measured not to be faster"
+    else:
+        yield from _of_repetition(step.data.get("repetition"))
+    watched = step.data.get("honesty")
+    yield from _texts(watched if isinstance(watched, Mapping) else {}, "notes")
 
 
 def _not_asked(checks: Sequence[Json]) -> Iterator[str]:
