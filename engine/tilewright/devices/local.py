@@ -10,7 +10,7 @@ from tilewright.devices.model import DeviceInfo, JobOutcome
 from tilewright.worker.protocol import SERVED
 
 INTERPRETER = "interpreter"
-ON_DEVICE = {"run", "time", "measure"}
+ON_DEVICE = {"run", "measure"}
 _RECORDED = {"capture", "specialize"}
 
 

@@ -1,13 +1,12 @@
-"""Everything one run needs to judge sources: files, inputs, reference outputs, captured launches.
+"""Everything one run needs to judge sources: files, a device, captured launches.
 
-The only module of the cascade that talks to a device. What a source gives for a case is kept by
-its hash, so that the original is not run again for each candidate.
+The only module of the cascade that talks to a device. What compilers are told of a source is
+kept by its hash.
 """
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -18,7 +17,7 @@ from tilewright.errors import TilewrightError
 from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.placing import place_source
 from tilewright.evaluation.replaying import launching
-from tilewright.problems.model import Case, Entry, Problem
+from tilewright.problems.model import Case, Problem
 from tilewright.serialize import dump, load
 from tilewright.targets import compile_launch
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
@@ -26,7 +25,6 @@ from tilewright.targets.model import CompileReport, LaunchFacts, Target
 TIMEOUT_S = 120.0
 # Triton's interpreter multiplies the bit patterns of bfloat16, not the numbers.
 SHADOWS = {"bfloat16": "float32"}
-Manifest = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -36,30 +34,6 @@ class Capture:
     launches: tuple[LaunchFacts, ...]
     notes: tuple[str, ...] = ()
     failure: str | None = None
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """What running a source on one case's inputs gave, or why it gave nothing."""
-
-    manifest: Manifest
-    state: Manifest | None = None
-    launches: Mapping[str, int] = field(default_factory=dict)
-    caveats: tuple[str, ...] = ()
-    changed_inputs: tuple[str, ...] = ()
-    failure: str | None = None
-    seconds: float = 0.0
-    configs: int = 1
-    tree: Mapping[str, Any] | None = None
-    out_of_bounds: tuple[str, ...] = ()
-    out_of_bounds_lines: tuple[tuple[str, ...], ...] = ()
-
-
-class Order(StrEnum):
-    """In which order the interpreter runs a grid's programs."""
-
-    FORWARD = "forward"
-    REVERSED = "reversed"
 
 
 class DeviceLostError(TilewrightError):
@@ -164,92 +138,6 @@ class Workbench:
                 self._kept[key] = self.run(job, TIMEOUT_S)
             outcome: JobOutcome = self._kept[key]
         return outcome
-
-    def outputs(
-        self,
-        text: str,
-        case: Case,
-        seed: int,
-        state: Manifest | None = None,
-        timeout_s: float = TIMEOUT_S,
-        config: int = 0,
-        order: Order = Order.FORWARD,
-    ) -> Outputs:
-        """What ``text`` gives for a case; kept, so ask for the original as often as you like.
-
-        ``config`` picks one of an autotuned kernel's configurations in the interpreter, which
-        cannot time them; a GPU's autotuner chooses by itself. ``order`` is the interpreter's.
-        """
-        key = ("outputs", text_hash(text), case.name, str(seed), str(config), order)
-        if key not in self._kept:
-            job = self.job("run", text, config_index=config, order=order)
-            self._kept[key] = self._outputs(job, key[1:], case, seed, state, timeout_s)
-        kept: Outputs = self._kept[key]
-        return kept
-
-    def reference_outputs(self, entry: Entry, case: Case, seed: int) -> Outputs:
-        """What the problem's independent reference gives for a case."""
-        key = ("outputs", f"reference-{entry.name}", case.name, str(seed))
-        if key not in self._kept:
-            where = str((Path(entry.path) if entry.path else self.source_path).resolve())
-            job = self.job("run", module=where, entry=dump(replace(entry, path=where)))
-            self._kept[key] = self._outputs(job, key[1:], case, seed, None, TIMEOUT_S)
-        kept: Outputs = self._kept[key]
-        return kept
-
-    def _outputs(
-        self,
-        job: dict[str, Any],
-        key: tuple[str, ...],
-        case: Case,
-        seed: int,
-        state: Manifest | None,
-        timeout_s: float,
-    ) -> Outputs:
-        inputs = self.inputs(case, seed)
-        if inputs.status is not JobStatus.OK:
-            return Outputs([], failure=f"inputs could not be made: {explain(inputs)}")
-        job |= {
-            "case": dump(case),
-            "inputs": inputs.value["inputs"],
-            "state": state,
-            "device": self.device.info.id,
-            "out": str(self._folder("outputs", *key)),
-            "poison": True,
-            "shadow_dtype": SHADOWS if self.device.info.target is None else None,
-            "keep_state": state is None,
-        }
-        outcome = self.run(job, timeout_s)
-        if outcome.status is not JobStatus.OK:
-            return Outputs([], failure=explain(outcome))
-        value = outcome.value
-        return Outputs(
-            [*value["outputs"], *value.get("changed_inputs", [])],
-            value.get("state"),
-            value.get("launches", {}),
-            tuple(value.get("caveats", ())),
-            tuple(value.get("inputs_changed", ())),
-            seconds=outcome.seconds,
-            configs=max(value.get("configs", {}).values(), default=1),
-            tree=value.get("output_tree"),
-            out_of_bounds=tuple(value.get("out_of_bounds", ())),
-            out_of_bounds_lines=tuple(map(tuple, value.get("out_of_bounds_lines", ()))),
-        )
-
-    def compare(
-        self,
-        expected: Manifest,
-        actual: Manifest,
-        case: Case,
-        trees: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None] = (None, None),
-    ) -> JobOutcome:
-        """Compare two sets of outputs in a process of their own, at the case's tolerances.
-
-        ``trees``: what was returned, expected and actual, where the containers must agree too.
-        """
-        job = self.job("compare", expected=expected, actual=actual, rtol=case.rtol, atol=case.atol)
-        job |= {"expected_tree": trees[0], "actual_tree": trees[1]}
-        return self.run(job, TIMEOUT_S)
 
     def _folder(self, *parts: str) -> Path:
         path = self.scratch.joinpath(*(part.replace("/", "_") for part in parts))

@@ -7,11 +7,10 @@ from typing import Any
 
 import torch
 
-from .. import generate, launches, layouts, modules, pretend, tensors
+from .. import calling, generate, launches, layouts, modules, pretend, tensors
 from ..timing.clocks import clock_for
 from ..timing.locking import holding
 from ..timing.pace import quick_look
-from . import running
 
 _WARM_UP_S = 0.05
 _DEFAULT_BUDGET_S = 0.3
@@ -29,7 +28,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     """Compile without the lock; then, holding it, run once, write the outputs, and time."""
     notes: list[str] = []
     start = time.perf_counter()
-    with running.surroundings(job, {}), torch.no_grad():
+    with calling.surroundings(job["device"]), calling.one_config(job, {}), torch.no_grad():
         module = _compiled_module(job, notes)
         compile_seconds = time.perf_counter() - start
         with holding(job.get("gpu_lock")) as waited, launches.counted() as counts:
@@ -80,7 +79,7 @@ def target_of(device: str) -> tuple[str, str]:
 
 
 def _measure(job: dict[str, Any], module: Any, counts: Any) -> dict[str, Any]:
-    device = "cpu" if job["device"] == running.INTERPRETER else job["device"]
+    device = calling.place_of(job["device"])
     clock = clock_for(device, job.get("flush_bytes"))
     inputs = tensors.load(job["inputs"], device)
     state = tensors.load(job["state"], device) if job.get("state") else None
@@ -88,7 +87,10 @@ def _measure(job: dict[str, Any], module: Any, counts: Any) -> dict[str, Any]:
     returned = call(*inputs.values())
     clock.synchronize()
     # Writing results takes time and room: a look at the clock alone asks for none.
-    value = running.collect(job, returned, inputs, counts) if job.get("out") else {}
+    value: dict[str, Any] = {}
+    if job.get("out"):
+        changed = calling.changed_inputs(tensors.load(job["inputs"], device), inputs)
+        value = calling.collect(job, returned, changed, counts)
     del returned
     budget_s = float(job.get("budget_s") or _DEFAULT_BUDGET_S)
     samples, repeats = quick_look(clock, call, inputs, _WARM_UP_S, budget_s)
