@@ -107,3 +107,10 @@ def test_what_the_original_does_too_is_no_fault() -> None:
     assert [text.split(" ")[1] for text in found] == ["overwrites", "writes", "race"]
     assert "check the mask of the store" in found[1]
     assert "at k.py:4" in found[2]
+
+
+def test_the_order_is_blamed_only_where_nothing_else_was_out_of_the_ordinary() -> None:
+    plain, strange = check(order="reversed"), check(order="shuffled", layout="offset")
+    assert "changes with the order of programs" in faults.in_other_order(plain, "1 differs")
+    assert faults.in_other_order(strange, "1 differs") == "1 differs"
+    assert faults.in_other_order(check(), "1 differs") == "1 differs"

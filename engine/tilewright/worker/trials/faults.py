@@ -46,7 +46,10 @@ def strayed(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def in_other_order(check: Mapping[str, Any], wrong: str) -> str:
-    """A difference, said of the order of programs where that is what was out of the ordinary."""
+    """A difference, said of the order of programs where nothing else was out of the ordinary."""
     orders = {"reversed": "from the last program to the first", "shuffled": "in another order"}
     order = orders.get(str(check.get("order", "forward")))
-    return f"{_ORDER_MATTERS} (run {order}: {wrong})" if order else wrong
+    usual = check.get("values", "normal") == "normal" and check.get("layout", "plain") == "plain"
+    if order is None or not usual or "ragged" in str(check["case"]["category"]):
+        return wrong
+    return f"{_ORDER_MATTERS} (run {order}: {wrong})"
