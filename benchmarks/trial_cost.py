@@ -132,15 +132,14 @@ class Ours:
             bench = Workbench(
                 self.device, load_problem(path.with_suffix(".yaml")), path, folder / stem, SEED
             )
-            self.cascades[stem] = Cascade(
-                text, str(path), bench, self.device.info.target, thorough=False
-            )
+            self.cascades[stem] = Cascade(text, str(path), bench, self.device.info.target)
         self.baselines = dict(self.texts)
 
     def judge(self, stem: str, text: str, baseline: str | None = None) -> dict[str, Any]:
         """One verdict and what it took."""
         start = time.perf_counter()
-        found = self.cascades[stem].judge(text, baseline or self.baselines[stem])
+        against = baseline or self.baselines[stem]
+        found = self.cascades[stem].judge(text, against, thorough=False)
         wall = time.perf_counter() - start
         steps = {step.step.value: step.seconds for step in found.steps}
         data = {step.step.value: step.data for step in found.steps}

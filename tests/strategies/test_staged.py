@@ -63,7 +63,7 @@ class ScriptedCascade:
             capture=lambda text, case: Capture(()),
         )
 
-    def judge(self, text: str, baseline: str) -> Evaluation:
+    def judge(self, text: str, baseline: str, *, thorough: bool = True) -> Evaluation:
         if self.dies_after is not None and len(self.judged) >= self.dies_after:
             raise KeyboardInterrupt
         self.judged.append((text, baseline))

@@ -40,7 +40,6 @@ class Cascade:
         path: its file name, for messages.
         bench: None when there is no problem: candidates then get no further than structure.
         target: what to compile for; None skips compilation.
-        thorough: make every check even of what is measured not to be faster.
     """
 
     def __init__(
@@ -49,20 +48,20 @@ class Cascade:
         path: str,
         bench: Workbench | None,
         target: Target | None,
-        *,
-        thorough: bool = True,
     ) -> None:
-        self.thorough = thorough
         self.original = original
         self.path = path
         self.bench = bench
         self.target = target
 
-    def judge(self, text: str, baseline: str) -> Evaluation:
-        """Take a candidate's text through the steps; speed is measured against ``baseline``."""
+    def judge(self, text: str, baseline: str, *, thorough: bool = True) -> Evaluation:
+        """Take a candidate's text through the steps; speed is measured against ``baseline``.
+
+        ``thorough``: make every check even of what is measured not to be faster.
+        """
         steps: list[StepResult] = []
         with ThreadPoolExecutor(1) as aside:
-            trial = _Trial(self, text, baseline, aside)
+            trial = _Trial(self, text, baseline, aside, thorough)
             speedup = self._judge(text, trial, steps)
         return Evaluation(
             text_hash(text), text_hash(baseline), level_of(steps), tuple(steps), speedup
@@ -131,7 +130,10 @@ class Cascade:
 class _Trial:
     """Correctness and speed of one candidate, which the device's judge finds in one go."""
 
-    def __init__(self, cascade: Cascade, text: str, baseline: str, aside: Executor) -> None:
+    def __init__(
+        self, cascade: Cascade, text: str, baseline: str, aside: Executor, thorough: bool
+    ) -> None:
+        self._thorough = thorough
         self._cascade = cascade
         self._aside = aside
         self._begun: Future[Heard | None] | None = None
@@ -162,10 +164,9 @@ class _Trial:
         if text != self._baseline:
             self._timing = planned_timing(bench, self._baseline, text)
         checks = planned_checks(bench, original, text)
-        thorough = self._cascade.thorough
         if not checks:
             return None
-        return hear(bench, original, text, checks, self._timing, thorough=thorough)
+        return hear(bench, original, text, checks, self._timing, thorough=self._thorough)
 
     def speed(self, steps: list[StepResult]) -> tuple[StepResult, Speedup | None]:
         """What it said of speed, or why there is nothing to say."""

@@ -108,7 +108,7 @@ def _optimize(
         if device and request.problem
         else None
     )
-    cascade = Cascade(request.text, str(request.path), bench, request.target, thorough=False)
+    cascade = Cascade(request.text, str(request.path), bench, request.target)
     search = StagedSearch(
         cascade,
         _proposers(bench, ledger, request, observer, notes),

@@ -119,7 +119,8 @@ class StagedSearch:
         for proposer in self._proposers:
             new = unseen(proposer.propose(request), seen)
             if self._width > 1 and proposer.independent:
-                yield from ahead(new, partial(self._look_at, self.current), self._width)
+                look = partial(self._look_at, self.current, self._thorough(stage))
+                yield from ahead(new, look, self._width)
             else:
                 yield from new
 
@@ -128,7 +129,11 @@ class StagedSearch:
         bench = self._cascade.bench
         return width(bench.device) if bench else 1
 
-    def _look_at(self, baseline: str, candidate: Candidate) -> None:
+    def _thorough(self, stage: Stage) -> bool:
+        """Whether what is not faster may be kept, and so needs every check made."""
+        return stage is Stage.CORRECTNESS or not self.can_time
+
+    def _look_at(self, baseline: str, thorough: bool, candidate: Candidate) -> None:
         """Have a candidate judged on the GPU with the least to do; what comes of it is on record.
 
         Both are timed on that GPU. What the run ends with is measured once more on the first one.
@@ -138,11 +143,13 @@ class StagedSearch:
         with share_of(bench.device) as device:
             cascade = copy(self._cascade)
             cascade.bench = bench.on(device)
-            self._judged(cascade, candidate.text, baseline, candidate.proposer)
+            self._judged(cascade, candidate.text, baseline, candidate.proposer, thorough)
 
     def _try(self, candidate: Candidate, stage: Stage) -> bool:
         before = self.evaluate(self.current, self.current, "baseline")
-        evaluation = self.evaluate(candidate.text, self.current, candidate.proposer)
+        evaluation = self._judged(
+            self._cascade, candidate.text, self.current, candidate.proposer, self._thorough(stage)
+        )
         verdict = decide(stage, before, evaluation, can_time=self.can_time)
         trial = Trial(
             len(self.trials) + 1, stage, candidate, evaluation, verdict.kept, verdict.reason
@@ -153,12 +160,16 @@ class StagedSearch:
 
     def evaluate(self, text: str, baseline: str, proposer: str) -> Evaluation:
         """The cascade's word on ``text`` against ``baseline``; on record after the first time."""
-        return self._judged(self._cascade, text, baseline, proposer)
+        return self._judged(self._cascade, text, baseline, proposer, thorough=True)
 
-    def _judged(self, cascade: Cascade, text: str, baseline: str, proposer: str) -> Evaluation:
-        key = f"evaluate:{text_hash(text)}:{text_hash(baseline)}"
+    def _judged(
+        self, cascade: Cascade, text: str, baseline: str, proposer: str, thorough: bool
+    ) -> Evaluation:
+        key = f"evaluate:{text_hash(text)}:{text_hash(baseline)}" + ("" if thorough else ":search")
         described = {"proposer": proposer, "candidate": text_hash(text)}
-        value = self._ledger.once(
-            "evaluate", key, described, lambda: dump(cascade.judge(text, baseline))
-        )
+
+        def judged() -> Evaluation:
+            return cascade.judge(text, baseline, thorough=thorough)
+
+        value = self._ledger.once("evaluate", key, described, lambda: dump(judged()))
         return load(Evaluation, value)
