@@ -68,11 +68,6 @@ def programs_in(order: str, seed: int = 0) -> Iterator[None]:
         yield
 
 
-def programs_reversed() -> contextlib.AbstractContextManager[None]:
-    """Run a grid from its last program to its first."""
-    return programs_in("reversed")
-
-
 @lru_cache(maxsize=8)
 def _shuffled(count: int, seed: int) -> Any:
     return np.random.default_rng([seed, count]).permutation(count)

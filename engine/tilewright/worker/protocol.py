@@ -68,14 +68,16 @@ arch, ocloc: path or null, ocloc_version, device (ocloc's name for the chip), pr
 Triton's Intel backend asks a driver for), register_bytes, shared_limit}`` -> as ``compile``. Needs
 Triton for Intel and no torch.
 
-``inputs``: case, seed, out, module?, entry?, values="normal"|"large"|"tiny" -> inputs (manifest).
+``inputs``: case, seed, out, module?, entry?, values="normal" (a family of ``values``) -> inputs
+(manifest).
 
 ``run``: module, entry, case, inputs, device, out, state?, keep_state=false, poison=true,
-guard=true, order="forward"|"reversed", config_index?, shadow_dtype? -> outputs (manifest),
-output_tree, inputs_changed (names), changed_inputs (manifest of their new values), launches
-``{kernel: count}``, configs ``{kernel: number of autotune configurations}``, state (manifest, with
-keep_state), caveats, seconds, out_of_bounds (what was written outside of a tensor, a sentence
-each; in the interpreter also what was read there), out_of_bounds_lines (parallel to it: the
+guard=true, order="forward"|"reversed"|"shuffled", config_index?, shadow_dtype? -> outputs
+(manifest), output_tree, inputs_changed (names), changed_inputs (manifest of their new values),
+launches ``{kernel: count}``, configs ``{kernel: number of autotune configurations}``, state
+(manifest, with keep_state), caveats, seconds, out_of_bounds (what was written outside of a tensor,
+a sentence each; in the interpreter also what was read there), out_of_bounds_lines (parallel to it:
+the
 ``file:line`` that did it, known in the interpreter alone). With ``guard`` inputs, weights and what
 the host code allocates lie between bands of poison, so that their ``storage_offset`` is not what
 it would be. ``order`` is the interpreter's alone.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+USUAL = {"values": "normal", "layout": "plain", "order": "forward"}
+"""What a check asks where it asks for nothing out of the ordinary."""
 _ORDER_MATTERS = (
     "the result changes with the order of programs: two programs write the same place, or one "
     "reads what another writes"
@@ -45,11 +47,16 @@ def strayed(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield place, f"{place}{where}: check the mask of the {access}, and its offsets"
 
 
+def unusual(check: Mapping[str, Any]) -> dict[str, Any]:
+    """Which values, layout and order a check asks for, as far as they are not the usual ones."""
+    return {name: check[name] for name in USUAL if check.get(name, USUAL[name]) != USUAL[name]}
+
+
 def in_other_order(check: Mapping[str, Any], wrong: str) -> str:
     """A difference, said of the order of programs where nothing else was out of the ordinary."""
     orders = {"reversed": "from the last program to the first", "shuffled": "in another order"}
     order = orders.get(str(check.get("order", "forward")))
-    usual = check.get("values", "normal") == "normal" and check.get("layout", "plain") == "plain"
-    if order is None or not usual or "ragged" in str(check["case"]["category"]):
+    is_ragged = "ragged" in str(check["case"]["category"])
+    if order is None or is_ragged or unusual(check).keys() != {"order"}:
         return wrong
     return f"{_ORDER_MATTERS} (run {order}: {wrong})"

@@ -283,10 +283,7 @@ def _record(check: Mapping[str, Any], base: Base, notes: list[str]) -> dict[str,
         "rtol": case["rtol"],
         "atol": case["atol"],
     }
-    plain = {"values": "normal", "layout": "plain", "order": "forward"}
-    record |= {
-        name: check[name] for name, usual in plain.items() if check.get(name, usual) != usual
-    }
+    record |= faults.unusual(check)
     if notes:
         record["note"] = "; ".join(dict.fromkeys(notes))
     return record

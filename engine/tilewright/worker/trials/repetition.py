@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import tensors
 from ..calling import INTERPRETER, place_of
-from . import results
+from . import faults, results
 from .handle import Handle, PerformerEndedError, owned
 from .originals import Base, Originals
 from .results import Results
@@ -32,9 +32,8 @@ def pair_of(checks: Sequence[dict[str, Any]]) -> Pair | None:
 
 
 def _is_plain(check: Mapping[str, Any]) -> bool:
-    usual = {"values": "normal", "layout": "plain", "order": "forward"}
-    plain = all(check.get(name, value) == value for name, value in usual.items())
-    return plain and not check.get("launch_options") and not check.get("config_index")
+    changed = faults.unusual(check) or check.get("launch_options") or check.get("config_index")
+    return not changed
 
 
 def held(
