@@ -19,6 +19,7 @@ from tilewright.evaluation.model import (
     text_hash,
 )
 from tilewright.evaluation.workbench import Capture
+from tilewright.knowledge.stages import Stage
 from tilewright.problems.model import Case, Entry, EntryKind, Problem
 from tilewright.store import Store
 from tilewright.strategies.model import ProposalRequest
@@ -54,6 +55,7 @@ class ScriptedCascade:
     triton_version: None = None
     dies_after: int | None = None
     judged: list[tuple[str, str]] = field(default_factory=list)
+    whole: list[str] = field(default_factory=list)
 
     @property
     def bench(self) -> Any:
@@ -67,6 +69,7 @@ class ScriptedCascade:
         if self.dies_after is not None and len(self.judged) >= self.dies_after:
             raise KeyboardInterrupt
         self.judged.append((text, baseline))
+        self.whole += [text] if thorough else []
         us, before = time_of(text), time_of(baseline)
         if us < 0:
             wrong = StepResult(StepName.CORRECTNESS, StepStatus.FAILED, "output 0 differs")
@@ -152,3 +155,14 @@ def test_killed_anywhere_it_resumes_on_the_same_path_and_repeats_nothing(
     assert found.current == expected.current
     assert found.trials == expected.trials
     assert first.judged + second.judged == whole.judged
+
+
+def test_what_may_be_kept_though_it_is_slower_has_every_check_made(store: Store) -> None:
+    cascade = ScriptedCascade(source(100))
+    with store.run("key", "kernel.py", {}) as (_, ledger):
+        found = StagedSearch(cascade, (Fixed((120.0,)),), ledger, Silent(), 50)  # type: ignore[arg-type]
+        found.run()
+        assert source(120) not in cascade.whole
+        mend = Candidate(source(120), text_hash(source(100)), "mend", "mends a fault")
+        assert found._try(mend, Stage.CORRECTNESS)
+        assert source(120) in cascade.whole
