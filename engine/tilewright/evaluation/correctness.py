@@ -68,13 +68,17 @@ def _kept(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _seconds(data: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Where a trial's time went: waiting for its turn, checks, all of the hearing, by question."""
+    """Where a trial's time went: until it was ready, by process; checks, all of the hearing, by
+    question."""
     prepared = data.get("prepared") or {}
     if "heard_s" not in data:
         return None
-    told = {name: round(float(data.get(name) or 0.0), 4) for name in ("waited_s", "checked_s")}
+    told: dict[str, Any] = {
+        name: round(float(data.get(name) or 0.0), 4) for name in ("waited_s", "checked_s")
+    }
     told["heard_s"] = round(float(data["heard_s"]), 4)
     told["prepared_s"] = round(float(prepared.get("seconds") or 0.0), 4)
+    told["ready_s"] = data.get("ready_s") or []
     asked = {what: round(float(took), 4) for what, took in (data.get("spent_s") or {}).items()}
     return {**told, "asked_s": asked}
 

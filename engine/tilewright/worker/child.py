@@ -46,6 +46,7 @@ def main(
     os.setsid()
     confine.die_with_parent(parent)
     start = time.perf_counter()
+    job["reached"] = {"started": time.monotonic()}
     if environment is not None:
         mark = os.environ.get(MARKER, "")
         os.environ.clear()
@@ -92,6 +93,7 @@ def _confine(job: dict[str, Any], scratch: str, timeout_s: float) -> dict[str, A
     could_leave = job.get("kind") == "probe" and network.can_leave()
     untrusted = _is_untrusted(job)
     found = confine.confined(job, scratch, timeout_s, on_gpu=on_gpu, untrusted=untrusted)
+    job["reached"]["confined"] = time.monotonic()
     if on_gpu and job.get("kind") in _ONE_VERSION_A_PROCESS and not job.get("compiles"):
         gpu_memory.limit(str(job["device"]))
     return {**found, "netns": found["netns"] or could_leave}

@@ -78,6 +78,7 @@ class _Trial:
     prepared: dict[str, Any] | None = None
     failed: PerformerEndedError | None = None
     begun: bool = False
+    compiled: list[dict[str, Any]] = field(default_factory=list)
     told: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -215,7 +216,7 @@ class Judge:
 
     def _hear(self, trial: _Trial) -> dict[str, Any]:
         start = time.monotonic()
-        waits = {"waited_s": start - trial.asked}
+        waits = {"waited_s": start - trial.asked, "ready_s": _readiness(trial)}
         hearing = Hearing(
             self._originals, self._turns, trial.candidate, trial.job, trial.deadline,
             partial(self._compile_rest, trial),
@@ -245,7 +246,8 @@ def _compiled_first(job: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _note(trial: _Trial) -> None:
     for compiler in trial.compilers:
-        if compiler.alive and compiler.wire.poll() is not None:
+        if compiler.alive and (reply := compiler.wire.poll()) is not None:
+            trial.compiled.append(reply)
             compiler.close()
     if trial.prepared is None and trial.failed is None:
         _note_candidate(trial)
@@ -260,6 +262,21 @@ def _note_candidate(trial: _Trial) -> None:
         trial.failed = PerformerEndedError(str(reply["failed"]), str(reply.get("message") or ""))
     elif handle.ended is not None:
         trial.failed = PerformerEndedError(*handle.ended)
+
+
+def _readiness(trial: _Trial) -> list[dict[str, float]]:
+    """How far the candidate's process and each of its compilers had got, how long after they were
+    asked for; what they say themselves, so a figure for people alone."""
+    told = [one.get("reached") for one in (trial.prepared or {}, *trial.compiled)]
+    return [
+        {
+            str(name): round(at - trial.asked, 4)
+            for name, at in reached.items()
+            if isinstance(at, float)
+        }
+        for reached in told
+        if isinstance(reached, dict)
+    ]
 
 
 def _described(error: BaseException) -> str:

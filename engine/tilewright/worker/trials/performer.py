@@ -2,9 +2,10 @@
 
 Each message has ``do``:
 
-- ``prepare``: -> seconds, notes, facts: open the device, then import the file.
-- ``compile``: checks, target ``[backend, arch]`` -> seconds, notes: import the file and compile
+- ``prepare``: -> seconds, facts, confinement, reached: open the device, then import the file.
+- ``compile``: checks, target ``[backend, arch]`` -> notes, reached: import the file and compile
   what the checks launch, as far as that can be done without calling; the device is left alone.
+  ``reached``: when it got how far, by ``time.monotonic`` of its host.
 - ``call``: what a ``run`` job has besides module, entry and device, and ``number``, after which its
   outputs are filed -> what such a job gives. Also turn, plan (contents, ``timing.fresh``), layout,
   observe (``facts``, ``honesty``), skip_launches, launch_options.
@@ -41,6 +42,7 @@ class Performer:
 
     def __init__(self, job: dict[str, Any]) -> None:
         self._job = job
+        self._reached: dict[str, float] = dict(job.get("reached") or {})
         self._stack = contextlib.ExitStack()
         self._version: Version | None = None
         self._facts: dict[str, Any] = {}
@@ -106,21 +108,24 @@ class Performer:
             # Before the file is imported: what it changes of torch is not what is timed with.
             self._clock = clock_for(self._job["device"])
             self._clock.synchronize()
-        opened = time.perf_counter() - start
+        self._reached["opened"] = time.monotonic()
         assert self.version is not None
+        self._reached["imported"] = time.monotonic()
         return {
-            "seconds": time.perf_counter() - start, "opened_s": opened, "facts": self._facts,
-            "confinement": self._job.get("confinement"),
+            "seconds": time.perf_counter() - start, "facts": self._facts,
+            "confinement": self._job.get("confinement"), "reached": self._reached,
         }  # fmt: skip
 
     def _compile(self, message: dict[str, Any]) -> dict[str, Any]:
-        start = time.perf_counter()
         notes: list[str] = []
+        assert self.version is not None
+        self._reached["imported"] = time.monotonic()
         backend, arch = message["target"]
         for check in message["checks"]:
             job = {**self._job, **check}
             measuring.compile_ahead(job, self.version.module, (backend, arch), notes)
-        return {"seconds": time.perf_counter() - start, "notes": notes}
+        self._reached["compiled"] = time.monotonic()
+        return {"notes": notes, "reached": self._reached}
 
     def _call(self, message: dict[str, Any]) -> dict[str, Any]:
         out = f"{self._job['out']}/{message['number']}"
