@@ -82,7 +82,12 @@ def bare(device: str, count: int) -> list[dict[str, Any]]:
             start = time.perf_counter()
             path = Path(folder, f"candidate{number}.py")
             path.write_text(text)
-            parts = {"import": 0.0, "compile": 0.0, "allclose": 0.0, "do_bench": 0.0}
+            parts: dict[str, Any] = {
+                "import": 0.0,
+                "compile": 0.0,
+                "allclose": 0.0,
+                "do_bench": 0.0,
+            }
             try:
                 entry = _entry(path, stem)
                 compiled = time.perf_counter()
@@ -172,9 +177,9 @@ def main() -> None:
         print(json.dumps(bare(asked.device, asked.count)))
         return
     value = measured(asked)
-    report(value)
     if asked.out:
         asked.out.write_text(json.dumps(value, indent=1))
+    report(value)
 
 
 def measured(asked: argparse.Namespace) -> dict[str, Any]:
@@ -202,14 +207,12 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
         with ThreadPoolExecutor(asked.at_a_time) as pool:
             several = list(pool.map(lambda one: ours.judge(*one), rest))
         seconds = time.perf_counter() - start
-        _say(f"several: {len(rest)} in {seconds:.1f} s")
+        found = {"bare": plain, "singles": singles, "several": several, "several_s": seconds}
+        report({**found, "whole": []})
         wins = [(stem, text) for stem, text in chosen if stem == "matmul"][: asked.accepted]
         whole = [ours.judge(stem, text, ours.texts[stem]) for stem, text in wins]
         ours.device.close()
-    return {
-        "bare": plain, "singles": singles, "several": several, "several_s": seconds,
-        "whole": whole,
-    }  # fmt: skip
+    return {**found, "whole": whole}
 
 
 def _fastest(chosen: list[tuple[str, str]], plain: list[dict[str, Any]]) -> dict[str, str]:
@@ -258,6 +261,18 @@ def report(value: dict[str, Any]) -> None:
                 for step in ("structure", "compile", "correctness")
             }
             print(stem, steps, mine[0]["spent"])
+    _report_readiness([*singles, *value["several"]])
+
+
+def _report_readiness(judged: list[dict[str, Any]]) -> None:
+    """When processes got how far, by the medians of all candidates."""
+    reached: dict[str, list[float]] = {}
+    for one in judged:
+        for process in (one["spent"] or {}).get("ready_s", ()):
+            for name, at in process.items():
+                reached.setdefault(name, []).append(at)
+    told = (f"{name} {statistics.median(at):.3f} s" for name, at in reached.items())
+    print("after a trial was asked for:", ", ".join(told))
 
 
 if __name__ == "__main__":

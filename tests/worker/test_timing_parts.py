@@ -139,12 +139,15 @@ def test_blocks_whose_events_contradict_one_another_are_found() -> None:
 class Scripted:
     """A performer that makes its answers up: A takes 100 us, B 80."""
 
-    def __init__(self, host_us: float = 10.0) -> None:
+    def __init__(self, host_us: float = 10.0, b_us: float = 80.0) -> None:
         self.orders: list[str] = []
+        self.batches = 0
         self.host_us = host_us
+        self.b_us = b_us
 
     def __call__(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        us = {"A": 100.0, "B": 80.0}
+        us = {"A": 100.0, "B": self.b_us}
+        self.batches += message["do"] == "time.batch"
         if message["do"] == "time.prepare":
             both = {"A": self.host_us, "B": self.host_us}
             return {
@@ -163,6 +166,18 @@ def test_a_performer_whose_events_are_made_up_is_not_trusted() -> None:
     told = conduct(Scripted(), {"noise": 0.01}, None)
     assert told["verdict"] == "faster"
     assert any("events add up to" in fault for fault in told["faults"])
+
+
+def test_a_search_holds_only_gains_against_the_wall_clock() -> None:
+    for b_us, wanted, checked in (
+        (80.0, "gains", True),
+        (120.0, "gains", False),
+        (100.0, "gains", False),
+        (120.0, True, True),
+    ):
+        performer = Scripted(b_us=b_us)
+        told = conduct(performer, {"noise": 0.01, "batches": wanted}, None)
+        assert (performer.batches > 0) == checked == bool(told["wall"])
 
 
 @pytest.mark.parametrize("us", [float("nan"), 0.0, -3.0, float("inf"), "quick"])

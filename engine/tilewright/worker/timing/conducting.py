@@ -44,8 +44,9 @@ def conduct(
     All of ``spec`` is optional: seed (secret without), budget_s, noise (the floor: a number, or
     ``{class: survey}``), original_us (the original's time without the candidate), out (a folder
     for outputs), plan, graphs, flush_bytes, reload, blocks (exactly so many, without stopping
-    early), verified (calls to check: 2, or 1 with large outputs), batches (true), raw (all single
-    times as well), again (the same performer is asked for another contest, so it does not end).
+    early), verified (calls to check: 2, or 1 with large outputs), batches (true: the cross-check;
+    "gains": not of what is not faster, which nobody will believe to be), raw (all single times as
+    well), again (the same performer is asked for another contest, so it does not end).
 
     Returns: noise (the floor that was used; None: not measured), survey (where it was measured
     now), duration (class), driver, blocks ``[[original_us, candidate_us]]``, logs, verdict
@@ -65,7 +66,7 @@ def conduct(
     session.lap("blocks", began)
     faults = walls.block_faults(session.blocks, session.walls_us, int(session.said["repeats"]))
     wall: dict[str, Any] = {}
-    if wrong is None and spec.get("batches", True):
+    if wrong is None and _is_worth_checking(spec, verdict):
         wall, more = cross_check(session)
         faults += more + slowed(session, clean)
         session.lap("cross_check", began)
@@ -81,6 +82,12 @@ def conduct(
         "wrong": wrong,
         "seconds": time.perf_counter() - began,
     }
+
+
+def _is_worth_checking(spec: Mapping[str, Any], verdict: str | None) -> bool:
+    wanted = spec.get("batches", True)
+    lost = verdict in (sequential.SLOWER, sequential.ALIKE)
+    return not lost if wanted == "gains" else bool(wanted)
 
 
 def _opened(

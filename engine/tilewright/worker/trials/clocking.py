@@ -65,6 +65,7 @@ class Timing:
         spec = {
             **{key: self._told[key] for key in _SPEC if key in self._told},
             "plan": plan, "out": str(self._candidate.outbox / "timed"),
+            "batches": True if self._job.get("thorough", True) else "gains",
             "seed": base.secrets[random.SystemRandom().randrange(len(base.secrets))],
         }  # fmt: skip
         alone = _Alone(self._originals, self._job, self._check, base, spec)
