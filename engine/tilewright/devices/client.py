@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
+from tilewright.devices.caches import with_own_cache
 from tilewright.devices.channel import Channel, KilledError
 from tilewright.devices.conversation import AnyChannel, Pending
 from tilewright.devices.model import DeviceError, JobOutcome, JobStatus
@@ -79,7 +80,7 @@ class WorkerClient:
                     raise
                 message = f"{message}, and could not be started again: {error}"
                 break
-            pending = channel.send(job, timeout_s)
+            pending = channel.send(with_own_cache(job), timeout_s)
             pending.started.wait(_QUEUE_SECONDS)
             if not pending.done.wait(timeout_s + _GRACE_SECONDS):
                 return self._unanswered(job, time.monotonic() - start)

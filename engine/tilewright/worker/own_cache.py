@@ -11,6 +11,9 @@ import os
 from pathlib import Path
 
 VARIABLE = "TRITON_CACHE_DIR"
+LINKED, EMPTY = "triton", "triton-empty"
+"""Caches in a job's scratch folder: with what the shared one holds, and without."""
+
 _NEWEST = 500
 
 
@@ -18,14 +21,17 @@ def use(folder: str) -> str | None:
     """Have Triton write to ``folder``; the shared cache, which may only be read from now on.
 
     Its files are linked into the folder: what launches a kernel is compiled once for all kernels of
-    a signature. Several processes of a candidate may do so at the same time.
+    a signature. Several processes of a candidate may do so at the same time. A folder that is named
+    ``EMPTY`` stays empty, and there is no shared cache to read: None.
     """
     shared = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = folder
-    if not shared:
+    own = Path(folder).absolute()
+    own.mkdir(parents=True, exist_ok=True)
+    os.environ[VARIABLE] = str(own)
+    if not shared or own.name == EMPTY:
         return None
     for entry in _newest(Path(shared)):
-        place = Path(folder, entry.name)
+        place = own / entry.name
         place.mkdir(exist_ok=True)
         with contextlib.suppress(OSError), os.scandir(entry) as files:
             for file in files:

@@ -41,8 +41,9 @@ Every job is an object with ``kind``. Shared parts:
   module brought along, ``{path: [mtime_ns, size]}``.
 - *entry* of kind ``launch``: the case's ``launch`` is made again on its inputs, with ``launching``:
   ``{file: tilewright.captures.launching.Plan as JSON}`` for each file that the job imports.
-- Any job may carry ``memory_bytes`` (what the child may add to its address space; CPU jobs only)
-  and ``file_bytes`` (the largest file it may write).
+- Any job may carry ``memory_bytes`` (what the child may add to its address space; CPU jobs only),
+  ``file_bytes`` (the largest file it may write) and ``cache``: the folder that is Triton's cache
+  where it imports anybody's code, in its scratch folder unless absolute (``own_cache``).
 
 Jobs (arguments -> value):
 

@@ -54,9 +54,7 @@ def _confine(job: dict[str, Any]) -> dict[str, Any]:
 
     driver.active.get_current_target()
     os.chdir(job["scratch"])
-    cache = Path(job["scratch"], "triton")
-    cache.mkdir()
-    own_cache.use(str(cache))
+    own_cache.use(str(job.get("cache") or own_cache.LINKED))
     for name in _INJECTED:  # compilers that this process starts are not to be profiled
         os.environ.pop(name, None)
     scratch = os.environ.get("TMPDIR") or str(job["scratch"])
