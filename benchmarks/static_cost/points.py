@@ -19,8 +19,8 @@ import torch
 from tilewright.worker import launches
 
 FOLDER = Path(__file__).parent / "kernels"
-FRESH = FOLDER / "fresh"
-"""Kernels that no constant was fitted to and no form was chosen by."""
+FOLDERS = (FOLDER, FOLDER / "fresh", FOLDER / "blind")
+"""The first kernels; those that came later; those that no form and no constant was chosen by."""
 OPTIONS = ("num_warps", "num_stages")
 Shapes = Mapping[str, Sequence[Mapping[str, int]]]
 
@@ -44,14 +44,14 @@ class Point:
 
 
 def kernel_names() -> tuple[str, ...]:
-    """Kernels of the benchmark, fresh ones aside."""
+    """Kernels of the benchmark, later ones aside."""
     return tuple(sorted(file.stem for file in FOLDER.glob("*.py")))
 
 
 def file_of(kernel: str) -> Path:
-    """The file of a kernel, fresh ones among them."""
-    file = FOLDER / f"{kernel}.py"
-    return file if file.exists() else FRESH / f"{kernel}.py"
+    """The file of a kernel, in whichever folder it is."""
+    files = [folder / f"{kernel}.py" for folder in FOLDERS]
+    return next((file for file in files if file.exists()), files[0])
 
 
 def load(kernel: str) -> ModuleType:

@@ -21,6 +21,17 @@ def embedding_kernel(
 KERNEL = embedding_kernel
 
 
+def every_config(shape):
+    return [
+        {"ROWS": rows, "BLOCK": block, "num_warps": w, "num_stages": 2}
+        for rows in (1, 2, 4, 8, 16, 32, 64)
+        for block in (64, 128, 256, 512, 1024, 2048)
+        if block < 2 * shape["D"]
+        for w in (1, 2, 4, 8)
+        if 2 <= rows * block // (32 * w) <= 64
+    ]
+
+
 def configs(shape):
     return [
         {"ROWS": rows, "BLOCK": block, "num_warps": w, "num_stages": 2}

@@ -21,6 +21,15 @@ def stencil_kernel(x_ptr, w_ptr, y_ptr, N, stride, TAPS: tl.constexpr, BLOCK: tl
 KERNEL = stencil_kernel
 
 
+def every_config(shape):
+    return [
+        {"TAPS": 7, "BLOCK": block, "num_warps": w, "num_stages": 2}
+        for block in (32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
+        for w in (1, 2, 4, 8, 16, 32)
+        if 1 <= block // (32 * w) <= 64
+    ]
+
+
 def configs(shape):
     return [
         {"TAPS": 7, "BLOCK": block, "num_warps": w, "num_stages": 2}

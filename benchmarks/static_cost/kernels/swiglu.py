@@ -18,6 +18,15 @@ def swiglu_kernel(gate_ptr, up_ptr, out_ptr, size, BLOCK: tl.constexpr):
 KERNEL = swiglu_kernel
 
 
+def every_config(shape):
+    return [
+        {"BLOCK": block, "num_warps": w, "num_stages": 2}
+        for block in (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
+        for w in (1, 2, 4, 8, 16, 32)
+        if 1 <= block // (32 * w) <= 128
+    ]
+
+
 def configs(shape):
     return [
         {"BLOCK": block, "num_warps": w, "num_stages": 2}

@@ -27,6 +27,17 @@ def depthwise_conv_kernel(
 KERNEL = depthwise_conv_kernel
 
 
+def every_config(shape):
+    """Small tiles only: large ones keep the compiler busy for minutes."""
+    return [
+        {"BLOCK_T": t, "BLOCK_C": c, "num_warps": w, "num_stages": 2}
+        for t in (1, 2, 4, 8, 16, 32)
+        for c in (32, 64, 128, 256, 512, 1024)
+        for w in (1, 2, 4, 8)
+        if 2 <= t * c // (32 * w) <= 32
+    ]
+
+
 def configs(shape):
     return [
         {"BLOCK_T": t, "BLOCK_C": c, "num_warps": w, "num_stages": 2}

@@ -31,6 +31,18 @@ def matmul_int8_weight_kernel(
 KERNEL = matmul_int8_weight_kernel
 
 
+def every_config(shape):
+    return [
+        {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "num_warps": w, "num_stages": s}
+        for m in (32, 64, 128)
+        for n in (64, 128, 256)
+        for k in (64, 128)
+        for w in (4, 8)
+        for s in (2, 3, 4)
+        if (2 * m + n) * k * s + 2 * n * k < 200_000
+    ]
+
+
 def configs(shape):
     return [
         {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "num_warps": w, "num_stages": s}

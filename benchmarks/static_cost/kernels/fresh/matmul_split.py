@@ -31,6 +31,20 @@ def matmul_split_kernel(
 KERNEL = matmul_split_kernel
 
 
+def every_config(shape):
+    return [
+        {
+            "BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "SPLIT": split,
+            "num_warps": w, "num_stages": s,
+        }
+        for m, n in ((64, 64), (64, 128), (128, 64), (128, 128))
+        for k in (32, 64, 128)
+        for split in (1, 2, 4, 8, 16)
+        for w, s in ((4, 3), (4, 4), (8, 3))
+        if shape["K"] % (k * split) == 0 and 2 * (m + n) * k * s < 200_000
+    ]  # fmt: skip
+
+
 def configs(shape):
     return [
         {

@@ -27,6 +27,17 @@ def rope_kernel(
 KERNEL = rope_kernel
 
 
+def every_config(shape):
+    half = shape["D"] // 2
+    return [
+        {"HALF": half, "BLOCK_H": h, "num_warps": w, "num_stages": 2}
+        for h in (1, 2, 4, 8, 16, 32, 64)
+        if h < 2 * shape["H"]
+        for w in (1, 2, 4, 8, 16)
+        if 1 <= h * half // (32 * w) <= 128
+    ]
+
+
 def configs(shape):
     return [
         {"HALF": shape["D"] // 2, "BLOCK_H": h, "num_warps": w, "num_stages": 2}
