@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from certified_samples import ORIGINAL, TEXT, put
 
 from tilewright.certificates.files import as_json
@@ -29,6 +30,7 @@ CHECKS = (
 SPEED = {
     "case": "big[0]", "value": 1.94321987, "low": 1.93, "high": 1.95, "confidence": 0.99,
     "original_us": 200.0, "candidate_us": 103.0, "samples": 40, "noise": 0.004, "detectable": 0.01,
+    "original_host_us": 31.25, "candidate_host_us": 40.0,
 }  # fmt: skip
 REPORTS = (
     {"kernel": "double_kernel", "ok": True, "registers": 32, "spill_bytes": 0},
@@ -86,10 +88,31 @@ def test_figures_are_gathered_by_kernel_and_case(tmp_path: Path) -> None:
     assert "max_rel_error" not in first, "infinity is no figure"
     assert (ragged["oracle"], ragged["families"]) == ("original", ["programs reversed"])
     assert data["speed"][0]["value"] == 1.9432
+    assert data["speed"][0]["detectable"] == 0.01
+    assert data["speed"][0]["candidate_host_us"] == 40.0
     assert "9 calls in a row" in " ".join(data["honesty"])
     assert data["subject"]["kernels"] == ["scale", "double_kernel"]
     assert data["problem"]["path"] == "kernels.yaml"
     assert max(len(step.get("message", "")) for step in data["steps"]) <= 240
+
+
+@pytest.mark.parametrize(
+    ("high", "words"),
+    [
+        (
+            1.01,
+            "not measurably faster: 0.99x [0.98, 1.01], big[0] (a gain of 1.0 % would have been ",
+        ),
+        (0.99, "slower: 0.99x [0.98, 0.99], big[0]; correct"),
+    ],
+)
+def test_a_summary_says_what_would_have_been_seen(tmp_path: Path, high: float, words: str) -> None:
+    case = SPEED | {"value": 0.99, "low": 0.98, "high": high}
+    step = StepResult(StepName.SPEED, StepStatus.FAILED, data={"cases": [case]})
+    found = evidence(level=Level.CORRECT)
+    data = made(tmp_path, replace(found, steps=(*found.steps[:2], step)))
+    assert data is not None
+    assert data["summary"].startswith(words)
 
 
 def test_evidence_without_data_still_makes_a_file(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.evaluation.checks import Check
-from tilewright.evaluation.families import SEEDS, checks_for, config_checks, simpler
+from tilewright.evaluation.families import SEEDS, checks_for, simpler
 from tilewright.problems import Problem, load_problem
 from tilewright.serialize import dump, load
 
@@ -85,5 +85,3 @@ def test_names_say_what_is_out_of_the_ordinary() -> None:
     assert names[4] == (
         "ci-ragged[0], ROWS=7, COLS=3593, large values, strided inputs, programs shuffled"
     )
-    (tuned,) = config_checks(example("softmax"), 2)
-    assert tuned.name == "ci[1], autotune configuration 1"

@@ -26,7 +26,7 @@ def timing(ratio: float = 1.2, us: float = 100.0, **more: Any) -> dict[str, Any]
     return {
         "blocks": [[us * ratio * (1 + noise), us] for noise in wobble],
         "noise": 0.005, "faults": [], "wrong": None, "candidate_us": us, "original_us": us * ratio,
-        "host_us": {"A": 10.0, "B": 10.0}, "host_bound": {"A": False, "B": False},
+        "host_us": {"A": 10.0, "B": 12.0}, "host_bound": {"A": False, "B": False},
         "not_refreshed": [], "checked": 2, **more,
     }  # fmt: skip
 
@@ -37,14 +37,19 @@ def test_a_gain_beyond_the_noise_floor_passes_with_its_figures() -> None:
     assert timed.speedup is not None
     assert 1.19 < timed.speedup.low <= 1.2 <= timed.speedup.high < 1.21
     assert timed.speedup.noise == 0.005
-    assert 0.005 < timed.step.data["detectable"] < 0.01
+    assert timed.speedup.detectable is not None
+    assert 0.005 < timed.speedup.detectable < 0.01
+    assert (timed.speedup.original_host_us, timed.speedup.candidate_host_us) == (10.0, 12.0)
+    assert timed.step.data["detectable"] == timed.speedup.detectable
 
 
 def test_a_gain_within_the_noise_floor_is_no_difference_found() -> None:
     timed = judged(timing(1.01, noise=0.02), CASE, H200, "hash", 1)
     assert timed.step.status is StepStatus.FAILED
     assert timed.step.message.startswith("not measurably faster than its input on NVIDIA H200")
-    assert "would have been seen" in timed.step.message
+    assert timed.speedup is not None
+    seen = 100 * (timed.speedup.detectable or 0)
+    assert f"a gain of {seen:.1f} % would have been seen" in timed.step.message
 
 
 def test_a_loss_is_said_to_be_slower() -> None:

@@ -25,6 +25,7 @@ SPEEDUP = {
     "device": "cuda:0",
     "case": "bench-gpu[0]",
     "samples": 40,
+    "detectable": 0.011,
 }
 
 

@@ -13,7 +13,7 @@ from tilewright.cli.certifying import keep
 from tilewright.cli.inputs import read_source, target_of
 from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer, emit_event
 from tilewright.cli.session import device_for, stop_on_signal
-from tilewright.cli.show import show_diff, show_trials
+from tilewright.cli.show import show_diff, show_trials, speedup_line
 from tilewright.devices.model import DeviceInfo
 from tilewright.errors import InputError
 from tilewright.evaluation.certificate_file import certificate_file
@@ -163,11 +163,5 @@ def show_result(value: dict[str, Any]) -> None:
     if speedup is None:
         OUT.print(f"Verified: {value['level']}; speed not measured.")
     else:
-        OUT.print(
-            f"Verified: {value['level']}; {speedup['value']:.2f}x "
-            f"[{speedup['low']:.2f}, {speedup['high']:.2f}] on {speedup['device']}, "
-            f"{speedup['case']}: {speedup['original_us']:.1f} us -> "
-            f"{speedup['candidate_us']:.1f} us",
-            markup=False,
-        )
+        OUT.print(f"Verified: {value['level']}; {speedup_line(speedup)}", markup=False)
     show_diff(value)

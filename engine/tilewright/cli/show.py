@@ -35,3 +35,16 @@ def show_diff(value: Mapping[str, Any]) -> None:
         OUT.print(Syntax(value["diff"], "diff", background_color="default"))
     else:
         OUT.out(value["diff"], end="", highlight=False)
+
+
+def speedup_line(speedup: Mapping[str, Any]) -> str:
+    """``1.94x [1.93, 1.94] on NVIDIA H200, bench-gpu[0]: 251.5 us -> 130.4 us``."""
+    line = (
+        f"{speedup['value']:.2f}x [{speedup['low']:.2f}, {speedup['high']:.2f}] on "
+        f"{speedup['device']}, {speedup['case']}: {speedup['original_us']:.1f} us -> "
+        f"{speedup['candidate_us']:.1f} us"
+    )
+    host = speedup.get("candidate_host_us")
+    if host is not None and host > speedup["candidate_us"]:
+        line += f"; the host takes {host:.1f} us to hand a call over"
+    return line

@@ -15,6 +15,7 @@ from tilewright.cli.judging import Judged, Subject, judge
 from tilewright.cli.output import OUT, Exit, StreamFormat, answer, working
 from tilewright.cli.recheck import Wanted, recheck
 from tilewright.cli.session import device_for
+from tilewright.cli.show import speedup_line
 from tilewright.errors import InputError
 from tilewright.evaluation.model import Evaluation, Level, StepName, StepStatus
 from tilewright.problems.model import Problem
@@ -165,21 +166,25 @@ def as_json(evaluation: Evaluation, needed: Level) -> dict[str, Any]:
     good = accepted(evaluation, needed)
     failed = evaluation.failed
     blocking = None if good else failed or evaluation.step(_PROOF[needed])
-    speedup = evaluation.speedup
     return {
         "accepted": good,
         "level": evaluation.level.value,
         "required": needed.value,
         "failed": {"step": blocking.step.value, "message": blocking.message} if blocking else None,
-        "speedup": {"value": speedup.value, "low": speedup.low, "high": speedup.high}
-        if speedup
-        else None,
+        "speedup": dump(evaluation.speedup) if evaluation.speedup else None,
     }
+
+
+def _figures(step: StepName, evaluation: Evaluation) -> str:
+    """What a passed speed step found; nothing of other steps."""
+    speedup = evaluation.speedup
+    return speedup_line(dump(speedup)) if step is StepName.SPEED and speedup else ""
 
 
 def _print(value: dict[str, Any], judged: Judged, needed: Level) -> None:
     for step in judged.evaluation.steps:
-        message = f": {step.message}" if step.message else ""
+        told = step.message or _figures(step.step, judged.evaluation)
+        message = f": {told}" if told else ""
         OUT.print(f"{step.step.value:12s}{step.status.value}{message}", markup=False)
     for note in value["notes"]:
         OUT.print(f"note: {note}", markup=False)

@@ -247,6 +247,8 @@ def _speeds(cases: Sequence[Json]) -> Iterator[SpeedFigures]:
             samples=int(case["samples"]),
             noise=_known(case, "noise"),
             detectable=_known(case, "detectable"),
+            original_host_us=_known(case, "original_host_us"),
+            candidate_host_us=_known(case, "candidate_host_us"),
         )
 
 
@@ -280,6 +282,12 @@ def _summary(
 
 
 def speed_text(level: Level, one: SpeedFigures) -> str:
-    """``faster: 1.94x [1.93, 1.94], bench-gpu[0]``."""
-    word = "faster" if level is Level.FASTER else "not measurably faster"
-    return f"{word}: {one.value:.2f}x [{one.low:.2f}, {one.high:.2f}], {one.case}"
+    """``faster: 1.94x [1.93, 1.94], bench-gpu[0]``; of no difference, what would have been seen."""
+    told = f"{one.value:.2f}x [{one.low:.2f}, {one.high:.2f}], {one.case}"
+    if level is Level.FASTER:
+        return f"faster: {told}"
+    if one.high < 1.0 - (one.noise or 0.0):
+        return f"slower: {told}"
+    seen = one.detectable
+    more = "" if seen is None else f" (a gain of {100 * seen:.1f} % would have been seen)"
+    return f"not measurably faster: {told}{more}"

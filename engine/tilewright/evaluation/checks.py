@@ -19,7 +19,6 @@ class Check:
         values: family that floats are drawn from (``worker/values.py``).
         layout: how the inputs lie in memory (``worker/layouts.py``).
         order: in which the interpreter runs a grid's programs.
-        config: which of an autotuned kernel's configurations the interpreter takes.
         repeats: calls on the same inputs, whose results must agree.
         launch_options: compiler options that the launches get instead of their own.
         required: False where the original need not stand it: a check that the original fails, or
@@ -31,7 +30,6 @@ class Check:
     values: str = NORMAL
     layout: str = PLAIN
     order: str = FORWARD
-    config: int = 0
     repeats: int = 1
     launch_options: Mapping[str, int] = field(default_factory=dict)
     required: bool = True
@@ -50,7 +48,6 @@ class Check:
         said += [f"{self.values} values"] if self.values != NORMAL else []
         said += [f"{self.layout} inputs"] if self.layout != PLAIN else []
         said += [f"programs {self.order}"] if self.order != FORWARD else []
-        said += [f"autotune configuration {self.config}"] if self.config else []
         said += [f"{name}={value}" for name, value in self.launch_options.items()]
         said += [f"{self.repeats} times"] if self.repeats > 1 else []
         return ", ".join(said)

@@ -37,13 +37,6 @@ def checks_for(problem: Problem, *, can_time: bool) -> tuple[Check, ...]:
     return (*checks, *(replace(check, seed=seed, required=False) for seed, check in numbered))
 
 
-def config_checks(problem: Problem, configs: int) -> tuple[Check, ...]:
-    """One check for each further configuration of an autotuned kernel: the interpreter, which
-    cannot choose by time, runs them all."""
-    cases = problem.check_cases()
-    return tuple(Check(cases[-1], SEEDS[0], config=at) for at in range(1, configs) if cases)
-
-
 def simpler(problem: Problem, check: Check) -> tuple[Check, ...]:
     """What to ask instead of a check that the original does not stand: each thing by itself."""
     small = problem.check_cases()

@@ -96,6 +96,10 @@ class Speedup:
         baseline: hash of the source it is measured against.
         device, case: where and on which inputs.
         samples: pairs of timings.
+        detectable: the least gain that so many samples as noisy as these would have shown, 0.03 for
+            3 %; None if it was not reckoned.
+        original_host_us, candidate_host_us: what the host needs to hand over a call; only the
+            device's time is judged. None if it was not measured.
     """
 
     value: float
@@ -109,6 +113,9 @@ class Speedup:
     device: str
     case: str
     samples: int
+    detectable: float | None = None
+    original_host_us: float | None = None
+    candidate_host_us: float | None = None
 
     @property
     def is_faster(self) -> bool:

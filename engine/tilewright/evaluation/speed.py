@@ -85,10 +85,10 @@ def judged(
     except ValueError as error:
         return _failed(f"timing gave no interval: {error}")
     speedup = _speedup(ratio, timing, case, info, baseline)
-    data = {**dump(speedup), **_figures(ratio, timing), "notes": _notes(timing, case, info)}
+    data = {**dump(speedup), **_figures(timing), "notes": _notes(timing, case, info)}
     if speedup.is_faster:
         return Timed(StepResult(StepName.SPEED, StepStatus.PASSED, data=data), speedup)
-    message = _told(speedup, ratio, data)
+    message = _told(speedup, data)
     return Timed(StepResult(StepName.SPEED, StepStatus.FAILED, message, data=data), speedup)
 
 
@@ -116,27 +116,30 @@ def _refusal(timing: Mapping[str, Any], case: Case, info: DeviceInfo) -> str | N
 def _speedup(
     ratio: Ratio, timing: Mapping[str, Any], case: Case, info: DeviceInfo, baseline: str
 ) -> Speedup:
+    host, noise = timing.get("host_us") or {}, float(timing["noise"])
     return Speedup(
         value=ratio.value,
         low=ratio.low,
         high=ratio.high,
         confidence=CONFIDENCE,
-        noise=float(timing["noise"]),
+        noise=noise,
         original_us=ratio.first,
         candidate_us=ratio.second,
         baseline=baseline,
         device=info.name,
         case=case.name,
         samples=ratio.samples,
+        detectable=ratio.detectable(noise),
+        original_host_us=host.get("A"),
+        candidate_host_us=host.get("B"),
     )
 
 
-def _figures(ratio: Ratio, timing: Mapping[str, Any]) -> dict[str, Any]:
-    """What else a certificate may tell: how it was measured, and what would not have been seen."""
-    told = ("wall", "host_us", "host_bound", "looks", "checked", "repeats", "sets", "seconds")
+def _figures(timing: Mapping[str, Any]) -> dict[str, Any]:
+    """What else there is to tell of how it was measured."""
+    told = ("wall", "host_bound", "looks", "checked", "repeats", "sets", "seconds")
     more = ("not_refreshed", "in_place", "clean_original_us", "clock_note", "driver", "duration")
-    found = {key: timing[key] for key in (*told, *more) if key in timing}
-    return {**found, "detectable": ratio.detectable(float(timing["noise"]))}
+    return {key: timing[key] for key in (*told, *more) if key in timing}
 
 
 def _notes(timing: Mapping[str, Any], case: Case, info: DeviceInfo) -> list[str]:
@@ -160,7 +163,7 @@ def _notes(timing: Mapping[str, Any], case: Case, info: DeviceInfo) -> list[str]
     return notes
 
 
-def _told(speedup: Speedup, ratio: Ratio, data: Mapping[str, Any]) -> str:
+def _told(speedup: Speedup, data: Mapping[str, Any]) -> str:
     figures = (
         f"on {speedup.device}, {speedup.case}: {speedup.value:.3f}x "
         f"[{speedup.low:.3f}, {speedup.high:.3f}], noise floor {speedup.noise or 0:.3f}"
@@ -170,7 +173,7 @@ def _told(speedup: Speedup, ratio: Ratio, data: Mapping[str, Any]) -> str:
     bound = ""
     if (data.get("host_bound") or {}).get("B"):
         bound = "; the host needs longer to launch it than the device to run it"
-    seen = f"a gain of {100 * ratio.detectable(speedup.noise or 0):.1f} % would have been seen"
+    seen = f"a gain of {100 * (speedup.detectable or 0):.1f} % would have been seen"
     return f"not measurably faster than its input {figures}; {seen}{bound}"
 
 

@@ -14,7 +14,7 @@ def speedup_text(speedup: Mapping[str, Any] | None) -> str:
 
 
 def speedup_terms(speedup: Mapping[str, Any] | None) -> str:
-    """What the ratio rests on: times, device, inputs, pairs, confidence, noise."""
+    """What the ratio rests on: times, device, inputs, pairs, confidence, noise, resolution."""
     if speedup is None:
         return ""
     parts = []
@@ -30,6 +30,8 @@ def speedup_terms(speedup: Mapping[str, Any] | None) -> str:
         parts.append(f"{speedup['confidence']:.0%} interval")
     noise = speedup.get("noise")
     parts.append("noise not measured" if noise is None else f"noise ±{noise:.1%}")
+    if speedup.get("detectable"):
+        parts.append(f"a gain of {speedup['detectable']:.1%} would have been seen")
     return ", ".join(parts)
 
 
