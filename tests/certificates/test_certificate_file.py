@@ -68,9 +68,11 @@ def problem(folder: Path) -> Problem:
     return Problem(str(folder / "kernels.yaml"), "e" * 32, entry, None, cases, "ci")
 
 
-def made(folder: Path, certificate: Certificate, original: str = ORIGINAL) -> dict[str, Any] | None:
+def made(
+    folder: Path, certificate: Certificate, original: str = ORIGINAL, info: DeviceInfo = H200
+) -> dict[str, Any] | None:
     texts = (original, TEXT)
-    file = certificate_file(certificate, texts, problem(folder), H200, put(folder))
+    file = certificate_file(certificate, texts, problem(folder), info, put(folder))
     return None if file is None else as_json(file)
 
 
@@ -94,6 +96,18 @@ def test_figures_are_gathered_by_kernel_and_case(tmp_path: Path) -> None:
     assert data["subject"]["kernels"] == ["scale", "double_kernel"]
     assert data["problem"]["path"] == "kernels.yaml"
     assert max(len(step.get("message", "")) for step in data["steps"]) <= 240
+
+
+def test_whose_login_on_which_host_it_was_is_not_said(tmp_path: Path) -> None:
+    host = "ssh://ada@lab.example:2222/home/ada/venv/bin/python"
+    there = replace(H200, id=f"{host}#cuda:0")
+    told = replace(evidence(), unverified=(f"On {host}#cuda:0 files were left out.",))
+    data = made(tmp_path, told, info=there)
+    assert data is not None
+    assert data["device"]["id"] == "cuda:0"
+    assert data["device"]["name"] == "NVIDIA H200"
+    assert data["unverified"] == ["On the device's host#cuda:0 files were left out."]
+    assert "ada" not in str(data)
 
 
 @pytest.mark.parametrize(

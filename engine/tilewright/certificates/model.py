@@ -72,7 +72,7 @@ class ProblemFacts:
 
 @dataclass(frozen=True)
 class DeviceFacts:
-    """Where it ran: its id there, the chip's name, and its target; none for the interpreter."""
+    """Where it ran: its id on its host, the chip's name, its target (none for the interpreter)."""
 
     id: str
     name: str

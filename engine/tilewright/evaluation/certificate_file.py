@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ def certificate_file(
     if not certificate.level.reaches(Level.COMPILED) or compared_with_itself(certificate):
         return None
     folder = (place or default_place(source)).resolve().parent
+    placeless = _Placeless(folder, info.id.rpartition("#")[0])
     subject, foreign = _subject(texts[1], problem, source, folder)
     steps = {step.step: step.data for step in certificate.steps}
     checks = tuple(_checks(steps.get(StepName.CORRECTNESS, {}).get("checks", ())))
@@ -68,7 +70,7 @@ def certificate_file(
         target=certificate.target,
         device=_device(info),
         toolchain=certificate.toolchain,
-        steps=tuple(_steps(certificate, folder)),
+        steps=tuple(_steps(certificate, placeless)),
         created=certificate.created,
         tilewright=certificate.tilewright,
         seeds=certificate.seeds,
@@ -76,8 +78,8 @@ def certificate_file(
         checks=checks,
         speed=speed,
         isolation=_isolation(certificate.isolation),
-        honesty=tuple(_honesty(steps.get(StepName.CORRECTNESS, {}))),
-        unverified=tuple(_placeless(text, folder) for text in (*certificate.unverified, *foreign)),
+        honesty=tuple(map(placeless, _honesty(steps.get(StepName.CORRECTNESS, {})))),
+        unverified=tuple(map(placeless, (*certificate.unverified, *foreign))),
     )
 
 
@@ -146,8 +148,9 @@ def _problem(problem: Problem, source: Path, folder: Path) -> ProblemFacts:
 
 
 def _device(info: DeviceInfo) -> DeviceFacts:
+    """Of a device of another host its id there: whose login that was is nobody's business."""
     target = str(info.target) if info.target else None
-    return DeviceFacts(info.id, info.name, target, info.can_time)
+    return DeviceFacts(info.id.rpartition("#")[2], info.name, target, info.can_time)
 
 
 def _isolation(found: Json | None) -> Isolation | None:
@@ -170,14 +173,22 @@ def _honesty(data: Json) -> Iterator[str]:
     yield from (str(note) for note in found.get("notes") or ())
 
 
-def _placeless(text: str, folder: Path) -> str:
-    """A text whose paths are relative to the certificate's folder: others have other folders."""
-    return text.replace(f"{folder}{os.sep}", "")
+@dataclass(frozen=True)
+class _Placeless:
+    """Makes texts whose paths are relative to the certificate's folder, as others have other
+    folders, and that name no ``host`` (its address; empty where it ran here)."""
+
+    folder: Path
+    host: str
+
+    def __call__(self, text: str) -> str:
+        text = text.replace(f"{self.folder}{os.sep}", "")
+        return text.replace(self.host, "the device's host") if self.host else text
 
 
-def _steps(certificate: Certificate, folder: Path) -> Iterator[Step]:
+def _steps(certificate: Certificate, placeless: _Placeless) -> Iterator[Step]:
     for step in certificate.steps:
-        message = _placeless(step.message, folder)
+        message = placeless(step.message)
         if len(message) > _LONGEST_MESSAGE:
             message = f"{message[: _LONGEST_MESSAGE - 1]}…"
         yield Step(step.step.value, step.status.value, message)
