@@ -118,19 +118,24 @@ def main() -> int:
     parser.add_argument("--at-once", type=int, default=2)
     parser.add_argument("--limit-s", type=float, default=3600.0, help="of all kinds together")
     parser.add_argument("--patience-s", type=float, default=1.0, help="of a candidate's call")
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="words that names have, separated by commas")
     given = parser.parse_args()
-    kinds = [fault for fault in faulting.faults_on(given.device) if given.only in fault.name]
+    words = given.only.split(",")
+    kinds = [
+        fault
+        for fault in faulting.faults_on(given.device)
+        if any(word in fault.name for word in words)
+    ]
     memory = device_memory()
     limit_s = given.limit_s * min(1.0, given.at_once / len(kinds))
 
     def run(fault: faulting.Fault) -> Row:
-        return run_kind(fault, given.device, given.times, limit_s, given.patience_s)
+        row = run_kind(fault, given.device, given.times, limit_s, given.patience_s)
+        print(_line(row), end="", flush=True)
+        return row
 
     with ThreadPoolExecutor(given.at_once) as pool:
         rows = list(pool.map(run, kinds))
-    for row in rows:
-        sys.stdout.write(_line(row))
     print("device memory before:", memory, "| after:", device_memory())
     if "OUT" in os.environ:
         text = json.dumps([asdict(row) for row in rows], indent=1)
