@@ -207,11 +207,13 @@ class Worker:
     Attributes:
         patience_s: how long a candidate's call may take.
         scratch: where the candidates' files lie.
+        inherits: descriptors that it is born with.
     """
 
     device: str
     scratch: Path
     patience_s: float = 1.0
+    inherits: tuple[int, ...] = ()
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def __post_init__(self) -> None:
@@ -225,6 +227,7 @@ class Worker:
             stderr=subprocess.DEVNULL,
             env={**os.environ, MARKER: self.mark, "TRITON_CACHE_DIR": str(cache)},
             start_new_session=True,
+            pass_fds=self.inherits,
         )
         self._number = 0
         self.original = self._file("original", ORIGINAL)
@@ -312,10 +315,12 @@ class Worker:
 
 
 @contextlib.contextmanager
-def worker(device: str, patience_s: float = 1.0) -> Iterator[Worker]:
+def worker(
+    device: str, patience_s: float = 1.0, inherits: tuple[int, ...] = ()
+) -> Iterator[Worker]:
     """A worker that is ended, and its folder removed."""
     with tempfile.TemporaryDirectory() as folder:
-        started = Worker(device, Path(folder), patience_s)
+        started = Worker(device, Path(folder), patience_s, inherits)
         try:
             yield started
         finally:

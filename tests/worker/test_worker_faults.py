@@ -69,3 +69,25 @@ def test_the_worker_grows_by_nothing(aftermath: Aftermath) -> None:
 @pytest.mark.slow
 def test_nothing_is_left_behind(aftermath: Aftermath) -> None:
     assert aftermath.left == []
+
+
+_LISTS_WHAT_IS_OPEN = """names = []
+for fd in os.listdir("/proc/self/fd"):
+    try:
+        names.append(os.readlink(f"/proc/self/fd/{fd}").partition(":[")[0])
+    except OSError:
+        pass
+raise ValueError(" ".join(sorted(names)))"""
+
+
+def test_a_candidate_inherits_nothing_that_the_worker_has_open() -> None:
+    with (
+        open("/dev/zero", "rb") as inherited,  # noqa: PTH123
+        faulting.worker(DEVICE, inherits=(inherited.fileno(),)) as started,
+    ):
+        said = refused(started.trial(Fault("looks", _LISTS_WHAT_IS_OPEN).text()))
+        assert "/dev/zero" in faulting.opened(started.pid)
+    assert "ValueError" in said
+    assert "/dev/zero" not in said
+    assert said.count("socket") == 1  # the judge's
+    assert said.count("pipe") <= 3  # what it prints, twice; its answer

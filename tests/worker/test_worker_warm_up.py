@@ -16,7 +16,7 @@ for accelerator in (torch.cuda, torch.xpu):
         setattr(accelerator, name, recorder)
 from tilewright.worker import jobs, pretend
 pretend._may_have_gpu = lambda: True
-pretend._has_nvml = lambda: False
+pretend._nvml = lambda: None
 jobs.preload()
 print(len(asked))
 """

@@ -21,6 +21,7 @@ from torch.overrides import TorchFunctionMode
 
 ASSUMED_MULTIPROCESSORS = 132
 _ASSUMED_SHARED_BYTES = 232_448
+_MOST_USERS = 64
 
 
 class Asked:
@@ -115,12 +116,18 @@ def warm_up() -> None:
 
     Fake tensors ask whether there is a GPU. Asking may open the driver, and a process that has
     done so can no longer fork children that use it. NVML answers without opening it; where there
-    may be a GPU and no NVML, each capture pays for itself.
+    may be a GPU and no NVML, each capture pays for itself. What NVML holds is let go of again:
+    children would share it.
     """
-    if _may_have_gpu() and not _has_nvml():
+    library = _nvml()
+    if _may_have_gpu() and library is None:
         return
     with mock.patch.dict(os.environ, {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}), fake_tensors():
         torch.empty((2, 2)).float().sum()
+    # It counts how often it was initialized, and refuses once it is not.
+    for _ in range(_MOST_USERS):
+        if library is None or library.nvmlShutdown() != 0:
+            return
 
 
 def _may_have_gpu() -> bool:
@@ -128,12 +135,11 @@ def _may_have_gpu() -> bool:
     return any(next(Path("/dev").glob(node), None) is not None for node in nodes)
 
 
-def _has_nvml() -> bool:
+def _nvml() -> ctypes.CDLL | None:
     try:
-        ctypes.CDLL("libnvidia-ml.so.1")
+        return ctypes.CDLL("libnvidia-ml.so.1")
     except OSError:
-        return False
-    return True
+        return None
 
 
 def _pretend_triton_driver(backend: str, arch: str, asked: Asked) -> None:

@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from . import cgroups
@@ -122,6 +123,17 @@ def reap() -> dict[int, int]:
                 break
             ended[process] = status
     return ended
+
+
+def close_all_but(kept: Collection[int | None]) -> None:
+    """Close every other descriptor of this process, whoever opened it.
+
+    What code under test inherits it can write to, and the other end may be a driver's.
+    """
+    for link in list(Path("/proc/self/fd").iterdir()):
+        if int(link.name) not in kept:
+            with contextlib.suppress(OSError):  # the listing's own is closed already
+                os.close(int(link.name))
 
 
 def _kill(process: int) -> None:

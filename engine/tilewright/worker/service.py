@@ -179,10 +179,6 @@ class Service(Zygote):
         del number, frame
         raise SystemExit(0)
 
-    def _own_descriptors(self) -> list[int]:
-        mine = super()._own_descriptors()
-        return mine if self._ending else [*mine, self._socket.fileno(), self._lock]
-
     def _shut_down(self) -> None:
         self._make_way()
         super()._shut_down()

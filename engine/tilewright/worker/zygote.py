@@ -258,7 +258,7 @@ class Zygote:
             raise
         if process == 0:
             try:
-                self._become_child(printed_write, (result_read, printed_read))
+                self._become_child(printed_write, {result_write, channel})
                 self._perform(job, result_write, scratch, timeout_s, parent, channel, environment)
             finally:  # whatever went wrong, a child is no zygote
                 traceback.print_exc()
@@ -312,25 +312,17 @@ class Zygote:
             judge.main(job, parent)
         child.main(job, result, scratch, timeout_s, parent, environment)
 
-    def _become_child(self, printed: int, unused: tuple[int, ...]) -> None:
-        """Leave every channel of the zygote and of other jobs; print into ``printed``."""
+    def _become_child(self, printed: int, kept: set[int | None]) -> None:
+        """Leave every channel of the zygote, of other jobs and of libraries but those ``kept``;
+        print into ``printed``."""
         self._selector.close()
-        mine = [*unused, *self._own_descriptors()]
-        for job in self._jobs.values():
-            mine += [job.result, job.printed, job.pidfd]
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
         os.dup2(printed, 1)
         os.dup2(printed, 2)
-        for descriptor in {*mine, null, printed} - {0, 1, 2}:
-            os.close(descriptor)
+        processes.close_all_but({0, 1, 2, *kept})
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
-
-    def _own_descriptors(self) -> list[int]:
-        """What no child may keep open, its own job's aside."""
-        peers: list[Peer] = [*self._peers, *self._judges.lines]
-        return [fd for peer in peers for fd in (peer.requests, peer.answers)]
 
     def _read_job(self, job: _Running, descriptor: int) -> None:
         if job.process not in self._jobs:

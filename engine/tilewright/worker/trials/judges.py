@@ -57,11 +57,6 @@ class Judges:
         self._courts: dict[str, _Court] = {}
         self._next = 0
 
-    @property
-    def lines(self) -> list[Line]:
-        """The judges' channels, which no child may keep."""
-        return [court.line for court in self._courts.values()]
-
     def take(self, job: dict[str, Any], timeout_s: float, deliver: Deliver) -> int:
         """Hand a trial to the judge of its device; returns its number."""
         court = self._court(str(job["device"]))
