@@ -10,12 +10,12 @@ import tilewright.analysis.tiles.types as types
 from tilewright.analysis.tiles import ONE, Affine, Term, TileFacts, Tiles
 from tilewright.analysis.tiles.model import Kind
 from tilewright.analysis.values import Flow, Value, walk
+from tilewright.costs.masks import Masks
 from tilewright.costs.model import Spread, Touch
 from tilewright.costs.numbers import ORIGIN, Number, Numbers, Place
 from tilewright.targets.model import ArgumentFacts, LaunchFacts
 
 _DESCRIPTOR = re.compile(r"tensordesc<(\w+)\s*[\[<]([\d,\s]+)")
-_SAMPLES = 8
 _COUNTED = 256
 
 
@@ -40,7 +40,7 @@ class Toucher:
         self._flow = flow
         self._launch = launch
         self._numbers = numbers
-        self._places = tuple(sample_programs(numbers.grid))
+        self._masks = Masks(numbers, flow)
 
     def touch(self, site: Site, turns: float, trips: dict[int, float]) -> Touch | None:
         """The touch of a site; None where neither its tile nor its pointer follow."""
@@ -137,35 +137,8 @@ class Toucher:
             total += int(there - here) * coefficient
         return total
 
-    def _inside(self, mask: Value | None, extents: Sequence[int]) -> float:
-        return 1.0 if mask is None else self._passing(mask, tuple(extents))
-
-    def _passing(self, mask: Value, extents: tuple[int, ...]) -> float:
-        """The part of a tile that a mask lets through, on average over programs."""
-        if mask.is_binary("BitAnd") or (mask.op == "bool" and mask.detail == "And"):
-            sides = [self._passing(operand, extents) for operand in mask.operands]
-            return sides[0] * sides[1]
-        if mask.op == "expand":
-            parts = str(mask.detail).split(",")
-            if len(parts) == len(extents):
-                inner = tuple(e for e, p in zip(extents, parts, strict=True) if p == ":")
-                return self._passing(mask.operands[0], inner)
-        loops = sorted(mask.varies)
-        passed = tried = 0
-        for place in self._places:
-            for at in range(_SAMPLES):
-                lanes = tuple((2 * at + 1) * extent // (2 * _SAMPLES) for extent in extents)
-                turns = {number: at * self._turns(number) // _SAMPLES for number in loops}
-                result = self._numbers.of(mask, Place(place, turns, lanes))
-                if result is None:
-                    return 1.0
-                tried += 1
-                passed += bool(result)
-        return passed / tried if tried else 1.0
-
-    def _turns(self, loop: int) -> int:
-        known = self._flow.loops.get(loop)
-        return (self._numbers.trips(known) or 1) if known else 1
+    def _inside(self, mask: Value | None, extents: tuple[int, ...]) -> float:
+        return 1.0 if mask is None else self._masks.passing(mask, extents)
 
     def _spread(self, terms: Sequence[Term], form: Affine) -> Spread:
         """How many places the first programs have between them."""
@@ -276,17 +249,6 @@ def _powers(total: int) -> Iterator[int]:
 def first_programs(grid: Sequence[int], count: int) -> Iterator[tuple[int, ...]]:
     """The first programs in the order that they are started in."""
     for number in range(count):
-        yield (
-            number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1]),
-        )  # fmt: skip
-
-
-def sample_programs(grid: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Some programs, evenly spread over the grid."""
-    total = grid[0] * grid[1] * grid[2]
-    count = min(total, _SAMPLES)
-    for at in range(count):
-        number = (2 * at + 1) * total // (2 * count)
         yield (
             number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1]),
         )  # fmt: skip

@@ -13,9 +13,10 @@ from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.tiles import Kind, Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value
+from tilewright.costs.masks import sample_programs
 from tilewright.costs.model import Dot, Touch, Turns, Workload
 from tilewright.costs.numbers import Numbers
-from tilewright.costs.touching import Site, Toucher, mean_over, sample_programs
+from tilewright.costs.touching import Site, Toucher, mean_over
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts
 
@@ -57,7 +58,7 @@ def workload(module: Module, kernel: Kernel, launch: LaunchFacts) -> Workload:
 def _workload(frame: _Frame, kernel: Kernel, launch: LaunchFacts) -> Workload:
     numbers = Numbers(frame.tiles, frame.flow, launch)
     dead = tuple(_dead_lines(kernel.node, frame.flow, numbers))
-    places = tuple(sample_programs(numbers.grid))
+    places = sample_programs(numbers.grid)
     loops = _loops(frame, numbers, places)
     toucher = Toucher(frame.tiles, frame.flow, launch, numbers)
     each = {number: turns.each for number, turns in loops.items()}
