@@ -1,9 +1,10 @@
 """Judge every candidate on a device and write the verdicts down.
 
 python tests/evidence/judge_all.py interpreter tests/evidence/results/interpreter.json
-python tests/evidence/judge_all.py cuda:0 tests/evidence/results/h200.json [once]
+python tests/evidence/judge_all.py cuda:0 tests/evidence/results/h200.json [once] [2/4]
 
 ``once``: a cheat whose text gives it away is not run a second time with nobody reading it.
+``2/4``: the second fourth of the candidates, for a file of its own.
 """
 
 import json
@@ -16,7 +17,7 @@ from candidates import BASES, Candidate, Court, candidates, court_on, refusal, r
 from tilewright.devices import open_device
 
 
-def main(device_id: str, out: str, how: str = "") -> None:
+def main(device_id: str, out: str, *how: str) -> None:
     """Write a JSON file: the device, and for each candidate what became of it.
 
     Candidates that the file has already are left as they are: remove it to judge them again.
@@ -29,15 +30,17 @@ def main(device_id: str, out: str, how: str = "") -> None:
     if Path(out).is_file():
         found |= json.loads(Path(out).read_text("utf-8"))
     on_gpu = device.info.target is not None
+    share = next((part for part in how if "/" in part), "1/1")
+    first, parts = (int(number) for number in share.split("/"))
     with court_on(device) as court:
         for base in BASES:
             if base not in found["originals"]:
                 found["originals"][base] = {"level": court.original(base).level.value}
         for folder in ("legit", "cheats"):
-            for candidate in candidates(folder):
+            for candidate in candidates(folder)[first - 1 :: parts]:
                 known = candidate.name in found[folder]
                 if not known and (on_gpu or not candidate.needs_gpu):
-                    verdict = _judged(court, candidate, folder == "cheats" and how != "once")
+                    verdict = _judged(court, candidate, folder == "cheats" and "once" not in how)
                     found[folder][candidate.name] = verdict
                     sys.stderr.write(f"{candidate.name}: {json.dumps(verdict)[:200]}\n")
                     Path(out).write_text(json.dumps(found, indent=1) + "\n")
@@ -61,4 +64,4 @@ def _judged(court: Court, candidate: Candidate, twice: bool) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4])
+    main(*sys.argv[1:])
