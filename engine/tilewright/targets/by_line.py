@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from tilewright.targets.assembly.emulation import Mark, emulated, mark_of
 from tilewright.targets.assembly.kinds import Kind, kind_of
 from tilewright.targets.assembly.listing import listing_of
 from tilewright.targets.assembly.mixes import mix
@@ -60,6 +61,7 @@ class _Line:
     kinds: Counter[Kind] = field(default_factory=Counter)
     accesses: Counter[tuple[str, str, int | None]] = field(default_factory=Counter)
     ops: list[TileOp] = field(default_factory=list)
+    marks: Counter[Mark] = field(default_factory=Counter)
 
 
 def digest(
@@ -87,7 +89,8 @@ def digest(
         kinds = lines.setdefault(number, _Line()).kinds
         kinds[Kind.SPILL_LOAD], kinds[Kind.SPILL_STORE] = loads, stores
     _gather_products(lines)
-    reports = tuple(_report(number, lines[number]) for number in sorted(lines))
+    told = _emulated(code, lines)
+    reports = tuple(_report(number, lines[number], told[number]) for number in sorted(lines))
     return Digest(reports, _mix(listing))
 
 
@@ -115,6 +118,8 @@ def _count(line: _Line, stage: str, one: Instruction) -> None:
     kind = kind_of(stage, one)
     line.instructions += 1
     line.kinds[kind] += 1
+    if mark := mark_of(stage, one):
+        line.marks[mark] += 1
     if kind is Kind.ATOMIC:
         shared = any(mark in one.opcode for mark in _SHARED_ATOMICS)
         line.accesses["atomic", "shared" if shared else "global", bits_of(stage, one)] += 1
@@ -123,7 +128,16 @@ def _count(line: _Line, stage: str, one: Instruction) -> None:
         line.accesses[(*_ACCESSES[kind], bits)] += 1
 
 
-def _report(number: int, line: _Line) -> LineReport:
+def _emulated(stage: str, lines: Mapping[int, _Line]) -> Mapping[int, Mapping[str, int]]:
+    """What the chip has no instructions for, by line."""
+    has_bf16 = any(line.marks[Mark.BF16] for line in lines.values())
+    return {
+        number: emulated(stage, line.ops, line.marks, line.instructions, has_bf16=has_bf16)
+        for number, line in lines.items()
+    }
+
+
+def _report(number: int, line: _Line, told: Mapping[str, int]) -> LineReport:
     kinds = line.kinds
     return LineReport(
         line=number,
@@ -138,6 +152,7 @@ def _report(number: int, line: _Line) -> LineReport:
         transcendental=kinds[Kind.TRANSCENDENTAL],
         barriers=kinds[Kind.BARRIER],
         loop_depth=_depth(line.ops),
+        emulated=told,
     )
 
 

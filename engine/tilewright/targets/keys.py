@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from tilewright.devices.package import worker_hash
@@ -31,9 +31,20 @@ def content_key(module_path: str, parts: Iterable[str]) -> str:
         _sources_hash(Path(module_path)),
         *parts,
         worker_hash(),
+        reader_hash(),
         *(f"{name}={os.environ.get(name)}" for name in _ENVIRONMENT),
     ]
     return hashlib.sha256("\0".join(every).encode()).hexdigest()
+
+
+@cache
+def reader_hash() -> str:
+    """Of the code that makes a report of what a worker answers."""
+    here = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in (*sorted((here / "assembly").glob("*.py")), here / "by_line.py", here / "model.py"):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _sources_hash(path: Path) -> str:

@@ -110,6 +110,8 @@ class LineReport:
         dots: matrix products that the line asks for, before they become instructions.
         conversions: changes of layout between threads that are left after optimization.
         loop_depth: loops of the kernel around the line.
+        emulated: operations a thread makes that the chip has no instruction for, by
+            ``targets.assembly.emulation.Emulated``; Intel's code does not tell.
     """
 
     line: int
@@ -124,6 +126,7 @@ class LineReport:
     transcendental: int = 0
     barriers: int = 0
     loop_depth: int = 0
+    emulated: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from tilewright.compiled.rules.accesses import unvectorized_access
 from tilewright.compiled.rules.conversions import layout_conversion_in_loop
 from tilewright.compiled.rules.dots import dot_without_tensor_unit
 from tilewright.compiled.rules.doubles import double_precision
+from tilewright.compiled.rules.emulated import emulated_instructions
 from tilewright.compiled.rules.gathers import gather_not_block_load
 from tilewright.compiled.rules.modes import register_mode
 from tilewright.compiled.rules.occupancy import low_occupancy
@@ -23,5 +24,6 @@ RULES: Mapping[str, Rule] = {
     "low_occupancy": low_occupancy,
     "register_mode": register_mode,
     "double_precision": double_precision,
+    "emulated_instructions": emulated_instructions,
     "gather_not_block_load": gather_not_block_load,
 }

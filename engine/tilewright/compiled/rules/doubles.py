@@ -15,7 +15,7 @@ _LARGEST = (2 - 2.0**-23) * 2.0**127
 def double_precision(subject: Subject) -> Iterator[Seen]:
     """Lines that compute in fp64 though nothing fp64 is passed in; the first says it for all."""
     report = subject.report
-    if not report.ok or _given_doubles(report.launch):
+    if not report.ok or given_doubles(report.launch):
         return
     lines = [x for x in report.lines if x.fp64 and known_line(subject.module, x.line)]
     if not lines:
@@ -31,7 +31,8 @@ def double_precision(subject: Subject) -> Iterator[Seen]:
     )
 
 
-def _given_doubles(launch: LaunchFacts) -> bool:
+def given_doubles(launch: LaunchFacts) -> bool:
+    """Whether an argument is fp64: then the kernel was asked for it."""
     return any("fp64" in a.type for a in launch.arguments)
 
 

@@ -16,6 +16,7 @@ _POINTER = re.compile(r": !tt\.ptr<([a-z]+\d+\w*)[,>]")
 _TILE_POINTER = re.compile(r"!tt\.ptr<tensor<")
 _BITS = re.compile(r"^!?(?:tt\.ptr<)?[a-z]+(\d+)")
 _LOOPS = ("scf.for", "scf.while")
+_COMPUTING = ("arith.", "math.", "tt.fp_to_fp", "tt.atomic_rmw")
 _ADDRESS_BITS = 64
 _WIDEST = 128
 _ACCESSES = {
@@ -43,6 +44,9 @@ class TileOp:
         depth: loops around it.
         access: "load", "store" or "async_copy" for one of global memory by pointers, else empty.
         best_bits: the widest access its tile allows, see ``best_bits``; None if not known.
+        elements: types of its tiles' elements, of operations that compute, convert or are atomic.
+        held: elements that a thread has of its first tile; a thread that has none is counted as
+            having one.
     """
 
     name: str
@@ -51,6 +55,8 @@ class TileOp:
     depth: int
     access: str = ""
     best_bits: int | None = None
+    elements: tuple[str, ...] = ()
+    held: int = 0
 
     @property
     def is_dot(self) -> bool:
@@ -83,7 +89,8 @@ def tile_ops(text: str, source: str) -> Iterator[TileOp]:
             depth = sum(loop for _, loop in regions)
             access = _ACCESSES.get(name.removeprefix("amdg.").removeprefix("amdgpu."), "")
             best = best_bits(code, threads) if access else None
-            yield TileOp(name, known[at], place, depth, access, best)
+            elements, held = _elements(code, threads) if name.startswith(_COMPUTING) else ((), 0)
+            yield TileOp(name, known[at], place, depth, access, best, elements, held)
         if code.endswith("{"):
             regions.append((name, name in _LOOPS))
 
@@ -103,6 +110,16 @@ def best_bits(operation: str, threads: int) -> int | None:
         return None if bits is None else min(_WIDEST, bits * held)
     scalar = _POINTER.search(operation)
     return _element_bits(scalar[1]) if scalar else None
+
+
+def _elements(operation: str, threads: int) -> tuple[tuple[str, ...], int]:
+    """(element types of its tiles, elements that a thread has of the first)."""
+    found = _TILE.findall(operation)
+    if not found:
+        return (), 0
+    size = math.prod(int(extent) for extent in found[0][0].split("x") if extent)
+    elements = dict.fromkeys(element.rstrip(">").lower() for _, element in found)
+    return tuple(elements), max(1, size // threads)
 
 
 def _element_bits(element: str) -> int | None:

@@ -1,0 +1,160 @@
+"""Arithmetic that the chip has no instructions for, or hardly any units."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tilewright.compiled.model import Seen, Subject
+from tilewright.compiled.places import known_line, line_range, place_of
+from tilewright.compiled.rules.doubles import given_doubles
+from tilewright.targets.assembly.emulation import Emulated
+from tilewright.targets.model import LineReport
+
+_LOOP_WEIGHT = 16
+_ADVICE = 2
+_FEW_UNITS = 16
+"""fp64 at this part of fp32's rate, or less, is there for completeness alone."""
+
+# From the code of `i // n`, `tl.sin(x)` and the like, by ptxas 12.8 and LLVM of Triton 3.9.
+_EACH = {Emulated.DIVISION: "some 20", Emulated.DIVISION_64: "40 to 150"}
+_FP8_OF = {
+    "gfx942": "tl.float8e4b8 and tl.float8e5b16",
+    "gfx950": "tl.float8e4nv and tl.float8e5",
+}
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What is said of a kind: of how many operations, what to do, where, how bad."""
+
+    what: Callable[[Subject, LineReport, int], str]
+    do: Callable[[Subject], str]
+    calls: tuple[str, ...] = ()
+    severity: int | None = _ADVICE
+
+
+def emulated_instructions(subject: Subject) -> Iterator[Seen]:
+    """Each line of which a thread computes something in many instructions; and slow fp64."""
+    if not subject.report.ok:
+        return
+    for line in subject.report.lines:
+        if not known_line(subject.module, line.line):
+            continue
+        for name, count in line.emulated.items():
+            yield _seen(subject, line, Emulated(name), count)
+    yield from _slow_doubles(subject)
+
+
+def _seen(subject: Subject, line: LineReport, kind: Emulated, count: int) -> Seen:
+    words = _WORDS[kind]
+    return Seen(
+        place_of(subject.module, line.line, *words.calls),
+        words.what(subject, line, count),
+        words.do(subject),
+        amount=count * (_LOOP_WEIGHT if line.loop_depth else 1),
+        severity=words.severity,
+    )
+
+
+def _division(kind: Emulated, of: str) -> Callable[[Subject, LineReport, int], str]:
+    def what(subject: Subject, line: LineReport, count: int) -> str:
+        del subject, line
+        return (
+            f"each thread divides {count} {of} by a number that the compiler does not know, "
+            f"in {_EACH[kind]} instructions each"
+        )
+
+    return what
+
+
+def _reduction(subject: Subject, line: LineReport, count: int) -> str:
+    del subject, line
+    return (
+        f"each thread reduces {count} arguments of sine or cosine to one period, exactly for the "
+        "largest of them, in some 100 instructions each"
+    )
+
+
+def _without_reduction(subject: Subject) -> str:
+    if subject.backend == "cuda":
+        return "where arguments are small, call libdevice.fast_sinf or fast_cosf"
+    return "take them from a table that is made once, or compute them once for several rows"
+
+
+def _bf16(subject: Subject, line: LineReport, count: int) -> str:
+    del subject, line
+    return f"each of {count} bf16 operations a thread is made in fp32 and rounded back"
+
+
+def _fp8(subject: Subject, line: LineReport, count: int) -> str:
+    del subject
+    return (
+        f"each thread converts {count} elements from or to this fp8 type bit by bit, in "
+        f"{line.instructions} instructions"
+    )
+
+
+def _other_fp8(subject: Subject) -> str:
+    known = _FP8_OF.get(subject.report.target.arch)
+    if known is not None:
+        return f"the chip itself converts {known}"
+    return "convert outside of loops, or keep 16 bits on this chip"
+
+
+def _atomic(subject: Subject, line: LineReport, count: int) -> str:
+    del subject, line
+    return (
+        f"each of {count} atomic operations a thread is a loop that compares and swaps until no "
+        "other program came between"
+    )
+
+
+def _other_atomic(subject: Subject) -> str:
+    if subject.backend == "cuda":
+        return "accumulate in a tensor of fp32, whose atomics are one instruction"
+    return "let fewer programs meet, or store partial results that another kernel adds up"
+
+
+def _slow_doubles(subject: Subject) -> Iterator[Seen]:
+    """fp64 that was asked for, on a chip that computes it at a small part of its rate."""
+    peaks = subject.chip.peaks if subject.chip else {}
+    single, double = peaks.get("fp32"), peaks.get("fp64")
+    if not given_doubles(subject.launch) or not single or not double:
+        return
+    share = round(single / double)
+    lines = [x for x in subject.report.lines if x.fp64 and known_line(subject.module, x.line)]
+    if share < _FEW_UNITS or not lines:
+        return
+    total = sum(line.fp64 for line in lines)
+    yield Seen(
+        line_range(subject.module, lines[0].line),
+        f"{total} instructions compute in fp64, as its arguments are, at 1/{share} of fp32's rate",
+        "pass fp32 where the result needs no more, or run it on a chip that is made for fp64",
+        amount=total,
+        severity=_ADVICE,
+    )
+
+
+def _always(text: str) -> Callable[[Subject], str]:
+    return lambda _: text
+
+
+_WORDS: Mapping[Emulated, _Words] = {
+    Emulated.DIVISION: _Words(
+        _division(Emulated.DIVISION, "integers"),
+        _always("make the divisor a tl.constexpr, or divide once a program or row"),
+    ),
+    Emulated.DIVISION_64: _Words(
+        _division(Emulated.DIVISION_64, "64-bit integers"),
+        _always("divide 32-bit integers where they hold it, or make the divisor a tl.constexpr"),
+        severity=None,
+    ),
+    Emulated.REDUCTION: _Words(_reduction, _without_reduction, ("sin", "cos")),
+    Emulated.BF16: _Words(_bf16, _always("convert to fp32 before, and back once behind")),
+    Emulated.FP8: _Words(_fp8, _other_fp8),
+    Emulated.ATOMIC: _Words(
+        _atomic,
+        _other_atomic,
+        ("atomic_add", "atomic_max", "atomic_min"),
+        severity=None,
+    ),
+}
