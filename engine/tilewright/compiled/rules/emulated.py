@@ -1,6 +1,6 @@
 """Arithmetic that the chip has no instructions for, or hardly any units."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.compiled.model import Seen, Subject
@@ -23,54 +23,76 @@ _FP8_OF = {
 
 
 @dataclass(frozen=True)
-class _Words:
-    """What is said of a kind: of how many operations, what to do, where, how bad."""
+class _Found:
+    """What of a kind a kernel has, on all its lines.
 
-    what: Callable[[Subject, LineReport, int], str]
+    Attributes:
+        count: operations a thread.
+        worst: the line that costs most.
+    """
+
+    count: int
+    worst: LineReport
+    lines: int
+    instructions: int
+
+    @property
+    def where(self) -> str:
+        """``on 3 lines``; nothing of one."""
+        return f" on {self.lines} lines" if self.lines > 1 else ""
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What is said of a kind: what is so, what to do, on which calls, how bad."""
+
+    what: Callable[[_Found], str]
     do: Callable[[Subject], str]
     calls: tuple[str, ...] = ()
     severity: int | None = _ADVICE
 
 
 def emulated_instructions(subject: Subject) -> Iterator[Seen]:
-    """Each line of which a thread computes something in many instructions; and slow fp64."""
+    """What a thread computes in many instructions, once a kind; and slow fp64."""
     if not subject.report.ok:
         return
-    for line in subject.report.lines:
-        if not known_line(subject.module, line.line):
-            continue
-        for name, count in line.emulated.items():
-            yield _seen(subject, line, Emulated(name), count)
+    lines = [line for line in subject.report.lines if known_line(subject.module, line.line)]
+    for kind, words in _WORDS.items():
+        if own := [line for line in lines if line.emulated.get(kind)]:
+            yield _seen(subject, own, kind, words)
     yield from _slow_doubles(subject)
 
 
-def _seen(subject: Subject, line: LineReport, kind: Emulated, count: int) -> Seen:
-    words = _WORDS[kind]
+def _seen(subject: Subject, lines: Sequence[LineReport], kind: Emulated, words: _Words) -> Seen:
+    def weight(line: LineReport) -> int:
+        return line.emulated[kind] * (_LOOP_WEIGHT if line.loop_depth else 1)
+
+    found = _Found(
+        sum(line.emulated[kind] for line in lines),
+        max(lines, key=weight),
+        len(lines),
+        sum(line.instructions for line in lines),
+    )
     return Seen(
-        place_of(subject.module, line.line, *words.calls),
-        words.what(subject, line, count),
+        place_of(subject.module, found.worst.line, *words.calls),
+        words.what(found),
         words.do(subject),
-        amount=count * (_LOOP_WEIGHT if line.loop_depth else 1),
+        amount=sum(map(weight, lines)),
         severity=words.severity,
     )
 
 
-def _division(kind: Emulated, of: str) -> Callable[[Subject, LineReport, int], str]:
-    def what(subject: Subject, line: LineReport, count: int) -> str:
-        del subject, line
-        return (
-            f"each thread divides {count} {of} by a number that the compiler does not know, "
-            f"in {_EACH[kind]} instructions each"
-        )
-
-    return what
+def _division(kind: Emulated, of: str) -> Callable[[_Found], str]:
+    return lambda found: (
+        f"each thread divides {found.count} {of}{found.where} by numbers that the compiler does "
+        f"not know, in {_EACH[kind]} instructions each"
+    )
 
 
-def _reduction(subject: Subject, line: LineReport, count: int) -> str:
-    del subject, line
+def _reduction(found: _Found) -> str:
     return (
-        f"each thread reduces {count} arguments of sine or cosine to one period, exactly for the "
-        "largest of them, in some 100 instructions each"
+        f"each thread reduces {found.count} arguments of sine or cosine{found.where} to one "
+        "period, exactly for the largest of them, in some 100 instructions each"
     )
 
 
@@ -80,16 +102,16 @@ def _without_reduction(subject: Subject) -> str:
     return "take them from a table that is made once, or compute them once for several rows"
 
 
-def _bf16(subject: Subject, line: LineReport, count: int) -> str:
-    del subject, line
-    return f"each of {count} bf16 operations a thread is made in fp32 and rounded back"
-
-
-def _fp8(subject: Subject, line: LineReport, count: int) -> str:
-    del subject
+def _bf16(found: _Found) -> str:
     return (
-        f"each thread converts {count} elements from or to this fp8 type bit by bit, in "
-        f"{line.instructions} instructions"
+        f"each of {found.count} bf16 operations a thread{found.where} is made in fp32 and rounded"
+    )
+
+
+def _fp8(found: _Found) -> str:
+    return (
+        f"each thread converts {found.count} elements from or to fp8{found.where} bit by bit, in "
+        f"{found.instructions} instructions"
     )
 
 
@@ -100,11 +122,10 @@ def _other_fp8(subject: Subject) -> str:
     return "convert outside of loops, or keep 16 bits on this chip"
 
 
-def _atomic(subject: Subject, line: LineReport, count: int) -> str:
-    del subject, line
+def _atomic(found: _Found) -> str:
     return (
-        f"each of {count} atomic operations a thread is a loop that compares and swaps until no "
-        "other program came between"
+        f"each of {found.count} atomic operations a thread{found.where} is a loop that compares "
+        "and swaps until no other program came between"
     )
 
 
