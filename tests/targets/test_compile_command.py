@@ -184,3 +184,6 @@ def test_a_line_s_report_in_words() -> None:
         "spill load x3"
     )
     assert line_in_words(LineReport(8, 4, dots=1)) == "no tensor instruction on it"
+    assert line_in_words(LineReport(9, 80, emulated={"integer_division": 8})) == (
+        "integer division x8 in many instructions"
+    )

@@ -87,6 +87,8 @@ def _work(line: LineReport) -> Iterator[str]:
     ):
         if count:
             yield f"{name} x{count}"
+    for name, count in line.emulated.items():
+        yield f"{name.replace('_', ' ')} x{count} in many instructions"
 
 
 def compared(reports: Sequence[CompileReport], titles: Sequence[str]) -> Table:
