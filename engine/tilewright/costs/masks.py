@@ -43,31 +43,38 @@ class Masks:
         self._numbers = numbers
         self._flow = flow
         self._places = sample_programs(numbers.grid)
-        self._known: dict[tuple[Value, tuple[int, ...]], float] = {}
+        self._known: dict[tuple[Value, tuple[int, ...]], tuple[float, ...]] = {}
 
-    def passing(self, mask: Value, extents: tuple[int, ...]) -> float:
-        """The part of a tile that a mask lets through, on average; 1 where it does not follow."""
+    def passing(self, mask: Value, extents: tuple[int, ...]) -> tuple[float, ...]:
+        """The part that a mask lets through along each axis of a tile, on average; and of the rest.
+
+        The last is of masks that are of no axis or of several; 1 is where nothing follows.
+        """
         key = (mask, extents)
         if key not in self._known:
             self._known[key] = self._passing(mask, extents)
         return self._known[key]
 
-    def _passing(self, mask: Value, extents: tuple[int, ...]) -> float:
+    def _passing(self, mask: Value, extents: tuple[int, ...]) -> tuple[float, ...]:
         if mask.is_binary("BitAnd") or (mask.op == "bool" and mask.detail == "And"):
-            sides = [self.passing(operand, extents) for operand in mask.operands]
-            return sides[0] * sides[1]
+            left, right = (self.passing(operand, extents) for operand in mask.operands)
+            return tuple(a * b for a, b in zip(left, right, strict=True))
         if mask.op == "expand":
             parts = str(mask.detail).split(",")
+            places = [at for at, part in enumerate(parts) if part == ":"]
             if len(parts) == len(extents):
-                inner = tuple(e for e, p in zip(extents, parts, strict=True) if p == ":")
-                return self.passing(mask.operands[0], inner)
-        found = self._counted(mask, extents)
-        return self._sampled(mask, extents) if found is None else found
-
-    def _counted(self, mask: Value, extents: tuple[int, ...]) -> float | None:
-        """By its ends; None where it is no comparison of linear forms, or of several axes."""
+                inner = self.passing(mask.operands[0], tuple(extents[at] for at in places))
+                found = dict(zip((*places, len(extents)), inner, strict=True))
+                return tuple(found.get(at, 1.0) for at in range(len(extents) + 1))
         axes = _axes(mask, len(extents))
-        if mask.op != "compare" or mask.detail not in _ORDERED or axes is None or len(axes) > 1:
+        part = None if axes is None or len(axes) > 1 else self._counted(mask, extents, axes)
+        part = self._sampled(mask, extents) if part is None else part
+        own = min(axes) if axes is not None and len(axes) == 1 else len(extents)
+        return tuple(part if at == own else 1.0 for at in range(len(extents) + 1))
+
+    def _counted(self, mask: Value, extents: tuple[int, ...], axes: frozenset[int]) -> float | None:
+        """By its ends; None where it is no comparison of linear forms."""
+        if mask.op != "compare" or mask.detail not in _ORDERED:
             return None
         varying, bent = _forms(mask)
         if any(kind != "program_id" for kind, _ in bent):

@@ -1,5 +1,7 @@
 """What a launch asks of a chip, and what time that takes by estimate."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -20,6 +22,21 @@ class Bound(StrEnum):
 
 
 @dataclass(frozen=True)
+class Step:
+    """How a loop moves a tile.
+
+    Attributes:
+        places: that it moves it to.
+        shift: elements from one to the next; None where they are not as far from each other.
+        longest: places of the program that has the most, over the mean.
+    """
+
+    places: float
+    shift: int | None
+    longest: float = 1.0
+
+
+@dataclass(frozen=True)
 class Touch:
     """One load, store or atomic of the source, as a program does it.
 
@@ -33,13 +50,17 @@ class Touch:
         turns: how often a program does it.
         moves: how often it is at another place; the rest touch the same again.
         inside: the part of its elements that its mask lets through.
+        kept: the part of each axis; empty where all of it.
         shift: elements from one turn's tile to the next; None where that is not known.
+        steps: of each loop that moves it, outermost first.
         depth: loads, one after another, that its address waits for.
         loops: numbers of the loops around it.
         by_descriptor: one instruction moves the tile for all threads.
         spread: how many different tiles programs have between them.
         last: the last line of the call.
         at: elements from the base to its first program's first tile; None where not known.
+        aside: elements from a program's first tile to that of the next along each axis of the
+            grid; None where not known.
     """
 
     kind: str
@@ -51,13 +72,16 @@ class Touch:
     turns: float = 1.0
     moves: float = 1.0
     inside: float = 1.0
+    kept: tuple[float, ...] = ()
     shift: int | None = None
+    steps: tuple[Step, ...] = ()
     depth: int = 0
     loops: tuple[int, ...] = ()
     by_descriptor: bool = False
-    spread: "Spread | None" = None
+    spread: Spread | None = None
     last: int = 0
     at: int | None = None
+    aside: tuple[int | None, ...] = (None, None, None)
 
     def covers(self, line: int) -> bool:
         """Whether a line is one of the call's."""
@@ -110,7 +134,8 @@ class Turns:
 
     ``known`` is False where its bounds do not follow from the launch; one turn is assumed.
     ``is_static`` loops are written out turn by turn in the code. ``carried`` are elements of the
-    tiles that a turn hands to the next.
+    tiles that a turn hands to the next. ``longest`` is ``each`` of the program with the most turns,
+    over the mean.
     """
 
     first: int
@@ -120,6 +145,7 @@ class Turns:
     known: bool = True
     is_static: bool = False
     carried: int = 0
+    longest: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -131,6 +157,7 @@ class Workload:
     dots: tuple[Dot, ...]
     loops: Mapping[int, Turns]
     notes: tuple[str, ...] = ()
+    grid: tuple[int, ...] = (1, 1, 1)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tilewright.analysis.tiles import Affine, Polynomial, Tiles
-from tilewright.analysis.values import Flow, Loop, Value
+from tilewright.analysis.values import Flow, Loop, Value, walk
 from tilewright.targets.model import LaunchFacts
 
 Number = int | float
@@ -242,3 +242,9 @@ _RULES: Mapping[str, Callable[[Numbers, Value, Place, int], Number | None]] = {
     "select": Numbers._select, "cast": Numbers._first, "expand": Numbers._expand,
     "loop_index": Numbers._index, "call": Numbers._call, "phi": Numbers._carried,
 }  # fmt: skip
+
+
+def programs_of(value: Value) -> frozenset[int]:
+    """The axes of the grid that a value is computed from."""
+    found = (v.detail for v in walk(value) if v.op == "program_id")
+    return frozenset(axis for axis in found if isinstance(axis, int) and axis < 3)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import tilewright.analysis.tiles.types as types
 from tilewright.analysis.tiles import ONE, Affine, Term, TileFacts, Tiles
 from tilewright.analysis.tiles.model import Kind
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.costs.masks import Masks
-from tilewright.costs.model import Spread, Touch
-from tilewright.costs.numbers import ORIGIN, Number, Numbers, Place
-from tilewright.targets.model import ArgumentFacts, LaunchFacts
+from tilewright.costs.model import Spread, Step, Touch, Turns
+from tilewright.costs.moving import aside_of, asides, start_of, step_along, steps_of
+from tilewright.costs.numbers import ORIGIN, Number, Numbers, Place, programs_of
+from tilewright.targets.model import LaunchFacts
 
 _DESCRIPTOR = re.compile(r"tensordesc<(\w+)\s*[\[<]([\d,\s]+)")
 _COUNTED = 256
@@ -42,32 +44,34 @@ class Toucher:
         self._numbers = numbers
         self._masks = Masks(numbers, flow)
 
-    def touch(self, site: Site, turns: float, trips: dict[int, float]) -> Touch | None:
+    def touch(self, site: Site, turns: float, loops: Mapping[int, Turns]) -> Touch | None:
         """The touch of a site; None where neither its tile nor its pointer follow."""
         if site.offsets is not None:
-            return self._by_descriptor(site, turns)
+            return self._by_descriptor(site, turns, loops)
         facts = self._tiles.of(site.pointer)
         extents = self._extents(facts)
         if extents is None:
             return None
-        item = self._item(facts)
+        *kept, rest = self._masks.passing(site.mask, extents) if site.mask else (1.0,)
+        own = Touch(
+            site.kind, site.line, facts.base, self._item(facts), extents, (), turns,
+            inside=math.prod(kept) * rest, kept=tuple(kept), depth=_depth(site.pointer),
+            loops=site.loops, last=site.last,
+        )  # fmt: skip
         if facts.affine is None:
-            return Touch(
-                site.kind, site.line, facts.base, item, extents, self._contiguous(facts, extents),
-                turns, turns, self._inside(site.mask, extents), None, _depth(site.pointer),
-                site.loops, last=site.last,
-            )  # fmt: skip
-        strides = tuple(self._stride(facts.affine, axis) for axis in range(len(extents)))
-        moving = [n for n in site.loops if self._moves(facts.affine, n)]
-        moves = 1.0
-        for number in moving:
-            moves *= trips.get(number, 1.0)
-        return Touch(
-            site.kind, site.line, facts.base, item, extents, strides, turns, min(moves, turns),
-            self._inside(site.mask, extents), self._shift(facts.affine, moving),
-            _depth(site.pointer), site.loops,
-            spread=self._spread([t for t in facts.affine.terms if t.axis is None], facts.affine),
-            last=site.last, at=self._at(facts.affine),
+            strides = self._contiguous(facts, extents)
+            return replace(
+                own, strides=strides, moves=turns, shift=None, steps=(Step(turns, None),)
+            )
+        return self._moving(own, facts.affine, loops)
+
+    def _moving(self, own: Touch, form: Affine, loops: Mapping[int, Turns]) -> Touch:
+        """A touch of which it is known where its tiles are."""
+        return replace(
+            _with_steps(own, steps_of(self._numbers, form, own.loops, loops)),
+            strides=tuple(self._stride(form, axis) for axis in range(len(own.extents))),
+            spread=self._spread([t for t in form.terms if t.axis is None], form),
+            at=start_of(self._numbers, form), aside=aside_of(self._numbers, form),
         )  # fmt: skip
 
     def _extents(self, facts: TileFacts) -> tuple[int, ...] | None:
@@ -106,40 +110,6 @@ class Toucher:
         there = self._numbers.of(term.index, Place(lanes=(1,)))
         return None if here is None or there is None else int(there - here)
 
-    def _at(self, form: Affine) -> int | None:
-        """Where the first tile of the first program starts."""
-        total = self._numbers.polynomial(form.constant)
-        for term in form.terms:
-            index = self._numbers.of(term.index, Place(lanes=(0,)))
-            coefficient = self._numbers.polynomial(term.coefficient)
-            if total is None or index is None or coefficient is None:
-                return None
-            total += int(index) * coefficient
-        return total
-
-    def _moves(self, form: Affine, loop: int) -> bool:
-        """Whether the tile is at another place in each turn of a loop."""
-        return any(loop in term.index.varies for term in form.terms)
-
-    def _shift(self, form: Affine, moving: Sequence[int]) -> int | None:
-        """Elements between the tiles of two turns of the innermost loop that moves them."""
-        if not moving:
-            return 0
-        first, second = Place(), Place(turns={moving[-1]: 1})
-        total = 0
-        for term in form.terms:
-            if moving[-1] not in term.index.varies:
-                continue
-            here, there = self._numbers.of(term.index, first), self._numbers.of(term.index, second)
-            coefficient = self._numbers.polynomial(term.coefficient)
-            if here is None or there is None or coefficient is None:
-                return None
-            total += int(there - here) * coefficient
-        return total
-
-    def _inside(self, mask: Value | None, extents: tuple[int, ...]) -> float:
-        return 1.0 if mask is None else self._masks.passing(mask, extents)
-
     def _spread(self, terms: Sequence[Term], form: Affine) -> Spread:
         """How many places the first programs have between them."""
         loops = self._flow.loops
@@ -147,13 +117,13 @@ class Toucher:
         # Programs whose loops start at different turns are at different places in each of them.
         mine += [t for t in terms if t not in mine and _starts_by_program(t.index)]
         # An index along an axis may move with the program too: ``(pid * BLOCK + lanes) % M``.
-        mine += [t for t in form.terms if t.axis is not None and _programs_of(t.index)]
+        mine += [t for t in form.terms if t.axis is not None and programs_of(t.index)]
         # What is not taken apart stands in the constant.
-        mine += [Term(v, None, ONE) for v in form.constant.values if _programs_of(v)]
+        mine += [Term(v, None, ONE) for v in form.constant.values if programs_of(v)]
         grid = self._numbers.grid
         if any(self._numbers.of(t.index, Place(lanes=(0,))) is None for t in mine):
             return spread_of(lambda program: program, frozenset(range(3)), grid)
-        axes = frozenset(axis for t in mine for axis in _programs_of(t.index))
+        axes = frozenset(axis for t in mine for axis in programs_of(t.index))
         if all(t.index.op == "program_id" for t in mine):
             return spread_of(None, axes, grid)
 
@@ -163,45 +133,54 @@ class Toucher:
 
         return spread_of(name, axes, grid)
 
-    def _by_descriptor(self, site: Site, turns: float) -> Touch | None:
-        owner = site.pointer
+    def _by_descriptor(self, site: Site, turns: float, loops: Mapping[int, Turns]) -> Touch | None:
+        facts, owner = self._tiles.of(site.pointer), site.pointer
         argument = self._launch.argument(str(owner.detail)) if owner.op == "param" else None
-        if argument is None:
-            return self._by_made_descriptor(site, turns)
-        match = _DESCRIPTOR.match(argument.type)
-        if match is None:
+        match = _DESCRIPTOR.match(argument.type) if argument is not None else None
+        if argument is not None and match is not None:
+            extents = tuple(int(part) for part in match[2].split(",") if part.strip())
+            item = max(1, (types.bits(match[1]) or 16) // 8)
+            strides = argument.strides or (1,) * len(extents)
+            own = Touch(site.kind, site.line, argument.name, item, extents, strides, turns)
+            return self._block(site, own, loops)
+        made = self._extents(facts)
+        if argument is not None or facts.kind is not Kind.DESCRIPTOR or made is None:
             return None
-        extents = tuple(int(part) for part in match[2].split(",") if part.strip())
-        item = max(1, (types.bits(match[1]) or 16) // 8)
-        return self._block(site, argument.name, extents, argument.strides, item, turns, argument)
+        near = self._contiguous(facts, made)
+        own = Touch(site.kind, site.line, facts.base, self._item(facts), made, near, turns)
+        return self._block(site, own, loops)
 
-    def _by_made_descriptor(self, site: Site, turns: float) -> Touch | None:
-        facts = self._tiles.of(site.pointer)
-        extents = self._extents(facts)
-        if facts.kind is not Kind.DESCRIPTOR or extents is None:
-            return None
-        strides = self._contiguous(facts, extents)
-        return self._block(site, facts.base, extents, strides, self._item(facts), turns, None)
-
-    def _block(
-        self, site: Site, base: str | None, extents: tuple[int, ...],
-        strides: Sequence[int | None] | None, item: int, turns: float,
-        argument: ArgumentFacts | None,
-    ) -> Touch:  # fmt: skip
+    def _block(self, site: Site, own: Touch, loops: Mapping[int, Turns]) -> Touch:
+        """A block of a tensor that is described: where its offsets say."""
         offsets = site.offsets or ()
         varying = [o for o in offsets if o.op not in ("const", "param")]
-        moving = any(set(o.varies) & set(site.loops) for o in varying)
-        axes = frozenset(axis for o in varying for axis in _programs_of(o))
+        axes = frozenset(axis for o in varying for axis in programs_of(o))
 
         def name(program: tuple[int, ...]) -> object:
             return tuple(self._numbers.of(o, Place(program)) for o in varying)
 
-        return Touch(
-            site.kind, site.line, base, item, extents,
-            tuple(strides or (1,) * len(extents)), turns, turns if moving else 1.0,
-            by_descriptor=True, loops=site.loops, spread=spread_of(name, axes, self._numbers.grid),
-            last=site.last,
+        def offset(place: Place) -> int | None:
+            total = 0
+            for value, stride in zip(offsets, own.strides, strict=False):
+                number = self._numbers.of(value, place)
+                if number is None or stride is None:
+                    return None
+                total += int(number) * stride
+            return total
+
+        moving = [n for n in site.loops if any(n in o.varies for o in varying)]
+        return replace(
+            _with_steps(own, [step_along(offset, n, loops[n]) for n in moving]),
+            loops=site.loops, last=site.last, by_descriptor=True,
+            spread=spread_of(name, axes, self._numbers.grid),
+            at=offset(ORIGIN), aside=asides(offset, self._numbers.grid),
         )  # fmt: skip
+
+
+def _with_steps(own: Touch, steps: Sequence[Step]) -> Touch:
+    moves = math.prod(step.places for step in steps)
+    shift = steps[-1].shift if steps else 0
+    return replace(own, moves=min(moves, own.turns), shift=shift, steps=tuple(steps))
 
 
 def spread_of(
@@ -228,15 +207,17 @@ def spread_of(
 
 def _boxes(programs: int, axes: frozenset[int], grid: Sequence[int]) -> int:
     """Different tiles of the first programs where each named axis gives another one."""
-    sides = (
+    sides = first_sides(programs, grid)
+    return min(math.prod(round(sides[axis]) for axis in axes), programs)
+
+
+def first_sides(programs: float, grid: Sequence[int]) -> tuple[float, float, float]:
+    """How many places along each axis of the grid the first programs have."""
+    return (
         min(programs, grid[0]),
-        min(grid[1], -(-programs // grid[0])),
-        min(grid[2], -(-programs // (grid[0] * grid[1]))),
+        min(grid[1], math.ceil(programs / grid[0])),
+        min(grid[2], math.ceil(programs / (grid[0] * grid[1]))),
     )
-    distinct = 1
-    for axis in axes:
-        distinct *= sides[axis]
-    return min(distinct, programs)
 
 
 def _powers(total: int) -> Iterator[int]:
@@ -263,15 +244,10 @@ def _depth(pointer: Value) -> int:
     return depths.get(pointer, 0)
 
 
-def _programs_of(value: Value) -> frozenset[int]:
-    found = (v.detail for v in walk(value) if v.op == "program_id")
-    return frozenset(axis for axis in found if isinstance(axis, int) and axis < 3)
-
-
 def _starts_by_program(value: Value) -> bool:
     """Whether a loop's index is in it that starts elsewhere in each program."""
     found = (v for v in walk(value) if v.op == "loop_index" and v.operands)
-    return any(_programs_of(v.operands[0]) for v in found)
+    return any(programs_of(v.operands[0]) for v in found)
 
 
 def mean_over(

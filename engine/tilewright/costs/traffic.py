@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tilewright.costs.boxes import SECTOR, all_turns, box_of, together
 from tilewright.costs.model import Touch, Workload
+from tilewright.costs.touching import first_sides
 from tilewright.targets.model import LaunchFacts
-
-SECTOR = 32
-"""Bytes that caches of all chips here move at least."""
 
 
 @dataclass(frozen=True)
@@ -33,64 +31,18 @@ class Asked:
 
 def sector_bytes(touch: Touch) -> float:
     """Bytes of the sectors that one turn of a touch reaches, masked lanes left out."""
-    return touch.inside * _sectors(touch) * SECTOR
+    return _part((touch,)) * box_of(touch).sectors * SECTOR
 
 
-def _sectors(touch: Touch) -> float:
-    if touch.elements == 1 or not touch.extents:
-        return 1.0
-    axes = sorted(
-        (abs(stride), extent)
-        for stride, extent in zip(touch.strides, touch.extents, strict=True)
-        if stride is not None and extent > 1 and stride != 0
-    )
-    gathered = math.prod(
-        extent
-        for stride, extent in zip(touch.strides, touch.extents, strict=True)
-        if stride is None
-    )
-    return gathered * _runs(axes, touch.item)
-
-
-def _runs(axes: Sequence[tuple[int, int]], item: int) -> float:
-    """Sectors of a tile with strides in elements, the smallest first."""
-    span, runs = 1, 1  # elements from a run's first to its last, and how many runs there are
-    dense = True
-    for stride, extent in axes:
-        if stride <= span or (dense and stride * item < SECTOR):
-            span = (extent - 1) * stride + span
-        else:
-            runs *= extent
-            dense = False
-    return runs * max(1.0, math.ceil(span * item / SECTOR))
+def _part(touches: Sequence[Touch]) -> float:
+    """What masks let through beside what they take from the tiles' axes."""
+    kept = ((touch.inside, math.prod(touch.kept)) for touch in touches)
+    return max(inside / of_axes if of_axes else 0.0 for inside, of_axes in kept)
 
 
 def grown(touch: Touch) -> float:
     """How much more than one turn's tile all its turns reach; tiles of two turns may overlap."""
-    if touch.moves <= 1 or touch.shift == 0:
-        return 1.0
-    if touch.shift is None:
-        return touch.moves
-    return 1.0 + (touch.moves - 1) * _beyond(touch, abs(touch.shift))
-
-
-def _beyond(touch: Touch, shift: int) -> float:
-    """The part of a tile that another one, so many elements on, does not overlap.
-
-    Lanes that a mask stops overlap nothing: a row that ends before its tile meets no other.
-    """
-    axes = ((abs(s), e) for s, e in zip(touch.strides, touch.extents, strict=True) if s)
-    for stride, extent in sorted(axes, reverse=True):
-        if stride <= shift:
-            return min(1.0, shift / (stride * extent * max(touch.inside, 1.0 / extent)))
-    return 1.0
-
-
-def side_by_side(touches: Sequence[Touch]) -> float:
-    """Tiles that loads of like tiles reach together, where they start at different elements."""
-    starts = sorted({t.at for t in touches if t.at is not None})
-    apart = (b - a for a, b in itertools.pairwise(starts))
-    return 1.0 + sum(_beyond(touches[0], shift) for shift in apart)
+    return all_turns(touch).sectors / box_of(touch).sectors
 
 
 def asked(work: Workload) -> Asked:
@@ -98,8 +50,7 @@ def asked(work: Workload) -> Asked:
     requested = unique = stored = common = 0.0
     for touches in _by_place(work).values():
         if not is_common(touches[0], work):
-            each = max(sector_bytes(t) * grown(t) for t in touches)
-            unique += each * side_by_side(touches)
+            unique += _part(touches) * together(touches).sectors * SECTOR
     for touch in work.touches:
         moved = sector_bytes(touch) * touch.turns
         if touch.kind != "load":
@@ -112,8 +63,10 @@ def asked(work: Workload) -> Asked:
 
 
 def is_common(touch: Touch, work: Workload) -> bool:
-    """Whether every program touches the same."""
-    return touch.spread is not None and touch.spread.distinct(work.programs) <= 1
+    """Whether every program touches the same, and there are several."""
+    return (
+        work.programs > 1 and touch.spread is not None and touch.spread.distinct(work.programs) <= 1
+    )
 
 
 def _by_place(work: Workload) -> Mapping[object, list[Touch]]:
@@ -186,21 +139,32 @@ def _touched(work: Workload, limits: Mapping[str, float], programs: float) -> fl
     total = 0.0
     reads: dict[str | None, float] = {}
     for touches in _by_place(work).values():
-        bytes_ = max(_spread_bytes(t, programs) for t in touches) * side_by_side(touches)
+        bytes_ = _spread_bytes(touches, programs, work.grid)
         reads[touches[0].base] = reads.get(touches[0].base, 0.0) + bytes_
     writes: dict[str | None, float] = {}
     for touch in work.touches:
         if touch.kind != "load":
-            writes[touch.base] = writes.get(touch.base, 0.0) + _spread_bytes(touch, programs)
+            writes[touch.base] = writes.get(touch.base, 0.0) + _spread_bytes(
+                (touch,), programs, work.grid
+            )
     for found in (reads, writes):
         for base, bytes_ in found.items():
             total += min(bytes_, limits.get(base or "", math.inf))
     return total
 
 
-def _spread_bytes(touch: Touch, programs: float) -> float:
-    distinct = programs if touch.spread is None else touch.spread.distinct(programs)
-    return distinct * sector_bytes(touch) * grown(touch)
+def _spread_bytes(touches: Sequence[Touch], programs: float, grid: Sequence[int]) -> float:
+    """Bytes that the first programs reach by touches of like tiles.
+
+    Where they share tiles, the program with the most turns reaches for all.
+    """
+    one = touches[0]
+    distinct = programs if one.spread is None else one.spread.distinct(programs)
+    box = together(touches, most=distinct < programs)
+    for count, aside in zip(first_sides(programs, grid), one.aside, strict=True):
+        if aside and count > 1:
+            distinct *= (1.0 + (count - 1) * box.beyond(aside)) / count
+    return distinct * _part(touches) * box.sectors * SECTOR
 
 
 def _tensor_bytes(type_name: str, shape: Sequence[int] | None) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +15,7 @@ from tilewright.analysis.tiles import Kind, Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value
 from tilewright.costs.masks import sample_programs
 from tilewright.costs.model import Dot, Touch, Turns, Workload
-from tilewright.costs.numbers import Numbers
+from tilewright.costs.numbers import Numbers, Place
 from tilewright.costs.touching import Site, Toucher, mean_over
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts
@@ -61,14 +61,13 @@ def _workload(frame: _Frame, kernel: Kernel, launch: LaunchFacts) -> Workload:
     places = sample_programs(numbers.grid)
     loops = _loops(frame, numbers, places)
     toucher = Toucher(frame.tiles, frame.flow, launch, numbers)
-    each = {number: turns.each for number, turns in loops.items()}
     touches: list[Touch] = []
     lost: list[int] = []
     for site in frame.sites:
         if _within(site.line, dead):
             continue
         total = loops[site.loops[-1]].total if site.loops else 1.0
-        found = toucher.touch(site, total, each)
+        found = toucher.touch(site, total, loops)
         if found is None:
             lost.append(site.line)
         else:
@@ -82,7 +81,7 @@ def _workload(frame: _Frame, kernel: Kernel, launch: LaunchFacts) -> Workload:
     ]
     grid = numbers.grid
     programs = max(1, grid[0] * grid[1] * grid[2])
-    return Workload(programs, tuple(touches), dots, loops, tuple(notes))
+    return Workload(programs, tuple(touches), dots, loops, tuple(notes), grid)
 
 
 def _frame(module: Module, kernel: Kernel, launch: LaunchFacts) -> _Frame:
@@ -142,8 +141,14 @@ def _loops(
             known=each is not None,
             is_static=loop.is_static,
             carried=_carried(frame, numbers, number),
+            longest=_longest(each, [numbers.trips(loop, Place(program)) for program in places]),
         )
     return found
+
+
+def _longest(mean: float | None, turns: Sequence[int | None]) -> float:
+    most = max((n for n in turns if n is not None), default=0)
+    return most / mean if mean else 1.0
 
 
 def _carried(frame: _Frame, numbers: Numbers, loop: int) -> int:

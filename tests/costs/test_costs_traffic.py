@@ -1,0 +1,204 @@
+"""Memory that overlapping tiles reach together, against the addresses one by one."""
+
+from collections.abc import Iterable, Iterator
+
+import pytest
+from costs_cases import constant, number, tensor, work_of
+
+from tilewright.costs.traffic import asked, memory_bytes, touched_bytes
+from tilewright.targets.model import LaunchFacts
+
+HEAD = "import triton\nimport triton.language as tl\n\n@triton.jit\n"
+
+CONV = (
+    HEAD
+    + """
+def conv(x_ptr, y_ptr, C, BT: tl.constexpr, BC: tl.constexpr):
+    t = tl.program_id(0) * BT + tl.arange(0, BT)
+    c = tl.program_id(1) * BC + tl.arange(0, BC)
+    total = tl.zeros((BT, BC), dtype=tl.float32)
+    for tap in tl.static_range(4):
+        total += tl.load(x_ptr + (t + tap)[:, None] * C + c[None, :])
+    tl.store(y_ptr + t[:, None] * C + c[None, :], total)
+"""
+)
+
+WRITTEN_OUT = (
+    HEAD
+    + """
+def conv(x_ptr, y_ptr, C, BT: tl.constexpr, BC: tl.constexpr):
+    t = tl.program_id(0) * BT + tl.arange(0, BT)
+    c = tl.program_id(1) * BC + tl.arange(0, BC)
+    at = t[:, None] * C + c[None, :]
+    total = tl.load(x_ptr + at) + tl.load(x_ptr + at + C)
+    total += tl.load(x_ptr + at + 2 * C) + tl.load(x_ptr + at + 3 * C)
+    tl.store(y_ptr + at, total)
+"""
+)
+
+CROSS = (
+    HEAD
+    + """
+def cross(x_ptr, y_ptr, N, BM: tl.constexpr, BN: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM) + 1
+    columns = tl.program_id(1) * BN + tl.arange(0, BN) + 8
+    at = rows[:, None] * N + columns[None, :]
+    total = tl.load(x_ptr + at - 1) + tl.load(x_ptr + at) + tl.load(x_ptr + at + 1)
+    total += tl.load(x_ptr + at - N) + tl.load(x_ptr + at + N)
+    tl.store(y_ptr + at, total)
+"""
+)
+
+POOL = (
+    HEAD
+    + """
+def pool(x_ptr, y_ptr, W, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    best = tl.zeros((BLOCK,), dtype=tl.float32)
+    for i in range(2):
+        for j in range(2):
+            best += tl.load(x_ptr + (tl.program_id(1) * 2 + i) * W + at * 2 + j)
+    tl.store(y_ptr + tl.program_id(1) * (W // 2) + at, best)
+"""
+)
+
+PERSISTENT = (
+    HEAD
+    + """
+def product(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    tiles_n = tl.cdiv(N, BN)
+    for tile in range(tl.program_id(0), tl.cdiv(M, BM) * tiles_n, tl.num_programs(0)):
+        rows = (tile // tiles_n) * BM + tl.arange(0, BM)
+        columns = (tile % tiles_n) * BN + tl.arange(0, BN)
+        depth = tl.arange(0, BK)
+        total = tl.zeros((BM, BN), dtype=tl.float32)
+        for k in range(0, K, BK):
+            a = tl.load(a_ptr + rows[:, None] * K + (k + depth)[None, :])
+            b = tl.load(b_ptr + (k + depth)[:, None] * N + columns[None, :])
+            total = tl.dot(a, b, total)
+        tl.store(c_ptr + rows[:, None] * N + columns[None, :], total.to(tl.float16))
+"""
+)
+
+CAUSAL = (
+    HEAD
+    + """
+def causal(q_ptr, k_ptr, o_ptr, T, HEAD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    head = tl.program_id(1) * T * HEAD
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    depth = tl.arange(0, HEAD)
+    q = tl.load(q_ptr + head + rows[:, None] * HEAD + depth[None, :])
+    total = tl.zeros((BM, HEAD), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * BM, BN):
+        k = tl.load(k_ptr + head + (start + tl.arange(0, BN))[:, None] * HEAD + depth[None, :])
+        total += tl.dot(tl.dot(q, k.T).to(tl.float16), k)
+    tl.store(o_ptr + head + rows[:, None] * HEAD + depth[None, :], total.to(tl.float16))
+"""
+)
+
+NARROW = (
+    HEAD
+    + """
+def narrow(x_ptr, y_ptr, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    columns = tl.arange(0, BLOCK)
+    inside = columns[None, :] < N
+    x = tl.load(x_ptr + rows[:, None] * N + columns[None, :], mask=inside, other=0.0)
+    tl.store(y_ptr + rows[:, None] * N + columns[None, :], x, mask=inside)
+"""
+)
+
+Program = tuple[int, int]
+
+
+def sectors(elements: Iterable[int], item: int) -> int:
+    """Bytes of the sectors that elements lie in."""
+    return 32 * len({element * item // 32 for element in elements})
+
+
+@pytest.mark.parametrize("text", [CONV, WRITTEN_OUT], ids=["in a loop", "written out"])
+def test_rows_that_neighbours_share_are_fetched_once(text: str) -> None:
+    t, c, bt, bc = 256, 512, 2, 64
+    given = (tensor("x_ptr", "fp32", t + 3, c), tensor("y_ptr", "fp32", t, c), number("C", c))
+    launch = LaunchFacts(
+        "conv", (t // bt, c // bc), (*given, constant("BT", bt), constant("BC", bc))
+    )
+
+    def loaded(program: Program) -> Iterator[int]:
+        for row in range(bt + 3):
+            first = (program[0] * bt + row) * c + program[1] * bc
+            yield from range(first, first + bc)
+
+    work = work_of(text, launch)
+    assert asked(work).unique == sectors(loaded((0, 0)), 4)
+    window = [(x, 0) for x in range(16)]
+    fetched = sectors((at for program in window for at in loaded(program)), 4) + 16 * bt * bc * 4
+    assert memory_bytes(work, launch, 16, 1.0) == pytest.approx(64 * fetched, rel=0.01)
+
+
+def test_loads_a_row_or_a_column_aside_overlap() -> None:
+    m, n, bm, bn = 64, 512, 8, 64
+    given = (tensor("x_ptr", "fp32", m + 2, n), tensor("y_ptr", "fp32", m + 2, n), number("N", n))
+    launch = LaunchFacts("cross", (m // bm, 4), (*given, constant("BM", bm), constant("BN", bn)))
+    around = {
+        (row + 1 + up) * n + column + 8 + aside
+        for row in range(bm)
+        for column in range(bn)
+        for up, aside in ((0, -1), (0, 0), (0, 1), (-1, 0), (1, 0))
+    }
+    assert asked(work_of(CROSS, launch)).unique == pytest.approx(sectors(around, 4), rel=0.2)
+
+
+def test_turns_between_the_lanes_of_others_reach_nothing_new() -> None:
+    w, block = 1024, 128
+    given = (tensor("x_ptr", "fp32", 64, w), tensor("y_ptr", "fp32", 32, w // 2))
+    launch = LaunchFacts("pool", (4, 32), (*given, number("W", w), constant("BLOCK", block)))
+    work = work_of(POOL, launch)
+    assert asked(work).requested == 4 * (2 * block * 4)
+    assert asked(work).unique == pytest.approx(2 * (2 * block * 4), rel=0.01)
+    assert touched_bytes(work, launch) == pytest.approx(4 * (64 * w + 32 * w // 2), rel=0.01)
+
+
+@pytest.mark.parametrize(("m", "programs"), [(512, 12), (1024, 24)])
+def test_programs_that_stay_reach_the_tiles_of_all_their_turns(m: int, programs: int) -> None:
+    k, block, deep = 256, 64, 32
+    given = (tensor("a_ptr", "fp16", m, k), tensor("b_ptr", "fp16", k, m))
+    sizes = [number(name, value) for name, value in (("M", m), ("N", m), ("K", k))]
+    blocks = [constant(name, value) for name, value in (("BM", block), ("BN", block), ("BK", deep))]
+    arguments = (*given, tensor("c_ptr", "fp16", m, m), *sizes, *blocks)
+    launch = LaunchFacts("product", (programs,), arguments)
+    side = m // block
+    tiles = [range(first, side * side, programs) for first in range(programs)]
+    each = block * k * 2
+    unique = [
+        each * (len({t // side for t in own}) + len({t % side for t in own})) for own in tiles
+    ]
+    work = work_of(PERSISTENT, launch)
+    assert asked(work).unique == pytest.approx(sum(unique) / programs, rel=0.05)
+    assert touched_bytes(work, launch) == pytest.approx(2 * (2 * m * k + m * m), rel=0.01)
+
+
+def test_programs_that_share_a_row_of_tiles_reach_as_far_as_the_longest() -> None:
+    t, head, heads = 512, 64, 4
+    tensors = [tensor(name, "fp16", heads, t, head) for name in ("q_ptr", "k_ptr", "o_ptr")]
+    blocks = [constant(name, value) for name, value in (("HEAD", head), ("BM", 64), ("BN", 32))]
+    launch = LaunchFacts("causal", (t // 64, heads), (*tensors, number("T", t), *blocks))
+    work = work_of(CAUSAL, launch)
+    assert touched_bytes(work, launch) == pytest.approx(3 * 2 * heads * t * head, rel=0.01)
+    turns = sum((block + 1) * 2 for block in range(8)) / 8
+    assert asked(work).requested == pytest.approx(2 * head * (64 + 32 * turns), rel=0.01)
+
+
+@pytest.mark.parametrize("n", [640, 768, 1000])
+def test_rows_shorter_than_their_tile_lie_side_by_side(n: int) -> None:
+    given = (tensor("x_ptr", "fp32", 64, n), tensor("y_ptr", "fp32", 64, n), number("N", n))
+    launch = LaunchFacts("narrow", (8,), (*given, constant("ROWS", 8), constant("BLOCK", 1024)))
+    work = work_of(NARROW, launch)
+    assert asked(work).requested == asked(work).stored == pytest.approx(8 * n * 4, rel=0.005)
+
+
+def test_a_single_program_shares_nothing() -> None:
+    given = (tensor("x_ptr", "fp32", 8, 1024), tensor("y_ptr", "fp32", 8, 1024), number("N", 1024))
+    launch = LaunchFacts("narrow", (1,), (*given, constant("ROWS", 8), constant("BLOCK", 1024)))
+    found = asked(work_of(NARROW, launch))
+    assert (found.unique, found.common) == (8 * 1024 * 4, 0.0)
