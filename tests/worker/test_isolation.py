@@ -167,7 +167,7 @@ def test_a_candidates_cache_holds_what_the_shared_one_does_and_adds_nothing_to_i
     (shared / "ab12" / "kernel.cubin").write_text("compiled")
     scratch.mkdir()
     monkeypatch.setenv(own_cache.VARIABLE, str(shared))
-    assert own_cache.use(str(scratch)) == str(shared)
+    assert own_cache.use(str(scratch)) == [str(shared)]
     own = Path(os.environ[own_cache.VARIABLE])
     assert (own / "ab12" / "kernel.cubin").read_text() == "compiled"
     fresh = own / "ab12" / "fresh"

@@ -10,7 +10,8 @@ from worker_bench import Bench, case_of, tensor
 
 from tilewright.devices import JobStatus
 from tilewright.devices.caches import with_own_cache
-from tilewright.worker.own_cache import EMPTY, LINKED, VARIABLE
+from tilewright.worker.own_cache import EMPTY, LINKED, VARIABLE, use
+from tilewright.worker.trials.caches import Caches
 
 CASE = case_of(tensor("x", 4))
 KEY = hashlib.sha256(b"a kernel").hexdigest()
@@ -120,3 +121,31 @@ def test_where_no_device_is_used_the_cache_starts_empty(
 )
 def test_each_job_is_told_its_cache(job: dict[str, Any], cache: str | None) -> None:
     assert with_own_cache(job).get("cache") == cache
+
+
+def test_a_candidate_finds_what_its_original_compiled_and_leaves_it_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shared" / "a").mkdir(parents=True)
+    (tmp_path / "shared" / "a" / "launcher.so").write_bytes(b"shared")
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "shared"))
+    caches = Caches("cuda:0", tmp_path)
+    of_original = Path(caches.of_kept("original.py")["cache"], FOLDER)
+    of_original.mkdir()
+    (of_original / "kernel.cubin").write_bytes(b"right")
+    given = caches.of_candidate(1, "original.py", "never_run.py", None)
+    assert use(given["cache"], given["caches"]) == [
+        str(tmp_path / "shared"),
+        str(of_original.parent),
+    ]
+    own = Path(given["cache"])
+    assert (own / FOLDER / "kernel.cubin").read_bytes() == b"right"
+    assert (own / "a" / "launcher.so").read_bytes() == b"shared"
+    caches.forget(1)
+    assert not own.exists()
+    assert (of_original / "kernel.cubin").read_bytes() == b"right"
+
+
+def test_on_the_interpreter_nothing_is_found_and_nothing_kept(tmp_path: Path) -> None:
+    caches = Caches("interpreter", tmp_path)
+    assert caches.of_kept("original.py") == caches.of_candidate(1, "o.py") == {"cache": EMPTY}

@@ -83,7 +83,7 @@ def confined(
     Args:
         job: what it is about to do. It may read the files that it names and the folders in
             ``reads``, and write ``out``, its scratch folder and Triton's cache; with ``cache``
-            that folder is Triton's cache, and the shared one is only read.
+            that folder is Triton's cache; the shared one and ``caches`` are only read.
         untrusted: whether code under test will run; other jobs may read everything, and keep
             their network.
     """
@@ -92,8 +92,8 @@ def confined(
         return {"landlock": restrict_files(writable_paths(job, scratch)), "netns": False}
     may_read, may_list = readable.readable_paths(job), readable.listable_paths(job)
     limited(job, scratch, timeout_s, on_gpu=on_gpu)
-    if job.get("cache") and (shared := own_cache.use(str(job["cache"]))):
-        may_read.append(shared)
+    if job.get("cache"):
+        may_read += own_cache.use(str(job["cache"]), job.get("caches") or ())
     processes = int(job.get("processes") or limits.PROCESSES)
     groups = cgroups.enter(limits.memory_allowance(job), processes)
     away = network.leave()

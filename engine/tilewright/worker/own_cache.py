@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 VARIABLE = "TRITON_CACHE_DIR"
@@ -17,27 +18,32 @@ LINKED, EMPTY = "triton", "triton-empty"
 _NEWEST = 500
 
 
-def use(folder: str) -> str | None:
-    """Have Triton write to ``folder``; the shared cache, which may only be read from now on.
+def use(folder: str, others: Sequence[str] = ()) -> list[str]:
+    """Have Triton write to ``folder``; the caches that may be read, and only read, from now on.
 
-    Its files are linked into the folder: what launches a kernel is compiled once for all kernels of
-    a signature. Several processes of a candidate may do so at the same time. A folder that is named
-    ``EMPTY`` stays empty, and there is no shared cache to read: None.
+    These are the shared one and ``others``. Their files are linked into the folder: what launches a
+    kernel is compiled once for all kernels of a signature. Several processes of a candidate may do
+    so at the same time. A folder that is named ``EMPTY`` stays empty, and nothing else is read.
     """
     shared = os.environ.get(VARIABLE)
     own = Path(folder).absolute()
     own.mkdir(parents=True, exist_ok=True)
     os.environ[VARIABLE] = str(own)
-    if not shared or own.name == EMPTY:
-        return None
-    for entry in _newest(Path(shared)):
-        place = own / entry.name
-        place.mkdir(exist_ok=True)
-        with contextlib.suppress(OSError), os.scandir(entry) as files:
-            for file in files:
-                with contextlib.suppress(FileExistsError):
-                    (place / file.name).symlink_to(file.path)
-    return shared
+    if own.name == EMPTY:
+        return []
+    linked = [cache for cache in (shared, *others) if cache]
+    for cache in linked:
+        for entry in _newest(Path(cache)):
+            _link(entry, own / entry.name)
+    return linked
+
+
+def _link(entry: Path, place: Path) -> None:
+    place.mkdir(exist_ok=True)
+    with contextlib.suppress(OSError), os.scandir(entry) as files:
+        for file in files:
+            with contextlib.suppress(FileExistsError):
+                (place / file.name).symlink_to(file.path)
 
 
 def _newest(folder: Path) -> list[Path]:

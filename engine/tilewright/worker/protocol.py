@@ -43,7 +43,8 @@ Every job is an object with ``kind``. Shared parts:
   ``{file: tilewright.captures.launching.Plan as JSON}`` for each file that the job imports.
 - Any job may carry ``memory_bytes`` (what the child may add to its address space; CPU jobs only),
   ``file_bytes`` (the largest file it may write) and ``cache``: the folder that is Triton's cache
-  where it imports anybody's code, in its scratch folder unless absolute (``own_cache``).
+  where it imports anybody's code, in its scratch folder unless absolute (``own_cache``); with
+  ``caches``: others whose kernels it finds.
 
 Jobs (arguments -> value):
 

@@ -23,6 +23,7 @@ from ..calling import INTERPRETER
 from ..jobs import measuring
 from ..protocol import CRASHED, ERROR, OK, OUT_OF_MEMORY, TIMEOUT, JobError, OutOfMemoryError
 from . import ahead
+from .caches import Caches
 from .handle import Handle, PerformerEndedError
 from .hearing import Hearing, first_checks
 from .originals import Originals
@@ -99,10 +100,11 @@ class Judge:
         self._wire = wire
         self._folder = folder / f"judge-{os.getpid()}"
         self._folder.mkdir(mode=0o700)
+        self._caches = Caches(device, self._folder)
         self._performers = Performers(wire, self._folder)
         self._trials: list[_Trial] = []
         self._target = measuring.target_of(device) if device.startswith("cuda") else None
-        self._originals = Originals(device, self._folder / "kept", self._performers.start)
+        self._originals = Originals(device, self._folder / "kept", self._start_original)
         self._turns = Turns()
         # In the interpreter a second hearing would take the first one's processor.
         self._most = 1 if device == INTERPRETER else _HEARINGS
@@ -150,10 +152,7 @@ class Judge:
         told = {**job["performer"], "module": job["candidate"]}
         if job.get("timing"):
             told["baseline"] = job["timing"]["baseline"]
-        if self._target is not None:
-            cache = self._folder / f"cache-{message['trial']}"
-            cache.mkdir(mode=0o700)
-            told["cache"] = str(cache)
+        told |= self._caches.of_candidate(message["trial"], job["original"], told.get("baseline"))
         candidate = self._performers.start(told, timeout_s)
         trial = _Trial(message["trial"], job, candidate, time.monotonic() + timeout_s)
         self._trials.append(trial)
@@ -161,6 +160,10 @@ class Judge:
             candidate.wire.send({"do": "prepare"})
             trial.compilers += self._compilers(told, _compiled_first(job), timeout_s)
         trial.told = told
+
+    def _start_original(self, job: dict[str, Any], timeout_s: float) -> Handle:
+        """A performer that is kept."""
+        return self._performers.start({**job, **self._caches.of_kept(job["module"])}, timeout_s)
 
     def _compilers(
         self, told: dict[str, Any], checks: list[dict[str, Any]], timeout_s: float
@@ -210,7 +213,7 @@ class Judge:
         self._performers.tell({"answer": trial.number, **answer})
         for performer in (trial.candidate, *trial.compilers):
             performer.close()
-        shutil.rmtree(self._folder / f"cache-{trial.number}", ignore_errors=True)
+        self._caches.forget(trial.number)
         self._trials.remove(trial)
         self._bell.send(b"!")
 
