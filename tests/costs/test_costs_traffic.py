@@ -108,6 +108,10 @@ def narrow(x_ptr, y_ptr, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
 """
 )
 
+SPREAD = NARROW.replace("narrow", "spread").replace(
+    "columns = ", "columns = tl.program_id(1) * BLOCK + "
+)
+
 Program = tuple[int, int]
 
 
@@ -202,3 +206,11 @@ def test_a_single_program_shares_nothing() -> None:
     launch = LaunchFacts("narrow", (1,), (*given, constant("ROWS", 8), constant("BLOCK", 1024)))
     found = asked(work_of(NARROW, launch))
     assert (found.unique, found.common) == (8 * 1024 * 4, 0.0)
+
+
+def test_a_tile_that_is_masked_in_one_program_of_six_is_shorter_by_its_share() -> None:
+    m, n = 64, 704
+    given = (tensor("x_ptr", "fp16", m, n), tensor("y_ptr", "fp16", m, n), number("N", n))
+    launch = LaunchFacts("spread", (8, 6), (*given, constant("ROWS", 8), constant("BLOCK", 128)))
+    work = work_of(SPREAD, launch)
+    assert asked(work).requested * 48 == pytest.approx(2 * m * n, rel=0.001)

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 
 from tilewright.costs.model import Touch
 
-_NEARLY = 1e-6
 SECTOR = 32
 """Bytes that caches of all chips here move at least."""
 
@@ -39,8 +38,10 @@ class Box:
     @property
     def sectors(self) -> float:
         """Sectors that it fills, a run being one at least."""
-        rows = math.prod(extent for _, extent in self.rows)
-        return self.apart * rows * math.ceil(self._width / self._least - _NEARLY)
+        each = self._width / self._least
+        if self.run.is_integer():  # a mean over tiles is none of their own runs
+            each = math.ceil(each)
+        return self.apart * math.prod(extent for _, extent in self.rows) * each
 
     @property
     def _least(self) -> float:
@@ -94,7 +95,7 @@ def box_of(touch: Touch) -> Box:
         for stride, extent, part in zip(touch.strides, touch.extents, kept, strict=True)
         if extent > 1
     ]
-    apart = math.prod(extent for stride, extent in axes if stride is None)
+    apart = float(math.prod(extent for stride, extent in axes if stride is None))
     span, rows, dense = 1.0, [], True
     for stride, extent in sorted((abs(s), e) for s, e in axes if s):
         if stride <= span or (dense and stride * touch.item < SECTOR):
