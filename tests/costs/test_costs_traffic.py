@@ -1,5 +1,6 @@
 """Memory that overlapping tiles reach together, against the addresses one by one."""
 
+import math
 from collections.abc import Iterable, Iterator
 
 import pytest
@@ -105,6 +106,18 @@ def narrow(x_ptr, y_ptr, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     inside = columns[None, :] < N
     x = tl.load(x_ptr + rows[:, None] * N + columns[None, :], mask=inside, other=0.0)
     tl.store(y_ptr + rows[:, None] * N + columns[None, :], x, mask=inside)
+"""
+)
+
+PICK = (
+    HEAD
+    + """
+def pick(index_ptr, x_ptr, y_ptr, width, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    index = tl.load(index_ptr + rows)
+    x = tl.load(x_ptr + index[:, None] * width + columns[None, :])
+    tl.store(y_ptr + rows[:, None] * width + columns[None, :], x)
 """
 )
 
@@ -214,3 +227,20 @@ def test_a_tile_that_is_masked_in_one_program_of_six_is_shorter_by_its_share() -
     launch = LaunchFacts("spread", (8, 6), (*given, constant("ROWS", 8), constant("BLOCK", 128)))
     work = work_of(SPREAD, launch)
     assert asked(work).requested * 48 == pytest.approx(2 * m * n, rel=0.001)
+
+
+@pytest.mark.parametrize("block", [64, 256])
+def test_rows_picked_twice_are_fetched_once_where_the_cache_keeps_a_slice(block: int) -> None:
+    picks, rows, width = 4096, 2048, 1024
+    given = (tensor("index_ptr", "i64", picks), tensor("x_ptr", "fp32", rows, width))
+    rest = (tensor("y_ptr", "fp32", picks, width), number("width", width))
+    blocks = (constant("ROWS", 8), constant("BLOCK", block))
+    launch = LaunchFacts("pick", (picks // 8, width // block), (*given, *rest, *blocks))
+    work = work_of(PICK, launch)
+    expected = rows * (1 - math.exp(-picks / rows))
+    slices = (expected + picks) * width * 4 + width // block * picks * 8
+    slice_ = 4 * block * (rows + picks) + 8 * picks
+    kept = memory_bytes(work, launch, 132, 1.1 * slice_)
+    assert kept == pytest.approx(slices, rel=0.02)
+    each = memory_bytes(work, launch, 132, 1.0)
+    assert each == pytest.approx(2 * picks * width * 4 + width // block * picks * 8, rel=0.25)

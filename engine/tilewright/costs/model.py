@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -59,6 +60,7 @@ class Touch:
         spread: how many different tiles programs have between them.
         last: the last line of the call.
         at: elements from the base to its first program's first tile; None where not known.
+        picked: where its tiles are by indices that were loaded; None where they are not.
         aside: elements from a program's first tile to that of the next along each axis of the
             grid; None where not known.
     """
@@ -81,6 +83,7 @@ class Touch:
     spread: Spread | None = None
     last: int = 0
     at: int | None = None
+    picked: Picked | None = None
     aside: tuple[int | None, ...] = (None, None, None)
 
     def covers(self, line: int) -> bool:
@@ -113,6 +116,25 @@ class Spread:
                 return last_d + (d - last_d) * (programs - last_n) / max(1, n - last_n)
             last_n, last_d = n, d
         return last_d * programs / max(1, last_n)
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Rows picked by loaded indices, of which nothing is known: any is as likely as any other.
+
+    Attributes:
+        rows: there are.
+        spread: of what else tells programs' tiles apart.
+    """
+
+    rows: float
+    spread: Spread
+
+    def distinct(self, programs: float, each: float) -> float:
+        """Different ones among all that so many programs pick, ``each`` so many, as expected."""
+        beside = self.spread.distinct(programs)
+        picks = programs / beside * each
+        return beside * self.rows * -math.expm1(-picks / self.rows)
 
 
 @dataclass(frozen=True)

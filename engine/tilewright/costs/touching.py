@@ -12,7 +12,7 @@ from tilewright.analysis.tiles import ONE, Affine, Term, TileFacts, Tiles
 from tilewright.analysis.tiles.model import Kind
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.costs.masks import Masks
-from tilewright.costs.model import Spread, Step, Touch, Turns
+from tilewright.costs.model import Picked, Spread, Step, Touch, Turns
 from tilewright.costs.moving import aside_of, asides, start_of, step_along, steps_of
 from tilewright.costs.numbers import ORIGIN, Number, Numbers, Place, programs_of
 from tilewright.targets.model import LaunchFacts
@@ -70,7 +70,7 @@ class Toucher:
         return replace(
             _with_steps(own, steps_of(self._numbers, form, own.loops, loops)),
             strides=tuple(self._stride(form, axis) for axis in range(len(own.extents))),
-            spread=self._spread([t for t in form.terms if t.axis is None], form),
+            spread=self._spread(form), picked=self._picked(own.base, form),
             at=start_of(self._numbers, form), aside=aside_of(self._numbers, form),
         )  # fmt: skip
 
@@ -110,28 +110,50 @@ class Toucher:
         there = self._numbers.of(term.index, Place(lanes=(1,)))
         return None if here is None or there is None else int(there - here)
 
-    def _spread(self, terms: Sequence[Term], form: Affine) -> Spread:
+    def _spread(self, form: Affine) -> Spread:
         """How many places the first programs have between them."""
-        loops = self._flow.loops
+        mine = self._by_program(form)
+        if any(self._is_loaded(t.index) for t in mine):
+            return spread_of(lambda program: program, frozenset(range(3)), self._numbers.grid)
+        return self._spread_by(mine)
+
+    def _by_program(self, form: Affine) -> list[Term]:
+        """The terms that may be another number in each program."""
+        loops, terms = self._flow.loops, [t for t in form.terms if t.axis is None]
         mine = [t for t in terms if not any(n in t.index.varies for n in loops)]
         # Programs whose loops start at different turns are at different places in each of them.
         mine += [t for t in terms if t not in mine and _starts_by_program(t.index)]
         # An index along an axis may move with the program too: ``(pid * BLOCK + lanes) % M``.
         mine += [t for t in form.terms if t.axis is not None and programs_of(t.index)]
         # What is not taken apart stands in the constant.
-        mine += [Term(v, None, ONE) for v in form.constant.values if programs_of(v)]
-        grid = self._numbers.grid
-        if any(self._numbers.of(t.index, Place(lanes=(0,))) is None for t in mine):
-            return spread_of(lambda program: program, frozenset(range(3)), grid)
-        axes = frozenset(axis for t in mine for axis in programs_of(t.index))
-        if all(t.index.op == "program_id" for t in mine):
-            return spread_of(None, axes, grid)
+        return mine + [Term(v, None, ONE) for v in form.constant.values if programs_of(v)]
+
+    def _spread_by(self, terms: Sequence[Term]) -> Spread:
+        axes = frozenset(axis for t in terms for axis in programs_of(t.index))
+        if all(t.index.op == "program_id" for t in terms):
+            return spread_of(None, axes, self._numbers.grid)
 
         def name(program: tuple[int, ...]) -> object:
             place = Place(program, lanes=(0,))
-            return tuple(self._numbers.of(t.index, place) for t in mine)
+            return tuple(self._numbers.of(t.index, place) for t in terms)
 
-        return spread_of(name, axes, grid)
+        return spread_of(name, axes, self._numbers.grid)
+
+    def _is_loaded(self, index: Value) -> bool:
+        return self._numbers.of(index, Place(lanes=(0,))) is None
+
+    def _picked(self, base: str | None, form: Affine) -> Picked | None:
+        """From how many rows loaded indices pick; None without any, or of an unknown tensor."""
+        argument = self._launch.argument(base or "")
+        steps = [
+            self._numbers.polynomial(t.coefficient) for t in form.terms if self._is_loaded(t.index)
+        ]
+        steps += [1 for v in form.constant.values if self._is_loaded(v)]
+        known = [abs(step) for step in steps if step]
+        if argument is None or not argument.shape or not known or len(known) < len(steps):
+            return None
+        others = [t for t in self._by_program(form) if not self._is_loaded(t.index)]
+        return Picked(math.prod(argument.shape) / min(known), self._spread_by(others))
 
     def _by_descriptor(self, site: Site, turns: float, loops: Mapping[int, Turns]) -> Touch | None:
         facts, owner = self._tiles.of(site.pointer), site.pointer

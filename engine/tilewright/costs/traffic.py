@@ -164,6 +164,8 @@ def _spread_bytes(touches: Sequence[Touch], programs: float, grid: Sequence[int]
     for count, aside in zip(first_sides(programs, grid), one.aside, strict=True):
         if aside and count > 1:
             distinct *= (1.0 + (count - 1) * box.beyond(aside)) / count
+    if one.picked is not None:
+        distinct = one.picked.distinct(programs, box.apart) / box.apart
     return distinct * _part(touches) * box.sectors * SECTOR
 
 
