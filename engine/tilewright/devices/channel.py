@@ -64,6 +64,10 @@ class Channel:
         """Hand a job over; the answer, or the worker's end, sets ``done``."""
         return self._talk.send(job, timeout_s)
 
+    def answers(self) -> bool:
+        """Whether there is anybody; it starts each job at once, so that none waits."""
+        return self.alive
+
     def cancel_all(self) -> None:
         """Stop every job under way; each is answered as an error."""
         self._talk.cancel_all()
@@ -71,12 +75,7 @@ class Channel:
     def close(self) -> None:
         """End the worker and everything it started; waits until they are gone."""
         self._talk.close()
-        try:
-            self._process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._clean_up()
+        self._has_ended()
 
     def _start(self) -> subprocess.Popen[bytes]:
         environment = {**worker_environment(), MARKER: self._marker}
@@ -123,7 +122,12 @@ class Channel:
         return lines[-1] if lines else ""
 
     def _has_ended(self) -> None:
-        self._process.wait()
+        """There is no more to hear: wait for its process, but not forever."""
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         self._clean_up()
 
     def _read_stderr(self) -> None:

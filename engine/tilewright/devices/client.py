@@ -20,6 +20,7 @@ from tilewright.worker.protocol import COMPILE_ONLY
 
 _GRACE_SECONDS = 20.0
 _QUEUE_SECONDS = 1800.0
+_LOOK_SECONDS = 30.0
 _LOG = logging.getLogger(__name__)
 
 
@@ -81,7 +82,9 @@ class WorkerClient:
                 message = f"{message}, and could not be started again: {error}"
                 break
             pending = channel.send(with_own_cache(job), timeout_s)
-            pending.started.wait(_QUEUE_SECONDS)
+            if not _begun(channel, pending):
+                message = self._leave(channel)
+                continue
             if not pending.done.wait(timeout_s + _GRACE_SECONDS):
                 return self._unanswered(job, time.monotonic() - start)
             if pending.answer is not None:
@@ -132,6 +135,17 @@ class WorkerClient:
             _LOG.warning("%s; it is started once more", error)
             return Channel(self.python, arguments)
 
+    def _leave(self, channel: AnyChannel) -> str:
+        """Do without a service that is there and says nothing; what to tell of it."""
+        with self._lock:
+            self._shared = False
+            if self._channel is channel:
+                self._channel = None
+        channel.close()
+        message = "the compile service does not answer; `tilewright service stop` ends it"
+        _LOG.warning("%s; compiling without it", message)
+        return message
+
     def _unanswered(self, job: Mapping[str, Any], seconds: float) -> JobOutcome:
         """The worker is there but silent long after the limit: it is of no more use."""
         with self._lock:
@@ -140,6 +154,15 @@ class WorkerClient:
             channel.close()
         message = f"the worker did not answer a {job.get('kind')} job and was ended"
         return JobOutcome(JobStatus.LOST, {}, message, seconds=seconds)
+
+
+def _begun(channel: AnyChannel, pending: Pending) -> bool:
+    """Wait for a job's turn; False if the worker no longer answers, or its turn never comes."""
+    end = time.monotonic() + _QUEUE_SECONDS
+    while not pending.started.wait(_LOOK_SECONDS):
+        if time.monotonic() > end or not channel.answers():
+            return False
+    return True
 
 
 def _outcome(pending: Pending) -> JobOutcome:

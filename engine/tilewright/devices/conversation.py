@@ -44,6 +44,10 @@ class AnyChannel(Protocol):
 
     def send(self, job: Mapping[str, Any], timeout_s: float) -> Pending: ...
 
+    def answers(self) -> bool:
+        """Whether it still does, asked while a job waits for its turn there."""
+        ...
+
     def cancel_all(self) -> None: ...
 
     def close(self) -> None: ...
@@ -78,11 +82,12 @@ class Conversation:
         self._lock = threading.Lock()
         self._pending: dict[int, Pending] = {}
         self._number = 0
+        self._over = False
         self._thread = threading.Thread(target=self._read, daemon=True, name="tilewright-worker")
 
     @property
     def alive(self) -> bool:
-        return self._thread.is_alive()
+        return self._thread.is_alive() and not self._over
 
     def start(self) -> None:
         """Read answers from now on."""
@@ -140,22 +145,43 @@ class Conversation:
             self._writer.write(_HEADER.pack(len(body)) + body)
             self._writer.flush()
         except OSError:
+            self._over = True  # half a message may have gone out
             return False
         return True
 
     def _read(self) -> None:
-        while (message := self.receive()) is not None:
-            with self._lock:
-                started = "started" in message
-                pending = self._pending.get(message["id"])
-                if not started:
-                    self._pending.pop(message["id"], None)
-            if pending is not None and started:
-                pending.started.set()
-            elif pending is not None:
-                pending.finish(self._heard(message) if self._heard else message)
-        self._ended()
+        """Until the end, or an answer that makes no sense: nobody waits for more after that."""
+        try:
+            while (message := self.receive()) is not None:
+                self._take(message)
+        finally:
+            try:
+                self._ended()
+            finally:
+                self._give_up()
+
+    def _take(self, message: dict[str, Any]) -> None:
         with self._lock:
+            started = "started" in message
+            pending = self._pending.get(message["id"])
+            if not started:
+                self._pending.pop(message["id"], None)
+        if pending is not None and started:
+            pending.started.set()
+        elif pending is not None:
+            self._finish(pending, message)
+
+    def _finish(self, pending: Pending, message: dict[str, Any]) -> None:
+        answer = None
+        try:
+            answer = self._heard(message) if self._heard else message
+        finally:
+            pending.finish(answer)
+
+    def _give_up(self) -> None:
+        """Have nobody wait any longer, nor begin to."""
+        with self._lock:
+            self._over = True
             left, self._pending = self._pending, {}
         for pending in left.values():
             pending.finish(None)

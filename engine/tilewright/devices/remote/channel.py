@@ -72,6 +72,10 @@ class SshChannel:
         except OSError:
             return _answered(None)
 
+    def answers(self) -> bool:
+        """Whether there is anybody; it starts each job at once, so that none waits."""
+        return self.alive
+
     def cancel_all(self) -> None:
         """Stop every job under way; each is answered as an error."""
         self._talk.cancel_all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ from tilewright.devices.service.starting import START_SECONDS, start_service
 
 _HELLO_SECONDS = 20.0
 _PAUSE_SECONDS = 0.05
+_SEND_LIMIT = struct.pack("@ll", 30, 0)  # seconds and microseconds for a service that reads nothing
 
 
 class ServiceChannel:
@@ -37,6 +39,7 @@ class ServiceChannel:
         )
         self.hello: dict[str, Any] = (self._talk.receive() or {}).get("hello") or {}
         connection.settimeout(None)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _SEND_LIMIT)
 
     @property
     def welcome(self) -> bool:
@@ -68,6 +71,11 @@ class ServiceChannel:
     def ask(self, about: str) -> Pending:
         """``status``, ``stop`` or ``retire``: of the service itself."""
         return self._talk.ask({"service": about})
+
+    def answers(self) -> bool:
+        """Whether the service says how it is, within a while."""
+        asked = self.ask("status")
+        return asked.done.wait(_HELLO_SECONDS) and asked.answer is not None
 
     def cancel_all(self) -> None:
         """Stop every job of this connection; each is answered as an error."""

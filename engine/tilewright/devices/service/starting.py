@@ -78,7 +78,11 @@ def _started(python: str, path: Path, compile_only: bool) -> BinaryIO:
             raise DeviceError(
                 f"cannot start {python}: {error.strerror}; {way_out(compile_only=compile_only)}"
             ) from error
-    process.wait()
+    try:
+        process.wait(START_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
     assert process.stdout is not None
     said: BinaryIO = process.stdout  # type: ignore[assignment]
     return said
