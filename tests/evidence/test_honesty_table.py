@@ -4,9 +4,6 @@ import pytest
 from candidates import candidates
 from table import DOC, RESULTS, document, results
 
-# What got through when it was last run there; the table shows it in bold. To be emptied.
-ACCEPTED = {"h200": ["accumulate__aligned_only"]}
-
 
 def test_the_document_is_up_to_date() -> None:
     text = DOC.read_text("utf-8")
@@ -18,11 +15,14 @@ def test_no_cheat_was_accepted_and_nothing_honest_refused(name: str) -> None:
     found = results(name)
     accepted = [n for n, one in found.get("cheats", {}).items() if one["level"] != "rejected"]
     refused = [n for n, one in found.get("legit", {}).items() if one["level"] == "rejected"]
-    assert (accepted, refused) == (ACCEPTED.get(name, []), [])
+    assert (accepted, refused) == ([], [])
 
 
-def test_every_candidate_was_judged_in_the_interpreter_if_it_can_be() -> None:
-    found = results("interpreter")
+@pytest.mark.parametrize("name", [name for name, _ in RESULTS])
+def test_every_candidate_was_judged_where_it_can_be(name: str) -> None:
+    found = results(name)
     for folder in ("cheats", "legit"):
-        expected = {one.name for one in candidates(folder) if not one.needs_gpu}
+        expected = {
+            one.name for one in candidates(folder) if name != "interpreter" or not one.needs_gpu
+        }
         assert expected <= set(found[folder]), "run tests/evidence/judge_all.py, then make honesty"
