@@ -67,6 +67,8 @@ REFUSED = [
      "tl.store", "[:, None]"),
     ("for k in range(n):\n    if k > 3:\n        break\n    tl.store(x + k, k)", "", "cuda:90",
      "break", "neither break nor continue"),
+    ("m = tl.float32(0.0)\ntl.store(x, m)", "", "cuda:90", "tl.float32(0.0)",
+     "make a value with tl.full((), value, dtype)"),
     ("tl.store(x, plus_one(n))", PLAIN, "cuda:90", "plus_one(n)", "decorate plus_one with"),
     ("i = tl.arange(0, 32)\ntl.store(x + i, tl.extra.cuda.libdevice.tanh(tl.load(x + i)))", "",
      "hip:gfx942", "libdevice.tanh", "triton.language.extra, which is there for every target"),

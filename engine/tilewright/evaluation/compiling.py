@@ -81,6 +81,6 @@ def unfit(reports: Sequence[CompileReport], tolerated_spill: int = 0) -> str | N
     bytes a thread than are tolerated."""
     for report in reports:
         if not report.ok:
-            return report.messages[0].text if report.messages else "it does not compile"
+            return _first_message([report], report.kernel)
     spilled = spill_bytes(reports)
     return f"spills {spilled} bytes a thread" if spilled > tolerated_spill else None

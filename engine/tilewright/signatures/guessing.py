@@ -138,9 +138,8 @@ class _Guesser:
     def _integer(self, name: str, number: int, told: Told) -> Assumption:
         if told.has_value and not told.is_assumed:
             return Assumption(name, f"{number}", "as the launch states", self._host.line)
-        return Assumption(
-            name, f"{_integer_type(number)} divisible by 16, {number}", "assumed: a run-time size"
-        )
+        known = f"{_integer_type(number)}{' divisible by 16' if number % 16 == 0 else ''}"
+        return Assumption(name, f"{known}, {number}", "assumed: a run-time size")
 
     def _is_float(self, name: str, role: Role, value: Literal | None) -> bool:
         if value is not None:

@@ -122,6 +122,11 @@ _RULES = (
         "check its spelling, and whether this version of Triton has it",
     ),
     _rule(
+        r"'dtype' object is not callable",
+        "make a value with tl.full((), value, dtype), or convert one with .to(dtype)",
+        "a type of triton.language is called like a function, which it is not",
+    ),
+    _rule(
         r"^(?:name )?'?(?P<name>\w+)'? is not defined",
         "set {name} before this line on every path, or pass it as an argument",
     ),

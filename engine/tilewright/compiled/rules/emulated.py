@@ -14,7 +14,7 @@ _ADVICE = 2
 _FEW_UNITS = 16
 """fp64 at this part of fp32's rate, or less, is there for completeness alone."""
 
-# From the code of `i // n`, `tl.sin(x)` and the like, by ptxas 12.9 and LLVM of Triton 3.9.
+# From the code of `i // n`, `tl.sin(x)` and the like, by ptxas 12.9 and 13.4 and LLVM of Triton 3.9.
 _EACH = {Emulated.DIVISION: "some 20", Emulated.DIVISION_64: "40 to 150"}
 _FP8_OF = {
     "gfx942": "tl.float8e4b8 and tl.float8e5b16",
