@@ -244,3 +244,20 @@ def test_rows_picked_twice_are_fetched_once_where_the_cache_keeps_a_slice(block:
     assert kept == pytest.approx(slices, rel=0.02)
     each = memory_bytes(work, launch, 132, 1.0)
     assert each == pytest.approx(2 * picks * width * 4 + width // block * picks * 8, rel=0.25)
+
+
+def test_what_no_lane_reaches_moves_nothing() -> None:
+    given = (tensor("x_ptr", "fp32", 8, 1024), tensor("y_ptr", "fp32", 8, 1024), number("N", 0))
+    launch = LaunchFacts("narrow", (4,), (*given, constant("ROWS", 2), constant("BLOCK", 1024)))
+    work = work_of(NARROW, launch)
+    found = asked(work)
+    assert (found.requested, found.unique, found.stored) == (0.0, 0.0, 0.0)
+    assert touched_bytes(work, launch) == 0.0
+
+
+def test_a_loop_without_turns_reaches_nothing() -> None:
+    tensors = [tensor(name, "fp16", 64, 64) for name in ("a_ptr", "b_ptr", "c_ptr")]
+    sizes = [number(name, value) for name, value in (("M", 64), ("N", 64), ("K", 0))]
+    blocks = [constant(name, 32) for name in ("BM", "BN", "BK")]
+    work = work_of(PERSISTENT, LaunchFacts("product", (4,), (*tensors, *sizes, *blocks)))
+    assert asked(work).unique == asked(work).requested == 0.0

@@ -89,7 +89,7 @@ class Box:
 
 def box_of(touch: Touch) -> Box:
     """The box of one turn's tile; an axis along which an index was loaded keeps tiles apart."""
-    kept = touch.kept or (1.0,) * len(touch.extents)
+    kept = touch.kept if touch.kept and all(touch.kept) else (1.0,) * len(touch.extents)
     axes = [
         (stride, extent * part)
         for stride, extent, part in zip(touch.strides, touch.extents, kept, strict=True)

@@ -162,7 +162,8 @@ class Toucher:
         if argument is not None and match is not None:
             extents = tuple(int(part) for part in match[2].split(",") if part.strip())
             item = max(1, (types.bits(match[1]) or 16) // 8)
-            strides = argument.strides or (1,) * len(extents)
+            strides = argument.strides or ()
+            strides = strides if len(strides) == len(extents) else (1,) * len(extents)
             own = Touch(site.kind, site.line, argument.name, item, extents, strides, turns)
             return self._block(site, own, loops)
         made = self._extents(facts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.costs.boxes import SECTOR, all_turns, box_of, together
@@ -50,7 +50,8 @@ def asked(work: Workload) -> Asked:
     requested = unique = stored = common = 0.0
     for touches in _by_place(work).values():
         if not is_common(touches[0], work):
-            unique += _part(touches) * together(touches).sectors * SECTOR
+            each = _part(touches) * together(touches).sectors * SECTOR
+            unique += min(each, _requested(touches))
     for touch in work.touches:
         moved = sector_bytes(touch) * touch.turns
         if touch.kind != "load":
@@ -60,6 +61,11 @@ def asked(work: Workload) -> Asked:
         else:
             requested += moved
     return Asked(requested, unique, stored, common)
+
+
+def _requested(touches: Iterable[Touch]) -> float:
+    """Bytes that a program asks for, each as often as it does."""
+    return sum(sector_bytes(touch) * touch.turns for touch in touches)
 
 
 def is_common(touch: Touch, work: Workload) -> bool:
@@ -166,7 +172,8 @@ def _spread_bytes(touches: Sequence[Touch], programs: float, grid: Sequence[int]
             distinct *= (1.0 + (count - 1) * box.beyond(aside)) / count
     if one.picked is not None:
         distinct = one.picked.distinct(programs, box.apart) / box.apart
-    return distinct * _part(touches) * box.sectors * SECTOR
+    reached = distinct * _part(touches) * box.sectors * SECTOR
+    return min(reached, programs * _requested(touches))
 
 
 def _tensor_bytes(type_name: str, shape: Sequence[int] | None) -> float:
