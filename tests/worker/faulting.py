@@ -32,6 +32,8 @@ import sys
 sys.path.insert(0, {engine!r})
 from tilewright.worker.trials import hearing
 hearing._PATIENCE_S, hearing._PATIENCE_RATIO = {patience_s}, 0.0
+from tilewright.worker.jobs import measuring
+measuring.HOST_CODE_S = {patience_s}
 from tilewright.worker.main import main
 sys.exit(main())
 """

@@ -16,7 +16,7 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.interpreter import GridExecutor
 from triton.runtime.jit import JITFunction
 
-from . import tensors
+from . import host_time, tensors
 from .specialization import FACTS
 
 MAX_CONFIGS = 64
@@ -289,7 +289,7 @@ def compiled_only() -> Iterator[None]:
         args = tuple(_stand_in(value) for value in args)
         kwargs = {name: _stand_in(value) for name, value in kwargs.items()}
         # What does not compile is the tuner's to leave out, or the launch's to tell.
-        with contextlib.suppress(triton.TritonError, RuntimeError):
+        with host_time.not_counted(), contextlib.suppress(triton.TritonError, RuntimeError):
             compile_one(kernel, *args, grid=grid, warmup=True, **kwargs)
 
     def tuned(tuner: Any, *args: Any, **kwargs: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .. import calling, generate, launches, layouts, modules, pretend, tensors
+from .. import calling, generate, host_time, launches, layouts, modules, pretend, tensors
 from ..timing.clocks import clock_for
 from ..timing.locking import holding
 from ..timing.pace import quick_look
@@ -21,7 +21,9 @@ _HOST_CODE_FAILURES = (
     AssertionError,
     AttributeError,
     KeyError,
+    host_time.TookTooLongError,
 )
+HOST_CODE_S = 5.0
 
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
@@ -53,7 +55,10 @@ def _compiled_module(job: dict[str, Any], notes: list[str]) -> Any:
 def compile_ahead(
     job: dict[str, Any], module: Any, target: tuple[str, str], notes: list[str]
 ) -> None:
-    """Compile what the module's host code launches for the case, without touching a device."""
+    """Compile what the module's host code launches for the case, without touching a device.
+
+    Host code that fails, or goes on for ``HOST_CODE_S`` by itself, is left to the real call.
+    """
     layout, options = str(job.get("layout") or layouts.PLAIN), job.get("launch_options") or {}
     try:
         with (
@@ -61,6 +66,7 @@ def compile_ahead(
             pretend.fake_tensors(),
             launches.with_options(options),
             launches.compiled_only(),
+            host_time.limited(HOST_CODE_S),
         ):
             call, _ = modules.build_call(job, module, "cuda")
             made = generate.fake_inputs(job["case"], module, "cuda")
