@@ -14,6 +14,7 @@ from tilewright.captures import CapturedKernel, load_captures, problem_of_captur
 from tilewright.devices import open_device
 from tilewright.devices.model import Device, JobStatus
 from tilewright.evaluation.workbench import Workbench
+from tilewright.serialize import dump
 
 pytestmark = [pytest.mark.gpu, pytest.mark.triton, pytest.mark.slow]
 
@@ -124,10 +125,11 @@ def test_a_launch_made_again_computes_the_same_bits(
         made = bench.inputs(case, 0)
         assert made.status is JobStatus.OK
         given = tensors.load(made.value["inputs"], "cuda")
-        outputs = bench.outputs(KERNELS, case, 0)
-        assert outputs.failure is None
-        assert outputs.out_of_bounds == ()
-        (changed,) = tensors.load(outputs.manifest, "cuda").values()
+        job = bench.job("run", KERNELS, case=dump(case), inputs=made.value["inputs"])
+        made_again = bench.run({**job, "out": str(tmp_path / "out"), "device": "cuda:0"}, 60)
+        assert made_again.status is JobStatus.OK, made_again.message
+        assert made_again.value["out_of_bounds"] == []
+        (changed,) = tensors.load(made_again.value["changed_inputs"], "cuda").values()
         if case.launch is not None and case.launch.kernel == "twice":
             expected = module.doubled(given["x_ptr"].clone())
         else:
@@ -160,9 +162,9 @@ def test_a_wrong_candidate_is_rejected_and_a_slower_one_is_said_to_be(folder: Pa
     slow.write_text(
         KERNELS.replace(
             "    row =",
-            "    for _ in range(200):\n        tl.atomic_add(x_ptr + 0, 0.0)\n    row =",
+            "    for at in range(300):\n        tl.debug_barrier()\n    row =",
         )
     )
     value = run_json(folder, "verify", "kernels.py", "slow.py", code=1)
     assert value["failed"]["step"] == "speed", value
-    assert value["speedup"]["high"] < 1
+    assert value["speedup"]["high"] < 1, value

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.triton]
 SEES = """
 import torch
 def sees(x):
-    return [torch.cuda.device_count(), torch.cuda.get_device_properties(0).uuid.bytes.hex()]
+    return [torch.cuda.device_count(), str(torch.cuda.get_device_properties(0).uuid)]
 """
 
 
