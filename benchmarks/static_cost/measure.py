@@ -1,13 +1,13 @@
 """Times every point of the benchmark on GPUs, and keeps what Triton says of each.
 
     python benchmarks/static_cost/measure.py OUT.json[.gz] [--figures] [--kernels NAME ...]
-        [--shapes JSON] [--whole] [--gpus 0 1 2 3] [--seconds N]
+        [--shapes JSON] [--whole] [--points N] [--gpus 0 1 2 3] [--seconds N]
 
 Everything is compiled first, in processes side by side, into Triton's cache, and nothing is while
 kernels are timed. Then each kernel's points in a shape are timed one by one on one GPU
-(``clocking.py``); several GPUs have groups of their own. What could not be compiled in its time is
-a recorded failure; results are written as they come. ``--figures`` compiles points once more as
-Tilewright does, beside Triton's own figures.
+(``clocking.py``); several GPUs have groups of their own. Of a group that could not be compiled or
+timed in the time there is, every point is a recorded failure; results are written as they come.
+``--figures`` compiles points once more as Tilewright does, beside Triton's own figures.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import gzip
 import json
 import multiprocessing
 import os
-import random
 import shutil
 import sys
 import tempfile
@@ -29,11 +28,13 @@ from typing import Any
 import torch  # noqa: F401 - once, before processes are forked
 from clocking import METHOD, time_group, told
 from figures import add_figures
-from points import Point, absent, arguments, grid, kernel_names, launch_facts, load, points
+from points import Point, absent, arguments, drawn, grid, kernel_names, launch_facts, load, points
 
 SECONDS, GROUP_SECONDS = 230.0, 75.0
-COMPILE_SHARE = 0.5
+COMPILE_SHARE = 0.55
 """Of the time there is, what compiling may take."""
+START_SECONDS, POINT_SECONDS = 4.0, 0.06
+"""What a group takes: no list is begun that would be cut short."""
 MERGE_SECONDS = 3.0
 Row = dict[str, Any]
 
@@ -46,9 +47,10 @@ def main() -> int:
     shapes = json.loads(options.shapes.read_text("utf-8")) if options.shapes else None
     kernels = tuple(options.kernels or shapes or kernel_names())
     every = list(points(kernels, shapes, whole=options.whole))
+    every = drawn(every, options.points) if options.points else every
     rows = [_row(point) for point in every]
     out = {"method": METHOD, "points": rows}
-    print(f"{len(rows)} points of {len(kernels)} kernels", flush=True)
+    print(f"{len(rows)} points of {len({row['kernel'] for row in rows})} kernels", flush=True)
     if not options.no_timing:
         _compile_all(every, rows, options, started + options.seconds * COMPILE_SHARE)
         print(f"compiled after {time.monotonic() - started:.0f} s", flush=True)
@@ -72,6 +74,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--kernels", nargs="*")
     parser.add_argument("--shapes", type=Path, help="shapes by kernel, in place of their own")
     parser.add_argument("--whole", action="store_true", help="whole lists of configurations")
+    parser.add_argument("--points", type=int, help="at most so many: whole groups, by chance")
     parser.add_argument("--gpus", nargs="+", default=["0"], help="as CUDA_VISIBLE_DEVICES has them")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="for compiling and timing")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
@@ -102,11 +105,9 @@ def _compile_all(
     every: Sequence[Point], rows: Sequence[Row], options: argparse.Namespace, deadline: float
 ) -> None:
     """Fill Triton's cache; what the compiler refuses is refused again when it is timed."""
-    turns = list(range(len(every)))
-    random.Random(0).shuffle(turns)
     first: dict[str, int] = {}  # what the compiler sees the same of is compiled once
-    for at in turns:
-        first.setdefault(_seen(rows[at]), at)
+    for at, row in enumerate(rows):
+        first.setdefault(_seen(row), at)
     waiting = set(first)
     taken = {at: name for name, at in first.items()}
     with multiprocessing.Pool(options.workers, _choose_gpu, (options.gpus,)) as pool:
@@ -120,9 +121,10 @@ def _compile_all(
             if failure:
                 print(f"  {failure}", flush=True)
     print(f"{len(taken)} to compile, {len(waiting)} not in time", flush=True)
-    for row in rows:
-        if _seen(row) in waiting:
-            row["failure"] = "not compiled: the time for compiling was up"
+    late = {point.group for point, row in zip(every, rows, strict=True) if _seen(row) in waiting}
+    for point, row in zip(every, rows, strict=True):
+        if point.group in late:  # the best of a part of a list says nothing of the list's
+            row["failure"] = "not timed: not all of its list was compiled in time"
 
 
 def _seen(row: Row) -> str:
@@ -187,7 +189,7 @@ def _shares(groups: list[list[int]], count: int) -> list[list[list[int]]]:
     shares: list[list[list[int]]] = [[] for _ in range(count)]
     for group in sorted(groups, key=len, reverse=True):
         min(shares, key=lambda share: sum(map(len, share))).append(group)
-    return shares
+    return [sorted(share) for share in shares]
 
 
 def _shard(
@@ -201,8 +203,12 @@ def _shard(
     for turn, group in enumerate(groups, 1):
         began = time.monotonic()
         mine = [rows[at] for at in group]
-        limit = min(deadline, began + GROUP_SECONDS)
-        time_group([every[at] for at in group], mine, about, limit)
+        if deadline - began < START_SECONDS + POINT_SECONDS * len(group):
+            for row in mine:
+                row["failure"] = "not timed: the benchmark's time was up"
+        else:
+            limit = min(deadline, began + GROUP_SECONDS)
+            time_group([every[at] for at in group], mine, about, limit)
         found |= {
             str(at): {k: v for k, v in row.items() if k != "launch"}
             for at, row in zip(group, mine, strict=True)

@@ -7,6 +7,7 @@ grid(shape, config); ``empty(shape, dtype, high)`` makes a tensor, of integers b
 from __future__ import annotations
 
 import importlib.util
+import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -84,6 +85,28 @@ def points(
         for shape in module.SHAPES if shapes is None else shapes.get(kernel, ()):
             for config in configs(shape):
                 yield Point(kernel, shape, config)
+
+
+def drawn(every: Sequence[Point], most: int) -> list[Point]:
+    """Whole groups of points, drawn by a fixed seed, until the next would make them too many.
+
+    A kernel's second shape comes after the first of all others.
+    """
+    groups: dict[str, dict[str, list[Point]]] = {}
+    for point in every:
+        groups.setdefault(point.kernel, {}).setdefault(point.group, []).append(point)
+    chance = random.Random(0)
+    turns: list[tuple[int, float, list[Point]]] = []
+    for of_kernel in groups.values():
+        shapes = list(of_kernel.values())
+        chance.shuffle(shapes)
+        turns += [(turn, chance.random(), group) for turn, group in enumerate(shapes)]
+    kept: list[Point] = []
+    for _, _, group in sorted(turns, key=lambda turn: turn[:2]):
+        if len(kept) + len(group) > most:
+            break
+        kept += group
+    return kept
 
 
 def absent(shape: tuple[int, ...], dtype: str, high: int | None = None) -> torch.Tensor:
