@@ -95,7 +95,11 @@ def _settled(process: int, descriptors: int) -> faulting.Held:
 
 def _good(row: Row, worker: faulting.Worker) -> None:
     row.goods += 1
-    row.accepted += worker.accepts(faulting.ORIGINAL)
+    answer = worker.trial(faulting.ORIGINAL)
+    if faulting.accepted(answer):
+        row.accepted += 1
+    else:
+        row.said = f"a good one was refused: {faulting.refused(answer) or answer}; {row.said}"
 
 
 def device_memory() -> str:

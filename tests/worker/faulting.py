@@ -263,8 +263,7 @@ class Worker:
 
     def accepts(self, text: str) -> bool:
         """Whether a candidate passes its trial."""
-        answer = self.trial(text)
-        return answer.get("status") == "ok" and answer["value"]["fault"] is None
+        return accepted(self.trial(text))
 
     def close(self) -> None:
         """End it as an engine does."""
@@ -327,6 +326,11 @@ def worker(
             yield started
         finally:
             started.close()
+
+
+def accepted(answer: dict[str, Any]) -> bool:
+    """Whether nothing was said against a candidate."""
+    return answer.get("status") == "ok" and answer["value"]["fault"] is None
 
 
 def refused(answer: dict[str, Any]) -> str:
