@@ -46,7 +46,7 @@ def us_of(text: str) -> float:
 def screened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
 
-    def screen(bench: Any, text: str, case: object) -> Screened:
+    def screen(bench: Any, text: str, case: object, own: str) -> Screened:
         texts.append(text)
         bench.device.run({"text": text_hash(text)}, 1)
         return Screened(text_hash(text), us_of(text))

@@ -10,7 +10,7 @@ from worker_bench import Bench, case_of, tensor
 
 from tilewright.devices import JobStatus
 from tilewright.devices.caches import with_own_cache
-from tilewright.worker.own_cache import EMPTY, LINKED, VARIABLE, use
+from tilewright.worker.own_cache import EMPTY, LAUNCHERS, LINKED, VARIABLE, use
 from tilewright.worker.trials.caches import Caches
 
 CASE = case_of(tensor("x", 4))
@@ -109,7 +109,7 @@ def test_where_no_device_is_used_the_cache_starts_empty(
 @pytest.mark.parametrize(
     ("job", "cache"),
     [
-        ({"kind": "measure", "device": "cuda:0"}, LINKED),
+        ({"kind": "measure", "device": "cuda:0"}, LAUNCHERS),
         ({"kind": "profile", "device": "xpu:0"}, LINKED),
         ({"kind": "counters", "device": "cuda:0"}, LINKED),
         ({"kind": "measure", "device": "interpreter"}, EMPTY),
@@ -144,6 +144,21 @@ def test_a_candidate_finds_what_its_original_compiled_and_leaves_it_as_it_is(
     caches.forget(1)
     assert not own.exists()
     assert (of_original / "kernel.cubin").read_bytes() == b"right"
+
+
+def test_a_quick_look_finds_what_launches_kernels_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "of the original"
+    for entry, file in (("kernel", "k.cubin"), ("launcher", "stub.cpython-312.so")):
+        (cache / entry).mkdir(parents=True)
+        (cache / entry / file).write_text("made before")
+    for name, found in ((LINKED, ["kernel", "launcher"]), (LAUNCHERS, ["launcher"]), (EMPTY, [])):
+        monkeypatch.delenv(VARIABLE, raising=False)
+        assert use(str(tmp_path / name), [str(cache), "/nowhere"]) == [str(cache)] * bool(found)
+        assert sorted(path.name for path in (tmp_path / name).iterdir()) == found
+    stub = tmp_path / LAUNCHERS / "launcher" / "stub.cpython-312.so"
+    assert stub.read_text() == "made before"
 
 
 def test_on_the_interpreter_nothing_is_found_and_nothing_kept(tmp_path: Path) -> None:

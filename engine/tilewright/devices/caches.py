@@ -6,18 +6,18 @@ Trials are left to the device's judge, which gives each candidate a cache of its
 from collections.abc import Mapping
 from typing import Any
 
-from tilewright.worker.own_cache import EMPTY, LINKED
+from tilewright.worker.own_cache import EMPTY, LAUNCHERS, LINKED
 
-_LAUNCHING = {"run", "measure", "profile", "counters"}
+_CACHES = {"run": LINKED, "measure": LAUNCHERS, "profile": LINKED, "counters": LINKED}
 
 
 def with_own_cache(job: Mapping[str, Any]) -> Mapping[str, Any]:
     """The job, and a cache of its own where it names none.
 
-    What launches on a device finds there what others have compiled; what does not starts empty,
-    as linking thousands of files takes time.
+    What launches on a device finds there what others have compiled; a quick look, whose kernel is
+    new, what launches it; what uses no device starts empty: linking thousands of files takes time.
     """
     if "cache" in job or job.get("kind") == "trial":
         return job
-    launches = job.get("kind") in _LAUNCHING and job.get("device", "interpreter") != "interpreter"
-    return {**job, "cache": LINKED if launches else EMPTY}
+    on_device = job.get("device", "interpreter") != "interpreter"
+    return {**job, "cache": _CACHES.get(str(job.get("kind")), EMPTY) if on_device else EMPTY}

@@ -45,7 +45,7 @@ Timed = list[tuple[Case | None, Watched]]
 
 def watch(bench: Workbench, text: str, case: Case) -> Watched:
     """Time a version by itself and log all that it starts."""
-    job = bench.job("profile", text) | {
+    job = bench.job("profile", text, **_cache(bench, text)) | {
         "case": dump(case),
         "seed": bench.seed,
         "device": bench.device.info.id,
@@ -105,8 +105,13 @@ def count(
     return {}, notes or ("no counters: no profiler is known for this device",)
 
 
+def _cache(bench: Workbench, text: str) -> dict[str, str]:
+    """On a device, what is compiled for the one job serves the other."""
+    return {"cache": bench.cache_of(text)} if bench.device.info.target is not None else {}
+
+
 def _reading(bench: Workbench, text: str, case: Case, profiler: Profiler) -> Reading:
-    job = bench.job("counters", text) | {
+    job = bench.job("counters", text, **_cache(bench, text)) | {
         "case": dump(case),
         "seed": bench.seed,
         "device": bench.device.info.id,

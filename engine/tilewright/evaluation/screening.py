@@ -41,8 +41,11 @@ def prune(bench: Workbench, text: str, case: Case, target: Target) -> str | None
     return unfit(reports, TOLERATED_SPILL)
 
 
-def screen(bench: Workbench, text: str, case: Case) -> Screened:
-    """Time one configuration roughly, on the device's own lock."""
+def screen(bench: Workbench, text: str, case: Case, own: str) -> Screened:
+    """Time one configuration roughly, on the device's own lock.
+
+    ``own``: the text that it is a configuration of. What launches that one's kernels, others find.
+    """
     inputs = bench.inputs(case, 0)
     if inputs.status is not JobStatus.OK:
         return Screened(text_hash(text), None, explain(inputs))
@@ -53,6 +56,7 @@ def screen(bench: Workbench, text: str, case: Case) -> Screened:
         "device": bench.device.info.id,
         "budget_s": BUDGET_S,
         "gpu_lock": str(bench.scratch / f"{quote(bench.device.info.id, safe='')}.lock"),
+        **({"cache": bench.cache_of(own)} if text == own else {"caches": [bench.cache_of(own)]}),
     }
     outcome = bench.run(job, TIMEOUT_S)
     if outcome.status is not JobStatus.OK:

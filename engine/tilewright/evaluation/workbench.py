@@ -78,6 +78,11 @@ class Workbench:
             job["entry"] = dump(self.problem.entry)
         return job
 
+    def cache_of(self, text: str) -> str:
+        """Where Triton keeps what is compiled of ``text`` during this run; no other text writes
+        there."""
+        return str(self.scratch / "triton" / text_hash(text))
+
     def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
         """Run a job on the device.
 

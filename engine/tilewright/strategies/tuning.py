@@ -122,11 +122,11 @@ class LaunchTuner:
             entries = self._entries(module, kernel, wave, seen)
             if own.text not in seen:
                 seen.add(own.text)
-                entries.append(own)
+                entries.insert(0, own)  # others find what launches it
             entries = entries[: max(0, self._budget - counts["screened"])]
             if not entries:
                 break
-            for entry, result in zip(entries, self._screen_all(entries), strict=True):
+            for entry, result in zip(entries, self._screen_all(entries, own.text), strict=True):
                 counts["screened"] += 1
                 if result.us is None:
                     counts["ruled out"] += 1
@@ -156,30 +156,31 @@ class LaunchTuner:
                 entries.append(_Entry(setting, text))
         return entries
 
-    def _screen_all(self, entries: Sequence[_Entry]) -> list[Screened]:
+    def _screen_all(self, entries: Sequence[_Entry], own: str) -> list[Screened]:
         """Compile side by side, time one after the other on each GPU; on record once done."""
         workers = max(width(self._bench.device) + 1, min(12, (os.cpu_count() or 2) - 2))
         pool = ThreadPoolExecutor(workers)
         try:
             results = []
-            for number, result in enumerate(pool.map(self._screen, entries), 1):
+            screened = pool.map(lambda entry: self._screen(entry, own), entries)
+            for number, result in enumerate(screened, 1):
                 self._observer.progress(90, f"screening {number} of {len(entries)}")
                 results.append(result)
             return results
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _screen(self, entry: _Entry) -> Screened:
+    def _screen(self, entry: _Entry, own: str) -> Screened:
         described: Mapping[str, object] = {"setting": str(entry.setting)}
         key = f"screen:{text_hash(entry.text)}"
-        value = self._ledger.once("screen", key, described, lambda: dump(self._work(entry)))
+        value = self._ledger.once("screen", key, described, lambda: dump(self._work(entry, own)))
         return load(Screened, value)
 
-    def _work(self, entry: _Entry) -> Screened:
+    def _work(self, entry: _Entry, own: str) -> Screened:
         case = self._bench.problem.measured_cases()[0]
         if self._target is not None:
             why = prune(self._bench, entry.text, case, self._target)
             if why is not None:
                 return Screened(text_hash(entry.text), None, why)
         with share_of(self._bench.device) as device:
-            return screen(self._bench.on(device), entry.text, case)
+            return screen(self._bench.on(device), entry.text, case, own)

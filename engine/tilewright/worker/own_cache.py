@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 VARIABLE = "TRITON_CACHE_DIR"
-LINKED, EMPTY = "triton", "triton-empty"
-"""Caches in a job's scratch folder: with what the shared one holds, and without."""
+LINKED, LAUNCHERS, EMPTY = "triton", "triton-launchers", "triton-empty"
+"""Caches in a job's scratch folder: with what others hold, with what launches kernels alone (for a
+kernel that nobody has compiled yet), with nothing."""
 
 _NEWEST = 500
 
@@ -23,7 +24,8 @@ def use(folder: str, others: Sequence[str] = ()) -> list[str]:
 
     These are the shared one and ``others``. Their files are linked into the folder: what launches a
     kernel is compiled once for all kernels of a signature. Several processes of a candidate may do
-    so at the same time. A folder that is named ``EMPTY`` stays empty, and nothing else is read.
+    so at the same time. A folder named ``LAUNCHERS`` gets libraries alone; one named ``EMPTY``
+    stays empty, and nothing else is read.
     """
     shared = os.environ.get(VARIABLE)
     own = Path(folder).absolute()
@@ -31,19 +33,23 @@ def use(folder: str, others: Sequence[str] = ()) -> list[str]:
     os.environ[VARIABLE] = str(own)
     if own.name == EMPTY:
         return []
-    linked = [cache for cache in (shared, *others) if cache]
+    linked = [cache for cache in (shared, *others) if cache and Path(cache).is_dir()]
     for cache in linked:
         for entry in _newest(Path(cache)):
-            _link(entry, own / entry.name)
+            with contextlib.suppress(OSError):
+                _link(entry, own / entry.name, libraries=own.name == LAUNCHERS)
     return linked
 
 
-def _link(entry: Path, place: Path) -> None:
+def _link(entry: Path, place: Path, *, libraries: bool) -> None:
+    """Link an entry's files; with ``libraries`` only if there is one among them."""
+    files = [Path(file) for file in os.scandir(entry)]
+    if libraries and not any(file.suffix == ".so" for file in files):
+        return
     place.mkdir(exist_ok=True)
-    with contextlib.suppress(OSError), os.scandir(entry) as files:
-        for file in files:
-            with contextlib.suppress(FileExistsError):
-                (place / file.name).symlink_to(file.path)
+    for file in files:
+        with contextlib.suppress(FileExistsError):
+            (place / file.name).symlink_to(file)
 
 
 def _newest(folder: Path) -> list[Path]:

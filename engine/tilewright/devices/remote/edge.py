@@ -19,6 +19,7 @@ from tilewright.worker.mirror import AT
 # What names a file or a folder in every job; other strings do where they name one of the engine's.
 _NAMES_A_PATH = {
     "module", "original", "candidate", "path", "file", "out", "gpu_lock", "reads", "cache",
+    "caches",
 }  # fmt: skip
 _MADE_THERE = "file"
 _WRITTEN_TO = "out"
