@@ -4,6 +4,7 @@ import pytest
 from costs_cases import COPY, constant, copy_launch, number, tensor, work_of
 
 from tilewright.costs.masks import mean_of, sample_programs
+from tilewright.costs.traffic import touched_bytes
 from tilewright.targets.model import LaunchFacts
 
 HEAD = """
@@ -79,8 +80,10 @@ def test_a_last_turn_that_is_partly_masked_counts_as_one_turn(
 ) -> None:
     given = (tensor("x_ptr", "fp32", 64, n), tensor("y_ptr", "fp32", 64))
     launch = LaunchFacts("rows", (64,), (*given, number("N", n), constant("BLOCK", block)))
-    load = work_of(text, launch).touches[0]
-    assert load.inside == pytest.approx(n / (-(-n // block) * block), rel=1e-9)
+    work = work_of(text, launch)
+    assert work.touches[0].inside == pytest.approx(n / (-(-n // block) * block), rel=1e-9)
+    if text == ROWS:
+        assert touched_bytes(work, launch) == pytest.approx(4 * 64 * n, rel=0.005)
 
 
 def test_a_last_program_that_is_partly_masked_counts_as_one_program() -> None:

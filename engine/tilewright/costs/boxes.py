@@ -11,11 +11,20 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from tilewright.costs.model import Touch
 
 SECTOR = 32
 """Bytes that caches of all chips here move at least."""
+
+
+class Axis(NamedTuple):
+    """Elements between neighbours, how many there are, and how many without any mask."""
+
+    stride: int
+    extent: float
+    whole: float
 
 
 @dataclass(frozen=True)
@@ -25,85 +34,83 @@ class Box:
     Attributes:
         item: bytes of an element.
         run: elements from the first to the last of a run.
-        rows: (elements between neighbours, extent) of each axis that runs lie along, the
-            farthest apart first.
+        rows: the axes that runs lie along, the farthest apart first.
         apart: boxes of this form that have nothing in common.
     """
 
     item: int
-    run: float
-    rows: tuple[tuple[int, float], ...] = ()
+    run: Axis
+    rows: tuple[Axis, ...] = ()
     apart: float = 1.0
 
     @property
     def sectors(self) -> float:
         """Sectors that it fills, a run being one at least."""
-        each = self._width / self._least
-        if self.run.is_integer():  # a mean over tiles is none of their own runs
+        each = max(1.0, self.run.extent * self.item / SECTOR)
+        if self.run.extent.is_integer():  # a mean over tiles is none of their own runs
             each = math.ceil(each)
-        return self.apart * math.prod(extent for _, extent in self.rows) * each
-
-    @property
-    def _least(self) -> float:
-        return SECTOR / self.item
-
-    @property
-    def _width(self) -> float:
-        return max(self.run, self._least)
+        return self.apart * math.prod(axis.extent for axis in self.rows) * each
 
     def beyond(self, shift: int, *, nearest: bool = False) -> float:
         """The part of it that the box so many elements on does not have."""
         shared = 1.0
-        for step, extent in self._steps(shift, nearest):
-            shared *= max(0.0, 1.0 - step / extent)
+        for step, axis in self._steps(shift, nearest):
+            shared *= max(0.0, 1.0 - step / axis.extent)
         return 1.0 - shared
 
     def repeated(self, count: float, shift: int | None) -> Box:
         """What ``count`` of them reach, each so many elements after the one before it."""
         if count <= 1 or shift == 0:
             return self
-        apart = replace(self, apart=self.apart * count)
-        steps = () if shift is None else tuple(self._steps(shift, nearest=False))
-        if shift is None or any(step > extent for step, extent in steps):
+        if shift is None:
+            return replace(self, apart=self.apart * count)
+        steps = tuple(self._steps(shift, nearest=False))
+        new = Axis(abs(shift), count, count)
+        apart = replace(self, rows=tuple(sorted((*self.rows, new), reverse=True)))
+        if any(step > axis.whole for step, axis in steps):
             return apart
-        *rows, run = (step * (count - 1) for step, _ in steps)
-        around = replace(
-            self,
-            run=(self._width if run else self.run) + run,
-            rows=tuple((s, e + more) for (s, e), more in zip(self.rows, rows, strict=True)),
-        )
-        return min(around, apart, key=lambda box: box.sectors)
+        own = zip(steps, (*self.rows, self.run), strict=True)
+        *rows, run = (_longer(axis, step, count) for (step, _), axis in own)
+        return min(replace(self, run=run, rows=tuple(rows)), apart, key=lambda box: box.sectors)
 
-    def _steps(self, shift: int, nearest: bool) -> Iterator[tuple[float, float]]:
-        """Steps along each axis that a shift is, with the extents; of its runs last.
+    def _steps(self, shift: int, nearest: bool) -> Iterator[tuple[float, Axis]]:
+        """Steps along each axis that a shift is; along its runs last, which are a sector at least.
 
         By whole rows and the elements that are left over, or (``nearest``) that are lacking.
         """
         left = abs(shift)
-        for stride, extent in self.rows:
-            steps = round(left / stride) if nearest else left // stride
-            left = abs(left - steps * stride)
-            yield steps, extent
-        yield left, self._width
+        for axis in self.rows:
+            steps = round(left / axis.stride) if nearest else left // axis.stride
+            left = abs(left - steps * axis.stride)
+            yield steps, axis
+        least = SECTOR / self.item
+        yield left, Axis(1, max(self.run.extent, least), max(self.run.whole, least))
+
+
+def _longer(axis: Axis, step: float, count: float) -> Axis:
+    """An axis of several boxes; what masks leave out of them lies at the end."""
+    more = min(step, axis.extent) if step and axis.extent < axis.whole else step
+    return Axis(axis.stride, axis.extent + more * (count - 1), axis.whole + step * (count - 1))
 
 
 def box_of(touch: Touch) -> Box:
     """The box of one turn's tile; an axis along which an index was loaded keeps tiles apart."""
     kept = touch.kept if touch.kept and all(touch.kept) else (1.0,) * len(touch.extents)
     axes = [
-        (stride, extent * part)
+        (stride, extent * part, extent)
         for stride, extent, part in zip(touch.strides, touch.extents, kept, strict=True)
         if extent > 1
     ]
-    apart = float(math.prod(extent for stride, extent in axes if stride is None))
-    span, rows, dense = 1.0, [], True
-    for stride, extent in sorted((abs(s), e) for s, e in axes if s):
-        if stride <= span or (dense and stride * touch.item < SECTOR):
-            span += max(0.0, extent - 1) * stride
+    apart = float(math.prod(extent for stride, extent, _ in axes if stride is None))
+    run, rows, dense = Axis(1, 1.0, 1.0), [], True
+    for axis in sorted(Axis(abs(stride), *extents) for stride, *extents in axes if stride):
+        if axis.stride <= run.extent or (dense and axis.stride * touch.item < SECTOR):
+            span = max(0.0, axis.extent - 1) * axis.stride
+            run = Axis(1, run.extent + span, run.whole + (axis.whole - 1) * axis.stride)
         else:
-            rows.append((stride, extent))
+            rows.append(axis)
             dense = False
-    return Box(touch.item, span, tuple(reversed(rows)), apart)
+    return Box(touch.item, run, tuple(reversed(rows)), apart)
 
 
 def all_turns(touch: Touch, *, most: bool = False) -> Box:
