@@ -27,7 +27,7 @@ from typing import Any
 from . import processes
 from .dependencies import stamp
 from .peers import Peer
-from .protocol import MARKER, OK, SERVED, SERVICE, encode, write_message
+from .protocol import ERROR, MARKER, OK, SERVED, SERVICE, encode, write_message
 from .zygote import Zygote
 
 _TICK_S = 20.0
@@ -84,7 +84,7 @@ class Service(Zygote):
 
     def _wanted(self) -> bool:
         now = time.monotonic()
-        if self._jobs or self._waiting:
+        if self._children or self._waiting:
             self._last = now
             return True
         if self._ending or not self._in_place():
@@ -92,7 +92,7 @@ class Service(Zygote):
         return now - self._last < self._idle_s
 
     def _tick(self) -> float:
-        if self._jobs:
+        if self._children:
             return super()._tick()
         return min(_TICK_S, max(0.0, self._idle_s - (time.monotonic() - self._last)))
 
@@ -158,7 +158,7 @@ class Service(Zygote):
             "up_s": time.monotonic() - self._started,
             "idle_s": self._idle_s,
             "clients": len(self._peers),
-            "running": len(self._jobs),
+            "running": len(self._children),
             "waiting": len(self._waiting),
             "jobs": self._done,
         }
@@ -172,8 +172,8 @@ class Service(Zygote):
     def _stop(self) -> None:
         self._make_way()
         self._waiting.clear()
-        for job in list(self._jobs.values()):
-            self._finish(job)
+        for process in self._children.processes:
+            self._children.finish(process, ERROR, "the compile service was stopped")
 
     def _asked_to_end(self, number: int, frame: object) -> None:
         del number, frame

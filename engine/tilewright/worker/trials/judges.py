@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..children import Deliver
 from ..protocol import FOLDER_PREFIX, LOST, MARKER
 from .wire import Line
 
 _IN_MEMORY = Path("/dev/shm")
 _FOREVER_S = 86_400.0
 _LEAST_BYTES = 1 << 30
-
-Deliver = Callable[[dict[str, Any]], None]
 
 
 @dataclass
