@@ -121,6 +121,24 @@ def pick(index_ptr, x_ptr, y_ptr, width, ROWS: tl.constexpr, BLOCK: tl.constexpr
 """
 )
 
+BATCHED = (
+    HEAD
+    + """
+def batched(a_ptr, b_ptr, c_ptr, N, B: tl.constexpr):
+    tiles = tl.cdiv(N, B)
+    rows = (tl.program_id(0) // tiles) * B + tl.arange(0, B)
+    columns = (tl.program_id(0) % tiles) * B + tl.arange(0, B)
+    depth = tl.arange(0, B)
+    base = tl.program_id(1) * N * N
+    total = tl.zeros((B, B), dtype=tl.float32)
+    for k in range(0, N, B):
+        a = tl.load(a_ptr + base + rows[:, None] * N + (k + depth)[None, :])
+        b = tl.load(b_ptr + base + (k + depth)[:, None] * N + columns[None, :])
+        total = tl.dot(a, b, total)
+    tl.store(c_ptr + base + rows[:, None] * N + columns[None, :], total.to(tl.float16))
+"""
+)
+
 SPREAD = NARROW.replace("narrow", "spread").replace(
     "columns = ", "columns = tl.program_id(1) * BLOCK + "
 )
@@ -263,3 +281,19 @@ def test_a_loop_without_turns_reaches_nothing() -> None:
     blocks = [constant(name, 32) for name in ("BM", "BN", "BK")]
     work = work_of(PERSISTENT, LaunchFacts("product", (4,), (*tensors, *sizes, *blocks)))
     assert asked(work).unique == asked(work).requested == 0.0
+
+
+def test_operands_of_a_batch_are_shared_by_its_own_programs_alone() -> None:
+    batches, side, block = 16, 1024, 32
+    given = [tensor(name, "fp16", batches, side, side) for name in ("a_ptr", "b_ptr", "c_ptr")]
+    launch = LaunchFacts(
+        "batched",
+        ((side // block) ** 2, batches),
+        (*given, number("N", side), constant("B", block)),
+    )
+    a, b, _ = (touch.spread for touch in work_of(BATCHED, launch).touches)
+    assert a is not None
+    assert b is not None
+    programs = (side // block) ** 2
+    assert (a.distinct(programs), b.distinct(programs)) == (32, 32)
+    assert (a.distinct(16 * programs), b.distinct(16 * programs)) == (16 * 32, 16 * 32)

@@ -18,7 +18,7 @@ from tilewright.costs.numbers import ORIGIN, Number, Numbers, Place, programs_of
 from tilewright.targets.model import LaunchFacts
 
 _DESCRIPTOR = re.compile(r"tensordesc<(\w+)\s*[\[<]([\d,\s]+)")
-_COUNTED = 256
+_COUNTED, _LATER = 256, 13
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Toucher:
         """How many places the first programs have between them."""
         mine = self._by_program(form)
         if any(self._is_loaded(t.index) for t in mine):
-            return spread_of(lambda program: program, frozenset(range(3)), self._numbers.grid)
+            return crossed(dict.fromkeys(range(3)), self._numbers.grid)
         return self._spread_by(mine)
 
     def _by_program(self, form: Affine) -> list[Term]:
@@ -129,15 +129,24 @@ class Toucher:
         return mine + [Term(v, None, ONE) for v in form.constant.values if programs_of(v)]
 
     def _spread_by(self, terms: Sequence[Term]) -> Spread:
-        axes = frozenset(axis for t in terms for axis in programs_of(t.index))
-        if all(t.index.op == "program_id" for t in terms):
-            return spread_of(None, axes, self._numbers.grid)
+        """How many places there are where these terms differ, each axis apart if it is alone."""
+        grid, axes = self._numbers.grid, [programs_of(t.index) for t in terms]
+        if any(len(own) > 1 for own in axes):
+            return spread_of(self._names(terms), grid)
+        along: dict[int, Spread | None] = {}
+        for axis in frozenset[int]().union(*axes):
+            mine = [t for t, own in zip(terms, axes, strict=True) if axis in own]
+            line = tuple(extent if axis == at else 1 for at, extent in enumerate(grid))
+            direct = any(t.index.op == "program_id" for t in mine)
+            along[axis] = None if direct else spread_of(self._names(mine), line)
+        return crossed(along, grid)
 
+    def _names(self, terms: Sequence[Term]) -> Callable[[tuple[int, ...]], object]:
         def name(program: tuple[int, ...]) -> object:
             place = Place(program, lanes=(0,))
             return tuple(self._numbers.of(t.index, place) for t in terms)
 
-        return spread_of(name, axes, self._numbers.grid)
+        return name
 
     def _is_loaded(self, index: Value) -> bool:
         return self._numbers.of(index, Place(lanes=(0,))) is None
@@ -177,7 +186,6 @@ class Toucher:
         """A block of a tensor that is described: where its offsets say."""
         offsets = site.offsets or ()
         varying = [o for o in offsets if o.op not in ("const", "param")]
-        axes = frozenset(axis for o in varying for axis in programs_of(o))
 
         def name(program: tuple[int, ...]) -> object:
             return tuple(self._numbers.of(o, Place(program)) for o in varying)
@@ -195,7 +203,7 @@ class Toucher:
         return replace(
             _with_steps(own, [step_along(offset, n, loops[n]) for n in moving]),
             loops=site.loops, last=site.last, by_descriptor=True,
-            spread=spread_of(name, axes, self._numbers.grid),
+            spread=spread_of(name, self._numbers.grid),
             at=offset(ORIGIN), aside=asides(offset, self._numbers.grid),
         )  # fmt: skip
 
@@ -206,21 +214,17 @@ def _with_steps(own: Touch, steps: Sequence[Step]) -> Touch:
     return replace(own, moves=min(moves, own.turns), shift=shift, steps=tuple(steps))
 
 
-def spread_of(
-    name: Callable[[tuple[int, ...]], object] | None, axes: frozenset[int], grid: Sequence[int]
-) -> Spread:
-    """The spread of what has a name in each program and depends on some grid axes only."""
+def spread_of(name: Callable[[tuple[int, ...]], object], grid: Sequence[int]) -> Spread:
+    """The spread of what has a name in each program."""
     total = grid[0] * grid[1] * grid[2]
-    if name is None:
-        marks = sorted({*_powers(total), grid[0], grid[0] * grid[1], total})
-        return Spread(tuple((n, _boxes(n, axes, grid)) for n in marks))
     seen: set[object] = set()
     counted: list[tuple[int, int]] = []
     for number, program in enumerate(first_programs(grid, min(total, _COUNTED)), 1):
         seen.add(name(program))
         if number & (number - 1) == 0 or number in (total, _COUNTED):
             counted.append((number, len(seen)))
-    if total > _COUNTED and axes:
+    later = (_COUNTED + (total - _COUNTED) * at // _LATER for at in range(_LATER))
+    if total > _COUNTED and any(name(_program(grid, number)) not in seen for number in later):
         # Beyond what was counted, programs go on as the whole grid would, one in each place.
         counted.append((total, max(len(seen), len(seen) * total // _COUNTED)))
     elif total > _COUNTED:
@@ -228,10 +232,18 @@ def spread_of(
     return Spread(tuple(counted))
 
 
-def _boxes(programs: int, axes: frozenset[int], grid: Sequence[int]) -> int:
-    """Different tiles of the first programs where each named axis gives another one."""
-    sides = first_sides(programs, grid)
-    return min(math.prod(round(sides[axis]) for axis in axes), programs)
+def crossed(along: Mapping[int, Spread | None], grid: Sequence[int]) -> Spread:
+    """The spread of what differs along several axes; None: in each place along that one."""
+    total = grid[0] * grid[1] * grid[2]
+    counted = []
+    for number in sorted({*_powers(total), grid[0], grid[0] * grid[1], total}):
+        sides = first_sides(number, grid)
+        distinct = math.prod(
+            sides[axis] if spread is None else spread.distinct(sides[axis])
+            for axis, spread in along.items()
+        )
+        counted.append((number, min(round(distinct), number)))
+    return Spread(tuple(counted))
 
 
 def first_sides(programs: float, grid: Sequence[int]) -> tuple[float, float, float]:
@@ -253,9 +265,11 @@ def _powers(total: int) -> Iterator[int]:
 def first_programs(grid: Sequence[int], count: int) -> Iterator[tuple[int, ...]]:
     """The first programs in the order that they are started in."""
     for number in range(count):
-        yield (
-            number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1]),
-        )  # fmt: skip
+        yield _program(grid, number)
+
+
+def _program(grid: Sequence[int], number: int) -> tuple[int, ...]:
+    return number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1])
 
 
 def _depth(pointer: Value) -> int:
