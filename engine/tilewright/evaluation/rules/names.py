@@ -7,8 +7,10 @@ from tilewright.evaluation.rules.model import NOT_NEEDED, Finding
 from tilewright.evaluation.rules.view import View, line_of, root_of
 from tilewright.evaluation.rules.words import (
     ASKING,
+    BEHIND,
     KEEPING,
     MODULES,
+    OFFERED,
     PROPERTIES,
     TORCH,
     TRITON,
@@ -55,8 +57,18 @@ def is_needed(dotted: str) -> bool:
         owner, _, attribute = dotted.rpartition(".")
         return dotted in TORCH or (owner in TORCH and attribute in PROPERTIES | ASKING)
     if dotted.startswith("triton."):
-        return dotted in TRITON or dotted.startswith(TRITON_SPACES)
-    return dotted.partition(".")[0] in MODULES and dotted not in KEEPING
+        return dotted in TRITON or (
+            dotted.startswith(TRITON_SPACES) and not BEHIND & set(dotted.split(".")[2:])
+        )
+    root, _, name = dotted.partition(".")
+    return root in MODULES and dotted not in KEEPING and _is_offered(root, name)
+
+
+def _is_offered(module: str, name: str) -> bool:
+    """Whether a module of the standard library means a name for others: ``typing.sys`` it does
+    not."""
+    offered = OFFERED.get(module)
+    return not name or offered is None or name.partition(".")[0] in offered
 
 
 def _way_out(dotted: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tilewright.evaluation.rules.model import Finding
 from tilewright.evaluation.rules.view import View, line_of
-from tilewright.evaluation.rules.words import BUILTINS, DUNDERS, METHODS_OF_CLASSES
+from tilewright.evaluation.rules.words import BUILTINS, DUNDER_NAMES, DUNDERS, METHODS_OF_CLASSES
 
 _BY_NAME = "spell the attribute out"
 
@@ -25,9 +25,11 @@ def reflection(view: View) -> Iterator[Finding]:
 
 
 def _name(view: View, node: ast.Name) -> Iterator[Finding]:
+    above = view.parent(node)
+    if _is_dunder(node.id) and not _is_usual(view, node):
+        yield Finding(f"the name {node.id}", line_of(node))
     if not isinstance(node.ctx, ast.Load) or view.is_local(node):
         return
-    above = view.parent(node)
     if node.id in BUILTINS:
         called = isinstance(above, ast.Call) and above.func is node
         yield Finding(f"{'a call of ' if called else ''}{node.id}", line_of(node))
@@ -35,8 +37,27 @@ def _name(view: View, node: ast.Name) -> Iterator[Finding]:
         yield Finding(f"module {node.id} as a value", line_of(node), "use it as in module.name")
 
 
+def _is_dunder(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def _is_usual(view: View, node: ast.Name) -> bool:
+    """Whether a name with double underscores does what everybody has it for: where a file lies
+    and what it is imported as tells who imports it."""
+    if not isinstance(node.ctx, ast.Load):
+        return node.id in DUNDER_NAMES
+    match view.parent(node):
+        case ast.Compare(left=left, comparators=[right]):
+            sides = (left, right)
+            return node.id == "__name__" and any(
+                isinstance(side, ast.Constant) and side.value == "__main__" for side in sides
+            )
+    calls = (above.func for above in view.around(node) if isinstance(above, ast.Call))
+    return node.id == "__name__" and "logging.getLogger" in map(view.dotted, calls)
+
+
 def _dunder(name: str, node: ast.AST) -> Iterator[Finding]:
-    if name.startswith("__") and name.endswith("__") and name not in DUNDERS:
+    if _is_dunder(name) and name not in DUNDERS:
         yield Finding(f"attribute {name}", line_of(node))
 
 

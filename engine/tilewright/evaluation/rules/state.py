@@ -3,24 +3,24 @@
 import ast
 from collections.abc import Iterator
 
+from tilewright.evaluation.rules.aliases import Aliases, is_fresh
+from tilewright.evaluation.rules.keepers import CACHES, is_advancing, keepers
 from tilewright.evaluation.rules.model import Finding
 from tilewright.evaluation.rules.tensors import tensor_names
 from tilewright.evaluation.rules.view import FUNCTIONS, Function, View, base_of, line_of
 from tilewright.evaluation.rules.words import CHANGING, TORCH_MADE, listed
 
 _STATE = "a call may leave nothing behind; compute or allocate in the call"
-_CACHES = ("functools.lru_cache", "functools.cache", "functools.cached_property")
 _READING = listed("get items keys values index count copy type multi_processor_count")
 _CONSUMERS = listed(
     "len min max sorted list tuple dict set frozenset any all sum enumerate zip range isinstance "
     "str repr iter reversed map filter bool int float print"
 )
-_UNCHANGING = listed(
-    "bool int float str tuple frozenset len max min round math.sqrt math.log math.log2 "
-    "triton.language.constexpr triton.cdiv triton.next_power_of_2 torch.device torch.iinfo "
-    "torch.finfo logging.getLogger typing.TypeVar"
-)
 _KEEPERS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp, ast.Call)
+_LOOKING = (
+    ast.Compare, ast.For, ast.comprehension, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.If,
+    ast.keyword, ast.FormattedValue,
+)  # fmt: skip
 
 
 def state(view: View) -> Iterator[Finding]:
@@ -29,6 +29,7 @@ def state(view: View) -> Iterator[Finding]:
     yield from _defaults(view)
     yield from _caches(view)
     yield from _module_values(view)
+    yield from _aliases(view)
     yield from _closures(view)
     yield from _generators(view)
 
@@ -56,7 +57,7 @@ def _caches(view: View) -> Iterator[Finding]:
         for decorator in getattr(function, "decorator_list", ()):
             target = decorator.func if isinstance(decorator, ast.Call) else decorator
             name = view.dotted(target)
-            if name in _CACHES and _touches_tensors(view, function):
+            if name in CACHES and _touches_tensors(view, function):
                 yield Finding(f"{name} on tensors", line_of(decorator), _STATE)
 
 
@@ -71,24 +72,15 @@ def _touches_tensors(view: View, function: Function) -> bool:
 
 def _module_values(view: View) -> Iterator[Finding]:
     """Uses of a module-level object, in functions, that could change it or keep something in it."""
-    kept = {
-        name
-        for name, values in view.globals.items()
-        if any(isinstance(value, _KEEPERS) and not _is_plain(view, value) for value in values)
-    }
+    kept = keepers(view)
     for node in view.host:
         if not isinstance(node, ast.Name) or node.id not in kept or view.is_local(node):
             continue
-        if view.function_of(node) is None or _only_reads(view, node):
+        if view.function_of(node) is None:
             continue
-        yield Finding(
-            f"a use of the module's {node.id} that could change it", line_of(node), _STATE
-        )
-
-
-def _is_plain(view: View, value: ast.AST) -> bool:
-    """Whether a call gives what nobody can change: a number, a dtype's limits, a logger."""
-    return isinstance(value, ast.Call) and view.dotted(value.func) in _UNCHANGING
+        if is_advancing(view, node.id) or not _only_reads(view, node):
+            what = f"a use of the module's {node.id} that could change it"
+            yield Finding(what, line_of(node), _STATE)
 
 
 def _only_reads(view: View, node: ast.Name) -> bool:
@@ -100,26 +92,46 @@ def _only_reads(view: View, node: ast.Name) -> bool:
         called = isinstance(view.parent(above), ast.Call)
         return _is_loaded(view, above) and (not called or above.attr in _READING)
     if isinstance(above, ast.Call):
-        return (
-            isinstance(above.func, ast.Name) and above.func.id in _CONSUMERS
-        ) or _is_launch_grid(above, node)
-    if isinstance(above, ast.keyword):
-        return True
-    return isinstance(above, ast.Compare | ast.For | ast.comprehension | ast.BinOp | ast.If)
-
-
-def _is_launch_grid(call: ast.Call, node: ast.Name) -> bool:
-    return call.func is node
+        is_launched = above.func is node
+        return is_launched or (isinstance(above.func, ast.Name) and above.func.id in _CONSUMERS)
+    if isinstance(above, ast.IfExp):
+        return above.test is node
+    return isinstance(above, _LOOKING)
 
 
 def _is_loaded(view: View, node: ast.Subscript | ast.Attribute) -> bool:
     """Whether an access, or what is accessed below it, is only read."""
-    above: ast.AST | None = node
-    while isinstance(above, ast.Subscript | ast.Attribute):
-        if not isinstance(above.ctx, ast.Load):
+    top: ast.expr = node
+    while True:
+        if isinstance(top, ast.Subscript | ast.Attribute) and not isinstance(top.ctx, ast.Load):
             return False
-        above = view.parent(above)
-    return not (isinstance(above, ast.AugAssign) and base_of(above.target) is base_of(node))
+        above = view.parent(top)
+        if isinstance(above, ast.Call) and above.func is top:
+            if isinstance(top, ast.Attribute) and top.attr in CHANGING:
+                return False
+        elif not (isinstance(above, ast.Subscript | ast.Attribute) and above.value is top):
+            break
+        top = above
+    return not (isinstance(above, ast.AugAssign) and above.target is top)
+
+
+def _aliases(view: View) -> Iterator[Finding]:
+    """Changes of what outlives the call by another name: ``box = BOXES[0]; box.append(x)``."""
+    known = Aliases.of(view)
+    for node in view.host:
+        base = _changed(node) or _extended(node)
+        origin = known.origin(base) if isinstance(base, ast.Name) else None
+        if isinstance(base, ast.Name) and origin is not None:
+            what = f"a change of {base.id}, which is a part of {origin},"
+            yield Finding(what, line_of(node), _STATE)
+
+
+def _extended(node: ast.AST) -> ast.AST | None:
+    """``box += [x]`` changes a list; a sum of numbers is a new one."""
+    match node:
+        case ast.AugAssign(target=ast.Name() as target, value=value) if is_fresh(value):
+            return target
+    return None
 
 
 def _closures(view: View) -> Iterator[Finding]:

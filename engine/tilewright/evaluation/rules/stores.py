@@ -3,13 +3,14 @@
 import ast
 from collections.abc import Iterator
 
+from tilewright.evaluation.rules.aliases import Aliases
 from tilewright.evaluation.rules.model import Finding
 from tilewright.evaluation.rules.view import View, base_of, line_of
 from tilewright.evaluation.rules.words import CHANGING
 
 _MAKERS = ("__init__", "__post_init__")
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
-_LAUNCHING = ("run", "warmup", "__name__")
+_LAUNCHING = ("run", "warmup")
 _LEAVE = "leave what others use as it is"
 _STATE = "a call may leave nothing behind; pass values as arguments"
 # Triton's own way to size a tensor descriptor for a configuration, in a pre-hook.
@@ -18,9 +19,10 @@ _DESCRIBING = ("block_shape",)
 
 def stores(view: View) -> Iterator[Finding]:
     """Stores and changes that outlive the call they stand in, or reach into libraries."""
+    known = Aliases.of(view)
     for node in view.host:
         if isinstance(node, ast.Attribute):
-            yield from _of_function(view, node)
+            yield from _of_function(view, known, node)
         if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
             yield from _attribute(view, node)
         elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
@@ -77,15 +79,18 @@ def _inside(view: View, node: ast.AST, owner: ast.expr) -> Iterator[Finding]:
         yield Finding(f"a change of {ast.unparse(owner)}", line_of(node), _STATE)
 
 
-def _of_function(view: View, node: ast.Attribute) -> Iterator[Finding]:
+def _of_function(view: View, known: Aliases, node: ast.Attribute) -> Iterator[Finding]:
     """An attribute of a function or a kernel: a place to keep things, or a hook."""
     owner = node.value
-    if not isinstance(owner, ast.Name) or view.is_local(owner) or node.attr in _LAUNCHING:
+    if not isinstance(owner, ast.Name) or not isinstance(node.ctx, ast.Load):
         return
-    if isinstance(node.ctx, ast.Load) and any(
-        isinstance(one, ast.FunctionDef) for one in view.globals.get(owner.id, ())
-    ):
-        yield Finding(f"attribute .{node.attr} of {owner.id}", line_of(node), _STATE)
+    above = view.parent(node)
+    is_called = isinstance(above, ast.Call) and above.func is node
+    if node.attr == "__name__" or (node.attr in _LAUNCHING and is_called):
+        return
+    name = known.origin(owner) if view.is_local(owner) else owner.id
+    if any(isinstance(one, ast.FunctionDef) for one in view.globals.get(name or "", ())):
+        yield Finding(f"attribute .{node.attr} of {name}", line_of(node), _STATE)
 
 
 def _is_own(view: View, base: ast.AST) -> bool:

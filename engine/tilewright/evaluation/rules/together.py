@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import chain
 
 from tilewright.evaluation.rules.contract import contract
+from tilewright.evaluation.rules.encoding import encoding
 from tilewright.evaluation.rules.flow import flow
 from tilewright.evaluation.rules.imports import imports
 from tilewright.evaluation.rules.kernels import kernels
@@ -21,7 +22,7 @@ from tilewright.problems.model import Entry
 from tilewright.source import parse_module
 from tilewright.source.model import Module
 
-_RULES = (imports, reflection, names, stores, state, operators, flow, kernels)
+_RULES = (encoding, imports, reflection, names, stores, state, operators, flow, kernels)
 
 
 @dataclass(frozen=True)

@@ -93,8 +93,7 @@ def view_of(module: Module) -> View:
         node, within = pending.pop()
         within = within or id(node) in inside
         (kernels if within else host).append(node)
-        # Decorators of a kernel run on the host: heuristics, hooks of configurations.
-        hosts = set(map(id, node.decorator_list)) if isinstance(node, ast.FunctionDef) else set()
+        hosts = set(map(id, _run_on_the_host(node)))
         children = list(ast.iter_child_nodes(node))
         for child in children:
             # An ast shares the nodes of contexts and operators among all who have them.
@@ -105,6 +104,16 @@ def view_of(module: Module) -> View:
         module, tuple(host), tuple(kernels), frozenset(_modules(module.tree)), _globals(module),
         parents,
     )  # fmt: skip
+
+
+def _run_on_the_host(node: ast.AST) -> tuple[ast.AST, ...]:
+    """What of a kernel runs as its file is imported: decorators (heuristics, hooks), annotations,
+    defaults."""
+    if isinstance(node, ast.FunctionDef):
+        return (*node.decorator_list, *filter(None, [node.returns]))
+    if isinstance(node, ast.arguments):
+        return (*node.defaults, *filter(None, node.kw_defaults))
+    return tuple(filter(None, [node.annotation])) if isinstance(node, ast.arg) else ()
 
 
 def root_of(node: ast.AST) -> ast.Name | None:
@@ -137,11 +146,14 @@ def _globals(module: Module) -> dict[str, tuple[ast.AST, ...]]:
     pending: list[ast.stmt] = list(module.tree.body)
     while pending:
         statement = pending.pop(0)
-        for name, value in _binds(statement):
+        for name, value in (*_binds(statement), *_bound_within(statement)):
             found.setdefault(name, []).append(value)
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
         for block in ("body", "orelse", "finalbody"):
-            if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                pending = [*getattr(statement, block, ()), *pending]
+            pending = [*getattr(statement, block, ()), *pending]
+        for case in (*getattr(statement, "cases", ()), *getattr(statement, "handlers", ())):
+            pending = [*case.body, *pending]
     return {name: tuple(values) for name, values in found.items()}
 
 
@@ -158,6 +170,24 @@ def _binds(statement: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
     elif isinstance(statement, ast.Import | ast.ImportFrom):
         for alias in statement.names:
             yield alias.asname or alias.name.partition(".")[0], statement
+
+
+def _bound_within(statement: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
+    """Names that expressions of a statement bind, ``with`` and the patterns of ``match``."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return
+    pending: list[ast.AST] = [statement]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.NamedExpr):
+            yield node.target.id, node.value
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            yield from ((name, node.context_expr) for name in _names(node.optional_vars))
+        elif isinstance(node, ast.MatchAs | ast.MatchStar) and node.name is not None:
+            yield node.name, ast.copy_location(ast.List([], ast.Load()), node)
+        if not isinstance(node, ast.Lambda):
+            inner = ast.iter_child_nodes(node)
+            pending += [one for one in inner if not isinstance(one, ast.stmt)]
 
 
 def _names(target: ast.AST) -> Iterator[str]:

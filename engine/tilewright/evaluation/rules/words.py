@@ -1,5 +1,16 @@
 """The names that host code around launches needs, and those that say a tensor is computed with."""
 
+import abc
+import collections
+import dataclasses
+import enum
+import functools
+import itertools
+import math
+import numbers
+import sys
+import typing
+
 
 def listed(names: str) -> frozenset[str]:
     """Names that stand in a text with spaces between them."""
@@ -13,18 +24,31 @@ MODULES = listed(
 """What a candidate may import though the original does not."""
 
 KEEPING = listed(
-    "functools.reduce functools.singledispatch itertools.count itertools.cycle itertools.tee"
+    "functools.reduce functools.singledispatch functools.singledispatchmethod itertools.count "
+    "itertools.cycle itertools.tee dataclasses.make_dataclass typing.get_type_hints"
 )
-"""Names of those modules that compute with tensors unseen, or that keep something."""
+"""Names of those modules that compute with tensors unseen, keep something, or run texts."""
+
+_OFFERING = (abc, collections, dataclasses, enum, functools, itertools, math, numbers, typing)
+OFFERED = {
+    module.__name__: frozenset(getattr(module, "__all__", None) or dir(module)) | {"abc"}
+    for module in _OFFERING
+}
+"""What the modules of the standard library among them mean for others."""
+
+BEHIND = (sys.stdlib_module_names - {"math", "random"}) | listed("builtins ir knobs semantic")
+"""Modules that the language's own modules import, and that may be reached through them."""
 
 BUILTINS = listed(
-    "__builtins__ __import__ __loader__ __spec__ breakpoint compile delattr dir eval exec globals "
+    "breakpoint compile delattr dir eval exec globals "
     "exit id input locals memoryview object open quit setattr vars "
     "BaseException GeneratorExit KeyboardInterrupt SystemExit"
 )
 """What reaches beyond the code at hand."""
 
 DUNDERS = listed("__init__ __name__ __version__")
+DUNDER_NAMES = listed("__all__ __author__ __match_args__ __slots__ __version__")
+"""Names with double underscores that a text may bind."""
 
 METHODS_OF_CLASSES = listed("__init__ __post_init__ __repr__ __call__ __len__ __hash__ __eq__")
 _DTYPES = (
