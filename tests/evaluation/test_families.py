@@ -1,5 +1,6 @@
 """The plan of checks: few, telling, and taken apart where an original does not stand them."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,7 @@ def test_names_say_what_is_out_of_the_ordinary() -> None:
     names = [check.name for check in checks_for(example("softmax"), can_time=False)]
     assert names[0] == "ci[0]"
     assert names[1] == "ci[0], programs reversed"
-    assert names[4] == (
-        "ci-ragged[0], ROWS=7, COLS=3593, large values, strided inputs, programs shuffled"
+    assert re.fullmatch(
+        r"ci-ragged\[0\], ROWS=\d+, COLS=\d{4}, large values, strided inputs, programs shuffled",
+        names[4],
     )

@@ -5,8 +5,9 @@ that fit no tile, values, a layout, an order). Where the original does not stand
 ``simpler`` has what to ask instead, one thing at a time.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from random import SystemRandom
 
 from tilewright.evaluation.checks import FORWARD, NORMAL, PLAIN, REVERSED, SHUFFLED, Check
 from tilewright.problems.model import Case, Problem, Ragged
@@ -81,13 +82,14 @@ def _interpreted(problem: Problem, small: tuple[Case, ...]) -> Iterator[Check]:
         return
     first, last = small[0], small[-1]
     ragged = problem.ragged or Ragged()
-    odd = ragged.primes[0] if ragged.primes else last
+    odd = _drawn(ragged.primes or (last,))
     yield Check(odd, 0, "large", _moved(odd), SHUFFLED)
     yield Check(first, 0, "nonfinite", _layout(first, "transposed"))
-    for case in ragged.thin[:1]:
+    thin = [_drawn(cases) for cases in ragged.thin]
+    for case in thin[:1]:
         yield Check(case, 0, "sparse", _layout(case, "offset"), repeats=2)
-    thin = ragged.thin[1] if len(ragged.thin) > 1 else first
-    yield Check(thin, 0, "outliers", _layout(thin, "aliased"))
+    other = thin[1] if len(thin) > 1 else first
+    yield Check(other, 0, "outliers", _layout(other, "aliased"))
 
 
 def _on_device(problem: Problem, small: tuple[Case, ...]) -> Iterator[Check]:
@@ -118,10 +120,16 @@ def _families(problem: Problem) -> tuple[str, ...]:
 
 
 def _specialized(ragged: Ragged, last: Case) -> Iterator[Check]:
-    odd = ragged.primes[0] if ragged.primes else last
+    odd = _drawn(ragged.primes or (last,))
     yield Check(odd, 0, "outliers", _moved(odd))
     yield Check(last, 0, "nonfinite", _layout(last, "transposed"))
-    yield from (Check(case, 0, "sparse", _layout(case, "offset")) for case in ragged.thin[:1])
+    for case in map(_drawn, ragged.thin[:1]):
+        yield Check(case, 0, "sparse", _layout(case, "offset"))
+
+
+def _drawn(cases: Sequence[Case]) -> Case:
+    """One of several alternatives: whoever writes a candidate cannot know which."""
+    return SystemRandom().choice(cases)
 
 
 def _aliased(cases: Iterable[Case]) -> Iterator[Check]:

@@ -141,14 +141,16 @@ class Case:
 class Ragged:
     """Variants of a small case whose extents are multiples of no tile.
 
+    What lies in one tuple of cases under one name are alternatives, of which a check takes one.
+
     Attributes:
         primes: all extents are primes.
-        thin: one extent is 1, the others are primes.
+        thin: one extent is 1, the others are primes; for the first extent, then for the last.
         single: one extent at a time at the prime below.
     """
 
     primes: tuple[Case, ...] = ()
-    thin: tuple[Case, ...] = ()
+    thin: tuple[tuple[Case, ...], ...] = ()
     single: tuple[Case, ...] = ()
 
 

@@ -1,7 +1,12 @@
-"""Extents that fit no tile: other dimensions for a small case."""
+"""Extents that fit no tile: other dimensions for a small case.
+
+They are drawn each time a spec is read: code that is right for those that it knows of is not right.
+"""
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
+from random import Random, SystemRandom
 
 from tilewright.problems.model import Dim
 
@@ -10,37 +15,58 @@ _MOST = 1 << 19
 _LARGE = 132
 """No extent above it where even smaller ones have a product above ``_MOST``."""
 _FEW = 32
-_GROWTH = 1.75
+_GROWTH = (1.6, 1.9)
+_SHRINKAGE = 0.85
+_CHOICES = 6
+_ABOVE_FEW = 2
 
 
 def ragged_dims(
-    dims: Mapping[str, Dim], free: Collection[str], largest: Mapping[str, int]
-) -> Iterator[dict[str, Dim]]:
-    """All of the ``free`` dimensions at primes: odd, and multiples of no tile.
+    dims: Mapping[str, Dim],
+    free: Collection[str],
+    largest: Mapping[str, int],
+    draw: Random | None = None,
+) -> list[dict[str, Dim]]:
+    """Ways to have all of the ``free`` dimensions at primes: odd, and multiples of no tile.
 
     Above the ``largest`` of the spec's small cases, so that nobody can have counted on those; where
     that would be too much only the first one, or none of them.
     """
+    draw = draw or SystemRandom()
     names = _extents(dims, free)
-    below = _primes(dims, names)
-    grown = {name: _prime_above(largest.get(name, below[name])) for name in names}
+    return _different(_ragged_once(dims, names, largest, draw) for _ in range(_CHOICES))
+
+
+def _ragged_once(
+    dims: Mapping[str, Dim], names: tuple[str, ...], largest: Mapping[str, int], draw: Random
+) -> dict[str, Dim] | None:
+    below = _primes(dims, names, draw)
+    grown = {name: _prime_above(largest.get(name, below[name]), draw) for name in names}
     ways = (grown, {**below, **{name: grown[name] for name in names[:1]}}, below)
-    yield from _changed(dims, next((w for w in ways if math.prod(w.values()) <= _MOST), below))
+    return _changed(dims, next((w for w in ways if math.prod(w.values()) <= _MOST), below))
 
 
-def thin_dims(dims: Mapping[str, Dim], free: Collection[str]) -> Iterator[dict[str, Dim]]:
-    """The first free dimension is 1, then the last one; the others are at the prime below."""
+def thin_dims(
+    dims: Mapping[str, Dim], free: Collection[str], draw: Random | None = None
+) -> list[list[dict[str, Dim]]]:
+    """Ways to have the first free dimension at 1, then such for the last one; the others are at
+    primes below."""
+    draw = draw or SystemRandom()
     names = _extents(dims, free)
-    for thin in dict.fromkeys((*names[:1], *names[-1:])):
-        yield from _changed(dims, {**_primes(dims, names), thin: 1})
+    return [
+        _different(_changed(dims, {**_primes(dims, names, draw), thin: 1}) for _ in range(_CHOICES))
+        for thin in dict.fromkeys((*names[:1], *names[-1:]))
+    ]
 
 
-def single_dims(dims: Mapping[str, Dim], free: Collection[str]) -> Iterator[dict[str, Dim]]:
+def single_dims(dims: Mapping[str, Dim], free: Collection[str]) -> list[dict[str, Dim]]:
     """One free dimension at a time at the prime below, where there are several."""
     names = _extents(dims, free)
-    if len(names) > 1:
-        for name in names:
-            yield from _changed(dims, {name: _prime_below(_number(dims[name]))})
+    if len(names) < 2:
+        return []
+    return _different(
+        _changed(dims, {name: _primes_below(_number(dims[name]))[0]}) for name in names
+    )
 
 
 def _extents(dims: Mapping[str, Dim], free: Collection[str]) -> tuple[str, ...]:
@@ -52,16 +78,23 @@ def _extents(dims: Mapping[str, Dim], free: Collection[str]) -> tuple[str, ...]:
     )
 
 
-def _changed(dims: Mapping[str, Dim], new: Mapping[str, int]) -> Iterator[dict[str, Dim]]:
-    if any(dims[name] != value for name, value in new.items()):
-        yield {**dims, **new}
+def _changed(dims: Mapping[str, Dim], new: Mapping[str, int]) -> dict[str, Dim] | None:
+    return {**dims, **new} if any(dims[name] != value for name, value in new.items()) else None
 
 
-def _primes(dims: Mapping[str, Dim], names: tuple[str, ...]) -> dict[str, int]:
+def _different(found: Iterable[dict[str, Dim] | None]) -> list[dict[str, Dim]]:
+    kept: list[dict[str, Dim]] = []
+    for one in found:
+        if one is not None and one not in kept:
+            kept.append(one)
+    return kept
+
+
+def _primes(dims: Mapping[str, Dim], names: tuple[str, ...], draw: Random) -> dict[str, int]:
     sizes = {name: _number(dims[name]) for name in names}
     if math.prod(sizes.values()) > _MOST:
         sizes = {name: min(size, _LARGE) for name, size in sizes.items()}
-    return {name: _prime_below(size) for name, size in sizes.items()}
+    return {name: draw.choice(_primes_below(size)) for name, size in sizes.items()}
 
 
 def _number(value: Dim) -> int:
@@ -69,15 +102,19 @@ def _number(value: Dim) -> int:
     return value
 
 
-def _prime_below(value: int) -> int:
-    """The largest odd prime below an extent; 1 below 4."""
-    return next((n for n in range(value - 1, 2, -1) if _is_prime(n)), 1)
+def _primes_below(value: int) -> list[int]:
+    """Odd primes not far below an extent, at least the next one; 1 below 4."""
+    primes = [number for number in range(value - 1, 2, -1) if _is_prime(number)]
+    return [one for one in primes if one > _SHRINKAGE * value] or primes[:1] or [1]
 
 
-def _prime_above(value: int) -> int:
-    """A prime above an extent: the next one of a small extent, else one well beyond it."""
-    first = value + 1 if value < _FEW else int(value * _GROWTH)
-    return next(n for n in range(max(first, 3), 2 * first + 4) if _is_prime(n))
+def _prime_above(value: int, draw: Random) -> int:
+    """A prime above an extent: one of the next of a small extent, else one well beyond it."""
+    if value < _FEW:
+        above = (number for number in range(max(value + 1, 3), 4 * _FEW) if _is_prime(number))
+        return draw.choice(list(islice(above, _ABOVE_FEW)))
+    low, high = (int(value * growth) for growth in _GROWTH)
+    return draw.choice([number for number in range(low, high) if _is_prime(number)])
 
 
 def _is_prime(number: int) -> bool:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import count
+from functools import partial
 from typing import TypeGuard
 
 from tilewright.problems.dtypes import DTYPE_BYTES, canonical_dtype, is_floating
@@ -70,19 +70,26 @@ class Reader:
         for variant, fields in reversed(known):
             dims = quiet._dims_of(fields)[-1]
             free = quiet._free(fields, dims)
-            ways = (ragged_dims(dims, free, largest), thin_dims(dims, free))
-            made = count()
-            found = [
-                tuple(
-                    case
-                    for changed in way
-                    if (case := quiet._readable(category, next(made), variant, fields, changed))
-                )
-                for way in (*ways, single_dims(dims, free))
-            ]
-            if any(found):
-                return Ragged(*found)
+            made = partial(quiet._alternatives, category, variant, fields)
+            primes = made(0, ragged_dims(dims, free, largest))
+            thin = [made(at, ways) for at, ways in enumerate(thin_dims(dims, free), 1)]
+            alone = enumerate(single_dims(dims, free), 1 + len(thin))
+            single = tuple(case for at, one in alone for case in made(at, (one,)))
+            if primes or any(thin) or single:
+                return Ragged(primes, tuple(filter(None, thin)), single)
         return None
+
+    def _alternatives(
+        self,
+        category: str,
+        variant: SpecNode,
+        fields: Mapping[str, SpecNode],
+        index: int,
+        ways: Iterable[Mapping[str, Dim]],
+    ) -> tuple[Case, ...]:
+        """Cases under one name."""
+        cases = (self._readable(category, index, variant, fields, dims) for dims in ways)
+        return tuple(case for case in cases if case is not None)
 
     def _free(self, fields: Mapping[str, SpecNode], dims: Mapping[str, Dim]) -> frozenset[str]:
         """The dimensions that shapes of a variant's inputs are made of."""
