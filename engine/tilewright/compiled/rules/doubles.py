@@ -24,7 +24,7 @@ def double_precision(subject: Subject) -> Iterator[Seen]:
     where, cause = _cause(subject, lines)
     yield Seen(
         line_range(subject.module, where),
-        f"{_many(total, 'instruction')} on {_many(len(lines), 'line')} compute in fp64"
+        f"{many(total, 'instruction')} on {many(len(lines), 'line')} compute in fp64"
         f"{_rate(subject)}, though no argument is fp64: {cause}",
         "compute in fp32 unless the result needs more",
         amount=total,
@@ -36,7 +36,8 @@ def given_doubles(launch: LaunchFacts) -> bool:
     return any("fp64" in a.type for a in launch.arguments)
 
 
-def _many(count: int, what: str) -> str:
+def many(count: int, what: str) -> str:
+    """``3 lines``, ``1 line``."""
     return f"{count} {what}{'s' if count > 1 else ''}"
 
 

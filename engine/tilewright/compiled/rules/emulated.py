@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tilewright.compiled.model import Seen, Subject
 from tilewright.compiled.places import known_line, line_range, place_of
-from tilewright.compiled.rules.doubles import given_doubles
+from tilewright.compiled.rules.doubles import given_doubles, many
 from tilewright.targets.assembly.emulation import Emulated
 from tilewright.targets.model import LineReport
 
@@ -14,8 +14,12 @@ _ADVICE = 2
 _FEW_UNITS = 16
 """fp64 at this part of fp32's rate, or less, is there for completeness alone."""
 
-# From the code of `i // n`, `tl.sin(x)` and the like, by ptxas 12.9 and 13.4 and LLVM of Triton 3.9.
+# From the code of `i // n`, `tl.sin(x)` and the like, by ptxas 12.9, 13.4 and Triton 3.9's LLVM.
 _EACH = {Emulated.DIVISION: "some 20", Emulated.DIVISION_64: "40 to 150"}
+_LEAST = {Emulated.DIVISION: 20, Emulated.DIVISION_64: 40}
+"""Instructions of one operation, of those that NVIDIA's report counts as one."""
+_SHARE = 0.1
+"""Of all that a thread executes: what is less is not worth a word."""
 _FP8_OF = {
     "gfx942": "tl.float8e4b8 and tl.float8e5b16",
     "gfx950": "tl.float8e4nv and tl.float8e5",
@@ -57,19 +61,39 @@ def emulated_instructions(subject: Subject) -> Iterator[Seen]:
     if not subject.report.ok:
         return
     lines = [line for line in subject.report.lines if known_line(subject.module, line.line)]
+    total = sum(_weight(line) * _instructions(line) for line in subject.report.lines)
     for kind, words in _WORDS.items():
-        if own := [line for line in lines if line.emulated.get(kind)]:
+        own = [line for line in lines if line.emulated.get(kind)]
+        spent = sum(_weight(line) * _spent(line, kind) for line in own)
+        if own and (spent >= _SHARE * total or kind is Emulated.ATOMIC):
             yield _seen(subject, own, kind, words)
     yield from _slow_doubles(subject)
 
 
+def _weight(line: LineReport) -> int:
+    """How often a line may run, as far as loops tell."""
+    return int(_LOOP_WEIGHT ** min(line.loop_depth, 2))
+
+
+def _spent(line: LineReport, kind: Emulated) -> int:
+    """Instructions of a line that go into a kind."""
+    least = line.emulated[kind] * _LEAST.get(kind, 0)
+    return least or line.instructions
+
+
+def _instructions(line: LineReport) -> int:
+    """All that a line comes to."""
+    least = sum(line.emulated.get(kind, 0) * each for kind, each in _LEAST.items())
+    return max(line.instructions, least)
+
+
 def _seen(subject: Subject, lines: Sequence[LineReport], kind: Emulated, words: _Words) -> Seen:
-    def weight(line: LineReport) -> int:
-        return line.emulated[kind] * (_LOOP_WEIGHT if line.loop_depth else 1)
+    def amount(line: LineReport) -> int:
+        return line.emulated[kind] * _weight(line)
 
     found = _Found(
         sum(line.emulated[kind] for line in lines),
-        max(lines, key=weight),
+        max(lines, key=amount),
         len(lines),
         sum(line.instructions for line in lines),
     )
@@ -77,22 +101,22 @@ def _seen(subject: Subject, lines: Sequence[LineReport], kind: Emulated, words: 
         place_of(subject.module, found.worst.line, *words.calls),
         words.what(found),
         words.do(subject),
-        amount=sum(map(weight, lines)),
+        amount=sum(map(amount, lines)),
         severity=words.severity,
     )
 
 
 def _division(kind: Emulated, of: str) -> Callable[[_Found], str]:
     return lambda found: (
-        f"each thread divides {found.count} {of}{found.where} by numbers that the compiler does "
+        f"each thread divides {many(found.count, of)}{found.where} by what the compiler does "
         f"not know, in {_EACH[kind]} instructions each"
     )
 
 
 def _reduction(found: _Found) -> str:
     return (
-        f"each thread reduces {found.count} arguments of sine or cosine{found.where} to one "
-        "period, exactly for the largest of them, in some 100 instructions each"
+        f"each thread reduces {many(found.count, 'argument')} of sine or cosine{found.where} to "
+        "one period, exactly for the largest of them, in some 100 instructions each"
     )
 
 
@@ -110,8 +134,8 @@ def _bf16(found: _Found) -> str:
 
 def _fp8(found: _Found) -> str:
     return (
-        f"each thread converts {found.count} elements from or to fp8{found.where} bit by bit, in "
-        f"{found.instructions} instructions"
+        f"each thread converts {many(found.count, 'element')} from or to fp8{found.where} bit by "
+        f"bit, in {found.instructions} instructions"
     )
 
 
@@ -161,11 +185,11 @@ def _always(text: str) -> Callable[[Subject], str]:
 
 _WORDS: Mapping[Emulated, _Words] = {
     Emulated.DIVISION: _Words(
-        _division(Emulated.DIVISION, "integers"),
+        _division(Emulated.DIVISION, "integer"),
         _always("make the divisor a tl.constexpr, or divide once a program or row"),
     ),
     Emulated.DIVISION_64: _Words(
-        _division(Emulated.DIVISION_64, "64-bit integers"),
+        _division(Emulated.DIVISION_64, "64-bit integer"),
         _always("divide 32-bit integers where they hold it, or make the divisor a tl.constexpr"),
         severity=None,
     ),
