@@ -180,14 +180,21 @@ def _passed(steps: Mapping[str, Any], name: str) -> bool:
 
 
 def speed(speedup: Mapping[str, Any] | None) -> str:
-    """A measured ratio with its interval and device, or that there is none."""
+    """A measured ratio with its interval and device, or that there is none.
+
+    Where no difference was found, also what gain would have been.
+    """
     if not speedup:
         return "speed not measured"
     where = f" on {speedup['device']}" if speedup.get("device") else ""
     case = f", {speedup['case']}" if speedup.get("case") else ""
     low, high = speedup["low"], speedup["high"]
     ratio = f"{speedup['value']:.2f}x the original's speed ({low:.2f} to {high:.2f})"
-    return f"{ratio}{where}{case}"
+    seen = speedup.get("detectable")
+    noise = speedup.get("noise") or 0.0
+    undecided = seen is not None and low <= 1.0 + noise and high >= 1.0 - noise
+    more = f", a gain of {100 * seen:.1f} % would have been seen" if undecided else ""
+    return f"{ratio}{where}{case}{more}"
 
 
 def trial_line(trial: Mapping[str, Any]) -> str:

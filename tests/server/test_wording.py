@@ -36,6 +36,17 @@ SPEEDUP = {"value": 4.2, "low": 4.1, "high": 4.33, "device": "cuda:0", "case": "
             "correct on cuda:0; compiled for cuda:90; "
             "4.20x the original's speed (4.10 to 4.33) on cuda:0, bench-gpu[0]",
         ),
+        (
+            {
+                "level": "correct",
+                "device": "cuda:0",
+                "target": "cuda:90",
+                "steps": [COMPILED],
+                "speedup": {**SPEEDUP, "value": 1.0, "low": 0.99, "high": 1.01, "detectable": 0.02},
+            },
+            "correct on cuda:0; compiled for cuda:90; 1.00x the original's speed (0.99 to 1.01) "
+            "on cuda:0, bench-gpu[0], a gain of 2.0 % would have been seen",
+        ),
         (None, "parsed only; speed not measured"),
     ],
 )
