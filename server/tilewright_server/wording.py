@@ -192,9 +192,9 @@ def speed(speedup: Mapping[str, Any] | None) -> str:
     ratio = f"{speedup['value']:.2f}x the original's speed ({low:.2f} to {high:.2f})"
     seen = speedup.get("detectable")
     noise = speedup.get("noise") or 0.0
-    undecided = seen is not None and low <= 1.0 + noise and high >= 1.0 - noise
-    more = f", a gain of {100 * seen:.1f} % would have been seen" if undecided else ""
-    return f"{ratio}{where}{case}{more}"
+    if seen is None or low > 1.0 + noise or high < 1.0 - noise:
+        return f"{ratio}{where}{case}"
+    return f"{ratio}{where}{case}, a gain of {100 * seen:.1f} % would have been seen"
 
 
 def trial_line(trial: Mapping[str, Any]) -> str:
