@@ -28,6 +28,7 @@ COMPILED_SHARE = 1 / 3
 """Of the configurations that the source does not rule out. Of what an H200 measured in 37 kernels
 and shapes, the best of them is within 2 % of the best of all in 37."""
 LEAST_COMPILED = 48
+_USED = 0.6  # of the lanes that write: with less, most programs of a grid may have nothing to do
 _UNEVEN = 1.8
 Compile = Callable[[Sequence[LaunchFacts]], Sequence[CompileReport | NoToolchainError]]
 
@@ -121,33 +122,52 @@ def _grid(
     if not launch.grid:
         return grid_with(module, kernel, launch, changed)
     # Where the host's expression cannot be followed, the grid may do as it is: rows stay rows.
+    covering = []
     for grid in (grid_with(module, kernel, launch, changed), launch.grid):
-        if grid and _covers(module, kernel, launch, replace(changed, grid=grid)):
+        written = _written(module, kernel, launch, replace(changed, grid=grid)) if grid else 0.0
+        if written > _USED:
             return grid
-    # A grid with the tile sizes as numbers has to be written anew.
+        if written:
+            covering.append(grid)
+    # A grid with the tile sizes as numbers has to be written anew, lest most lanes be masked.
+    anew = _grid_anew(module, kernel, changed, setting)
+    if anew and _written(module, kernel, launch, replace(changed, grid=anew)):
+        covering.insert(0, anew)
+    return next(iter(covering), None)
+
+
+def _grid_anew(
+    module: Module, kernel: Kernel, changed: LaunchFacts, setting: Setting
+) -> tuple[int, ...] | None:
+    """The grid of the host's text with a setting written into it."""
     text = set_launch_config(module, kernel, setting.values, setting.options)
     if isinstance(text, Refusal):
         return None
     other = parse_module(text, module.path)
     rewritten = other.kernel(kernel.name)
     unknown = replace(changed, grid=())
-    anew = None if rewritten is None else grid_with(other, rewritten, unknown, unknown)
-    if anew is None or not _covers(module, kernel, launch, replace(changed, grid=anew)):
-        return None
-    return anew
+    return None if rewritten is None else grid_with(other, rewritten, unknown, unknown)
 
 
-def _covers(module: Module, kernel: Kernel, launch: LaunchFacts, changed: LaunchFacts) -> bool:
-    """Whether as much is written as by the launch, or read where nothing is stored."""
+def _written(module: Module, kernel: Kernel, launch: LaunchFacts, changed: LaunchFacts) -> float:
+    """The part of all lanes that write, over the launch's own; 0 where less or more is written.
+
+    Where nothing is stored, it is about what is read.
+    """
     before, after = workload(module, kernel, launch), workload(module, kernel, changed)
     kind = "store" if any(t.kind == "store" for t in before.touches) else "load"
-    least, most = sorted((_moved(before, kind), _moved(after, kind)))
-    return most < _UNEVEN * least
+    (moved, lanes), (moved_after, lanes_after) = _moved(before, kind), _moved(after, kind)
+    least, most = sorted((moved, moved_after))
+    covers = most < _UNEVEN * least
+    return lanes / lanes_after * moved_after / moved if covers else 0.0
 
 
-def _moved(work: Workload, kind: str) -> float:
-    each = sum(t.elements * t.inside * t.turns for t in work.touches if t.kind == kind)
-    return each * work.programs
+def _moved(work: Workload, kind: str) -> tuple[float, float]:
+    """Elements that all programs move, and the same without masks."""
+    touches = [t for t in work.touches if t.kind == kind]
+    lanes = sum(t.elements * t.turns for t in touches)
+    moved = sum(t.elements * t.inside * t.turns for t in touches)
+    return moved * work.programs, lanes * work.programs
 
 
 def launch_with(launch: LaunchFacts, setting: Setting) -> LaunchFacts:
