@@ -232,7 +232,7 @@ class Worker:
             pass_fds=self.inherits,
         )
         self._number = 0
-        self.original = self._file("original", ORIGINAL)
+        self.original = self.file("original", ORIGINAL)
         hello = self._read(120.0)
         if hello is None or "error" in hello["hello"]:
             raise RuntimeError(f"the worker did not start: {hello}")
@@ -243,9 +243,9 @@ class Worker:
 
     def trial(self, text: str, timeout_s: float = 60.0) -> dict[str, Any]:
         """The worker's answer about a candidate; {} where there was none."""
-        candidate = self._file(f"candidate{self._number}", text)
+        candidate = self.file(f"candidate{self._number}", text)
         try:
-            return self.ask(self._job(str(candidate)), timeout_s)
+            return self.ask(self.job(str(candidate)), timeout_s)
         finally:
             candidate.unlink()
 
@@ -275,14 +275,16 @@ class Worker:
             self._process.kill()
             self._process.wait()
 
-    def _file(self, name: str, text: str) -> Path:
+    def file(self, name: str, text: str) -> Path:
+        """A candidate's text in a folder of its own."""
         folder = self.scratch / name
         folder.mkdir(exist_ok=True)
         path = folder / "kernel.py"
         path.write_text(text)
         return path
 
-    def _job(self, candidate: str) -> dict[str, Any]:
+    def job(self, candidate: str) -> dict[str, Any]:
+        """A trial of a file, with one check."""
         entry = {"kind": "function", "name": "double", "path": None}
         case = {
             "category": "ci", "index": 0, "dims": {}, "rtol": 1e-3, "atol": 1e-3,

@@ -57,7 +57,10 @@ class Fault:
 
 @dataclass
 class Banded:
-    """One tensor's buffer; ``first`` and ``end`` are the bytes between the bands."""
+    """One tensor's buffer; ``first`` and ``end`` are the bytes between the bands.
+
+    ``is_unwritten`` while no operator has written what the host code allocated and left as it was.
+    """
 
     name: str | None
     dtype: torch.dtype
@@ -67,6 +70,7 @@ class Banded:
     end: int
     pattern: torch.Tensor
     touched: dict[tuple[str, str], Touched] = field(default_factory=dict)
+    is_unwritten: bool = False
 
     def touch(self, verb: str, side: str) -> Touched:
         """What was reached of one band, to be added to."""
@@ -163,6 +167,13 @@ class Bands:
         """Move a model's parameters and buffers between bands."""
         for name, value in (*model.named_parameters(), *model.named_buffers()):
             value.data = self.place(value.data, f"weight {name}")
+
+    def unwritten(self, tensor: torch.Tensor, *, is_so: bool) -> None:
+        """Whether a tensor's memory is as it was allocated, as far as operators write it."""
+        where = tensor.untyped_storage().data_ptr()
+        for one in self.kept:
+            if one.storage.data_ptr() == where:
+                one.is_unwritten = is_so
 
     def release(self, tensor: torch.Tensor) -> None:
         """Watch a tensor's memory no longer: the host code is about to make it larger."""

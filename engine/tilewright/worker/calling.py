@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,7 @@ import torch
 
 from . import (
     bands,
+    contents,
     generate,
     guard,
     honesty,
@@ -79,7 +81,7 @@ class Version:
                 around.place_weights(model)
         with (
             launches.counted() as counts,
-            _circumstances(job, around),
+            _circumstances(job, around) as found,
             _seen(job, model) as seen,
         ):
             start = time.perf_counter()
@@ -97,6 +99,7 @@ class Version:
         races = around.races() if around is not None else []
         value["races"] = [fault.text for fault in races]
         value["races_lines"] = [fault.lines for fault in races]
+        value |= _found(found, inputs)
         if job.get("keep_state") and model is not None:
             value["state"] = tensors.save(model.state_dict(), job["out"], "state")
         return {**value, "seconds": seconds}
@@ -141,21 +144,50 @@ def one_config(job: Mapping[str, Any], configs: dict[str, int]) -> Iterator[None
         yield
 
 
+def _found(found: contents.Contents | None, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """What kernels loaded before it was written, and which inputs they stored into, as JSON."""
+    stored = found.stored() if found is not None else []
+    return {
+        "unwritten": [dataclasses.asdict(one) for one in found.unwritten()] if found else [],
+        "stored_inputs": [
+            {
+                "inputs": _inside(one.owner, inputs),
+                "lines": sorted(one.lines),
+                "changes": one.changes,
+            }
+            for one in stored
+        ],
+    }
+
+
+def _inside(owner: bands.Banded, inputs: Mapping[str, Any]) -> list[str]:
+    """The inputs that lie in the memory of one of them."""
+    where = owner.storage.data_ptr()
+    return [
+        name
+        for name, value in inputs.items()
+        if isinstance(value, torch.Tensor) and value.untyped_storage().data_ptr() == where
+    ]
+
+
 @contextlib.contextmanager
-def _circumstances(job: dict[str, Any], around: bands.Bands | None) -> Iterator[None]:
+def _circumstances(
+    job: dict[str, Any], around: bands.Bands | None
+) -> Iterator[contents.Contents | None]:
     """Unwritten memory full of poison, between bands, with an eye on who reaches them; programs in
     the order asked for; launches with the options asked for."""
     with contextlib.ExitStack() as stack:
+        found = None
         if around is not None:
             stack.enter_context(guard.Guard(around))
             if job["device"] == INTERPRETER:
-                stack.enter_context(watching.watched(around))
+                found = stack.enter_context(watching.watched(around))
         if job.get("poison", True):
             stack.enter_context(poison.Poison())
         if job.get("launch_options"):
             stack.enter_context(launches.with_options(job["launch_options"]))
         stack.enter_context(_order(job))
-        yield
+        yield found
 
 
 def _order(job: Mapping[str, Any]) -> contextlib.AbstractContextManager[None]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
+from . import poison
 from .bands import Bands
 
 _RESIZE = (torch.Tensor.resize_, torch.Tensor.resize_as_)
+_IN_PLACE = re.compile(r"[a-z].*_|__setitem__|__i(add|sub|mul|div|truediv|mod|and|or|xor|pow)__")
 _AS_STRIDED = (torch.as_strided, torch.Tensor.as_strided)
 # Memory that belongs to somebody else, or that has to stay where it is.
 _FOREIGN = {
@@ -34,11 +37,24 @@ class Guard(TorchFunctionMode):
         elif func in _RESIZE and args:
             self._bands.release(args[0])
         made = func(*args, **kwargs)
+        self._note_writes(func, args, kwargs)
         if type(made) is not torch.Tensor or made.layout != torch.strided or _is_foreign(func):
             return made
         if kwargs.get("pin_memory") or _shares(made, (*args, *kwargs.values())):
             return made
-        return self._bands.place(made)
+        placed = self._bands.place(made)
+        if func in poison.UNWRITTEN:
+            self._bands.unwritten(placed, is_so=True)
+        return placed
+
+    def _note_writes(self, func: Any, args: Any, kwargs: dict[str, Any]) -> None:
+        """What an operator writes in place is no longer as it was allocated."""
+        written = [kwargs.get("out")]
+        if _IN_PLACE.fullmatch(getattr(func, "__name__", "")):
+            written += args[:1]
+        for tensor in written:
+            if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided:
+                self._bands.unwritten(tensor, is_so=False)
 
     def _shifted(self, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """An absolute storage offset counts from the tensor's memory, not from the band's."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -17,10 +18,11 @@ _NAN = {
     torch.float64: (torch.int64, 0x7FF8_5EED_5EED_5EED),
 }
 _LEAST_INT_BYTES = 2
-_UNWRITTEN = {
+UNWRITTEN = {
     torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty,
     torch.Tensor.new_empty_strided, torch.empty_permuted,
 }  # fmt: skip
+"""What allocates memory and leaves it as it is."""
 
 
 class Poison(TorchFunctionMode):
@@ -30,8 +32,9 @@ class Poison(TorchFunctionMode):
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         made = func(*args, **(kwargs or {}))
-        if func in _UNWRITTEN and isinstance(made, torch.Tensor):
-            fill(made)
+        if func in UNWRITTEN and isinstance(made, torch.Tensor):
+            with torch._C.DisableTorchFunction():  # nobody has written it
+                fill(made)
         return made
 
 
@@ -46,6 +49,22 @@ def fill(tensor: torch.Tensor) -> None:
         tensor.fill_(True)
     else:
         tensor.fill_(_RARE_INT % (torch.iinfo(tensor.dtype).max + 1))
+
+
+def is_telling(dtype: torch.dtype) -> bool:
+    """Whether nobody computes a dtype's poison, so that it alone shows what is unwritten."""
+    return dtype in _NAN
+
+
+@lru_cache
+def bits(dtype: torch.dtype) -> int | None:
+    """One element's poison as an unsigned integer; None where an element has no single one."""
+    if dtype.is_complex:
+        return None
+    with torch._C.DisableTorchFunction():
+        one = torch.zeros(1, dtype=dtype)
+        fill(one)
+        return int.from_bytes(bytes(one.view(torch.uint8).tolist()), "little")
 
 
 def written(tensor: torch.Tensor) -> torch.Tensor | None:

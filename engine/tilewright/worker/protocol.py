@@ -79,11 +79,13 @@ guard=true, order="forward"|"reversed"|"shuffled", config_index?, shadow_dtype? 
 launches ``{kernel: count}``, configs ``{kernel: number of autotune configurations}``, state
 (manifest, with keep_state), caveats, seconds, out_of_bounds (what was written outside of a tensor,
 a sentence each; in the interpreter also what was read there), out_of_bounds_lines (parallel to it:
-the
-``file:line`` that did it, known in the interpreter alone). With ``guard`` inputs, weights and what
-the host code allocates lie between bands of poison, so that their ``storage_offset`` is not what
-it would be. ``order`` is the interpreter's alone.
-``shadow_dtype`` as ``{"bfloat16": "float32"}`` runs such inputs and state in another dtype.
+the ``file:line`` that did it, known in the interpreter alone), races and races_lines likewise. The
+interpreter alone knows unwritten, what was loaded before it was written (``[{name: null unless it
+came back, text, elements, lines}]``), and stored_inputs, what launches stored into (``[{inputs,
+lines, changes}]``). With ``guard`` inputs, weights and what the host code allocates lie between
+bands of poison, so that their ``storage_offset`` is not what it would be. ``order`` is the
+interpreter's alone. ``shadow_dtype`` as ``{"bfloat16": "float32"}`` runs such inputs and state in
+another dtype.
 
 ``compare``: expected, actual (manifests), rtol, atol, expected_tree?, actual_tree? -> equal,
 message, max_abs_error, max_rel_error.

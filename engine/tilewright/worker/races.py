@@ -65,6 +65,11 @@ class Traffic:
         there = {id(one) for one in kept}
         self._memories = {key: one for key, one in self._memories.items() if key in there}
 
+    def unstored(self, owner: Banded, elements: Any) -> Any:
+        """Those of the elements that no launch has stored since they were allocated."""
+        memory = self._memories.get(id(owner))
+        return elements if memory is None else elements[memory.last[elements] == _NOBODY]
+
     def load(self, owner: Banded, elements: Any) -> None:
         """The running program loads elements, by number from the start of their tensor."""
         memory = self._memories.get(id(owner))

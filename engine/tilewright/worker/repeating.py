@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from . import calling, poison, tensors
+from . import calling, honesty, poison, tensors
 from .calling import Version
 
 _FIRST, _SECOND, _THIRD = "first", "second", "third"
@@ -18,18 +18,26 @@ def perform(version: Version, job: dict[str, Any]) -> dict[str, Any]:
     """Two sets of inputs through the same memory, many calls, and the first set in new memory.
 
     ``job`` has ``inputs`` and ``second`` (manifests of a case), ``calls`` and ``limit_s`` (as many
-    calls as fit). Returns manifests ``first`` (of the very first call, written out when all is
-    over, so that whoever writes into it later is seen), ``second`` and ``third``, and how many
-    ``calls`` were made.
+    calls as fit), ``watched`` (numbers of calls to observe, from 0). Returns manifests ``first``
+    (of the very first call, written out when all is over, so that whoever writes into it later is
+    seen), ``second`` and ``third``, how many ``calls`` were made, and the ``facts`` of those that
+    were observed. There are no bands around these calls: what looks for some finds none.
     """
     device = calling.place_of(job["device"])
     sets = [calling.arranged(job[name], job, device) for name in ("inputs", "second")]
-    call, _ = version.entry(job, device)
+    call, model = version.entry(job, device)
     buffers = {name: _own(value) for name, value in sets[0].items()}
+    watched, facts = set(job.get("watched") or ()), []
 
-    def on(which: int) -> Any:
-        _fill(buffers, sets[which])
-        return call(*buffers.values())
+    def on(number: int) -> Any:
+        _fill(buffers, sets[number % 2])
+        if number not in watched:
+            return call(*buffers.values())
+        with honesty.observed(str(job["module"]), model) as seen:
+            returned = call(*buffers.values())
+            calling.synchronize(device)
+        facts.append(seen.facts())
+        return returned
 
     with torch.no_grad(), calling.one_config(job, {}), poison.Poison():
         first, second = on(0), on(1)
@@ -37,13 +45,14 @@ def perform(version: Version, job: dict[str, Any]) -> dict[str, Any]:
         third = call(*(_own(value) for value in sets[0].values()))
         calling.synchronize(device)
     found = {_FIRST: first, _SECOND: second, _THIRD: third}
-    return {**{name: _saved(value, job, name) for name, value in found.items()}, "calls": made + 1}
+    saved = {name: _saved(value, job, name) for name, value in found.items()}
+    return {**saved, "calls": made + 1, "facts": honesty.merged(facts)}
 
 
 def _many(on: Callable[[int], Any], calls: int, limit_s: float, device: str) -> int:
     end = time.perf_counter() + limit_s
     for number in range(calls):
-        on(number % 2)
+        on(2 + number)
         if time.perf_counter() > end:
             return number + 1
     calling.synchronize(device)

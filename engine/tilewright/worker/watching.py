@@ -16,6 +16,7 @@ from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpreterBuilder
 
 from .bands import AFTER, BEFORE, READS, WRITES, Banded, Bands
+from .contents import Contents
 from .races import Traffic
 
 _NOT_USERS = (os.path.dirname(triton.__file__), str(Path(__file__).parent))  # noqa: PTH120
@@ -30,14 +31,17 @@ class Watch:
         self._made = -1
         self._begins = self._firsts = self._ends = self._limits = np.zeros(0, dtype=np.uint64)
         self.traffic = Traffic(_users_line)
+        self.contents = Contents(_users_line)
         bands.races = self.traffic.faults
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._memory, name)
 
     def load(self, pointers: Any, mask: Any, *rest: Any) -> Any:
-        """A load; what it reads outside of a tensor, or of another program's, is noted."""
+        """A load; what it reads outside of a tensor, of another program's, or before anything has
+        written it, is noted."""
         for owner, elements, _ in self._held(READS, pointers, mask):
+            self._find(owner, elements)
             self.traffic.load(owner, elements)
         return self._memory.load(pointers, mask, *rest)
 
@@ -45,22 +49,37 @@ class Watch:
         """A store; what it writes outside of a tensor, or over another program's, is noted."""
         for owner, elements, which in self._held(WRITES, pointers, mask):
             self.traffic.store(owner, elements, self._difference(pointers, values, mask, which))
-        return self._memory.store(pointers, values, mask)
+            self.contents.before(owner, elements)
+        done = self._memory.store(pointers, values, mask)
+        self.contents.after()
+        return done
 
     def atomic_rmw(self, operation: Any, pointers: Any, values: Any, mask: Any, sem: Any) -> Any:
-        """An atomic operation counts as a write."""
-        self._update(pointers, mask, sem)
-        return self._memory.atomic_rmw(operation, pointers, values, mask, sem)
+        """An atomic operation counts as a write, and but for an exchange as a read."""
+        self._update(pointers, mask, sem, finds=operation != self._memory.RMW_OP.XCHG)
+        old = self._memory.atomic_rmw(operation, pointers, values, mask, sem)
+        self.contents.after()
+        return old
 
     def atomic_cas(self, pointers: Any, compare: Any, values: Any, sem: Any) -> Any:
-        """Compare and swap counts as a write."""
-        self._update(pointers, np.ones_like(pointers, dtype=np.bool_), sem)
-        return self._memory.atomic_cas(pointers, compare, values, sem)
+        """Compare and swap counts as a write and as a read."""
+        self._update(pointers, np.ones_like(pointers, dtype=np.bool_), sem, finds=True)
+        old = self._memory.atomic_cas(pointers, compare, values, sem)
+        self.contents.after()
+        return old
 
-    def _update(self, pointers: Any, mask: Any, sem: Any) -> None:
+    def _update(self, pointers: Any, mask: Any, sem: Any, *, finds: bool) -> None:
         ordering = sem != self._memory.MEM_SEMANTIC.RELAXED
         for owner, elements, _ in self._held(WRITES, pointers, mask):
+            if finds:
+                self._find(owner, elements)
             self.traffic.update(owner, elements, is_ordering=ordering)
+            self.contents.before(owner, elements)
+
+    def _find(self, owner: Banded, elements: Any) -> None:
+        """Inputs and weights have names, and contents; what the host code allocates has neither."""
+        if owner.name is None:
+            self.contents.read(owner, self.traffic.unstored(owner, elements))
 
     def _difference(self, pointers: Any, values: Any, mask: Any, which: Any) -> Any:
         """A function that says which of some accesses find other bits than they store."""
@@ -104,6 +123,7 @@ class Watch:
         """Where the bands are now."""
         self._made = self._bands.made
         self.traffic.forget(self._bands.kept)
+        self.contents.forget(self._bands.kept)
         self._order = sorted(self._bands.kept, key=lambda one: one.storage.data_ptr())
         rows = [(one.storage.data_ptr(), one) for one in self._order]
         self._begins = np.array([begin for begin, _ in rows], dtype=np.uint64)
@@ -132,9 +152,9 @@ def _users_line() -> str:
 
 
 @contextlib.contextmanager
-def watched(bands: Bands) -> Iterator[None]:
-    """Note what interpreted kernels reach outside of banded tensors, and what their programs do to
-    each other's memory."""
+def watched(bands: Bands) -> Iterator[Contents]:
+    """Note what interpreted kernels reach outside of banded tensors, what their programs do to each
+    other's memory, and what they find and leave in it."""
     watch = Watch(interpreter._interpreter, bands)
     set_dim, set_index = InterpreterBuilder.set_grid_dim, InterpreterBuilder.set_grid_idx
 
@@ -151,4 +171,4 @@ def watched(bands: Bands) -> Iterator[None]:
         mock.patch.object(InterpreterBuilder, "set_grid_dim", begin),
         mock.patch.object(InterpreterBuilder, "set_grid_idx", enter),
     ):
-        yield
+        yield watch.contents

@@ -13,7 +13,10 @@ from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import CodeType, FunctionType, GeneratorType, MethodType, ModuleType, SimpleNamespace
+from types import (
+    CodeType, FunctionType, GeneratorType, MemberDescriptorType, MethodType, ModuleType,
+    SimpleNamespace,
+)  # fmt: skip
 from typing import Any
 
 import torch
@@ -24,15 +27,19 @@ from triton.runtime.jit import JITFunction
 from .frames import USER, kind_of
 
 _KERNELS = (JITFunction, Autotuner, Heuristics, InterpretedFunction)
-_HOLDERS = (SimpleNamespace, ModuleType, threading.local)
+_HOLDERS = (SimpleNamespace, ModuleType, threading.local, Config, torch.nn.Module)
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 _CACHED = type(functools.lru_cache(lambda: None))
 
-_IN_CACHES = (dict, list, tuple, set, frozenset)
-_ADVANCING: tuple[Any, ...] = (type(iter(())), type(iter([])), type(iter(range(0))))
+_IN_CACHES = (dict, list, tuple, set, frozenset, Config)
+_CHANGEABLE = (dict, list, set, deque, bytearray)
 _MOST_NODES = 5000
 _MOST_ITEMS = 500
 _DEEPEST = 8
+_IMPORTING = ("__builtins__", "__loader__", "__spec__")
+# Their objects hold what they were given: iterators, properties, bound methods, chained mappings.
+_HOLDING = ("builtins", "itertools", "functools", "collections", "types", "typing", "dataclasses")
+_PASSED_BY = (CodeType, ModuleType)
 
 
 @dataclass
@@ -43,11 +50,13 @@ class Kept:
         tensors: bytes of each by the way to it.
         values: plain values and sizes, likewise.
         modules: the names that ways begin with.
+        unseen: those of them that reach more than was looked through.
     """
 
     tensors: dict[str, int] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
     modules: set[str] = field(default_factory=set)
+    unseen: set[str] = field(default_factory=set)
 
 
 def kept_by(module_file: str, model: Any = None) -> Kept:
@@ -104,10 +113,13 @@ class _Walk:
         """Follow some names."""
         self.kept.modules.add(prefix)
         pending = deque(
-            (f"{prefix}.{name}", value, 0) for name, value in named if not _is_dunder(name)
+            (f"{prefix}.{name}", value) for name, value in named if name not in _IMPORTING
         )
-        while pending and len(self._seen) < _MOST_NODES:
-            way, value, depth = pending.popleft()
+        while pending:
+            if len(self._seen) >= _MOST_NODES:
+                self.kept.unseen.add(prefix)
+                return
+            way, value = pending.popleft()
             if isinstance(value, torch.Tensor):
                 self.kept.tensors[way] = int(value.numel() * value.element_size())
             if isinstance(value, _PLAIN):
@@ -116,44 +128,98 @@ class _Walk:
             if id(value) in self._seen:
                 continue
             self._seen.add(id(value))
-            if isinstance(value, list | dict | set | deque | bytearray):
-                self.kept.values[way] = len(value)
-            elif isinstance(value, itertools.count):
-                self.kept.values[way] = repr(value)
-            elif isinstance(value, _ADVANCING):
-                self.kept.values[way] = operator.length_hint(value)
-            if depth < _DEEPEST:
-                pending.extend((f"{way}{step}", one, depth + 1) for step, one in _parts(value))
+            if (state := _state_of(value)) is not None:
+                self.kept.values[way] = state
+            pending.extend((f"{way}{step}", one) for step, one in _parts(value))
 
 
-def _is_dunder(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")
+def _state_of(value: Any) -> Any:
+    """What tells whether an object has changed by itself; None where its parts tell."""
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if isinstance(value, _CHANGEABLE):
+        return len(value)
+    if isinstance(value, itertools.count):
+        return repr(value)
+    if isinstance(value, torch.Generator):
+        return bytes(value.get_state().cpu().numpy())
+    if hasattr(type(value), "__length_hint__"):
+        return operator.length_hint(value)
+    return None
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     """What a value refers to, as far as somebody could keep something there."""
-    if isinstance(value, Config) or _is_elsewhere(value):
+    if isinstance(value, torch.Tensor) or _is_elsewhere(value):
         return
     if isinstance(value, dict):
-        for at, (key, one) in enumerate(list(value.items())[:_MOST_ITEMS]):
-            yield f"[{key!r}]" if isinstance(key, _PLAIN) else f"[{at}]", one
-            if not isinstance(key, _PLAIN):
-                yield f"[key {at}]", key
+        yield from _items_of(value)
     elif isinstance(value, list | tuple | set | frozenset | deque):
-        yield from ((f"[{at}]", one) for at, one in enumerate(list(value)[:_MOST_ITEMS]))
+        yield from _elements_of(list(value))
     elif isinstance(value, FunctionType):
         yield from _function_parts(value)
     elif isinstance(value, _CACHED):
-        yield from ((f".cached[{at}]", one) for at, one in enumerate(_cached_tensors(value)))
+        yield from _cached_parts(value)
     elif isinstance(value, _KERNELS):
         yield from _kernel_parts(value)
     else:
         yield from _other_parts(value)
 
 
-def _cached_tensors(cached: Any) -> Iterator[torch.Tensor]:
-    """Tensors among a cache's keys and results; that it remembers anything else is its purpose."""
-    pending, seen = [(cached, 0)], set[int]()
+def _items_of(value: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
+    items = list(value.items())
+    for at, (key, one) in enumerate(items[:_MOST_ITEMS]):
+        yield f"[{key!r}]" if isinstance(key, _PLAIN) else f"[{at}]", one
+        if not isinstance(key, _PLAIN):
+            yield f"[key {at}]", key
+    yield from _elements_of([*(one for pair in items[_MOST_ITEMS:] for one in pair)], "rest ")
+
+
+def _elements_of(values: list[Any], of: str = "") -> Iterator[tuple[str, Any]]:
+    """Each element; plain ones of a long list together."""
+    yield from ((f"[{of}{at}]", one) for at, one in enumerate(values[:_MOST_ITEMS]))
+    rest = values[_MOST_ITEMS:]
+    if rest:
+        plain = tuple(one for one in rest if isinstance(one, _PLAIN))
+        yield f"[{of}from {_MOST_ITEMS}]", hash(plain)
+        yield from (
+            (f"[{of}{at}]", one)
+            for at, one in enumerate(rest, _MOST_ITEMS)
+            if not isinstance(one, _PLAIN)
+        )
+
+
+RESULTS = ".cached<"
+"""In the way to what a cache handed out: a new result is its purpose, a changed one is not."""
+
+
+def _cached_parts(cached: Any) -> Iterator[tuple[str, Any]]:
+    """What hangs on a cache, tensors among its keys and results, and results that can change."""
+    yield from ((f".{name}", one) for name, one in vars(cached).items())
+    for at, one in enumerate(_tensors_in(cached)):
+        yield f".cached[{at}]", one
+    for one in _cached_results(cached):
+        if isinstance(one, _CHANGEABLE) or _is_users(type(one).__module__):
+            yield f"{RESULTS}{id(one):x}>", one
+
+
+def _cached_results(cached: Any) -> Iterator[Any]:
+    """Results, as the cache's memory has them: of an unlimited one they are in a dictionary."""
+    is_unlimited = cached.cache_parameters()["maxsize"] is None
+    for one in gc.get_referents(cached):
+        if one is vars(cached) or isinstance(one, type | FunctionType):
+            continue
+        if not isinstance(one, dict):
+            yield one
+        elif is_unlimited:
+            yield from one.values()
+        elif not any(type(value).__name__ == "_lru_list_elem" for value in one.values()):
+            yield one
+
+
+def _tensors_in(holder: Any) -> Iterator[torch.Tensor]:
+    """Tensors in the containers that an object of C or of Triton refers to."""
+    pending, seen = [(holder, 0)], set[int]()
     while pending:
         value, depth = pending.pop()
         for one in gc.get_referents(value):
@@ -181,6 +247,7 @@ def _function_parts(function: FunctionType) -> Iterator[tuple[str, Any]]:
         return
     yield from ((".default", one) for one in function.__defaults__ or ())
     yield from ((".default", one) for one in (function.__kwdefaults__ or {}).values())
+    yield from ((f".annotation {n}", one) for n, one in function.__annotations__.items())
     yield from ((f".{name}", one) for name, one in vars(function).items())
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
         try:
@@ -193,7 +260,11 @@ def _kernel_parts(kernel: Any) -> Iterator[tuple[str, Any]]:
     """What somebody hung on a kernel, beside what Triton keeps there."""
     yield ".fn", kernel.fn
     known = _names_in(kernel.__class__)
-    yield from ((f".{name}", one) for name, one in list(vars(kernel).items()) if name not in known)
+    for name, one in list(vars(kernel).items()):
+        if name not in known or isinstance(one, list):
+            yield f".{name}", one
+        elif isinstance(one, _IN_CACHES):
+            yield from ((f".{name}[{at}]", kept) for at, kept in enumerate(_tensors_in(one)))
 
 
 @functools.lru_cache(maxsize=8)
@@ -232,8 +303,25 @@ def _other_parts(value: Any) -> Iterator[tuple[str, Any]]:
         frame = value.gi_frame
         yield from () if frame is None else ((f".{n}", v) for n, v in frame.f_locals.items())
     elif isinstance(value, type):
-        yield from ((f".{n}", v) for n, v in vars(value).items() if not _is_dunder(n))
+        yield from ((f".{n}", v) for n, v in vars(value).items() if n != "__dict__")
     elif isinstance(value, ContextVar):
         yield ".value", value.get(None)
     elif isinstance(value, _HOLDERS) or _is_users(type(value).__module__):
         yield from ((f".{name}", one) for name, one in _instance(value))
+        yield from _slots_of(value)
+    elif type(value).__module__.removeprefix("_") in _HOLDING:
+        yield from ((f".part[{at}]", one) for at, one in enumerate(_held_by(value)))
+
+
+def _slots_of(value: Any) -> Iterator[tuple[str, Any]]:
+    for owner in type(value).__mro__:
+        for name, slot in vars(owner).items():
+            if isinstance(slot, MemberDescriptorType) and hasattr(value, name):
+                yield f".{name}", getattr(value, name)
+
+
+def _held_by(value: Any) -> list[Any]:
+    """What an object of C refers to, its class and code aside."""
+    if isinstance(value, _PASSED_BY):
+        return []
+    return [one for one in gc.get_referents(value) if one is not type(value)]

@@ -13,7 +13,7 @@ import torch
 from .events import Events
 from .frames import inside
 from .identities import identities, replaced
-from .keeping import Kept, kept_by
+from .keeping import RESULTS, Kept, kept_by
 from .launching import Launches
 from .making import Making
 from .operators import Operators
@@ -75,9 +75,12 @@ def _kept_facts(before: Kept, after: Kept) -> dict[str, Any]:
         name
         for name, value in after.values.items()
         if name.partition(".")[0] in before.modules
-        and (name not in before.values or not _equal(before.values[name], value))
+        and not (_equal(before.values[name], value) if name in before.values else RESULTS in name)
     ]
-    return {"kept": dict(list(after.tensors.items())[:_MOST]), "state": moved[:_MOST]}
+    return {
+        "kept": dict(list(after.tensors.items())[:_MOST]), "state": moved[:_MOST],
+        "unseen": sorted(after.unseen),
+    }  # fmt: skip
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -125,6 +128,7 @@ def merged(facts: Iterable[dict[str, Any]]) -> dict[str, Any]:
         threads, native_threads: that were there after and not before.
         kept: bytes of tensors that the modules reach after the block, by the way to them.
         state: plain values in modules that were there already, which the block changed.
+        unseen: modules that reach more than was looked through for either.
     """
     whole: dict[str, Any] = {}
     for one in facts:

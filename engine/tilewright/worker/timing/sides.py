@@ -25,6 +25,15 @@ class InputSets:
         self.sets = [{name: _copy(value) for name, value in pristine.items()} for _ in range(count)]
         self.turn = 0
 
+    @property
+    def changes(self) -> bool:
+        """Whether another turn brings other contents."""
+        return any(
+            self.plan.get(name, fresh.KEEP) != fresh.KEEP
+            for name, value in self.pristine.items()
+            if isinstance(value, torch.Tensor)
+        )
+
     def refresh(self, turn: int) -> None:
         """The contents of a turn, in every set."""
         self.turn = turn

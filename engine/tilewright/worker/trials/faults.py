@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 USUAL = {"values": "normal", "layout": "plain", "order": "forward"}
@@ -28,6 +28,37 @@ def of_run(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
     for text, said in raced(told):
         if text not in races:
             yield f"{said}: nothing orders the programs of one launch, so the first to come decides"
+    yield from _too_early(base, told)
+    yield from _borrowed(base, told)
+
+
+def _too_early(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
+    """Memory that was loaded from before anything had written it."""
+    known = {one["name"] for one in base.get("unwritten") or ()}
+    for one in told.get("unwritten") or ():
+        if one["name"] not in known:
+            count = f"{one['elements']} element{'' if one['elements'] == 1 else 's'}"
+            yield (
+                f"it reads {count} of {one['text']} before anything has written them in this call"
+                f"{_at(one['lines'])}: what is there depends on what ran before; mask the load, or "
+                "write first"
+            )
+
+
+def _borrowed(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
+    """Inputs that kernels store into, where nothing of the original does."""
+    known = set(base.get("inputs_changed") or ())
+    known.update(name for one in base.get("stored_inputs") or () for name in one["inputs"])
+    for one in told.get("stored_inputs") or ():
+        if one["changes"] and known.isdisjoint(one["inputs"]):
+            yield (
+                f"it writes into input {', '.join(one['inputs'])}{_at(one['lines'])}, which the "
+                "original leaves alone, even if it puts the values back: use memory of its own"
+            )
+
+
+def _at(lines: Sequence[str]) -> str:
+    return f" at {', '.join(lines)}" if lines else ""
 
 
 def raced(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

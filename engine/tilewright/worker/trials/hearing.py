@@ -10,6 +10,7 @@ from .. import honesty
 from . import clocking, faults, repetition, results
 from .handle import Handle, PerformerEndedError
 from .originals import Base, Originals
+from .repetition import Repeated
 from .results import Results
 from .turns import Turns
 
@@ -87,7 +88,10 @@ class Hearing:
         if fault is not None or not self._checks:
             return fault
         with self._turns.beside():
-            fault, found["repetition"] = self._repeat()
+            repeated = self._repeat()
+            fault, found["repetition"] = repeated.fault, repeated.figures
+            for facts, seen in zip(self._facts, repeated.facts, strict=True):
+                facts.append(seen)
             if fault is None:
                 found["skipped_same"] = self._skipped()
                 fault = self._after() if self._job.get("timing") else None
@@ -188,15 +192,16 @@ class Hearing:
             if told.get("facts"):
                 facts.append(told["facts"])
 
-    def _repeat(self) -> tuple[str | None, dict[str, Any] | None]:
-        """Calls in a row; what is wrong, and figures."""
+    def _repeat(self) -> Repeated:
+        """Calls in a row."""
         pair = repetition.pair_of(self._job["checks"])
         if pair is None:
-            return None, {"skipped": "no case has two seeds"}
+            return Repeated(None, {"skipped": "no case has two seeds"})
         try:
             return repetition.held(self._originals, self._candidate, self._job, pair)
         except PerformerEndedError as error:
-            return f"{pair[0]['name']}: called many times in a row, it failed: {error}", None
+            told = f"{pair[0]['name']}: called many times in a row, it failed: {error}"
+            return Repeated(told, None)
 
     def _skipped(self) -> dict[str, float] | None:
         """How much of the results is still right with no launch made, by version."""

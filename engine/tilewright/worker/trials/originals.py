@@ -53,6 +53,7 @@ class Base:
         unfit: why nothing can be asked of a candidate where the check is not required.
         repeats_well: why it does not stand many calls in a row; empty if it does, None if nobody
             has tried.
+        repeated: what the original was seen doing in such calls.
         clean_us: microseconds a call by itself, of each baseline that was timed.
         skipped: share of its results that is right with no launch made; None if nobody has tried.
         plan: how the inputs are refreshed while calls are timed; None if none were.
@@ -71,6 +72,7 @@ class Base:
     note: str = ""
     luck: str = ""
     repeats_well: str | None = None
+    repeated: dict[str, Any] | None = None
     clean_us: dict[str, float] = field(default_factory=dict)
     skipped: float | None = None
     plan: dict[str, str] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .. import tensors
@@ -15,10 +16,26 @@ from .results import Results
 
 _CALLS = 96
 _MORE = 32
+_WATCHED = ((1, 4), (4, 12), (12, 64))
 _LIMIT_S = {True: 0.3, False: 2.0}
 _TIMEOUT_S = 60.0
 
 Pair = tuple[dict[str, Any], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """What many calls in a row showed.
+
+    Attributes:
+        fault: what is wrong; None where nothing is.
+        figures: how many calls were made, or why none.
+        facts: what the original and the candidate were seen doing in some of them.
+    """
+
+    fault: str | None
+    figures: dict[str, Any] | None
+    facts: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
 
 
 def pair_of(checks: Sequence[dict[str, Any]]) -> Pair | None:
@@ -36,17 +53,16 @@ def _is_plain(check: Mapping[str, Any]) -> bool:
     return not changed
 
 
-def held(
-    originals: Originals, candidate: Handle, job: Mapping[str, Any], pair: Pair
-) -> tuple[str | None, dict[str, Any]]:
-    """(what is wrong, figures). Not asked where the original itself does not stand it."""
+def held(originals: Originals, candidate: Handle, job: Mapping[str, Any], pair: Pair) -> Repeated:
+    """What became of it; not asked where the original itself does not stand it."""
     first, second = (originals.base(job, check) for check in pair)
     unfit = _unfit(originals, job, pair, first, second)
     if unfit is not None:
-        return None, {"skipped": unfit}
+        return Repeated(None, {"skipped": unfit})
     message = _message(pair, second, originals.device)
-    fault, calls = _wrong(originals, candidate, message, pair, (first, second))
-    return fault and f"{pair[0]['name']}: {fault}", {"calls": calls}
+    fault, calls, facts = _wrong(originals, candidate, message, pair, (first, second))
+    told = fault and f"{pair[0]['name']}: {fault}"
+    return Repeated(told, {"calls": calls}, (first.repeated or {}, facts))
 
 
 def _unfit(
@@ -62,7 +78,8 @@ def _unfit(
             message = _message(pair, second, originals.device)
             try:
                 original = originals.original(job)
-                told, _ = _wrong(originals, original, message, pair, (first, second))
+                told, _, facts = _wrong(originals, original, message, pair, (first, second))
+                first.repeated = facts
             except PerformerEndedError as error:
                 told = str(error)
             first.repeats_well = f"the original itself does not stand it: {told}" if told else ""
@@ -70,21 +87,23 @@ def _unfit(
 
 
 def _message(pair: Pair, second: Base, device: str) -> dict[str, Any]:
-    """How often is drawn anew each time: no candidate can count on it."""
-    calls = _CALLS + random.SystemRandom().randrange(_MORE)
-    limit = _LIMIT_S[device == INTERPRETER]
+    """How often, and which of them are watched, is drawn anew each time: no candidate can count
+    on it."""
+    draw = random.SystemRandom()
     return {
-        **pair[0], "do": "repeat", "second": second.inputs, "calls": calls, "limit_s": limit,
+        **pair[0], "do": "repeat", "second": second.inputs,
+        "calls": _CALLS + draw.randrange(_MORE), "limit_s": _LIMIT_S[device == INTERPRETER],
+        "watched": [draw.randrange(*some) for some in _WATCHED],
     }  # fmt: skip
 
 
 def _wrong(
     originals: Originals, performer: Handle, message: Mapping[str, Any], pair: Pair,
     bases: tuple[Base, Base],
-) -> tuple[str | None, int]:  # fmt: skip
-    """(what is wrong, how many calls were made)."""
+) -> tuple[str | None, int, dict[str, Any]]:  # fmt: skip
+    """(what is wrong, how many calls were made, what was seen in some of them)."""
     reply = originals.asked(performer, bases[0], message, _TIMEOUT_S)
-    calls = int(reply["calls"])
+    calls, facts = int(reply["calls"]), dict(reply["facts"])
     said = (
         ("first", 0, "the result of the first of many calls, looked at after the last"),
         ("second", 1, "other contents in the memory of the call before"),
@@ -97,10 +116,10 @@ def _wrong(
             assert base.oracle is not None
             wrong = results.fault(base.oracle, base.own, given, pair[which], None, base.noisy)
             if wrong is not None:
-                return f"{what}: {wrong}", calls
+                return f"{what}: {wrong}", calls, facts
     finally:
         performer.clear()
-    return None, calls
+    return None, calls, facts
 
 
 def _read(manifest: list[dict[str, Any]], performer: Handle, base: Base, device: str) -> Results:
