@@ -5,7 +5,7 @@ compiled, side by side, and estimated from what the compiler made of them.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.costs import Estimate, estimate
@@ -71,8 +71,7 @@ def ranked(
     Raises:
         NoToolchainError: nothing here compiles for the chip.
     """
-    found = [_looked_at(module, kernel, launch, setting, on) for setting in settings]
-    found.sort(key=_order)
+    found = sorted(_looked_at(module, kernel, launch, settings, on), key=_order)
     fit = sum(not one.why for one in found)
     count = fit if compile_each else min(fit, max(LEAST_COMPILED, round(COMPILED_SHARE * fit)))
     reports = compile_all([one.launch for one in found[:count]])
@@ -87,8 +86,8 @@ def presorted(
     module: Module, kernel: Kernel, launch: LaunchFacts, settings: Sequence[Setting], on: Chip
 ) -> list[Setting]:
     """Settings by the source alone, the most promising first; none is left out."""
-    found = [_looked_at(module, kernel, launch, setting, on) for setting in settings]
-    return [one.setting for one in sorted(found, key=_order)]
+    found = sorted(_looked_at(module, kernel, launch, settings, on), key=_order)
+    return [one.setting for one in found]
 
 
 def _order(one: Ranked) -> tuple[bool, bool, float]:
@@ -99,20 +98,22 @@ def _order(one: Ranked) -> tuple[bool, bool, float]:
 
 
 def _looked_at(
-    module: Module, kernel: Kernel, launch: LaunchFacts, setting: Setting, on: Chip
-) -> Ranked:
-    """A configuration before any compiler has seen it."""
-    changed = launch_with(launch, setting)
-    note = ""
-    if changed.arguments != launch.arguments:
-        grid = _grid(module, kernel, launch, changed, setting)
-        if grid is None:
-            note = "its grid cannot be told from the host code: no estimate"
+    module: Module, kernel: Kernel, launch: LaunchFacts, settings: Sequence[Setting], on: Chip
+) -> Iterator[Ranked]:
+    """Configurations before any compiler has seen them."""
+    grids = {launch.arguments: launch.grid or None}  # the compiler's options change no grid
+    for setting in settings:
+        changed = launch_with(launch, setting)
+        if changed.arguments not in grids:
+            grids[changed.arguments] = _grid(module, kernel, launch, changed, setting)
+        grid = grids[changed.arguments]
+        is_told = grid is not None or changed.arguments == launch.arguments
+        note = "" if is_told else "its grid cannot be told from the host code: no estimate"
         changed = replace(changed, grid=grid or ())
-    work = workload(module, kernel, changed)
-    why = hopeless(work, changed, on) or ""
-    rough = estimate(module, guessed_report(work, changed, on), on)
-    return Ranked(setting, changed, why=why, note=note, rough_us=rough.us if rough else None)
+        work = workload(module, kernel, changed)
+        why = hopeless(work, changed, on) or ""
+        rough = estimate(module, guessed_report(work, changed, on), on)
+        yield Ranked(setting, changed, why=why, note=note, rough_us=rough.us if rough else None)
 
 
 def _grid(
