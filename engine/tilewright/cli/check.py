@@ -59,7 +59,7 @@ def check(
         bool, typer.Option("--diff", help="Print what --fix would change; write nothing.")
     ] = False,
     isolated: Annotated[
-        bool, typer.Option("--isolated", help="Do not look for [tool.tilewright].")
+        bool, typer.Option("--isolated", help=r"Do not look for \[tool.tilewright].")
     ] = False,
     captured: Annotated[
         Path | None, typer.Option(help="Folder of captured launches, to check with what they say.")

@@ -21,7 +21,9 @@ AsFormat = Annotated[Format, typer.Option("--format", help="text or json.")]
 def devices(
     device: Annotated[
         str | None,
-        typer.Option(help="One of them alone, or another host: ssh://[user@]host[:port][/python]."),
+        typer.Option(
+            help=r"One of them alone, or another host: ssh://\[user@]host\[:port]\[/python]."
+        ),
     ] = None,
     form: AsFormat = Format.TEXT,
 ) -> None:
