@@ -12,7 +12,9 @@ from unittest import mock
 
 import torch
 import triton
+from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.autotuner import Autotuner
+from triton.runtime.errors import OutOfResources, PTXASError
 from triton.runtime.interpreter import GridExecutor
 from triton.runtime.jit import JITFunction
 
@@ -220,12 +222,21 @@ def launch_config(tuner: Any, config: Any, args: tuple[Any, ...], kwargs: dict[s
 
 @contextlib.contextmanager
 def one_config(index: int, seen: dict[str, int]) -> Iterator[None]:
-    """Make every tuner use its configuration ``index``, without benchmarking."""
+    """Make every tuner use its configuration ``index``, without benchmarking.
+
+    ``seen`` gets how many each has. One that the device cannot run no tuner would choose either:
+    then the next that it can.
+    """
 
     def run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
         configs = pruned_configs(tuner, args, kwargs, [])
         seen[tuner.base_fn.__name__] = len(configs)
-        return launch_config(tuner, configs[min(index, len(configs) - 1)], args, kwargs)
+        first = min(index, len(configs) - 1)
+        *others, last = [*configs[first:], *configs[:first]]
+        for config in others:
+            with contextlib.suppress(OutOfResources, PTXASError, CompileTimeAssertionFailure):
+                return launch_config(tuner, config, args, kwargs)
+        return launch_config(tuner, last, args, kwargs)
 
     with mock.patch.object(Autotuner, "run", run):
         yield

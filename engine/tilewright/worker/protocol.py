@@ -92,8 +92,8 @@ message, max_abs_error, max_rel_error.
 
 ``trial``: original, candidate (paths), entry, device, seed, performer (what jobs of its performers
 have in common: device, entry, shadow_dtype), reference? (module, entry), inputs_from (the file that
-makes its own inputs, where it does), checks, each_config? (a check to be made for every further
-configuration), compiled_cases ``[{case}]``, timing? ``{baseline (path), cases: [{check, budget_s,
+makes its own inputs, where it does), checks, each_config? (a check to be made for each
+configuration of what is autotuned), compiled_cases ``[{case}]``, timing? ``{baseline (path), cases: [{check, budget_s,
 noise}]}`` -> fault (None or what speaks against the candidate), checks (a record of each),
 prepared, repetition, honesty ``{original, candidate}`` (facts), timing (for each case what
 ``timing.conducting.conduct`` returns, and case), checked_s, waited_s, heard_s. A *check* has name,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import honesty
+from ..calling import INTERPRETER
 from . import clocking, faults, repetition, results
 from .handle import Handle, PerformerEndedError
 from .originals import Base, Originals
@@ -112,14 +113,17 @@ class Hearing:
         return next(filter(None, map(self._beside, checks)), None)
 
     def _planned(self, checks: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """These checks; then, where no tuner can choose, each other configuration."""
+        """These checks; then each configuration that a tuner has not chosen for them, for with
+        other shapes it may."""
         for check in checks:
             yield from self._or_simpler(check)
         again = self._job.get("each_config")
-        if again is not None:
-            for config in range(1, self._configs):
-                name = f"{again['name']}, autotune configuration {config}"
-                yield {**again, "config_index": config, "required": True, "name": name}
+        if again is None:
+            return
+        # In the interpreter, where no tuner can choose, the first was taken all along.
+        first = 1 if self._job["device"] == INTERPRETER else 0
+        yield from (_with_config(again, config) for config in range(first, 1))
+        yield from (_with_config(again, config) for config in range(1, self._configs))
 
     def _or_simpler(self, check: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """A check; and where the original does not stand it, what is to be asked instead."""
@@ -267,6 +271,11 @@ class Hearing:
 def first_checks(checks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """What comes before the time: a small check. Results of timed calls are judged as well."""
     return [check for check in checks if check.get("required", True)][:1]
+
+
+def _with_config(check: dict[str, Any], config: int) -> dict[str, Any]:
+    name = f"{check['name']}, autotune configuration {config}"
+    return {**check, "config_index": config, "required": True, "name": name}
 
 
 def _may_win(timing: Mapping[str, Any]) -> bool:
