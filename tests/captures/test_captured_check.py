@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.captures import CaptureError, load_captures
+from tilewright.captures import CaptureError, load_captures, problem_of_captured
 from tilewright.captures.folder import write_kernels
 from tilewright.captures.model import VERSION, CapturedKernel, CapturedLaunch
 from tilewright.captures.texts import text_hash
@@ -61,6 +61,17 @@ def test_a_detector_knows_the_launch(tmp_path: Path, file: Path) -> None:
 def test_a_launch_that_failed_tells_nothing(tmp_path: Path, file: Path) -> None:
     write_kernels(tmp_path / "launches", [launched(file, failure="TypeError: n")])
     assert check(tmp_path / "launches", file).returncode == 0
+
+
+def test_a_kernel_whose_launches_all_failed_gives_no_problem_and_says_why(
+    tmp_path: Path, file: Path
+) -> None:
+    write_kernels(tmp_path / "launches", [launched(file, failure="TypeError: n")])
+    made = problem_of_captured(file, file.read_text(), tmp_path / "launches")
+    assert made.problem is None
+    assert made.notes == (
+        "every captured launch of copy had failed when it was recorded: TypeError: n",
+    )
 
 
 def test_an_edited_kernel_is_told_and_its_launches_are_not_used(tmp_path: Path, file: Path) -> None:

@@ -128,6 +128,17 @@ def _cases(kernel: CapturedKernel, notes: list[str]) -> Iterator[Case]:
             reasons[str(error)] = reasons.get(str(error), 0) + 1
     for reason, count in reasons.items():
         notes.append(f"{count} captured launches of {kernel.kernel} cannot be made again: {reason}")
+    notes += _failed(kernel)
+
+
+def _failed(kernel: CapturedKernel) -> Iterator[str]:
+    """A word on a kernel of which every launch failed."""
+    failures = [launch.failure for launch in kernel.launches if launch.failure is not None]
+    if failures and len(failures) == len(kernel.launches):
+        yield (
+            f"every captured launch of {kernel.kernel} had failed when it was recorded: "
+            f"{' '.join(failures[0].split())[:200]}"
+        )
 
 
 def _usable(kernel: CapturedKernel) -> list[CapturedLaunch]:
