@@ -139,6 +139,40 @@ def batched(a_ptr, b_ptr, c_ptr, N, B: tl.constexpr):
 """
 )
 
+BLOCKS = (
+    HEAD
+    + """
+def product(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    m = tl.program_id(0) * BM
+    n = tl.program_id(1) * BN
+    a_block = tl.make_block_ptr(a_ptr, (M, K), (K, 1), (m, 0), (BM, BK), (1, 0))
+    b_block = tl.make_block_ptr(b_ptr, (K, N), (N, 1), (0, n), (BK, BN), (1, 0))
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for _ in range(0, K, BK):
+        total = tl.dot(tl.load(a_block), tl.load(b_block), total)
+        a_block = tl.advance(a_block, (0, BK))
+        b_block = tl.advance(b_block, (BK, 0))
+    c_block = tl.make_block_ptr(c_ptr, (M, N), (N, 1), (m, n), (BM, BN), (1, 0))
+    tl.store(c_block, total.to(tl.float16))
+"""
+)
+
+DESCRIBED = (
+    HEAD
+    + """
+def product(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    m = tl.program_id(0) * BM
+    n = tl.program_id(1) * BN
+    a_desc = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, BK])
+    b_desc = tl.make_tensor_descriptor(b_ptr, [K, N], [N, 1], [BK, BN])
+    c_desc = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BM, BN])
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        total = tl.dot(a_desc.load([m, k]), b_desc.load([k, n]), total)
+    c_desc.store([m, n], total.to(tl.float16))
+"""
+)
+
 SPREAD = NARROW.replace("narrow", "spread").replace(
     "columns = ", "columns = tl.program_id(1) * BLOCK + "
 )
@@ -297,3 +331,23 @@ def test_operands_of_a_batch_are_shared_by_its_own_programs_alone() -> None:
     programs = (side // block) ** 2
     assert (a.distinct(programs), b.distinct(programs)) == (32, 32)
     assert (a.distinct(16 * programs), b.distinct(16 * programs)) == (16 * 32, 16 * 32)
+
+
+@pytest.mark.parametrize("text", [BLOCKS, DESCRIBED], ids=["block pointers", "descriptors"])
+@pytest.mark.parametrize(("m", "k"), [(512, 256), (328, 208)])
+def test_blocks_are_shared_like_tiles_and_end_with_their_tensor(text: str, m: int, k: int) -> None:
+    n, block, deep = 512, 64, 32
+    given = (tensor("a_ptr", "fp16", m, k), tensor("b_ptr", "fp16", k, n))
+    sizes = [number(name, value) for name, value in (("M", m), ("N", n), ("K", k))]
+    blocks = [constant(name, value) for name, value in (("BM", block), ("BN", block), ("BK", deep))]
+    grid = (-(-m // block), n // block)
+    arguments = (*given, tensor("c_ptr", "fp16", m, n), *sizes, *blocks)
+    work = work_of(text, launch := LaunchFacts("product", grid, arguments))
+    a, b, c = work.touches
+    assert (a.spread, b.spread, c.spread) != (None, None, None)
+    assert a.spread is not None
+    assert a.spread.distinct(work.programs) == grid[0]
+    assert a.inside == pytest.approx(m / (grid[0] * block) * (k / (-(-k // deep) * deep)))
+    read = 2 * work.programs * k * (m / grid[0] + block)
+    assert asked(work).requested * work.programs == pytest.approx(read, rel=0.05)
+    assert touched_bytes(work, launch) == pytest.approx(2 * (m * k + k * n + m * n), rel=0.02)

@@ -11,6 +11,7 @@ import tilewright.analysis.tiles.types as types
 from tilewright.analysis.tiles import ONE, Affine, Term, TileFacts, Tiles
 from tilewright.analysis.tiles.model import Kind
 from tilewright.analysis.values import Flow, Value, walk
+from tilewright.costs.blocks import Offsets, given_offsets, kept_inside, pointer_offsets, shape_of
 from tilewright.costs.masks import Masks
 from tilewright.costs.model import Picked, Spread, Step, Touch, Turns
 from tilewright.costs.moving import aside_of, asides, start_of, step_along, steps_of
@@ -19,6 +20,7 @@ from tilewright.targets.model import LaunchFacts
 
 _DESCRIPTOR = re.compile(r"tensordesc<(\w+)\s*[\[<]([\d,\s]+)")
 _COUNTED, _LATER = 256, 13
+_NO_LOOP = -1
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,10 @@ class Toucher:
             inside=math.prod(kept) * rest, kept=tuple(kept), depth=_depth(site.pointer),
             loops=site.loops, last=site.last,
         )  # fmt: skip
+        if facts.kind is Kind.BLOCK_POINTER:
+            own = replace(own, strides=self._contiguous(facts, extents))
+            offsets = pointer_offsets(self._numbers, self._flow, site.pointer)
+            return self._block(own, site, offsets, shape_of(self._numbers, site.pointer), loops)
         if facts.affine is None:
             strides = self._contiguous(facts, extents)
             return replace(
@@ -166,6 +172,7 @@ class Toucher:
 
     def _by_descriptor(self, site: Site, turns: float, loops: Mapping[int, Turns]) -> Touch | None:
         facts, owner = self._tiles.of(site.pointer), site.pointer
+        offsets = given_offsets(self._numbers, site.offsets or ())
         argument = self._launch.argument(str(owner.detail)) if owner.op == "param" else None
         match = _DESCRIPTOR.match(argument.type) if argument is not None else None
         if argument is not None and match is not None:
@@ -174,37 +181,41 @@ class Toucher:
             strides = argument.strides or ()
             strides = strides if len(strides) == len(extents) else (1,) * len(extents)
             own = Touch(site.kind, site.line, argument.name, item, extents, strides, turns)
-            return self._block(site, own, loops)
+            return self._block(
+                replace(own, by_descriptor=True), site, offsets, argument.shape, loops
+            )
         made = self._extents(facts)
         if argument is not None or facts.kind is not Kind.DESCRIPTOR or made is None:
             return None
-        near = self._contiguous(facts, made)
+        near, shape = self._contiguous(facts, made), shape_of(self._numbers, owner)
         own = Touch(site.kind, site.line, facts.base, self._item(facts), made, near, turns)
-        return self._block(site, own, loops)
+        return self._block(replace(own, by_descriptor=True), site, offsets, shape, loops)
 
-    def _block(self, site: Site, own: Touch, loops: Mapping[int, Turns]) -> Touch:
-        """A block of a tensor that is described: where its offsets say."""
-        offsets = site.offsets or ()
-        varying = [o for o in offsets if o.op not in ("const", "param")]
-
-        def name(program: tuple[int, ...]) -> object:
-            return tuple(self._numbers.of(o, Place(program)) for o in varying)
+    def _block(
+        self, own: Touch, site: Site, offsets: Offsets, shape: tuple[int, ...] | None,
+        loops: Mapping[int, Turns],
+    ) -> Touch:  # fmt: skip
+        """A block of a tensor: where its offsets say."""
 
         def offset(place: Place) -> int | None:
-            total = 0
-            for value, stride in zip(offsets, own.strides, strict=False):
-                number = self._numbers.of(value, place)
-                if number is None or stride is None:
-                    return None
-                total += int(number) * stride
-            return total
+            here = offsets(place)
+            if here is None or len(here) != len(own.strides) or None in own.strides:
+                return None
+            return sum(at * (stride or 0) for at, stride in zip(here, own.strides, strict=True))
 
-        moving = [n for n in site.loops if any(n in o.varies for o in varying)]
+        own = replace(own, loops=site.loops, last=site.last)
+        if offset(ORIGIN) is None:
+            return replace(own, moves=own.turns, shift=None, steps=(Step(own.turns, None),))
+        found = {n: step_along(offset, n, loops[n]) for n in site.loops}
+        steps = [step for step in found.values() if step.places != 1.0 or step.shift]
+        if shape is not None and len(shape) == len(own.extents):
+            moving = next((n for n in reversed(site.loops) if found[n].shift), _NO_LOOP)
+            turns = max(1, round(loops[moving].each)) if moving in loops else 1
+            kept = kept_inside(offsets, shape, own.extents, self._numbers.grid, moving, turns)
+            own = replace(own, kept=kept, inside=math.prod(kept))
         return replace(
-            _with_steps(own, [step_along(offset, n, loops[n]) for n in moving]),
-            loops=site.loops, last=site.last, by_descriptor=True,
-            spread=spread_of(name, self._numbers.grid),
-            at=offset(ORIGIN), aside=asides(offset, self._numbers.grid),
+            _with_steps(own, steps), at=offset(ORIGIN), aside=asides(offset, self._numbers.grid),
+            spread=spread_of(lambda program: offsets(Place(program)), self._numbers.grid),
         )  # fmt: skip
 
 
