@@ -109,6 +109,34 @@ def test_what_the_original_does_too_is_no_fault() -> None:
     assert "at k.py:4" in found[2]
 
 
+def test_memory_that_is_not_there_to_be_read_or_written_is_told_of_with_its_line() -> None:
+    early = {"name": "output", "text": "output (shape (8,), float32)", "elements": 8}
+    stored = {"inputs": ["x", "y"], "lines": ["k.py:7"], "changes": True}
+    told = {"unwritten": [{**early, "lines": ["k.py:4"]}], "stored_inputs": [stored]}
+    first, second = faults.of_run({}, told)
+    assert (
+        "it reads 8 elements of output (shape (8,), float32) before anything has written" in first
+    )
+    assert "at k.py:4: what is there depends on what ran before" in first
+    assert second.startswith("it writes into input x, y at k.py:7, which the original leaves alone")
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        {"stored_inputs": [{"inputs": ["x"], "lines": [], "changes": False}]},
+        {"inputs_changed": ["y"]},
+    ],
+)
+def test_an_input_that_the_original_stores_into_may_be_stored_into(base: dict[str, Any]) -> None:
+    stored = {"inputs": ["x", "y"], "lines": [], "changes": True}
+    assert list(faults.of_run(base, {"stored_inputs": [stored]})) == []
+    early: dict[str, Any] = {"name": None, "text": "a tensor", "elements": 1, "lines": []}
+    assert list(faults.of_run({"unwritten": [early]}, {"unwritten": [early]})) == []
+    same = {"stored_inputs": [{**stored, "changes": False}]}
+    assert list(faults.of_run({}, same)) == []
+
+
 def test_the_order_is_blamed_only_where_nothing_else_was_out_of_the_ordinary() -> None:
     plain, strange = check(order="reversed"), check(order="shuffled", layout="offset")
     assert "changes with the order of programs" in faults.in_other_order(plain, "1 differs")

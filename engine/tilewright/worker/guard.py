@@ -42,7 +42,9 @@ class Guard(TorchFunctionMode):
             return made
         if kwargs.get("pin_memory") or _shares(made, (*args, *kwargs.values())):
             return made
-        placed = self._bands.place(made)
+        is_leaf = made.requires_grad and made.is_leaf
+        placed = self._bands.place(made.detach() if is_leaf else made)
+        placed = placed.requires_grad_() if is_leaf else placed
         if func in poison.UNWRITTEN:
             self._bands.unwritten(placed, is_so=True)
         return placed

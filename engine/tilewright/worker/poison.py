@@ -34,7 +34,7 @@ class Poison(TorchFunctionMode):
         made = func(*args, **(kwargs or {}))
         if func in UNWRITTEN and isinstance(made, torch.Tensor):
             with torch._C.DisableTorchFunction():  # nobody has written it
-                fill(made)
+                fill(made.detach())
         return made
 
 
