@@ -1,0 +1,37 @@
+"""Computes in the input's memory, and puts the input back.
+
+Class: contract
+Caught by: correctness
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def axpy_kernel(x_ptr, y_ptr, out_ptr, alpha, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    x = tl.load(x_ptr + offs, mask=mask)
+    y = tl.load(y_ptr + offs, mask=mask)
+    tl.store(out_ptr + offs, x, mask=mask)
+    tl.store(x_ptr + offs, alpha * x + y, mask=mask)
+
+
+@triton.jit
+def swap_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    x = tl.load(x_ptr + offs, mask=mask)
+    out = tl.load(out_ptr + offs, mask=mask)
+    tl.store(out_ptr + offs, x, mask=mask)
+    tl.store(x_ptr + offs, out, mask=mask)
+
+
+def axpy(x: torch.Tensor, y: torch.Tensor, alpha: float) -> torch.Tensor:
+    out = torch.empty_like(x)
+    n = x.numel()
+    axpy_kernel[(triton.cdiv(n, 256),)](x, y, out, alpha, n, BLOCK=256)
+    swap_kernel[(triton.cdiv(n, 256),)](x, out, n, BLOCK=256)
+    return out
