@@ -38,6 +38,20 @@ def rows(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
 """
 )
 
+WHILE = (
+    HEAD
+    + """
+def rows(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    start = 0
+    while start < N:
+        at = start + tl.arange(0, BLOCK)
+        total += tl.load(x_ptr + tl.program_id(0) * N + at, mask=at < N, other=0.0)
+        start += BLOCK
+    tl.store(y_ptr + tl.program_id(0), tl.sum(total, 0))
+"""
+)
+
 TILES = (
     HEAD
     + """
@@ -84,6 +98,15 @@ def test_a_last_turn_that_is_partly_masked_counts_as_one_turn(
     assert work.touches[0].inside == pytest.approx(n / (-(-n // block) * block), rel=1e-9)
     if text == ROWS:
         assert touched_bytes(work, launch) == pytest.approx(4 * 64 * n, rel=0.005)
+
+
+@pytest.mark.parametrize(("n", "turns"), [(1024, 4), (1000, 4), (0, 0)])
+def test_a_while_that_counts_up_has_as_many_turns_as_steps(n: int, turns: int) -> None:
+    given = (tensor("x_ptr", "fp32", 64, 1024), tensor("y_ptr", "fp32", 64))
+    launch = LaunchFacts("rows", (64,), (*given, number("N", n), constant("BLOCK", 256)))
+    work = work_of(WHILE, launch)
+    assert [loop.each for loop in work.loops.values()] == [turns]
+    assert not work.notes
 
 
 def test_a_last_program_that_is_partly_masked_counts_as_one_program() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -104,12 +105,27 @@ class Numbers:
 
     def trips(self, loop: Loop, place: Place = ORIGIN) -> int | None:
         """How often a loop's body runs; None where its bounds do not follow."""
-        if loop.bounds is None:
+        bounds = loop.bounds or self._while_bounds(loop)
+        if bounds is None:
             return None
-        start, stop, step = (self.of(bound, place) for bound in loop.bounds)
+        start, stop, step = (self.of(bound, place) for bound in bounds)
         if start is None or stop is None or not step:
             return None
         return max(0, -(-int(stop - start) // int(step)))
+
+    def _while_bounds(self, loop: Loop) -> tuple[Value, Value, Value] | None:
+        """Of ``while i < n`` whose body adds a step to ``i`` and leaves the rest alone."""
+        test = self._flow.values.get(loop.node.test) if isinstance(loop.node, ast.While) else None
+        if test is None or test.op != "compare" or test.detail != "Lt":
+            return None
+        counter, stop = test.operands
+        back = self._flow.back_edges.get(counter)
+        if back is None or not back.is_binary("Add") or not counter.operands:
+            return None
+        steps = [side for side in back.operands if side is not counter]
+        if len(steps) != 1 or loop.number in steps[0].varies | stop.varies:
+            return None
+        return counter.operands[0], stop, steps[0]
 
     def is_fixed(self, value: Value) -> bool:
         """Whether a value is the same in all programs, turns and lanes."""
