@@ -5,9 +5,10 @@
 Needs no GPU. ``costs/timing.py`` is written here a second time, over all points at once and with
 gradients; each run first compares both, and stops where they differ. Constants start from the
 round values of ``START``, not from the repository's. What is made small, summed over groups with
-the same weight for each kernel: the logarithm of estimated over measured time, apart from a factor
-that the group shares, with the weight on fast configurations; the cross entropy between orders;
-and, weakly, the distance from the start. Kernels of ``score.SET_ASIDE`` are never fitted to.
+the same weight for each kernel, whole lists counting twice: the logarithm of estimated over
+measured time, apart from a factor that the group shares, with the weight on fast configurations;
+the cross entropy between orders; how many are predicted before the best, of a tenth; and, weakly,
+the distance from the start. Parts of lists are left out where the whole list was timed.
 
 ``--leave-one-out`` fits once for each kernel on the others, and scores it by what that gave.
 """
@@ -22,8 +23,8 @@ from typing import Any
 
 import score
 import torch
-from score import SET_ASIDE
 
+from tilewright.costs.boxes import SECTOR
 from tilewright.costs.demand import Demand, demand
 from tilewright.costs.machines import machine_of
 from tilewright.costs.phases import NEW, Phase
@@ -33,24 +34,27 @@ from tilewright.costs.workload import workload
 from tilewright.hardware import chip
 from tilewright.serialize import load
 from tilewright.source import parse_module
+from tilewright.source.model import Module
 from tilewright.targets.model import CompileReport
 from tilewright.targets.occupancy import occupancy_of
 
 START: Mapping[str, float] = {
-    "memory": 4.1e6, "l2": 15e6, "near": 131, "near_bytes": 190e3, "shared": 127, "issue": 3.2,
-    "special": 23, "launch_us": 4, "start": 115, "latency": 350, "cold": 700, "descriptor": 200,
-    "spare": 12, "step": 1.1, "barrier": 90, "barrier_growth": 0.6, "product": 28,
-    "new_product": 200, "atomic": 1.5, "request": 0.26, "wavefront": 0.73, "spill": 0.028,
-    "dispatch": 1, "run": 8, "code": 0.062, "code_near": 8000, "code_far": 0.78, "l2_again": 14e6,
-    "norm": 4, "overlap": 1.7, "new": 0.75, "old": 0.72,
+    "memory": 5.5e6, "l2": 20e6, "near": 140, "near_bytes": 150e3, "shared": 140, "issue": 4.5,
+    "special": 25, "launch_us": 4.2, "start": 80, "latency": 250, "cold": 450, "descriptor": 200,
+    "spare": 15, "step": 0.37, "barrier": 125, "barrier_growth": 0.5, "product": 28,
+    "new_product": 240, "atomic": 4.5, "slices": 50, "request": 0.26, "wavefront": 0.65, "line": 1,
+    "spill": 0.03, "dispatch": 1.2, "run": 6.5, "first": 0.2, "crowd": 0.08, "many": 32e3,
+    "code": 0.055, "code_near": 10000, "code_far": 0.6, "l2_again": 26e6, "norm": 1.45,
+    "norm_new": 2, "norm_growth": 1.2, "overlap": 2.3, "overlap_new": 1.4, "overlap_growth": 0.55,
+    "whole": 1.7, "ramp": 0.35, "new": 0.9, "old": 0.9,
 }  # fmt: skip
-"""Round values; ``new`` and ``old`` are parts of the peak rate of products."""
-SETS = (
-    (score.TIMES, score.REPORTS),
-    (score.HERE / "h200_other_shapes.json.gz", score.HERE / "reports_other_shapes.json.gz"),
-    (score.HERE / "h200_whole.json.gz", score.HERE / "reports_whole.json.gz"),
-)
-_NEAR, _SHARPNESS, _TRUTH, _BIAS, _NEVER = 0.25, 0.03, 0.01, 0.05, 1e6
+"""Round values; ``new`` and ``old`` are parts of the peak rate of products, growths are one more
+than in ``Machine``, and ``whole`` is the odds of the part that counts in whole rounds."""
+LOOSE = ("atomic", "slices", "line", "first", "crowd", "many")
+"""Constants that are held to their start a tenth as much."""
+_NEAR, _SHARPNESS, _TRUTH, _BIAS, _NEVER = 0.1, 0.02, 0.01, 0.05, 1e6
+_SPREAD, _ORDER, _PLACE, _PLACED = 0.3, 0.02, 0.1, 0.02
+_WORSE, _WORSE_WIDTH = 0.015, 0.005
 Constants = Mapping[str, torch.Tensor]
 
 
@@ -60,6 +64,7 @@ class Case:
 
     group: str
     kernel: str
+    is_whole: bool
     point: Mapping[str, Any]
     asked: Demand
     resident: int
@@ -77,8 +82,8 @@ class Arrays:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--leave-one-out", action="store_true")
-    parser.add_argument("--steps", type=int, default=250)
-    parser.add_argument("--prior", type=float, default=0.0005)
+    parser.add_argument("--steps", type=int, default=160)
+    parser.add_argument("--prior", type=float, default=0.01)
     options = parser.parse_args()
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)  # more are slower: each step is small
@@ -86,8 +91,7 @@ def main() -> int:
     every = list(cases(machine))
     arrays = arrays_of(every)
     _check(every, arrays, machine)
-    kernels = sorted({case.kernel for case in every})
-    inside = [name for name in kernels if name not in SET_ASIDE]
+    inside = sorted({case.kernel for case in every})
     if options.leave_one_out:
         found = torch.zeros(len(every))
         for name in inside:
@@ -101,15 +105,15 @@ def main() -> int:
     values = fit(every, arrays, machine, inside, options.steps, options.prior)
     print("\n".join(f"{name}: {float(value):.4g}" for name, value in values.items()))
     found = estimated(arrays, machine, values)
-    for told, names in (("fitted", inside), ("set aside", SET_ASIDE)):
-        print(_told(told, every, found, names))
+    print(_told("fitted", every, found, inside))
     return 0
 
 
 def cases(machine: Machine) -> Sequence[Case]:
-    """Every point that was timed, of all three sets."""
-    modules, found = {}, []
-    for number, (times, file) in enumerate(SETS):
+    """Every point that was timed, of all sets; whole lists in place of their parts."""
+    modules: dict[str, Module] = {}
+    found = []
+    for is_whole, times, file in score.SETS:
         compiled = score.reports(file)
         for point in score.measured(times):
             name = point["kernel"]
@@ -117,18 +121,29 @@ def cases(machine: Machine) -> Sequence[Case]:
                 path = score.file_of(name)
                 modules[name] = parse_module(path.read_text("utf-8"), str(path))
             raw = {**compiled[score.specialization(point)], "launch": point["launch"]}
-            report = load(CompileReport, raw)
-            kernel, occupancy = modules[name].kernel(report.kernel), occupancy_of(report)
-            if kernel is None or occupancy is None or not occupancy.programs:
-                continue
-            work = workload(modules[name], kernel, report.launch)
-            moved = memory_bytes(
-                work, report.launch, machine.units * occupancy.programs, machine.l2_bytes
-            )
-            group = f"{number} {name} {sorted(point['shape'].items())}"
-            asked = demand(work, report)
-            found.append(Case(group, name, point, asked, occupancy.programs, moved))
-    return found
+            group = f"{name} {sorted(point['shape'].items())}"
+            made = _reckoned(modules[name], load(CompileReport, raw), machine)
+            if made is not None:
+                found.append(Case(group, name, is_whole, point, *made))
+    listed = {case.group for case in found if case.is_whole}
+    kept = [case for case in found if case.is_whole or case.group not in listed]
+    times_of: dict[str, list[float]] = {}
+    for case in kept:
+        times_of.setdefault(case.group, []).append(case.point["us"])
+    apart = {g for g, us in times_of.items() if max(us) >= score.LEAST_SPREAD * min(us)}
+    return [case for case in kept if case.group in apart]
+
+
+def _reckoned(
+    module: Module, report: CompileReport, machine: Machine
+) -> tuple[Demand, int, float] | None:
+    kernel, occupancy = module.kernel(report.kernel), occupancy_of(report)
+    if kernel is None or occupancy is None or not occupancy.programs:
+        return None
+    work = workload(module, kernel, report.launch)
+    concurrent = machine.units * occupancy.programs
+    moved = memory_bytes(work, report.launch, concurrent, machine.l2_bytes)
+    return demand(work, report, concurrent=concurrent), occupancy.programs, moved
 
 
 def arrays_of(every: Sequence[Case]) -> Arrays:
@@ -160,7 +175,8 @@ def _numbers(case: Case) -> Mapping[str, float]:
         "requested": moved.requested * asked.again, "asked": moved.requested + moved.common,
         "unique": moved.unique, "stored": moved.stored, "requests": asked.requests,
         "wavefronts": asked.wavefronts, "spilled": asked.spill_bytes, "slots": asked.spill_slots,
-        "atomics": asked.atomics, "code": asked.code_bytes, "per_run": asked.per_run,
+        "atomics": asked.atomic_bytes / SECTOR, "added": asked.atomic_lines,
+        "lines": asked.lines, "code": asked.code_bytes, "per_run": asked.per_run,
     }  # fmt: skip
 
 
@@ -170,12 +186,24 @@ def estimated(at: Arrays, machine: Machine, c: Constants) -> torch.Tensor:
     on_unit = torch.ceil(one["programs"] / machine.units)
     beside = torch.minimum(one["resident"], on_unit)
     cold = (one["memory"] / (one["unique"] * one["programs"]).clamp(min=1e-9)).clamp(max=1.0)
-    work = _norm(_work(at, machine, c, on_unit, beside), c["norm"])
-    turns = (at.phase["turns"] * _turn(at, machine, c, cold)).sum(1)
-    latency = torch.ceil(on_unit / beside) * (c["start"] + turns) / machine.clock
-    total = _norm([work, latency], c["overlap"])
+    add, late = _powers(at, c, beside)
+    work = _norm(_work(at, machine, c, on_unit, beside), add)
+    turn, opening = _turn(at, machine, c, cold)
+    alone = (c["start"] + (at.phase["turns"] * turn).sum(1)) / machine.clock
+    first = (c["start"] + (at.phase["turns"].clamp(max=1.0) * opening).sum(1)) / machine.clock
+    whole = c["whole"] / (1 + c["whole"])
+    full = one["programs"] / machine.units / beside
+    rounds = whole * torch.ceil(on_unit / beside) + (1 - whole) * full
+    total = _norm([work, rounds * alone], late) + c["ramp"] * first
     total = torch.maximum(total, one["programs"] * c["dispatch"] / machine.clock)
     return total + c["launch_us"] + c["code"] * one["code"].clamp(max=machine.code_most) / 1024
+
+
+def _powers(at: Arrays, c: Constants, beside: torch.Tensor) -> Sequence[torch.Tensor]:
+    warps, is_new = beside * at.one["warps"] / 16, at.one["new"] > 0
+    both = ("norm", "overlap")
+    own = (1 + (c[name] - 1) * warps ** (c[f"{name}_growth"] - 1) for name in both)
+    return [torch.where(is_new, c[f"{n}_new"], power) for n, power in zip(both, own, strict=True)]
 
 
 def _work(
@@ -185,6 +213,29 @@ def _work(
     filled = beside * (one["unique"] + one["slots"]) / c["near_bytes"]
     kept = torch.sigmoid((1.0 - filled) / 0.05)
     from_l2 = kept * one["unique"] + (1 - kept) * (one["requested"] + one["spilled"])
+    near = torch.maximum(
+        (one["asked"] + one["stored"]) / c["near"], one["wavefronts"] * c["wavefront"]
+    )
+    near = torch.maximum(near, one["lines"] * c["line"])
+    near = near + one["spilled"] * c["spill"] + one["requests"] * c["request"]
+    special = (at.phase["turns"] * at.phase["transcendental"]).sum(1) * one["warps"] * 32
+    peak = _peak(machine)
+    tensor = one["new"] / (c["new"] * peak) + one["old"] / (c["old"] * peak) + one["fma"] / 256
+    each = _memory_each(at, machine, c, kept, beside)
+    added = one["atomics"] / torch.minimum(one["added"], c["slices"])
+    return (
+        cycles * _issued(at, c) * one["warps"] / c["issue"], cycles * special / c["special"],
+        cycles * tensor, cycles * one["shared"] / c["shared"], cycles * near,
+        one["programs"] * (from_l2 + one["stored"]) / c["l2"],
+        one["programs"] * each / c["memory"],
+        one["programs"] * added * c["atomic"] / machine.clock,
+    )  # fmt: skip
+
+
+def _memory_each(
+    at: Arrays, machine: Machine, c: Constants, kept: torch.Tensor, beside: torch.Tensor
+) -> torch.Tensor:
+    one = at.one
     running = torch.minimum(one["programs"], machine.units * beside)
     each = one["memory"] / one["programs"]
     between = (running * torch.minimum(one["unique"], each)).clamp(min=1e-9)
@@ -192,20 +243,9 @@ def _work(
     each = each + (1 - kept) * gone * (one["requested"] - one["unique"]).clamp(min=0)
     lost = (1 - machine.l2_bytes / (running * one["slots"]).clamp(min=1e-9)).clamp(min=0)
     each = (each + one["spilled"] * lost) * (1 + c["run"] * one["per_run"])
-    near = torch.maximum(
-        (one["asked"] + one["stored"]) / c["near"], one["wavefronts"] * c["wavefront"]
-    )
-    near = near + one["spilled"] * c["spill"] + one["requests"] * c["request"]
-    special = (at.phase["turns"] * at.phase["transcendental"]).sum(1) * one["warps"] * 32
-    peak = _peak(machine)
-    tensor = one["new"] / (c["new"] * peak) + one["old"] / (c["old"] * peak) + one["fma"] / 256
-    return (
-        cycles * _issued(at, c) * one["warps"] / c["issue"], cycles * special / c["special"],
-        cycles * tensor, cycles * one["shared"] / c["shared"], cycles * near,
-        one["programs"] * (from_l2 + one["stored"]) / c["l2"],
-        one["programs"] * each / c["memory"],
-        one["programs"] * one["atomics"] * c["atomic"] / machine.clock / machine.units,
-    )  # fmt: skip
+    crowded = 1 + c["crowd"] * torch.log1p(beside * (one["unique"] + one["stored"]) / c["many"])
+    rounds = one["programs"] / machine.units / one["resident"]
+    return each * crowded * (1 + c["first"] / (1 + rounds))
 
 
 def _peak(machine: Machine) -> float:
@@ -219,7 +259,9 @@ def _issued(at: Arrays, c: Constants) -> torch.Tensor:
     return (phase["turns"] * phase["instructions"] * (1 + c["code_far"] * far)).sum(1)
 
 
-def _turn(at: Arrays, machine: Machine, c: Constants, cold: torch.Tensor) -> torch.Tensor:
+def _turn(
+    at: Arrays, machine: Machine, c: Constants, cold: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     phase, warps, peak = at.phase, at.one["warps"][:, None], _peak(machine)
     is_new = (at.one["new"] > 0)[:, None]
     busy = phase["instructions"] * c["step"] * (warps / 4).clamp(min=1)
@@ -236,7 +278,8 @@ def _turn(at: Arrays, machine: Machine, c: Constants, cold: torch.Tensor) -> tor
     ahead = torch.where(runs_ahead, phase["ahead"], 1.0)
     beside = torch.where(is_new, torch.maximum(busy, product), busy + product)
     late = torch.maximum(beside, waiting / ahead) + waiting / phase["turns"].clamp(min=1)
-    return torch.where(runs_ahead, late, busy + product + waiting)
+    first = busy + product + waiting
+    return torch.where(runs_ahead, late, first), first
 
 
 def _norm(parts: Sequence[torch.Tensor], power: torch.Tensor) -> torch.Tensor:
@@ -251,6 +294,9 @@ def _own(machine: Machine) -> Mapping[str, float]:
     own = {
         "new": machine.tensor["wgmma", "fp16"] / peak,
         "old": machine.tensor["mma", "fp16"] / peak,
+        "norm_growth": 1.0 + machine.norm_growth,
+        "overlap_growth": 1.0 + machine.overlap_growth,
+        "whole": machine.whole / (1.0 - machine.whole),
     }
     return {name: own.get(name) or float(getattr(machine, name)) for name in START}
 
@@ -272,6 +318,7 @@ def fit(
     """Constants by the points of some kernels."""
     start = {name: math.log(value) for name, value in START.items()}
     moved = torch.zeros(len(start), requires_grad=True)
+    held = torch.tensor([0.1 if name in LOOSE else 1.0 for name in start])
     rate = 0.03
     optimizer = torch.optim.Adam([moved], lr=rate)
     lost = _loss(every, arrays, kernels)
@@ -280,7 +327,7 @@ def fit(
         if step == int(0.7 * steps):
             optimizer.param_groups[0]["lr"] = rate / 4
         values = _constants(start, moved)
-        loss = lost(torch.log(estimated(arrays, machine, values))) + prior * (moved**2).sum()
+        loss = lost(torch.log(estimated(arrays, machine, values))) + prior * (held * moved**2).sum()
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         if loss.item() < best:
@@ -300,12 +347,13 @@ def _loss(
     for number, case in enumerate(every):
         if case.kernel in kernels:
             members.setdefault(case.group, []).append(number)
-    shared: dict[str, int] = {}
-    for numbers in members.values():
-        name = every[numbers[0]].kernel
-        shared[name] = shared.get(name, 0) + 1
+    heads = [every[numbers[0]] for numbers in members.values()]
+    weights = [2.0 if head.is_whole else 1.0 for head in heads]
+    shared: dict[str, float] = {}
+    for head, weight in zip(heads, weights, strict=True):
+        shared[head.kernel] = shared.get(head.kernel, 0.0) + weight
     parts = torch.tensor(
-        [1.0 / (shared[every[n[0]].kernel] * len(shared)) for n in members.values()]
+        [w / shared[head.kernel] / len(shared) for head, w in zip(heads, weights, strict=True)]
     )
     most = max(map(len, members.values()))
     at = torch.tensor([[*n, *[n[0]] * (most - len(n))] for n in members.values()])
@@ -328,7 +376,12 @@ def _group_losses(found: torch.Tensor, measured: torch.Tensor, real: torch.Tenso
     truth = torch.softmax(-behind / _TRUTH, 1)
     orders = torch.log_softmax(-found.masked_fill(~real, _NEVER) / _SHARPNESS, 1)
     entropy = -(truth * torch.log(truth.clamp(min=1e-30))).sum(1)
-    return spread + _SHARPNESS * (-(truth * orders.masked_fill(~real, 0.0)).sum(1) - entropy)
+    order = -(truth * orders.masked_fill(~real, 0.0)).sum(1) - entropy
+    best = (truth * found.masked_fill(~real, 0.0)).sum(1, keepdim=True)
+    worse = torch.sigmoid((behind - _WORSE) / _WORSE_WIDTH) * real
+    before = (worse * torch.sigmoid((best - found) / _PLACED)).sum(1)
+    place = torch.log1p(before / (real.sum(1) / 10))
+    return _SPREAD * spread + _ORDER * order + _PLACE * place
 
 
 def _told(name: str, every: Sequence[Case], found: torch.Tensor, kernels: Sequence[str]) -> str:
@@ -336,7 +389,7 @@ def _told(name: str, every: Sequence[Case], found: torch.Tensor, kernels: Sequen
     for told, whole in (("parts of lists", False), ("whole lists", True)):
         pairs: dict[str, list[tuple[Mapping[str, Any], float]]] = {}
         for case, us in zip(every, found.tolist(), strict=True):
-            if case.kernel in kernels and case.group.startswith("2") == whole:
+            if case.kernel in kernels and case.is_whole == whole:
                 pairs.setdefault(case.group, []).append((case.point, us))
         groups = [score.group_of(group, some) for group, some in pairs.items()]
         lines.append(score.summed(f"{name}, {told}", groups))

@@ -45,9 +45,22 @@ from tilewright.targets.model import CompileReport, LaunchFacts, Target
 HERE = Path(__file__).parent
 TIMES = HERE / "h200.json"
 REPORTS = HERE / "reports.json.gz"
-SET_ASIDE = ("matmul_batched", "strided_copy", "swiglu")
-"""Kernels that no constant is fitted to: the SHA-256 of their names begins with a byte that leaves
-3 when divided by 4. Fresh kernels are set aside too."""
+SETS = (
+    (False, TIMES, REPORTS),
+    (False, HERE / "h200_other_shapes.json.gz", HERE / "reports_other_shapes.json.gz"),
+    (False, HERE / "h200_fresh.json.gz", HERE / "reports_fresh.json.gz"),
+    (True, HERE / "h200_whole.json.gz", HERE / "reports_whole.json.gz"),
+    (True, HERE / "h200_known.json.gz", HERE / "reports_known.json.gz"),
+)
+"""What constants are fitted to: whether lists are whole, times and compile reports."""
+FITTED = frozenset((
+    "add_rms_norm", "attention", "column_sum", "cross_entropy", "depthwise_conv", "embedding",
+    "kl_div", "layernorm", "matmul", "matmul_batched", "matmul_descriptor", "matmul_gelu",
+    "matmul_int8_weight", "matmul_split", "quantize", "rope", "scan", "softmax", "stencil",
+    "strided_copy", "swiglu", "transpose",
+))  # fmt: skip
+"""Kernels of these sets; the others are set aside."""
+FOLDERS = ("", "fresh", "blind")
 LEAST_SPREAD = 1.15
 TARGET = Target("cuda", "90")
 Point = Mapping[str, Any]
@@ -137,13 +150,9 @@ def scored(points: Sequence[Point], compiled: Mapping[str, Mapping[str, Any]]) -
 
 
 def file_of(kernel: str) -> Path:
-    """The file of a kernel, fresh ones among them."""
-    file = HERE / "kernels" / f"{kernel}.py"
-    return file if file.exists() else HERE / "kernels" / "fresh" / f"{kernel}.py"
-
-
-def _is_fitted(kernel: str) -> bool:
-    return kernel not in SET_ASIDE and (HERE / "kernels" / f"{kernel}.py").exists()
+    """The file of a kernel, fresh and blind ones among them."""
+    files = [HERE / "kernels" / folder / f"{kernel}.py" for folder in FOLDERS]
+    return next((file for file in files if file.exists()), files[0])
 
 
 def group_of(name: str, pairs: Sequence[tuple[Point, float]]) -> Group:
@@ -156,7 +165,7 @@ def group_of(name: str, pairs: Sequence[tuple[Point, float]]) -> Group:
     limit = pairs[best][0]["quartiles"][1]
     return Group(
         name=name,
-        fitted=_is_fitted(name.split()[0]),
+        fitted=name.split()[0] in FITTED,
         points=len(pairs),
         spread=max(times) / min(times),
         rank_correlation=statistics.correlation(ranks(times), ranks(predicted)),
@@ -208,7 +217,7 @@ def table(groups: Sequence[Group], markdown: bool) -> str:
         ]
     halves = (("all", groups), ("fitted", [g for g in groups if g.fitted]))
     held = ("set aside", [g for g in groups if not g.fitted])
-    return "\n".join([*lines, "", *(summed(name, some) for name, some in (*halves, held))])
+    return "\n".join([*lines, "", *(summed(name, some) for name, some in (*halves, held) if some)])
 
 
 def _mark(value: bool) -> str:

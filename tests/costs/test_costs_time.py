@@ -127,9 +127,42 @@ def test_reading_again_is_free_of_memory_where_a_round_fits_the_caches() -> None
     phase = Phase(turns=1, instructions=1)
     launch = Demand(lanes=32, programs=132 * 32, warps=4, phases=(phase,), asked=twice)
     read = launch.programs * twice.unique
-    few, many = (spent(launch, HOPPER, r, read).parts["memory"] for r in (2, 16))
-    assert few == pytest.approx(read / HOPPER.memory)
-    assert few < many < 2 * few
+    once = replace(launch, asked=replace(twice, requested=twice.unique))
+    few, many = (
+        spent(launch, HOPPER, r, read).parts["memory"]
+        / spent(once, HOPPER, r, read).parts["memory"]
+        for r in (2, 16)
+    )
+    assert few == pytest.approx(1.0)
+    assert 1.0 < many < 2.0
+
+
+def test_memory_takes_longer_where_much_is_under_way_and_rounds_are_few() -> None:
+    moved = Asked(2.0**15, 2.0**15, 0.0)
+    phase = Phase(turns=1, instructions=1)
+    launch = Demand(lanes=32, programs=132 * 32, warps=4, phases=(phase,), asked=moved)
+    few, many = (spent(launch, HOPPER, r, 1e8).parts["memory"] for r in (2, 16))
+    assert 1e8 / HOPPER.memory < few < many < 1.5 * few
+    shorter = replace(launch, programs=132 * 2)
+    assert spent(shorter, HOPPER, 2, 1e8).parts["memory"] > few
+
+
+def test_adding_to_the_same_lines_takes_longer_than_to_many() -> None:
+    phase = Phase(turns=1, instructions=1)
+    launch = Demand(lanes=32, programs=10_000, warps=4, phases=(phase,), atomic_bytes=512.0)
+    few, many = (replace(launch, atomic_lines=lines) for lines in (4.0, 4000.0))
+    assert spent(few, HOPPER, 8, 1.0).parts["atomics"] == pytest.approx(
+        HOPPER.slices / 4 * spent(many, HOPPER, 8, 1.0).parts["atomics"]
+    )
+
+
+def test_short_runs_are_counted_by_the_lines_that_they_lie_in() -> None:
+    phase = Phase(turns=1, instructions=1)
+    launch = Demand(lanes=32, programs=10_000, warps=4, phases=(phase,), lines=64.0)
+    near = spent(launch, HOPPER, 8, 1.0).parts["near"]
+    assert spent(replace(launch, lines=1024.0), HOPPER, 8, 1.0).parts["near"] == pytest.approx(
+        16 * near
+    )
 
 
 def test_code_that_is_not_kept_near_takes_longer_to_issue() -> None:

@@ -24,6 +24,7 @@ class Code:
         lanes, warps, stages: threads of a warp, warps of a program, stages of its pipelines.
         registers: of a thread; 0 where the compiler does not tell.
         unrolled: copies of a loop's body that the assembler wrote.
+        copies: by loop, those of its body that the compiler wrote before it.
         bytes_each: of an instruction.
     """
 
@@ -36,6 +37,7 @@ class Code:
     stages: int
     registers: int
     unrolled: int
+    copies: Mapping[int, float]
     bytes_each: float
 
     def run(self, line: int) -> float:
@@ -61,12 +63,30 @@ def code_of(work: Workload, report: CompileReport, lanes: int) -> Code:
             copies = sum(a.count for n in span for a in lines[n].accesses if a.kind == "tma")
         for number in span if copies > _SEVERAL else ():
             share[number] = min(share[number], 1.0 / copies)
+    copied = {number: _copies(work, number, lines, lanes * warps) for number in work.loops}
+    for number, inside in loop.items():
+        if inside is not None and copied[inside] > 1.0 and number != work.loops[inside].first:
+            share[number] = min(share[number], 1.0 / copied[inside])
     stages = int(report.launch.options.get("num_stages") or 1)
     return Code(
         lines, loop, share, turns, lanes, warps, stages, report.registers or 0,
-        _unrolled(report, loop),
+        _unrolled(report, loop), copied,
         (report.code_bytes or 0) / max(1, sum(line.instructions for line in report.lines)),
     )  # fmt: skip
+
+
+def _copies(work: Workload, number: int, lines: Mapping[int, LineReport], threads: int) -> float:
+    """How often a loop's body was written out, by the bytes that its loads ask for in all.
+
+    Copies that run ahead of their use stand in front of the loop, too: they tell nothing.
+    """
+    loads = [t for t in work.touches if t.kind == "load" and t.loops and t.loops[-1] == number]
+    found = {n: lines[n] for t in loads for n in lines if t.covers(n)}
+    once = sum(t.elements * t.item for t in loads)
+    if work.loops[number].is_static or not once or any(copies_ahead(r, 2) for r in found.values()):
+        return 1.0
+    held = _held_bits(found.values(), "load") * threads / 8
+    return held / once if held > _SEVERAL * once else 1.0
 
 
 def _unrolled(report: CompileReport, loop: Mapping[int, int | None]) -> int:
@@ -92,9 +112,10 @@ def _share(line: LineReport, loop: Turns) -> float:
     return 1.0
 
 
-def _held_bits(lines: Iterable[LineReport]) -> float:
+def _held_bits(lines: Iterable[LineReport], kind: str | None = None) -> float:
     """Bits of one thread's accesses to global memory, as often as they stand in the code."""
-    return sum(a.count * (a.bits or 0) for r in lines for a in r.accesses if a.space == "global")
+    accesses = (a for r in lines for a in r.accesses if a.space == "global")
+    return sum(a.count * (a.bits or 0) for a in accesses if kind in (None, a.kind))
 
 
 def kind_of(dot: Dot, lines: Mapping[int, LineReport]) -> str:

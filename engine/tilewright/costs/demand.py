@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tilewright.costs.code import Code, code_of, copies_ahead, kind_of
-from tilewright.costs.model import Dot, Workload
+from tilewright.costs.model import Dot, Touch, Workload
 from tilewright.costs.phases import Phase, phases_of
 from tilewright.costs.traffic import Asked, asked, per_run
 from tilewright.targets.model import CompileReport
@@ -33,8 +34,9 @@ class Demand:
         again: how often a sector is asked for by instructions that follow each other.
         spill_bytes: registers spilled and loaded again, as often as that is done.
         spill_slots: local memory that holds them.
-        atomics: elements added to by atomics.
-        atomic_sharers: programs that add to the same element.
+        lines: cache lines that its tiles lie in, each as often as it is asked for.
+        atomic_bytes: of elements that atomics add to.
+        atomic_lines: cache lines that programs beside each other add to; see ``atomic_lines``.
         code_bytes: of machine code.
     """
 
@@ -51,8 +53,9 @@ class Demand:
     again: float = 1.0
     spill_bytes: float = 0.0
     spill_slots: float = 0.0
-    atomics: float = 0.0
-    atomic_sharers: float = 0.0
+    lines: float = 0.0
+    atomic_bytes: float = 0.0
+    atomic_lines: float = 1.0
     code_bytes: float = 0.0
 
     def total(self, name: str) -> float:
@@ -60,8 +63,15 @@ class Demand:
         return sum(phase.turns * float(getattr(phase, name)) for phase in self.phases)
 
 
-def demand(work: Workload, report: CompileReport, lanes: int = 32) -> Demand:
-    """What a compiled launch asks for; ``lanes`` are threads of a warp."""
+def demand(
+    work: Workload, report: CompileReport, lanes: int = 32, concurrent: float = math.inf
+) -> Demand:
+    """What a compiled launch asks for.
+
+    Args:
+        lanes: threads of a warp.
+        concurrent: programs that the chip keeps at a time.
+    """
     code = code_of(work, report, lanes)
     flops: dict[tuple[str, str], float] = {}
     shared = _shared_moved(work, code)
@@ -70,8 +80,6 @@ def demand(work: Workload, report: CompileReport, lanes: int = 32) -> Demand:
         key = (kind, dot.dtype)
         flops[key] = flops.get(key, 0.0) + 2.0 * dot.m * dot.n * dot.k * dot.turns
         shared += _operand_bytes(dot, kind, code.warps) * dot.turns
-    atomics = [t for t in work.touches if t.kind == "atomic"]
-    distinct = sum((t.spread.distinct(work.programs) if t.spread else 1) for t in atomics)
     threads = lanes * code.warps
     return Demand(
         lanes=lanes,
@@ -87,10 +95,36 @@ def demand(work: Workload, report: CompileReport, lanes: int = 32) -> Demand:
         again=_again(code),
         spill_bytes=_spilled(work, report, code) * threads,
         spill_slots=_slots(report) * threads,
-        atomics=sum(t.elements * t.inside * t.turns for t in atomics),
-        atomic_sharers=len(atomics) * work.programs / distinct if distinct else 0.0,
+        lines=sum(_lines(t) * t.turns for t in work.touches if not t.by_descriptor),
+        atomic_bytes=sum(t.elements * t.item * t.inside * t.turns for t in _atomics(work)),
+        atomic_lines=atomic_lines(work, concurrent),
         code_bytes=float(report.code_bytes or 0),
     )
+
+
+def _atomics(work: Workload) -> list[Touch]:
+    return [t for t in work.touches if t.kind == "atomic"]
+
+
+def atomic_lines(work: Workload, concurrent: float) -> float:
+    """Cache lines that the first programs add to, so many as run at a time; at least 1."""
+    running = min(work.programs, concurrent)
+    tiles = ((t, t.spread.distinct(running) if t.spread else running) for t in _atomics(work))
+    return max(1.0, sum(count * t.elements * t.item * t.inside for t, count in tiles) / _LINE)
+
+
+def _lines(touch: Touch) -> float:
+    """Cache lines that one turn of a touch lies in, masked lanes left out."""
+    span, runs, dense = 1, 1, True
+    axes = zip(touch.strides, touch.extents, strict=True)
+    for stride, extent in sorted((abs(s or 0), e) for s, e in axes if e > 1 and s != 0):
+        if not stride:  # picked by indices that were loaded: each is somewhere else
+            runs *= extent
+        elif stride <= span or (dense and stride * touch.item < _LINE):
+            span += (extent - 1) * stride
+        else:
+            runs, dense = runs * extent, False
+    return runs * max(1.0, math.ceil(span * touch.item / _LINE)) * touch.inside
 
 
 def _shared_moved(work: Workload, code: Code) -> float:

@@ -42,8 +42,8 @@ def estimate(module: Module, report: CompileReport, on: Chip | None = None) -> E
         return None
     work = workload(module, kernel, report.launch)
     machine = machine_of(on)
-    asked = demand(work, report, on.warp_size)
     concurrent = machine.units * occupancy.programs
+    asked = demand(work, report, on.warp_size, concurrent)
     moved = memory_bytes(work, report.launch, concurrent, machine.l2_bytes)
     time = spent(asked, machine, occupancy.programs, moved)
     most = max(time.parts, key=lambda name: time.parts[name])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.costs.code import Code, copies_ahead, kind_of
-from tilewright.costs.model import Dot, Touch, Turns, Workload
+from tilewright.costs.model import Dot, Touch, Workload
 from tilewright.costs.traffic import is_common, place_of
 
 NEW = ("wgmma", "tcgen05_mma")
@@ -82,7 +82,7 @@ def _phase(work: Workload, number: int | None, code: Code, seen: set[object]) ->
         words=sum(t.elements * t.item for t in loads) / 4 / threads,
         room=code.registers - (turns.carried / threads if turns else 0.0)
         if code.registers else math.inf,
-        together=_together(turns, code, held=bool(stores or barriers)),
+        together=1.0 if number is None else _together(work, number, code, bool(stores or barriers)),
         cold=_cold(loads, work, seen),
         by_descriptor=any(a.kind == "tma" for line in found for a in line.accesses),
         copied=ahead > 0,
@@ -96,13 +96,12 @@ def _phase(work: Workload, number: int | None, code: Code, seen: set[object]) ->
     )  # fmt: skip
 
 
-def _together(turns: Turns | None, code: Code, *, held: bool) -> float:
+def _together(work: Workload, number: int, code: Code, held: bool) -> float:
     """Turns whose loads may be under way together; a store or a barrier keeps them apart."""
-    if turns is None:
-        return 1.0
+    turns = work.loops[number]
     if turns.is_static:
         return max(1.0, turns.each)
-    return 1.0 if held else float(code.unrolled)
+    return 1.0 if held else max(float(code.unrolled), min(code.copies[number], turns.each))
 
 
 def _cold(loads: Sequence[Touch], work: Workload, seen: set[object]) -> float:

@@ -4,7 +4,9 @@ Two bounds are reckoned. *Work*: what all programs together ask of each part of 
 overlap, but not wholly, so that they are added as a norm between their sum and their maximum.
 *Latency*: the wait of one program through its own steps, as many times as programs follow each
 other in one place. Programs that run beside each other hide their latencies behind the work of
-others, but not wholly: both are added as another norm.
+others, but not wholly: both are added as another norm. The powers of both depend on the warps
+beside each other, and are others where products run behind the warps that start them. What all
+programs wait for at the start, before anything overlaps, is added to that.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from tilewright.costs.boxes import SECTOR
 from tilewright.costs.demand import Demand
 from tilewright.costs.phases import NEW, Phase
 
@@ -21,6 +24,7 @@ _KEPT_WIDTH = 0.05
 _STEEP = 40.0
 _LEAST_ROOM = 4.0
 _USUAL_WARPS = 8
+_USUAL_BESIDE = 16
 
 
 @dataclass(frozen=True)
@@ -49,16 +53,25 @@ class Machine:
         barrier_growth: the power of the number of warps that a barrier grows by.
         product, new_product: cycles that a tile's product takes besides its operations, by old
             and by new tensor instructions.
-        atomic: cycles of an element that is added to.
+        atomic: cycles of a sector that is added to; ``slices`` cache lines are at a time.
         request, wavefront: cycles of a warp's access, and of each cache line that it reaches.
+        line: cycles of a cache line of a tile.
         spill: cycles of a byte that is spilled or loaded again.
         dispatch: cycles from one program's start to the next one's, of the whole chip.
         run: bytes that a stretch of memory costs besides its own, each time one is begun.
+        first: how much more a byte of memory takes where all programs run at once; the more
+            of them follow each other, the less.
+        crowd, many: how much more where the programs beside each other reach e times as many
+            bytes, and the bytes of a unit from which on that counts.
         code, code_most: microseconds of a kibibyte of code, and bytes that count at most.
         code_near: bytes of code that each scheduler keeps by itself.
         code_far: how much longer an instruction takes that it does not keep.
-        norm: the power of the norm that adds the parts of the chip.
-        overlap: the power of the norm that adds work and latency.
+        norm, norm_new: the power of the norm that adds the parts of the chip; with new products.
+        overlap, overlap_new: the power of the norm that adds work and latency.
+        norm_growth, overlap_growth: the powers of the warps beside each other that both, less 1,
+            grow by.
+        whole: the part of a last round of programs, not full, that latency is waited for.
+        ramp: the part of a program's first turns that nothing overlaps.
     """
 
     units: int
@@ -85,17 +98,28 @@ class Machine:
     product: float
     new_product: float
     atomic: float
+    slices: float
     request: float
     wavefront: float
+    line: float
     spill: float
     dispatch: float
     run: float
+    first: float
+    crowd: float
+    many: float
     code: float
     code_most: float
     code_near: float
     code_far: float
     norm: float
+    norm_new: float
+    norm_growth: float
     overlap: float
+    overlap_new: float
+    overlap_growth: float
+    whole: float
+    ramp: float
 
 
 @dataclass(frozen=True)
@@ -121,12 +145,17 @@ def spent(asked: Demand, machine: Machine, resident: int, memory_bytes: float) -
     beside = min(resident, on_unit)
     unique = asked.asked.unique * asked.programs
     cold = min(1.0, memory_bytes / unique) if unique else 1.0
+    crowded = _crowded(asked, machine, beside, asked.programs / machine.units / resident)
     parts = dict(_work(asked, machine, on_unit, beside, memory_bytes))
-    work = _norm(parts.values(), machine.norm)
-    rounds = math.ceil(on_unit / beside)
-    alone, products = _alone(asked, machine, cold)
-    total = _norm((work, rounds * alone / machine.clock), machine.overlap)
-    parts["latency"] = rounds * (alone - products) / machine.clock
+    parts["memory"] *= crowded
+    work, late = _powers(asked, machine, beside)
+    alone, products, first = _alone(asked, machine, cold)
+    # What a last round lacks is made up for in part by those that run more alone.
+    full = asked.programs / machine.units / beside
+    rounds = machine.whole * math.ceil(on_unit / beside) + (1.0 - machine.whole) * full
+    total = _norm((_norm(parts.values(), work), rounds * alone / machine.clock), late)
+    total += machine.ramp * first / machine.clock
+    parts["latency"] = (rounds * (alone - products) + machine.ramp * first) / machine.clock
     # Programs are handed out while others run: all that counts is which of both takes longer.
     handed_out = asked.programs * machine.dispatch / machine.clock
     parts["dispatch"] = handed_out if handed_out > total else 0.0
@@ -134,6 +163,15 @@ def spent(asked: Demand, machine: Machine, resident: int, memory_bytes: float) -
     parts["code"] = machine.code * min(asked.code_bytes, machine.code_most) / 1024
     parts["launch"] = machine.launch_us
     return Spent(total + machine.launch_us + parts["code"], parts)
+
+
+def _powers(asked: Demand, machine: Machine, beside: int) -> tuple[float, float]:
+    """The powers of the norms that add the parts of the chip, and that add latency to them."""
+    if any(kind in NEW for kind, _ in asked.flops):
+        return machine.norm_new, machine.overlap_new
+    warps = beside * asked.warps / _USUAL_BESIDE
+    norm = 1.0 + (machine.norm - 1.0) * float(warps**machine.norm_growth)
+    return norm, 1.0 + (machine.overlap - 1.0) * float(warps**machine.overlap_growth)
 
 
 def _work(
@@ -149,7 +187,9 @@ def _work(
     near = max(
         (moved.requested + moved.common + moved.stored) / machine.near,
         asked.wavefronts * machine.wavefront,
+        asked.lines * machine.line,
     )
+    added = asked.atomic_bytes / SECTOR / min(asked.atomic_lines, machine.slices)
     special = asked.total("transcendental") * asked.warps * asked.lanes
     return {
         "issue": cycles * _issued(asked, machine) * asked.warps / machine.issue,
@@ -160,7 +200,7 @@ def _work(
         * (near + asked.spill_bytes * machine.spill + asked.requests * machine.request),
         "l2": asked.programs * from_l2 / machine.l2,
         "memory": asked.programs * each / machine.memory,
-        "atomics": asked.programs * asked.atomics * machine.atomic / machine.clock / machine.units,
+        "atomics": asked.programs * added * machine.atomic / machine.clock,
     }
 
 
@@ -183,6 +223,17 @@ def _memory_each(asked: Demand, machine: Machine, kept: float, each: float, besi
     return each * (1.0 + machine.run * asked.per_run)
 
 
+def _crowded(asked: Demand, machine: Machine, beside: int, rounds: float) -> float:
+    """How much longer memory takes a byte, by the programs that are at it together.
+
+    Fewer rounds leave it idle for longer at the start and at the end; more bytes under way are
+    farther apart.
+    """
+    reached = beside * (asked.asked.unique + asked.asked.stored)
+    spread = 1.0 + machine.crowd * math.log1p(reached / machine.many)
+    return spread * (1.0 + machine.first / (1.0 + rounds))
+
+
 def _issued(asked: Demand, machine: Machine) -> float:
     """Instructions of one warp; those that come from afar count as more than one.
 
@@ -196,18 +247,20 @@ def _issued(asked: Demand, machine: Machine) -> float:
     return total
 
 
-def _alone(asked: Demand, machine: Machine, cold: float) -> tuple[float, float]:
+def _alone(asked: Demand, machine: Machine, cold: float) -> tuple[float, float, float]:
     """Cycles of one program from its start to its end if nothing else kept it waiting.
 
-    And those of them in which nothing but products keeps it.
+    Those of them in which nothing but products keeps it; and those of its start and of the first
+    turn of each of its loops, with nothing started ahead.
     """
     turns = [(phase.turns, *_turn(phase, machine, asked, cold)) for phase in asked.phases]
-    alone = machine.start + sum(count * cycles for count, cycles, _ in turns)
-    return alone, sum(count * products for count, _, products in turns)
+    alone = machine.start + sum(count * cycles for count, cycles, _, _ in turns)
+    first = machine.start + sum(min(count, 1.0) * cycles for count, _, _, cycles in turns)
+    return alone, sum(count * products for count, _, products, _ in turns), first
 
 
-def _turn(phase: Phase, machine: Machine, asked: Demand, cold: float) -> tuple[float, float]:
-    """Cycles of a turn, and those of them that are nothing but a product's."""
+def _turn(phase: Phase, machine: Machine, asked: Demand, cold: float) -> tuple[float, float, float]:
+    """Cycles of a turn, those of them that are nothing but a product's, and of the first turn."""
     is_new = any(kind in NEW for kind, _ in asked.flops)
     lanes = max(1.0, asked.warps / 4)
     busy = phase.instructions * machine.step * lanes
@@ -219,12 +272,14 @@ def _turn(phase: Phase, machine: Machine, asked: Demand, cold: float) -> tuple[f
         rates = [_rate(machine, key) for key in asked.flops] or [1.0]
         product = phase.tensor_flops / max(rates)
     waiting = _waiting(phase, machine, cold)
+    first = busy + product + waiting
     if phase.ahead > 0 and phase.turns > 1:
         # Products of the new kind run by themselves: the next turn's are prepared meanwhile.
         own = max(busy, waiting / phase.ahead)
         late = max(own, product) if is_new else max(busy + product, waiting / phase.ahead)
-        return late + waiting / phase.turns, product if product > own else late - own
-    return busy + product + waiting, product
+        each = late + waiting / phase.turns
+        return each, product if product > own else late - own, first
+    return first, product, first
 
 
 def _waiting(phase: Phase, machine: Machine, cold: float) -> float:
