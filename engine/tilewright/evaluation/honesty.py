@@ -16,10 +16,16 @@ _PLUMBING = """
     unsqueeze squeeze unsqueeze_ squeeze_ transpose_ t_ slice select narrow split split_with_sizes
     chunk unbind diagonal unfold movedim detach detach_ view_as_real view_as_complex
     clone copy_ _to_copy contiguous resize_ resize_as_ set_ record_stream
-    _local_scalar_dense item is_pinned pin_memory is_same_size sym_size sym_stride
+    is_pinned pin_memory is_same_size sym_size sym_stride
     sym_storage_offset sym_numel _has_compatible_shallow_copy_type
 """
 PLUMBING = frozenset(_PLUMBING.split())
+# What is in a tensor comes to Python by these: to be computed with there, or to tell calls apart.
+_READING = (
+    "_local_scalar_dense", "item", "tolist", "numpy", "map_", "map2_", "apply_", "__array__",
+    "__dlpack__", "to_host",
+)  # fmt: skip
+_SCATTERED = "is not contiguous"
 # With every launch left out, this much more of a candidate's result than of the original's may
 # still be right: zeros of a cleared output that happen to be the result.
 SKIPPED_MARGIN = 0.2
@@ -41,6 +47,7 @@ def faults(original: _Facts, candidate: _Facts) -> tuple[str, ...]:
             _threads,
             _kept,
             _state,
+            _unseen,
             _shared,
             _skipped,
         )
@@ -85,6 +92,12 @@ def _operators(original: _Facts, candidate: _Facts) -> Iterator[str]:
         if name in before or (space in ("aten", "prim", "prims") and operator in PLUMBING):
             continue
         if not entry["bytes"]:
+            continue
+        if operator in _READING:
+            yield (
+                f"it reads what is in a tensor ({operator}, {entry['where']}), which the original "
+                "does not; leave the contents to kernels"
+            )
             continue
         yield (
             f"it runs the operator {name} ({entry['calls']} times, {entry['where']}), which the "
@@ -149,16 +162,32 @@ def _state(original: _Facts, candidate: _Facts) -> Iterator[str]:
         )
 
 
+def _unseen(original: _Facts, candidate: _Facts) -> Iterator[str]:
+    for name in candidate.get("unseen", ()):
+        if name not in original.get("unseen", ()):
+            yield (
+                f"it holds more in {name} than can be looked through for what a call keeps; keep "
+                "no large structures in the module"
+            )
+
+
 def _shared(original: _Facts, candidate: _Facts) -> Iterator[str]:
     """Whose memory results lie in; nothing where one version's was not looked at."""
     if "shared" not in original or "shared" not in candidate:
         return
     before, after = original["shared"], candidate["shared"]
     for told in before:
-        if told not in after:
+        if told not in after and not told.endswith(_SCATTERED):
             yield f"no longer so: {told}; callers may rely on it"
     for told in after:
-        if told not in before:
+        if told in before:
+            continue
+        if told.endswith(_SCATTERED):
+            yield (
+                f"{told}, where the original's is, and callers may rely on it; allocate it in the "
+                "order of its dimensions"
+            )
+        else:
             yield f"{told}, where the original's has memory of its own; allocate the result"
 
 

@@ -9,14 +9,19 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import numpy as np
 import torch
 import triton
 
 USER, TRITON, TRANSPARENT, IMPORTING = "user", "triton", "transparent", "importing"
+HARNESS = "harness"
 
 _OURS = str(Path(__file__).parents[1])
+_WATCHING = str(Path(__file__).parent)
+# By these a mode passes a call of the user's on; what it does of itself is not the user's.
+_PASSING_ON = ("__torch_function__", "__torch_dispatch__")
 _TRITON = str(Path(str(triton.__file__)).parent)
 _LIBRARIES = (
     *(str(Path(str(part.__file__)).parent) for part in (torch, np)),
@@ -29,19 +34,27 @@ _PACKAGES = ("/site-packages/", "/dist-packages/")
 def kind_of(filename: str) -> str:
     """Whose a code object's file is.
 
-    The standard library, installed packages and this package act for whoever calls them:
+    The standard library, installed packages and what watches act for whoever calls them:
     ``TRANSPARENT``. Code without a file, as ``exec`` makes it, is the user's.
     """
     if filename.startswith("<frozen importlib"):
         return IMPORTING
     if filename.startswith(_TRITON):
         return TRITON
+    if filename.startswith(_OURS) and not filename.startswith(_WATCHING):
+        return HARNESS
     if filename.startswith(("<frozen ", _OURS, *_LIBRARIES)):
         return TRANSPARENT
     return TRANSPARENT if any(part in filename for part in _PACKAGES) else USER
 
 
-_PASSING = (str(Path(__file__).parent), str(contextlib.__file__))
+def is_users(module: Any) -> bool:
+    """Whether a module, by the name it is imported as, is the user's."""
+    file = getattr(sys.modules.get(str(module)), "__file__", None)
+    return isinstance(file, str) and kind_of(file) == USER
+
+
+_PASSING = (_WATCHING, str(contextlib.__file__))
 _outside: set[int] = set()
 
 
@@ -68,7 +81,8 @@ def user_frame(start: FrameType | None) -> FrameType | None:
         kind = kind_of(start.f_code.co_filename)
         if kind == USER:
             return start
-        if kind != TRANSPARENT:
+        is_passed_on = kind == HARNESS and start.f_code.co_name in _PASSING_ON
+        if kind != TRANSPARENT and not is_passed_on:
             return None
         start = start.f_back
     return None

@@ -14,7 +14,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import (
-    CodeType, FunctionType, GeneratorType, MemberDescriptorType, MethodType, ModuleType,
+    CodeType,
+    FunctionType,
+    GeneratorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
     SimpleNamespace,
 )  # fmt: skip
 from typing import Any
@@ -24,18 +29,16 @@ from triton.runtime.autotuner import Autotuner, Config, Heuristics
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
 
-from .frames import USER, kind_of
+from .cached import CHANGEABLE, IN_CACHES, cached_parts, tensors_in
+from .frames import is_users
 
 _KERNELS = (JITFunction, Autotuner, Heuristics, InterpretedFunction)
 _HOLDERS = (SimpleNamespace, ModuleType, threading.local, Config, torch.nn.Module)
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 _CACHED = type(functools.lru_cache(lambda: None))
 
-_IN_CACHES = (dict, list, tuple, set, frozenset, Config)
-_CHANGEABLE = (dict, list, set, deque, bytearray)
 _MOST_NODES = 5000
 _MOST_ITEMS = 500
-_DEEPEST = 8
 _IMPORTING = ("__builtins__", "__loader__", "__spec__")
 # Their objects hold what they were given: iterators, properties, bound methods, chained mappings.
 _HOLDING = ("builtins", "itertools", "functools", "collections", "types", "typing", "dataclasses")
@@ -137,7 +140,7 @@ def _state_of(value: Any) -> Any:
     """What tells whether an object has changed by itself; None where its parts tell."""
     if isinstance(value, bytearray):
         return bytes(value)
-    if isinstance(value, _CHANGEABLE):
+    if isinstance(value, CHANGEABLE):
         return len(value)
     if isinstance(value, itertools.count):
         return repr(value)
@@ -159,7 +162,7 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, FunctionType):
         yield from _function_parts(value)
     elif isinstance(value, _CACHED):
-        yield from _cached_parts(value)
+        yield from cached_parts(value)
     elif isinstance(value, _KERNELS):
         yield from _kernel_parts(value)
     else:
@@ -189,61 +192,15 @@ def _elements_of(values: list[Any], of: str = "") -> Iterator[tuple[str, Any]]:
         )
 
 
-RESULTS = ".cached<"
-"""In the way to what a cache handed out: a new result is its purpose, a changed one is not."""
-
-
-def _cached_parts(cached: Any) -> Iterator[tuple[str, Any]]:
-    """What hangs on a cache, tensors among its keys and results, and results that can change."""
-    yield from ((f".{name}", one) for name, one in vars(cached).items())
-    for at, one in enumerate(_tensors_in(cached)):
-        yield f".cached[{at}]", one
-    for one in _cached_results(cached):
-        if isinstance(one, _CHANGEABLE) or _is_users(type(one).__module__):
-            yield f"{RESULTS}{id(one):x}>", one
-
-
-def _cached_results(cached: Any) -> Iterator[Any]:
-    """Results, as the cache's memory has them: of an unlimited one they are in a dictionary."""
-    is_unlimited = cached.cache_parameters()["maxsize"] is None
-    for one in gc.get_referents(cached):
-        if one is vars(cached) or isinstance(one, type | FunctionType):
-            continue
-        if not isinstance(one, dict):
-            yield one
-        elif is_unlimited:
-            yield from one.values()
-        elif not any(type(value).__name__ == "_lru_list_elem" for value in one.values()):
-            yield one
-
-
-def _tensors_in(holder: Any) -> Iterator[torch.Tensor]:
-    """Tensors in the containers that an object of C or of Triton refers to."""
-    pending, seen = [(holder, 0)], set[int]()
-    while pending:
-        value, depth = pending.pop()
-        for one in gc.get_referents(value):
-            if isinstance(one, torch.Tensor):
-                yield one
-            elif id(one) not in seen and depth < _DEEPEST and isinstance(one, _IN_CACHES):
-                seen.add(id(one))
-                pending.append((one, depth + 1))
-
-
 def _is_elsewhere(value: Any) -> bool:
     """An imported module, or a class of a library: watched as such, not as the user's state."""
     if isinstance(value, ModuleType):
         return sys.modules.get(value.__name__) is value
-    return isinstance(value, type) and not _is_users(value.__module__)
-
-
-def _is_users(module: Any) -> bool:
-    file = getattr(sys.modules.get(str(module)), "__file__", None)
-    return isinstance(file, str) and kind_of(file) == USER
+    return isinstance(value, type) and not is_users(value.__module__)
 
 
 def _function_parts(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    if not _is_users(function.__module__):
+    if not is_users(function.__module__):
         return
     yield from ((".default", one) for one in function.__defaults__ or ())
     yield from ((".default", one) for one in (function.__kwdefaults__ or {}).values())
@@ -263,8 +220,8 @@ def _kernel_parts(kernel: Any) -> Iterator[tuple[str, Any]]:
     for name, one in list(vars(kernel).items()):
         if name not in known or isinstance(one, list):
             yield f".{name}", one
-        elif isinstance(one, _IN_CACHES):
-            yield from ((f".{name}[{at}]", kept) for at, kept in enumerate(_tensors_in(one)))
+        elif isinstance(one, IN_CACHES) and name != "nargs":  # of the last launch
+            yield from ((f".{name}[{at}]", kept) for at, kept in enumerate(tensors_in(one)))
 
 
 @functools.lru_cache(maxsize=8)
@@ -306,7 +263,7 @@ def _other_parts(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f".{n}", v) for n, v in vars(value).items() if n != "__dict__")
     elif isinstance(value, ContextVar):
         yield ".value", value.get(None)
-    elif isinstance(value, _HOLDERS) or _is_users(type(value).__module__):
+    elif isinstance(value, _HOLDERS) or is_users(type(value).__module__):
         yield from ((f".{name}", one) for name, one in _instance(value))
         yield from _slots_of(value)
     elif type(value).__module__.removeprefix("_") in _HOLDING:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
 
+from .cached import RESULTS
 from .events import Events
 from .frames import inside
 from .identities import identities, replaced
-from .keeping import RESULTS, Kept, kept_by
+from .keeping import Kept, kept_by
 from .launching import Launches
 from .making import Making
 from .operators import Operators
+from .reading import Reading
 from .settings import changed, settings
 
 _MOST = 32
+_ADDRESS = re.compile("<[0-9a-f]+>")
 
 
 class Seen:
@@ -45,6 +49,7 @@ class Seen:
         self._kept = kept_by(self._file, self._model)
         self._launches = self._stack.enter_context(Launches(self._file))
         self._made = self._stack.enter_context(Making())
+        self._reading = self._stack.enter_context(Reading())
         self._settings = settings(self._file)
         self._threads = _threads()
         self._identities = identities()
@@ -52,7 +57,8 @@ class Seen:
         self._operators = self._stack.enter_context(Operators())
 
     def _leave(self) -> None:
-        operators, events = self._operators.seen, self._events.seen
+        operators = self._operators.seen | self._reading.seen
+        events = self._events.seen
         after = identities()
         threads = _threads()
         self._facts = {
@@ -77,8 +83,9 @@ def _kept_facts(before: Kept, after: Kept) -> dict[str, Any]:
         if name.partition(".")[0] in before.modules
         and not (_equal(before.values[name], value) if name in before.values else RESULTS in name)
     ]
+    told = list(dict.fromkeys(_ADDRESS.sub("", name) for name in moved))
     return {
-        "kept": dict(list(after.tensors.items())[:_MOST]), "state": moved[:_MOST],
+        "kept": dict(list(after.tensors.items())[:_MOST]), "state": told[:_MOST],
         "unseen": sorted(after.unseen),
     }  # fmt: skip
 

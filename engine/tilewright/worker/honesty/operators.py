@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 import torch
@@ -29,23 +30,36 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
         made = func(*args, **(kwargs or {}))
         frame = user_frame(sys._getframe(1))
         if frame is not None:
+            if _comes_to_host(args, made):
+                self._note("tensor.to_host", args, frame)
             name = f"{func.namespace}.{func._schema.name.partition('::')[2]}"
-            entry = self.seen.setdefault(name, {"calls": 0, "bytes": 0, "where": place(frame)})
-            entry["calls"] += 1
-            touched = sum(map(_size, _tensors((args, kwargs or {}, made))))
-            entry["bytes"] = max(entry["bytes"], touched)
+            self._note(name, (args, kwargs or {}, made), frame)
         return made
 
+    def _note(self, name: str, values: Any, frame: FrameType) -> None:
+        entry = self.seen.setdefault(name, {"calls": 0, "bytes": 0, "where": place(frame)})
+        entry["calls"] += 1
+        entry["bytes"] = max(entry["bytes"], sum(map(size_of, tensors_in(values))))
 
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
+
+def _comes_to_host(args: Any, made: Any) -> bool:
+    """Whether contents were copied from a device to the host."""
+    if not isinstance(made, torch.Tensor) or made.device.type != "cpu":
+        return False
+    return any(one.device.type not in ("cpu", "meta") for one in tensors_in(args))
+
+
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """Tensors in containers, however deep."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, tuple | list):
         for item in value:
-            yield from _tensors(item)
+            yield from tensors_in(item)
     elif isinstance(value, dict):
-        yield from _tensors(list(value.values()))
+        yield from tensors_in(list(value.values()))
 
 
-def _size(tensor: torch.Tensor) -> int:
+def size_of(tensor: torch.Tensor) -> int:
+    """Bytes of a tensor's elements; 0 where they do not lie one beside the other."""
     return int(tensor.numel() * tensor.element_size()) if tensor.layout == torch.strided else 0

@@ -1,4 +1,4 @@
-"""Which results lie in an input's memory: part of what a caller may rely on."""
+"""Whose memory results lie in, and whether without gaps: part of what a caller may rely on."""
 
 from __future__ import annotations
 
@@ -9,8 +9,14 @@ import torch
 
 
 def shared(results: Sequence[Any], inputs: Mapping[str, Any]) -> list[str]:
-    """``result 0 lies in TOTAL`` for each result and input that share storage."""
-    return [
+    """``result 0 lies in TOTAL`` for each result and input that share storage, and ``result 0 is
+    not contiguous``."""
+    scattered = [
+        f"result {at} is not contiguous"
+        for at, result in enumerate(results)
+        if _storage(result) is not None and not result.is_contiguous()
+    ]
+    return scattered + [
         f"result {at} lies in {name}"
         for at, result in enumerate(results)
         for name, value in inputs.items()

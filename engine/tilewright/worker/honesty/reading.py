@@ -1,0 +1,35 @@
+"""Methods by which contents of tensors come to Python without an operator of the dispatcher."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from torch.overrides import TorchFunctionMode
+
+from .frames import place, user_frame
+from .operators import size_of, tensors_in
+
+_METHODS = frozenset(
+    ("tolist", "numpy", "map_", "map2_", "apply_", "__array__", "__dlpack__")
+)  # fmt: skip
+
+
+class Reading(TorchFunctionMode):
+    """Notes each such method that the user's host code calls, as ``Operators`` notes operators."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: dict[str, dict[str, Any]] = {}
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        name = getattr(func, "__name__", "")
+        frame = user_frame(sys._getframe(1)) if name in _METHODS else None
+        if frame is not None:
+            known = {"calls": 0, "bytes": 0, "where": place(frame)}
+            entry = self.seen.setdefault(f"tensor.{name}", known)
+            entry["calls"] += 1
+            entry["bytes"] = max(entry["bytes"], sum(map(size_of, tensors_in(args))))
+        return func(*args, **(kwargs or {}))
