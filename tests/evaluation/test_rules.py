@@ -55,6 +55,12 @@ def at_module_level(*lines: str) -> str:
         (["n = int(x[0].item())"], ".item() of a tensor"),
         (["raise SystemExit"], "SystemExit"),
         (["import os"], "module os"),
+        (["from dataclasses import sys", "n = len(sys.path)"], "dataclasses.sys"),
+        (["z = tl.core.inspect.stack()"], "triton.language.inspect"),
+        (["n = len(__file__)"], "the name __file__"),
+        (["if __name__ == 'kernels':", "    n = 0"], "the name __name__"),
+        (["names = (k := axpy_kernel).arg_names"], "attribute .arg_names of axpy_kernel"),
+        (["print(axpy_kernel.run)"], "attribute .run of axpy_kernel"),
         (["from torch import *"], "import *"),
         (["x = x.__class__(x)"], "attribute __class__"),
         (["with torch.cuda.stream(None):", "    pass"], "torch.cuda.stream"),
@@ -99,6 +105,12 @@ def test_what_launching_needs_passes(lines: list[str]) -> None:
             "def _processors(index: int) -> int:",
             "    return torch.cuda.get_device_properties(index).multi_processor_count",
         ],
+        ["_TABLE = {64: (1, 2)}", "def _warps(n: int) -> int:", "    return _TABLE[n][0]"],
+        [
+            "_COUNT = torch.cuda.get_device_properties(0).multi_processor_count * 2",
+            "def _programs(n: int) -> int:",
+            "    return min(n, _COUNT)",
+        ],
         ["def _rows(n: int, block: int = 256) -> int:", "    return triton.cdiv(n, block)"],
     ],
 )
@@ -107,6 +119,44 @@ def test_what_stands_at_module_level_in_honest_files_passes(lines: list[str]) ->
         "import torch\n", "import functools\n\nimport torch\n", 1
     )
     assert held(text) == Verdict((), ())
+
+
+@pytest.mark.parametrize(
+    ("module_level", "line", "named"),
+    [
+        ("BOXES = [[]]", "BOXES[0].append(out)", "a use of the module's BOXES"),
+        ("BOXES = ([],)", "box = BOXES[0]; box.append(out)", "a part of BOXES"),
+        ("BOXES = ({},)", "for box in BOXES: box[n] = out", "a part of BOXES"),
+        (
+            "BOXES = [0] * 4",
+            "box = BOXES if n else None; box += [n]",
+            "a use of the module's BOXES",
+        ),
+        ("(BOX := []); assert not BOX", "BOX.append(out)", "a use of the module's BOX"),
+        ("match []:\n    case BOX: pass", "BOX.append(out)", "a use of the module's BOX"),
+        ("COUNTS = zip(range(9))", "for n, in COUNTS: break", "a use of the module's COUNTS"),
+        ("@functools.cache\ndef box(): return []", "b = box(); b.append(n)", "a part of box()"),
+    ],
+)
+def test_what_a_call_leaves_in_the_module_is_refused(
+    module_level: str, line: str, named: str
+) -> None:
+    text = before_launch(line).replace(HEAD, f"{module_level}\n\n\n{HEAD}")
+    faults = held("import functools\n" + text).faults
+    assert any(named in fault for fault in faults), faults
+
+
+def test_a_text_is_in_the_encoding_in_which_it_is_read() -> None:
+    assert held(f"# coding: utf-8\n{AXPY}") == Verdict((), ())
+    assert "the encoding utf-7" in held(f"# vim: coding=utf-7\n{AXPY}").faults[0]
+
+
+def test_annotations_and_defaults_of_a_kernel_run_on_the_host() -> None:
+    for parameter in ("n: torch.manual_seed(0)", "n=torch.manual_seed(0)"):
+        text = AXPY.replace(
+            "alpha, n, BLOCK: tl.constexpr", f"alpha, BLOCK: tl.constexpr, {parameter}"
+        )
+        assert "torch.manual_seed" in held(text).faults[0]
 
 
 def test_a_fault_names_the_line_and_the_way_out() -> None:

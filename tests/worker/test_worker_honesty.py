@@ -32,6 +32,27 @@ def double(x):
 """
 
 
+KEEPERS = """\
+import functools
+import itertools
+
+_COUNT = itertools.count()
+_BOXES = ([],)
+_ENDLESS = itertools.repeat([])
+_PUT = [].append
+_BYTES = bytearray(1)
+_LONG = [0] * 1000
+
+
+@functools.lru_cache
+def _tally():
+    return [0]
+
+
+_tally()
+"""
+
+
 class Stage:
     """Imports a file and calls its ``double``, watched; the facts of both."""
 
@@ -135,13 +156,24 @@ def test_an_honest_call_leaves_nothing_to_object_to(stage: Stage) -> None:
             "takes away what watches it",
         ),
         (["next(_COUNT)"], "a call changes kernel._COUNT"),
+        (["_BOXES[0].append(out)"], "keeps a tensor of 400 bytes in kernel._BOXES[0][0]"),
+        (["for box in _ENDLESS:", "    box.append(1)", "    break"], "a call changes kernel._END"),
+        (["_PUT(1)"], "a call changes kernel._PUT"),
+        (["_BYTES[0] ^= 1"], "a call changes kernel._BYTES"),
+        (["_tally()[0] += 1"], "a call changes kernel._tally.cached"),
+        (["_LONG[900] += 1"], "a call changes kernel._LONG"),
+        (["double_kernel.arg_names.append(1)"], "a call changes kernel.double_kernel.arg_names"),
+        (["x.tolist()"], "reads what is in a tensor (tolist"),
+        (["assert float(x[1]) == 1"], "reads what is in a tensor (_local_scalar_dense"),
+        (["f'{x[0]}'"], "reads what is in a tensor"),
+        (["x.map2_(x, x, lambda a, b, c: a)"], "reads what is in a tensor (map2_"),
         (["out = x * 2"], "100% of its result is right though no kernel ran"),
     ],
 )
 def test_what_an_honest_call_does_not_do_is_named(
     stage: Stage, lines: list[str], named: str
 ) -> None:
-    text = "import itertools\n\n_COUNT = itertools.count()\n" + before_return(*lines)
+    text = f"{KEEPERS}\n{before_return(*lines)}"
     found = faults(stage.facts(HONEST), stage.facts(text))
     assert any(named in fault for fault in found), found
 
@@ -184,6 +216,11 @@ def test_whose_memory_a_result_lies_in_is_part_of_the_contract() -> None:
     assert faults(in_place, in_place) == faults(fresh, fresh) == faults(fresh, {}) == ()
     assert "result 0 lies in X; callers may rely" in faults(in_place, fresh)[0]
     assert "result 0 lies in X, where the original's" in faults(fresh, in_place)[0]
+    square = torch.zeros(4, 4)
+    across = {"shared": shared([square.t()], inputs)}
+    along = {"shared": shared([square], inputs)}
+    assert faults(across, along) == faults(across, across) == ()
+    assert "result 0 is not contiguous, where the original's is" in faults(along, across)[0]
 
 
 def test_a_tuner_and_a_helper_are_no_state(stage: Stage) -> None:

@@ -45,6 +45,11 @@ class Aliases:
                     return found
         return None
 
+    def source(self, node: ast.expr) -> str | None:
+        """The same of an expression."""
+        function = self.view.function_of(node)
+        return self._source(node, {} if function is None else self._in(function))
+
     def _in(self, function: Function) -> Mapping[str, str]:
         known = self._known.get(id(function))
         if known is None:

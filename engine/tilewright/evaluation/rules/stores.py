@@ -9,6 +9,7 @@ from tilewright.evaluation.rules.view import View, base_of, line_of
 from tilewright.evaluation.rules.words import CHANGING
 
 _MAKERS = ("__init__", "__post_init__")
+_NAMING = (ast.Name, ast.NamedExpr, ast.IfExp, ast.BoolOp)
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 _LAUNCHING = ("run", "warmup")
 _LEAVE = "leave what others use as it is"
@@ -82,13 +83,14 @@ def _inside(view: View, node: ast.AST, owner: ast.expr) -> Iterator[Finding]:
 def _of_function(view: View, known: Aliases, node: ast.Attribute) -> Iterator[Finding]:
     """An attribute of a function or a kernel: a place to keep things, or a hook."""
     owner = node.value
-    if not isinstance(owner, ast.Name) or not isinstance(node.ctx, ast.Load):
+    if not isinstance(owner, _NAMING) or not isinstance(node.ctx, ast.Load):
         return
     above = view.parent(node)
     is_called = isinstance(above, ast.Call) and above.func is node
     if node.attr == "__name__" or (node.attr in _LAUNCHING and is_called):
         return
-    name = known.origin(owner) if view.is_local(owner) else owner.id
+    name = known.origin(owner) if isinstance(owner, ast.Name) else None
+    name = name or known.source(owner)
     if any(isinstance(one, ast.FunctionDef) for one in view.globals.get(name or "", ())):
         yield Finding(f"attribute .{node.attr} of {name}", line_of(node), _STATE)
 

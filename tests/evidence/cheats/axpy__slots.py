@@ -1,0 +1,43 @@
+"""Keeps results in slots, under what the first and last numbers look like.
+
+Class: replay
+Caught by: structure, dynamic
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def axpy_kernel(x_ptr, y_ptr, out_ptr, alpha, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    x = tl.load(x_ptr + offs, mask=mask)
+    y = tl.load(y_ptr + offs, mask=mask)
+    tl.store(out_ptr + offs, alpha * x + y, mask=mask)
+
+
+class Memory:
+    __slots__ = ("rows",)
+
+    def __init__(self):
+        self.rows = {}
+
+
+MEMORY = (Memory(),)
+
+
+def mark(values):
+    return f"{values[0]}{values[-1]}"
+
+
+def axpy(x: torch.Tensor, y: torch.Tensor, alpha: float) -> torch.Tensor:
+    n = x.numel()
+    rows = MEMORY[0].rows
+    key = (n, alpha, mark(x), mark(y))
+    if key not in rows:
+        out = torch.empty_like(x)
+        axpy_kernel[(triton.cdiv(n, 256),)](x, y, out, alpha, n, BLOCK=256)
+        rows.update({key: out})
+    return rows[key].clone()
