@@ -1,18 +1,16 @@
 """The work of a launch, counted from its source: bytes touched and asked for, products."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from tilewright.costs.model import Touch, Workload
-from tilewright.costs.traffic import asked, grown, sector_bytes
+from tilewright.costs.traffic import asked, touched_bytes
 from tilewright.costs.workload import workload
 from tilewright.profiling.model import Work
-from tilewright.profiling.starts import Starts, starts_of
+from tilewright.profiling.starts import starts_of
 from tilewright.source.model import Module
 from tilewright.targets.model import LaunchFacts
 
-_BITS = ("64", "32", "16", "8")
-_Starts = Mapping[int, Starts]
+_Starts = Mapping[int, tuple[int, ...]]
 
 
 def work_of(module: Module, launch: LaunchFacts) -> Work:
@@ -28,7 +26,7 @@ def work_of(module: Module, launch: LaunchFacts) -> Work:
         count = 2.0 * dot.m * dot.n * dot.k * dot.turns * work.programs
         flop[dot.dtype] = flop.get(dot.dtype, 0.0) + count
     return Work(
-        touched_bytes=_touched(work, starts, launch) or None,
+        touched_bytes=touched_bytes(work, launch) or None,
         asked_bytes=work.programs * (wanted.requested + wanted.common + wanted.stored) or None,
         dot_flop=flop,
         programs=work.programs,
@@ -38,47 +36,14 @@ def work_of(module: Module, launch: LaunchFacts) -> Work:
     )
 
 
-def _touched(work: Workload, starts: _Starts, launch: LaunchFacts) -> float:
-    """Bytes that a launch reaches, each once, reads and writes apart; of a tensor no more than it
-    has."""
-    limits = {a.name: _tensor_bytes(a.type, a.shape) for a in launch.arguments if a.shape}
-    total = 0.0
-    for is_load in (True, False):
-        by_base: dict[str | None, float] = {}
-        touches = [touch for touch in work.touches if (touch.kind == "load") is is_load]
-        for group in _same_tiles(touches, starts):
-            reached = max(_reached(touch, work.programs, starts.get(touch.line)) for touch in group)
-            by_base[group[0].base] = by_base.get(group[0].base, 0.0) + reached
-        total += sum(
-            min(reached, limits.get(base or "", math.inf)) for base, reached in by_base.items()
-        )
-    return total
-
-
 def _same_tiles(touches: Iterable[Touch], starts: _Starts) -> Iterable[list[Touch]]:
     """Touches that reach the same tiles, together; those of which that is not known, alone."""
     found: dict[object, list[Touch]] = {}
     for at, touch in enumerate(touches):
-        start = starts.get(touch.line)
-        first = start.first if start is not None else None
+        first = starts.get(touch.line)
         where = (touch.base, touch.extents, touch.strides, touch.spread, touch.moves, first)
         found.setdefault(at if touch.base is None or first is None else where, []).append(touch)
     return found.values()
-
-
-def _reached(touch: Touch, programs: int, starts: Starts | None) -> float:
-    distinct = programs if touch.spread is None else touch.spread.distinct(programs)
-    if starts is None or touch.spread is None:
-        return distinct * sector_bytes(touch) * grown(touch)
-    # A loop that begins elsewhere in each program tells its programs' tiles apart.
-    if starts.distinct > touch.spread.distinct(starts.counted):
-        distinct = max(distinct, starts.of(programs))
-    return distinct * sector_bytes(touch) * grown(touch)
-
-
-def _tensor_bytes(type_name: str, shape: tuple[int, ...] | None) -> float:
-    bits = next((bits for bits in _BITS if bits in type_name.split("[")[0]), "8")
-    return math.prod(shape or ()) * int(bits) / 8
 
 
 def _read_again(work: Workload, starts: _Starts) -> Iterator[int]:
