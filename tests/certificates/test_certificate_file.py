@@ -88,7 +88,7 @@ def test_figures_are_gathered_by_kernel_and_case(tmp_path: Path) -> None:
     assert (first["count"], first["seeds"], first["max_abs_error"]) == (2, [0, 1], 2.35e-7)
     assert first["families"] == ["large values", "strided inputs"]
     assert "max_rel_error" not in first, "infinity is no figure"
-    assert (ragged["oracle"], ragged["families"]) == ("original", ["programs reversed"])
+    assert (ragged["oracle"], ragged["families"]) == ("original", ["N=7", "programs reversed"])
     assert data["speed"][0]["value"] == 1.9432
     assert data["speed"][0]["detectable"] == 0.01
     assert data["speed"][0]["candidate_host_us"] == 40.0

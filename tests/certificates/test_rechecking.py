@@ -54,6 +54,13 @@ def test_a_rejected_text_does_not_hold_and_the_reason_is_told() -> None:
     assert result.text == "does not hold: correctness: ci[0]: 3 of 9 differ"
 
 
+def test_errors_at_extents_that_were_drawn_anew_are_not_compared() -> None:
+    drawn = replace(certificate().checks[0], case="ci-ragged[0]")
+    before = certificate(checks=(*certificate().checks, drawn))
+    now = certificate(checks=(*certificate().checks, replace(drawn, max_abs_error=1e-4)))
+    assert compared(before, now, None).outcome is Outcome.HOLDS
+
+
 def test_errors_far_below_the_tolerance_are_as_good_as_none() -> None:
     before = certificate(checks=(replace(certificate().checks[0], atol=1e-3),))
     now = certificate(checks=(replace(certificate().checks[0], max_abs_error=9e-5),))

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,6 +64,12 @@ def test_a_certificate_says_what_was_done_and_what_was_not(made: Path) -> None:
     assert "speed" not in data
 
 
+def errors_of(certificate: dict[str, Any]) -> dict[str, float]:
+    """The largest error of each of the spec's own cases; other extents are drawn each time."""
+    checks = certificate["checks"]
+    return {c["case"]: c["max_abs_error"] for c in checks if "ragged" not in c["case"]}
+
+
 @pytest.mark.triton
 def test_recheck_repeats_it_also_after_an_edit_elsewhere(folder: Path) -> None:
     edit(folder, '"""', '"""More to say. ')
@@ -70,10 +77,8 @@ def test_recheck_repeats_it_also_after_an_edit_elsewhere(folder: Path) -> None:
     value = json.loads(ended.stdout)
     assert (ended.returncode, value["outcome"]) == (0, "holds"), value
     assert "the file changed since, in nothing that the certificate is of" in value["notes"]
-    again = value["certificate"]["checks"]
-    assert [c["max_abs_error"] for c in again] == [
-        c["max_abs_error"] for c in json.loads((folder / NAME).read_text())["checks"]
-    ], "the same inputs give the same errors"
+    before = json.loads((folder / NAME).read_text())
+    assert errors_of(value["certificate"]) == errors_of(before), "the same inputs, the same errors"
 
 
 @pytest.mark.slow

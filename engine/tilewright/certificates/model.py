@@ -117,7 +117,8 @@ class CheckFigures:
         count: how many.
         seeds: seeds of the inputs, counted from the certificate's first.
         oracle: what the results were compared with.
-        families: kinds of values, layouts and orders that were tried beside the plain ones.
+        families: kinds of values, layouts and orders that were tried beside the plain ones; and
+            extents that are not the spec's.
         max_abs_error, max_rel_error: the largest of all of them; None if none was finite.
         error_ratio: the largest error over the original's own; None where not reckoned.
     """

@@ -30,7 +30,6 @@ from tilewright.source import parse_module
 from tilewright.source.model import Module
 
 _LONGEST_MESSAGE = 240
-_RAGGED = "-ragged["  # a case whose name goes on with its extents
 _MODULE_NAMES = ("get_inputs", "get_init_inputs")
 Json = Mapping[str, Any]
 
@@ -233,9 +232,10 @@ def _checks(every: Sequence[Json]) -> Iterator[CheckFigures]:
 
 
 def _families(check: Json) -> Iterator[str]:
-    """What is out of the ordinary in one comparison, in the words of its name."""
-    case, *said = str(check.get("name", "")).split(", ")
-    yield from (text for text in said if "=" not in text or _RAGGED not in case)
+    """What is out of the ordinary in one comparison, in the words of its name: extents too, where
+    they were drawn."""
+    _, *said = str(check.get("name", "")).split(", ")
+    yield from said
 
 
 def _largest(checks: Sequence[Json], key: str) -> float | None:

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from tilewright.certificates.model import CertificateFile, CheckFigures, SpeedFigures
 from tilewright.evaluation.model import Level, StepName
+from tilewright.problems.model import RAGGED
 
 ERROR_GROWTH = 2.0
 """How much the largest error may grow on the same device: the order of sums is not fixed."""
@@ -100,8 +101,10 @@ def _not_repeated(before: CertificateFile, now: CertificateFile) -> Iterator[str
 def _same_cases(
     before: CertificateFile, now: CertificateFile
 ) -> Iterator[tuple[CheckFigures, CheckFigures]]:
+    """Those of the same inputs: extents that fit no tile are drawn anew each time."""
     found = {check.case: check for check in now.checks}
-    yield from ((check, found[check.case]) for check in before.checks if check.case in found)
+    same = (check for check in before.checks if f"-{RAGGED}[" not in check.case)
+    yield from ((check, found[check.case]) for check in same if check.case in found)
 
 
 def _error_faults(before: CheckFigures, now: CheckFigures) -> Iterator[str]:
