@@ -165,7 +165,7 @@ class CertificateFile:
     Attributes:
         hash: of everything else in the file: shows an accidental change, and is no signature.
         summary: the level with its figures in one sentence.
-        seeds: of the inputs; enough to make them again.
+        seeds: of the inputs; enough to make those of the spec's own cases again.
         honesty: what was watched while the candidate ran, in words.
         unverified: what this certificate does not say, in sentences.
     """
