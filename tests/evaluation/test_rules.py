@@ -105,6 +105,14 @@ def test_what_launching_needs_passes(lines: list[str]) -> None:
             "def _processors(index: int) -> int:",
             "    return torch.cuda.get_device_properties(index).multi_processor_count",
         ],
+        [
+            "@dataclasses.dataclass(frozen=True)",
+            "class _Launch:",
+            "    block: int = 256",
+            "_LAUNCH = _Launch(block=128)",
+            "def _launch(n: int) -> _Launch:",
+            "    return _LAUNCH",
+        ],
         ["_TABLE = {64: (1, 2)}", "def _warps(n: int) -> int:", "    return _TABLE[n][0]"],
         [
             "_COUNT = torch.cuda.get_device_properties(0).multi_processor_count * 2",
@@ -116,7 +124,7 @@ def test_what_launching_needs_passes(lines: list[str]) -> None:
 )
 def test_what_stands_at_module_level_in_honest_files_passes(lines: list[str]) -> None:
     text = at_module_level(*lines).replace(
-        "import torch\n", "import functools\n\nimport torch\n", 1
+        "import torch\n", "import dataclasses\nimport functools\n\nimport torch\n", 1
     )
     assert held(text) == Verdict((), ())
 
@@ -173,6 +181,15 @@ def test_what_the_original_does_once_is_not_done_twice() -> None:
     twice = before_launch("z = torch.exp(x)", "z = torch.exp(z)")
     assert held(once, once) == Verdict((), ())
     assert "torch.exp stands there 2 times, in the original 1" in held(twice, once).faults[0]
+
+
+def test_a_kernel_from_a_table_is_asked_for_when_it_runs() -> None:
+    text = AXPY.replace(LAUNCH, "    launched(KERNELS[n > 4], x, y, out, alpha, n)\n")
+    table = "KERNELS = {True: axpy_kernel, False: axpy_kernel}\n"
+    helper = "def launched(kernel, *rest):\n    kernel[(rest[-1],)](*rest, BLOCK=256)\n"
+    verdict = held(text.replace(HEAD, f"{table}\n\n{helper}\n\n{HEAD}"))
+    assert verdict.faults == ()
+    assert "axpy launches no kernel" in verdict.questions[-1]
 
 
 def test_a_decoy_beside_the_entry_point_is_no_launch() -> None:

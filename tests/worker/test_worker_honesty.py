@@ -223,6 +223,16 @@ def test_whose_memory_a_result_lies_in_is_part_of_the_contract() -> None:
     assert "result 0 is not contiguous, where the original's is" in faults(along, across)[0]
 
 
+def test_what_the_standard_library_makes_of_a_class_is_not_the_files_doing(stage: Stage) -> None:
+    made = (
+        "from dataclasses import dataclass\nfrom typing import Callable, NamedTuple, Optional\n\n"
+        "@dataclass(frozen=True)\nclass Launch:\n    block: int = 32\n\n\n"
+        "class Shape(NamedTuple):\n    n: Optional[int] = None\n\n\nSMALL = Launch(32)\n"
+    )
+    text = made + before_return("assert SMALL.block == 32 and Shape(1).n")
+    assert faults(stage.facts(HONEST), stage.facts(text)) == ()
+
+
 def test_a_tuner_and_a_helper_are_no_state(stage: Stage) -> None:
     tuned = changed(
         (

@@ -26,6 +26,7 @@ def _kernels(original: Module, candidate: Module, entry: Entry | None) -> Iterat
     reached = _reached(candidate, entry) if entry is not None and is_called else frozenset()
     there = {kernel.name for kernel in candidate.kernels}
     wanted = _reached(original, entry) if entry is not None and is_called else frozenset()
+    is_picked = bool(is_called) and not reached and _picks(candidate)
     for kernel in original.entry_kernels():
         if kernel.name not in there:
             what, way_out = f"kernel {kernel.name} is gone", "keep it under its name"
@@ -33,12 +34,36 @@ def _kernels(original: Module, candidate: Module, entry: Entry | None) -> Iterat
             what, way_out = f"kernel {kernel.name} is no longer launched", _STAY
         else:
             continue
-        if reached:
+        if reached or is_picked:
             yield Finding(what, 1, "other kernels must do its work", Grade.EVIDENCE)
         else:
             yield Finding(what, 1, way_out)
     if wanted and not reached and entry is not None:
-        yield Finding(f"{entry.name} launches no kernel", 1, _STAY)
+        grade = Grade.EVIDENCE if is_picked else Grade.HARD
+        yield Finding(f"{entry.name} launches no kernel", 1, _STAY, grade)
+
+
+def _picks(module: Module) -> bool:
+    """Whether a kernel is handed on and something that no text names is launched: by a helper, or
+    from a table. What is launched then shows when it runs."""
+    kernels = {kernel.name for kernel in module.kernels}
+    used = {
+        node.id
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in kernels
+    }
+    inside = {id(node) for kernel in module.kernels for node in ast.walk(kernel.node)}
+    launched = (
+        node.func.value
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
+        if id(node) not in inside
+    )
+    return bool(used) and any(not _names(one, kernels) for one in launched)
+
+
+def _names(node: ast.expr, kernels: set[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in kernels
 
 
 def _reached(module: Module, entry: Entry) -> frozenset[str]:

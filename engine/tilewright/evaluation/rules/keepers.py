@@ -23,7 +23,7 @@ def is_plain(view: View, value: ast.AST) -> bool:
         case ast.Import() | ast.ImportFrom() | ast.FunctionDef() | ast.ClassDef():
             return True
         case ast.Call():
-            return view.dotted(value.func) in _UNCHANGING
+            return view.dotted(value.func) in _UNCHANGING or _is_frozen(view, value)
         case ast.Tuple(elts=parts) | ast.BoolOp(values=parts):
             return all(is_plain(view, part) for part in parts)
         case ast.BinOp(left=one, right=other) | ast.IfExp(body=one, orelse=other):
@@ -33,6 +33,28 @@ def is_plain(view: View, value: ast.AST) -> bool:
         case ast.Name() | ast.Attribute() | ast.Subscript():
             return _is_of_library(view, value)
     return False
+
+
+def _is_frozen(view: View, call: ast.Call) -> bool:
+    """Whether a call makes a frozen dataclass or a named tuple of the file's from plain values."""
+    made = view.globals.get(call.func.id, ()) if isinstance(call.func, ast.Name) else ()
+    values = (*call.args, *(keyword.value for keyword in call.keywords))
+    return (
+        bool(made)
+        and all(isinstance(one, ast.ClassDef) and _keeps_nothing(view, one) for one in made)
+        and all(is_plain(view, value) for value in values)
+    )
+
+
+def _keeps_nothing(view: View, owner: ast.ClassDef) -> bool:
+    if "typing.NamedTuple" in map(view.dotted, owner.bases):
+        return True
+    return any(
+        isinstance(one, ast.Call)
+        and view.dotted(one.func) == "dataclasses.dataclass"
+        and any(k.arg == "frozen" and ast.unparse(k.value) == "True" for k in one.keywords)
+        for one in owner.decorator_list
+    )
 
 
 def _is_of_library(view: View, value: ast.expr) -> bool:

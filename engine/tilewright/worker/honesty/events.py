@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from .frames import USER, kind_of, place, user_frame
@@ -67,7 +68,10 @@ _WHAT = {
     "time.sleep": "sleeps",
 }
 # A library raises these for purposes of its own in code that the user calls.
-_ITS_OWN = ("exec", "compile", "sys._getframe", "gc.get_", "object.__getattr__", "code.__new__")
+_ITS_OWN = (
+    "exec", "compile", "sys._getframe", "gc.get_", "object.__getattr__", "object.__setattr__",
+    "code.__new__", "function.__new__",
+)  # fmt: skip
 _LOOKING = ("inspect.py", "traceback.py", "pdb.py")
 
 Note = Callable[[str, str], None]
@@ -130,8 +134,10 @@ def _raised_by_user(event: str) -> str | None:
     """Where in the user's code an event comes from; None for what a library does by itself."""
     frame = sys._getframe(2)
     if event.startswith(_ITS_OWN):
-        name = frame.f_code.co_filename
-        if kind_of(name) != USER and not name.endswith(_LOOKING):
+        asking: FrameType | None = frame
+        while asking is not None and asking.f_code.co_filename.endswith(_LOOKING):
+            asking = asking.f_back
+        if asking is None or kind_of(asking.f_code.co_filename) != USER:
             return None
     found = user_frame(frame)
     return None if found is None else place(found)

@@ -22,7 +22,7 @@ from types import (
     ModuleType,
     SimpleNamespace,
 )  # fmt: skip
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from triton.runtime.autotuner import Autotuner, Config, Heuristics
@@ -41,7 +41,8 @@ _MOST_NODES = 5000
 _MOST_ITEMS = 500
 _IMPORTING = ("__builtins__", "__loader__", "__spec__")
 # Their objects hold what they were given: iterators, properties, bound methods, chained mappings.
-_HOLDING = ("builtins", "itertools", "functools", "collections", "types", "typing", "dataclasses")
+_HOLDING = ("builtins", "itertools", "functools", "collections", "types", "dataclasses")
+_ANNOTATED: Any = type(Annotated[int, 0])
 _PASSED_BY = (CodeType, ModuleType)
 
 
@@ -266,6 +267,8 @@ def _other_parts(value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, _HOLDERS) or is_users(type(value).__module__):
         yield from ((f".{name}", one) for name, one in _instance(value))
         yield from _slots_of(value)
+    elif isinstance(value, _ANNOTATED):
+        yield ".metadata", value.__metadata__
     elif type(value).__module__.removeprefix("_") in _HOLDING:
         yield from ((f".part[{at}]", one) for at, one in enumerate(_held_by(value)))
 
