@@ -137,6 +137,14 @@ def test_an_input_that_the_original_stores_into_may_be_stored_into(base: dict[st
     assert list(faults.of_run({}, same)) == []
 
 
+def test_a_launch_may_not_look_at_what_the_original_only_writes() -> None:
+    out = {"inputs": ["out_ptr"], "lines": ["k.py:5"], "changes": True}
+    told = {"stored_inputs": [out], "loaded_inputs": [out]}
+    (found,) = faults.of_run({"stored_inputs": [out]}, told)
+    assert found.startswith("it reads out_ptr at k.py:5 before it has written there")
+    assert list(faults.of_run(told, told)) == []
+
+
 def test_the_order_is_blamed_only_where_nothing_else_was_out_of_the_ordinary() -> None:
     plain, strange = check(order="reversed"), check(order="shuffled", layout="offset")
     assert "changes with the order of programs" in faults.in_other_order(plain, "1 differs")

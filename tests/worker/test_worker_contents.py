@@ -106,6 +106,16 @@ def test_storing_what_is_there_changes_nothing(kernels: Any) -> None:
     assert [stored.changes for stored in found.stored()] == [False]
 
 
+@pytest.mark.parametrize(
+    ("name", "loads"), [("borrowed", True), ("counted_and_back", True), ("written_first", False)]
+)
+def test_loads_of_an_input_count_until_it_is_stored_into(
+    kernels: Any, name: str, loads: bool
+) -> None:
+    _, found = run(kernels, name)
+    assert [reached.owner.name for reached in found.loaded()] == ["input x"] * loads
+
+
 @pytest.mark.parametrize("name", ["bool", "int8", "int32", "float16", "bfloat16", "float8_e5m2"])
 def test_poison_is_known_by_its_bits(name: str) -> None:
     dtype = getattr(torch, name)

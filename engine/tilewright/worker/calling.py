@@ -99,7 +99,7 @@ class Version:
         races = around.races() if around is not None else []
         value["races"] = [fault.text for fault in races]
         value["races_lines"] = [fault.lines for fault in races]
-        value |= _found(found, inputs)
+        value |= _found(found, inputs, is_launch=bool(job["case"].get("launch")))
         if job.get("keep_state") and model is not None:
             value["state"] = tensors.save(model.state_dict(), job["out"], "state")
         return {**value, "seconds": seconds}
@@ -144,20 +144,27 @@ def one_config(job: Mapping[str, Any], configs: dict[str, int]) -> Iterator[None
         yield
 
 
-def _found(found: contents.Contents | None, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """What kernels loaded before it was written, and which inputs they stored into, as JSON."""
-    stored = found.stored() if found is not None else []
-    return {
-        "unwritten": [dataclasses.asdict(one) for one in found.unwritten()] if found else [],
-        "stored_inputs": [
+def _found(
+    found: contents.Contents | None, inputs: Mapping[str, Any], *, is_launch: bool
+) -> dict[str, Any]:
+    """What kernels loaded before it was written, and which inputs they reached, as JSON.
+
+    Loads of inputs tell of a captured launch alone: other entry points may read them by operators.
+    """
+    if found is None:
+        return {"unwritten": [], "stored_inputs": [], "loaded_inputs": []}
+    stored, loaded = (
+        [
             {
-                "inputs": _inside(one.owner, inputs),
-                "lines": sorted(one.lines),
+                "inputs": _inside(one.owner, inputs), "lines": sorted(one.lines),
                 "changes": one.changes,
             }
-            for one in stored
-        ],
-    }
+            for one in reached
+        ]
+        for reached in (found.stored(), found.loaded() if is_launch else [])
+    )  # fmt: skip
+    unwritten = [dataclasses.asdict(one) for one in found.unwritten()]
+    return {"unwritten": unwritten, "stored_inputs": stored, "loaded_inputs": loaded}
 
 
 def _inside(owner: bands.Banded, inputs: Mapping[str, Any]) -> list[str]:

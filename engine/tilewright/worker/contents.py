@@ -3,7 +3,8 @@
 What the host code allocates is full of poison (``poison``) until a launch or an operator writes it.
 A kernel that loads such an element, which is written later in the same call, makes something of
 what was there before: on a device that is what an earlier call left. An element that stays
-unwritten is padding, loaded without a mask and thrown away, and no finding.
+unwritten is padding, loaded without a mask and thrown away, and no finding. Where one launch is
+all that is called, its results come in as inputs, and the same is told of those.
 
 Inputs are compared after the call, so what is put back in time does not show there: stores of
 launches are looked at one by one.
@@ -35,10 +36,10 @@ class _Early:
 
 
 @dataclass
-class Stored:
-    """An input's memory that launches store into; ``changes`` once one left other bits there.
+class Reached:
+    """An input's memory that launches load from, or store into; ``lines`` of the first that did.
 
-    ``lines`` are those of the first store of each kind.
+    ``changes`` once a store has left other bits there; the line is that one's then.
     """
 
     owner: Banded
@@ -67,13 +68,27 @@ class Contents:
         self._line = line
         self._early: dict[int, _Early] = {}
         self._told: list[Unwritten] = []
-        self._stored: dict[int, Stored] = {}
-        self._pending: list[tuple[Stored, Any, Any]] = []
+        self._stored: dict[int, Reached] = {}
+        self._loaded: dict[int, Reached] = {}
+        self._pending: list[tuple[Reached, Any, Any]] = []
+
+    def wants(self, owner: Banded) -> bool:
+        """Whether loads from a tensor can still tell anything; ``read`` is for those."""
+        return owner.name is None or (_is_input(owner) and id(owner) not in self._loaded)
 
     def read(self, owner: Banded, elements: Any) -> None:
-        """A kernel loads elements of what host code allocated, which no launch has stored."""
+        """A kernel loads elements that no launch has stored in this call."""
+        if not elements.size:
+            return
+        if owner.name is None:
+            self._look(owner, elements)
+        elif _is_input(owner):
+            self._loaded[id(owner)] = Reached(owner, {self._line()})
+
+    def _look(self, owner: Banded, elements: Any) -> None:
+        """Whether what host code allocated still holds poison there."""
         poisoned = _poison(owner)
-        if poisoned is None or not elements.size:
+        if poisoned is None:
             return
         bits = _bits(owner)
         early = elements[bits[elements] == poisoned]
@@ -87,10 +102,10 @@ class Contents:
 
     def before(self, owner: Banded, elements: Any) -> None:
         """A launch is about to store into elements; ``after`` says that it has."""
-        if owner.name is None or not owner.name.startswith(_INPUT):
+        if not _is_input(owner):
             return
         if id(owner) not in self._stored:
-            self._stored[id(owner)] = Stored(owner, {self._line()})
+            self._stored[id(owner)] = Reached(owner, {self._line()})
         stored = self._stored[id(owner)]
         if not stored.changes:
             self._pending.append((stored, elements, _bits(owner)[elements]))
@@ -114,9 +129,13 @@ class Contents:
         self.forget([])
         return list(dict.fromkeys(self._told))
 
-    def stored(self) -> list[Stored]:
+    def stored(self) -> list[Reached]:
         """The inputs that launches stored into."""
         return list(self._stored.values())
+
+    def loaded(self) -> list[Reached]:
+        """The inputs that launches loaded from before they had stored into them."""
+        return list(self._loaded.values())
 
     def _conclude(self, early: _Early) -> None:
         owner = early.owner
@@ -124,6 +143,10 @@ class Contents:
         if count:
             lines = tuple(sorted(early.lines))
             self._told.append(Unwritten(owner.name, described(owner), count, lines))
+
+
+def _is_input(owner: Banded) -> bool:
+    return owner.name is not None and owner.name.startswith(_INPUT)
 
 
 def _poison(owner: Banded) -> int | None:

@@ -81,11 +81,11 @@ launches ``{kernel: count}``, configs ``{kernel: number of autotune configuratio
 a sentence each; in the interpreter also what was read there), out_of_bounds_lines (parallel to it:
 the ``file:line`` that did it, known in the interpreter alone), races and races_lines likewise. The
 interpreter alone knows unwritten, what was loaded before it was written (``[{name: null unless it
-came back, text, elements, lines}]``), and stored_inputs, what launches stored into (``[{inputs,
-lines, changes}]``). With ``guard`` inputs, weights and what the host code allocates lie between
-bands of poison, so that their ``storage_offset`` is not what it would be. ``order`` is the
-interpreter's alone. ``shadow_dtype`` as ``{"bfloat16": "float32"}`` runs such inputs and state in
-another dtype.
+came back, text, elements, lines}]``), stored_inputs, what launches stored into (``[{inputs, lines,
+changes}]``), and of a captured launch loaded_inputs, what it loaded from and had not stored into.
+With ``guard`` inputs, weights and what the host code allocates lie between bands of poison, so that
+their ``storage_offset`` is not what it would be. ``order`` is the interpreter's alone.
+``shadow_dtype`` as ``{"bfloat16": "float32"}`` runs such inputs and state in another dtype.
 
 ``compare``: expected, actual (manifests), rtol, atol, expected_tree?, actual_tree? -> equal,
 message, max_abs_error, max_rel_error.
@@ -93,8 +93,9 @@ message, max_abs_error, max_rel_error.
 ``trial``: original, candidate (paths), entry, device, seed, performer (what jobs of its performers
 have in common: device, entry, shadow_dtype), reference? (module, entry), inputs_from (the file that
 makes its own inputs, where it does), checks, each_config? (a check to be made for each
-configuration of what is autotuned), compiled_cases ``[{case}]``, timing? ``{baseline (path), cases: [{check, budget_s,
-noise}]}`` -> fault (None or what speaks against the candidate), checks (a record of each),
+configuration of what is autotuned), compiled_cases ``[{case}]``, timing? ``{baseline (path), cases:
+[{check, budget_s, noise}]}`` -> fault (None or what speaks against the candidate), checks (a record
+of each),
 prepared, repetition, honesty ``{original, candidate}`` (facts), timing (for each case what
 ``timing.conducting.conduct`` returns, and case), checked_s, waited_s, heard_s. A *check* has name,
 case, seed, values, layout, order, config_index, repeats, launch_options, required, launching?.

@@ -77,8 +77,8 @@ class Watch:
             self.contents.before(owner, elements)
 
     def _find(self, owner: Banded, elements: Any) -> None:
-        """Inputs and weights have names, and contents; what the host code allocates has neither."""
-        if owner.name is None:
+        """A load, or what amounts to one, of elements that no launch may have stored."""
+        if self.contents.wants(owner):
             self.contents.read(owner, self.traffic.unstored(owner, elements))
 
     def _difference(self, pointers: Any, values: Any, mask: Any, which: Any) -> Any:

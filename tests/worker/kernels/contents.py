@@ -138,3 +138,16 @@ def counted_and_back(x):
 def the_same_again(x):
     copy_kernel[(2,)](x, x, 32, BLOCK=16)
     return x * 2
+
+
+@triton.jit
+def written_first_kernel(x_ptr, y_ptr, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    tl.store(x_ptr + offs, offs.to(tl.float32))
+    tl.store(y_ptr + offs, tl.load(x_ptr + offs))
+
+
+def written_first(x):
+    y = torch.empty_like(x)
+    written_first_kernel[(1,)](x, y, BLOCK=32)
+    return y

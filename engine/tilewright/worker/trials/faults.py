@@ -30,6 +30,7 @@ def of_run(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
             yield f"{said}: nothing orders the programs of one launch, so the first to come decides"
     yield from _too_early(base, told)
     yield from _borrowed(base, told)
+    yield from _looked_at(base, told)
 
 
 def _too_early(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
@@ -47,14 +48,28 @@ def _too_early(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str
 
 def _borrowed(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
     """Inputs that kernels store into, where nothing of the original does."""
-    known = set(base.get("inputs_changed") or ())
-    known.update(name for one in base.get("stored_inputs") or () for name in one["inputs"])
+    known = _names(base, "stored_inputs") | set(base.get("inputs_changed") or ())
     for one in told.get("stored_inputs") or ():
         if one["changes"] and known.isdisjoint(one["inputs"]):
             yield (
                 f"it writes into input {', '.join(one['inputs'])}{_at(one['lines'])}, which the "
                 "original leaves alone, even if it puts the values back: use memory of its own"
             )
+
+
+def _looked_at(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
+    """Tensors that the original only stores into, loaded from before anything is stored there."""
+    written, loaded = _names(base, "stored_inputs"), _names(base, "loaded_inputs")
+    for one in told.get("loaded_inputs") or ():
+        if written.intersection(one["inputs"]) and loaded.isdisjoint(one["inputs"]):
+            yield (
+                f"it reads {', '.join(one['inputs'])}{_at(one['lines'])} before it has written "
+                "there, where the original only writes: what is there depends on what ran before"
+            )
+
+
+def _names(told: Mapping[str, Any], which: str) -> set[str]:
+    return {name for one in told.get(which) or () for name in one["inputs"]}
 
 
 def _at(lines: Sequence[str]) -> str:
