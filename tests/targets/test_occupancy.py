@@ -66,6 +66,20 @@ def test_few_warps_are_limited_by_the_number_of_programs() -> None:
 
 
 @pytest.mark.parametrize(
+    ("warps", "registers", "programs"),
+    [
+        (1, 32, 32), (1, 57, 32), (1, 104, 16), (1, 255, 8), (2, 40, 24),
+        (2, 168, 6), (6, 74, 4), (10, 57, 3), (16, 128, 1), (32, 64, 1),
+    ],
+)  # fmt: skip
+def test_programs_by_registers_as_nvidias_header_reckons_them(
+    warps: int, registers: int, programs: int
+) -> None:
+    """What ``cudaOccMaxActiveBlocksPerMultiprocessor`` of CUDA 13.0's cuda_occupancy.h gives."""
+    assert of("cuda:90", registers, warps).programs == programs
+
+
+@pytest.mark.parametrize(
     ("registers", "waves"),
     [(64, 8), (72, 7), (80, 6), (96, 5), (128, 4), (168, 3), (256, 2), (512, 1)],
 )  # fmt: skip

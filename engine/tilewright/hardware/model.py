@@ -85,7 +85,7 @@ class Residency:
         warps: that one partition keeps at most.
         registers: a thread's registers that one partition has for all its warps together.
         register_granule: a thread's registers come in multiples of this.
-        warp_granule: a program's warps count as a multiple of this where registers are given out.
+        warp_granule: a program's warps count as a multiple of this where its registers must fit.
         shared_bytes: for all programs of the unit together.
         shared_granule: a program's shared memory comes in multiples of this.
         shared_sizes: a program's shared memory is one of these, if any are given, in order.

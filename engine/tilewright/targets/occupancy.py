@@ -92,7 +92,8 @@ def occupancy(
 def _by_registers(residency: Residency, registers: int, warps: int) -> int:
     taken = _up(max(1, registers), residency.register_granule)
     room = residency.registers // taken * residency.partitions
-    return room // _up(warps, residency.warp_granule)
+    # That a program fits at all is checked as if its last warps took a register file each.
+    return room // warps if room >= _up(warps, residency.warp_granule) else 0
 
 
 def _by_shared(residency: Residency, shared_bytes: int) -> int | None:
