@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -40,12 +41,12 @@ from tilewright.targets.occupancy import occupancy_of
 
 START: Mapping[str, float] = {
     "memory": 5.5e6, "l2": 20e6, "near": 140, "near_bytes": 150e3, "shared": 140, "issue": 4.5,
-    "special": 25, "launch_us": 4.2, "start": 80, "latency": 250, "cold": 450, "descriptor": 200,
+    "special": 25, "launch_us": 4.2, "start": 80, "latency": 250, "cold": 500, "descriptor": 200,
     "spare": 15, "step": 0.37, "barrier": 125, "barrier_growth": 0.5, "product": 28,
     "new_product": 240, "atomic": 4.5, "slices": 50, "request": 0.26, "wavefront": 0.65, "line": 1,
     "spill": 0.03, "dispatch": 1.2, "run": 6.5, "first": 0.2, "crowd": 0.08, "many": 32e3,
-    "code": 0.055, "code_near": 10000, "code_far": 0.6, "l2_again": 26e6, "norm": 1.45,
-    "norm_new": 2, "norm_growth": 1.2, "overlap": 2.3, "overlap_new": 1.4, "overlap_growth": 0.55,
+    "code": 0.055, "code_near": 10000, "code_far": 0.6, "l2_again": 26e6, "norm": 1.5,
+    "norm_new": 2, "norm_growth": 1.2, "overlap": 1.8, "overlap_new": 1.4, "overlap_growth": 0.9,
     "whole": 1.7, "ramp": 0.35, "new": 0.9, "old": 0.9,
 }  # fmt: skip
 """Round values; ``new`` and ``old`` are parts of the peak rate of products, growths are one more
@@ -83,7 +84,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--leave-one-out", action="store_true")
     parser.add_argument("--steps", type=int, default=160)
-    parser.add_argument("--prior", type=float, default=0.01)
+    parser.add_argument("--prior", type=float, default=0.005)
     options = parser.parse_args()
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)  # more are slower: each step is small
@@ -100,12 +101,12 @@ def main() -> int:
             mine = torch.tensor([case.kernel == name for case in every])
             found = torch.where(mine, estimated(arrays, machine, values), found)
             print(f"fitted without {name}", flush=True)
-        print(_told("left out", every, found, inside))
+        print(_told("left out", every, found))
         return 0
     values = fit(every, arrays, machine, inside, options.steps, options.prior)
     print("\n".join(f"{name}: {float(value):.4g}" for name, value in values.items()))
     found = estimated(arrays, machine, values)
-    print(_told("fitted", every, found, inside))
+    print(_told("fitted", every, found))
     return 0
 
 
@@ -384,16 +385,30 @@ def _group_losses(found: torch.Tensor, measured: torch.Tensor, real: torch.Tenso
     return _SPREAD * spread + _ORDER * order + _PLACE * place
 
 
-def _told(name: str, every: Sequence[Case], found: torch.Tensor, kernels: Sequence[str]) -> str:
+def _told(name: str, every: Sequence[Case], found: torch.Tensor) -> str:
     lines = []
     for told, whole in (("parts of lists", False), ("whole lists", True)):
-        pairs: dict[str, list[tuple[Mapping[str, Any], float]]] = {}
+        pairs: dict[tuple[str, str], list[tuple[Mapping[str, Any], float]]] = {}
         for case, us in zip(every, found.tolist(), strict=True):
-            if case.kernel in kernels and case.is_whole == whole:
-                pairs.setdefault(case.group, []).append((case.point, us))
-        groups = [score.group_of(group, some) for group, some in pairs.items()]
-        lines.append(score.summed(f"{name}, {told}", groups))
+            if case.is_whole == whole:
+                pairs.setdefault((case.kernel, case.group), []).append((case.point, us))
+        groups = {key: score.group_of(key[1], some) for key, some in pairs.items()}
+        for kernel in sorted({kernel for kernel, _ in groups}):
+            lines.append(_row(kernel, [g for key, g in groups.items() if key[0] == kernel]))
+        lines.append(score.summed(f"{name}, {told}", list(groups.values())))
     return "\n".join(lines)
+
+
+def _row(kernel: str, groups: Sequence[score.Group]) -> str:
+    """A kernel's lists: how many, of how many configurations, and how they fare."""
+    points = sorted(g.points for g in groups)
+    correlation = statistics.median(g.rank_correlation for g in groups)
+    cells = (
+        kernel, len(groups), f"{points[0]}-{points[-1]}", f"{correlation:.2f}",
+        sum(g.top for g in groups), sum(g.tied for g in groups),
+        f"{max(g.lost for g in groups):.1%}",
+    )  # fmt: skip
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 if __name__ == "__main__":

@@ -15,35 +15,35 @@ from tilewright.costs.phases import NEW
 from tilewright.costs.timing import Machine
 from tilewright.hardware import Chip
 
-_MEMORY_SHARE = 1.184
+_MEMORY_SHARE = 1.104
 """Of the published bandwidth; fitted, above 1 as parts are added up and what is crowded takes
 longer."""
 _CLOCK_SHARE = 0.8864
 """Of the highest clock, kept under load; fitted."""
 _CLOCK_MHZ = 1980
 """Where a chip's clock is not known."""
-_L2_OVER_MEMORY = 4.506
+_L2_OVER_MEMORY = 5.573
 """Bandwidth of the cache that all units share over that of memory, where it is not published;
 fitted."""
 _L2_SHARE = 0.839
 """Of the shared cache, that keeps what was touched; fitted."""
-_L2_AGAIN_SHARE = 0.5154
+_L2_AGAIN_SHARE = 0.5117
 """Of the shared cache, that keeps what is read again after much else; fitted. It is in two halves
 that each keep a copy of what their units read (NVIDIA A100 architecture whitepaper, 2020)."""
-_CODE_NEAR = 10630.0
+_CODE_NEAR = 11890.0
 """Bytes of code that each scheduler keeps by itself; fitted. Volta's cache for it has 12 KiB (Jia
 et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018)."""
-_CODE_FAR = 0.5602
+_CODE_FAR = 0.5745
 """How much longer an instruction takes that is not kept there, as part of its time; fitted."""
-_NEAR_SHARE = 0.6091
+_NEAR_SHARE = 0.5615
 """Of a unit's own memory, that keeps what its programs touched; fitted."""
-_ISSUE_SHARE = 1.157
+_ISSUE_SHARE = 1.24
 """Of one instruction a cycle and scheduler, as PTX counts instructions; fitted."""
-_TENSOR_SHARE = 0.8557
+_TENSOR_SHARE = 0.8627
 """Of the peak rate, by instructions that the chip's peak is stated for; fitted."""
-_OLD_TENSOR_SHARE = 0.9077
+_OLD_TENSOR_SHARE = 0.9225
 """Of the peak rate, by ``mma`` on chips that have ``wgmma`` or ``tcgen05``; fitted on Hopper."""
-_SHARED_SHARE = 0.9805
+_SHARED_SHARE = 0.9336
 """Of the published bandwidth of shared memory; fitted."""
 _SHARED_BYTES = 128
 _SPECIAL_LANES = 16
@@ -70,44 +70,44 @@ def machine_of(chip: Chip) -> Machine:
         near_bytes=_NEAR_SHARE * chip.shared_per_unit,
         tensor=dict(_tensor(chip, clock)),
         shared=_SHARED_SHARE * ((rates.shared_bytes if rates else None) or _SHARED_BYTES),
-        near=141.8,
+        near=145.7,
         issue=_ISSUE_SHARE * (residency.partitions if residency else 4),
-        special=1.607 * ((rates.special_lanes if rates else None) or _SPECIAL_LANES),
-        launch_us=(rates.launch_us if rates else None) or 4.11,
-        start=78.46,
-        latency=233.3,
-        cold=424.6,
-        descriptor=199.8,
-        spare=13.82,
-        step=0.3438,
-        barrier=123.5,
-        barrier_growth=0.5057,
-        product=28.0,
-        new_product=226.2,
-        atomic=5.142,
-        slices=63.29,
-        request=0.2581,
-        wavefront=0.6247,
-        line=0.9953,
-        spill=0.02987,
-        dispatch=1.224,
-        run=6.786,
-        first=0.1435,
-        crowd=0.07189,
-        many=30430.0,
-        code=0.05296,
+        special=1.587 * ((rates.special_lanes if rates else None) or _SPECIAL_LANES),
+        launch_us=(rates.launch_us if rates else None) or 4.072,
+        start=80.42,
+        latency=232.9,
+        cold=519.9,
+        descriptor=199.7,
+        spare=13.93,
+        step=0.3495,
+        barrier=121.2,
+        barrier_growth=0.5026,
+        product=27.95,
+        new_product=225.4,
+        atomic=6.72,
+        slices=84.24,
+        request=0.2553,
+        wavefront=0.6208,
+        line=0.8784,
+        spill=0.02992,
+        dispatch=1.254,
+        run=7.592,
+        first=0.1028,
+        crowd=0.06432,
+        many=33050.0,
+        code=0.04895,
         code_most=64000.0,
         code_near=_CODE_NEAR,
         code_far=_CODE_FAR,
         l2_again=_L2_AGAIN_SHARE * (chip.l2_bytes or _L2_BYTES),
-        norm=1.405,
-        norm_new=1.887,
-        norm_growth=0.21,
-        overlap=2.282,
-        overlap_new=1.519,
-        overlap_growth=-0.4724,
-        whole=0.6284,
-        ramp=0.3509,
+        norm=1.575,
+        norm_new=1.842,
+        norm_growth=0.14,
+        overlap=1.451,
+        overlap_new=1.569,
+        overlap_growth=0.182,
+        whole=0.6345,
+        ramp=0.3363,
     )
 
 
