@@ -1,6 +1,6 @@
 """The launch tuner over scripted screenings: what it proposes, and that it repeats nothing."""
 
-import time
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -66,15 +66,17 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 class Gpu:
-    """Keeps the jobs it is given."""
+    """Keeps the jobs it is given; its first one lasts until each of ``others`` has one too."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, others: threading.Barrier | None = None) -> None:
         self.info = SimpleNamespace(id=f"cuda:{number}", name="a GPU", target=CUDA)
         self.jobs: list[Any] = []
+        self._others = others
 
     def run(self, job: Any, timeout_s: float) -> JobOutcome:
-        time.sleep(0.001 * timeout_s)  # long enough for others to be asked
         self.jobs.append(job)
+        if self._others is not None and len(self.jobs) == 1:
+            self._others.wait(timeout_s)
         return JobOutcome(JobStatus.OK, {})
 
 
@@ -127,13 +129,14 @@ def test_several_gpus_screen_side_by_side_and_find_the_same(
     text = EXAMPLE.read_text()
     on_one = list(tuner(ledger, []).propose(request(text)))
     count = len(screened)
-    gpus: Any = [Gpu(number) for number in range(3)]
+    meeting = threading.Barrier(3)
+    gpus: Any = [Gpu(number, meeting) for number in range(3)]
     with Store(tmp_path / "other.sqlite").run("key", "matmul.py", {}) as (_, other):
         found = list(tuner(other, [], device=DevicePool(gpus)).propose(request(text)))
     assert found == on_one
     jobs = [job["text"] for gpu in gpus for job in gpu.jobs]
     assert sorted(jobs) == sorted(map(text_hash, screened[:count]))
-    assert all(gpu.jobs for gpu in gpus)
+    assert not meeting.broken
 
 
 def test_a_resumed_run_answers_from_the_record(screened: list[str], ledger: Ledger) -> None:
