@@ -58,6 +58,8 @@ def at_module_level(*lines: str) -> str:
         (["from dataclasses import sys", "n = len(sys.path)"], "dataclasses.sys"),
         (["z = tl.core.inspect.stack()"], "triton.language.inspect"),
         (["n = len(__file__)"], "the name __file__"),
+        (["assert '{0._version}'.format(x)"], "an attribute or item in a format string"),
+        (["ways = (tl.inline_asm_elementwise,)"], "triton.language.inline_asm_elementwise"),
         (["if __name__ == 'kernels':", "    n = 0"], "the name __name__"),
         (["names = (k := axpy_kernel).arg_names"], "attribute .arg_names of axpy_kernel"),
         (["print(axpy_kernel.run)"], "attribute .run of axpy_kernel"),

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from tilewright.evaluation.rules.model import Finding
 from tilewright.evaluation.rules.view import View, line_of
+from tilewright.evaluation.rules.words import is_beyond
 
-_BEYOND = ("extern_elementwise", "device_print", "globaltimer", "clock", "clock64")
 _LANGUAGES = ("triton.", "nki.", "math.", "neuronxcc.")
 
 
@@ -33,7 +33,7 @@ def _name(view: View, node: ast.Name | ast.Attribute) -> Iterator[Finding]:
     dotted = view.dotted(node)
     if dotted is None or view.is_annotation(node):
         return
-    if "inline_asm" in dotted or dotted.endswith(_BEYOND):
+    if is_beyond(dotted):
         yield Finding(dotted, line_of(node), "write it in the language of the kernel")
     elif "." in dotted and not dotted.startswith(_LANGUAGES):
         root = dotted.partition(".")[0]

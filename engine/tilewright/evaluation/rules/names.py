@@ -15,6 +15,7 @@ from tilewright.evaluation.rules.words import (
     TORCH,
     TRITON,
     TRITON_SPACES,
+    is_beyond,
 )
 
 _IN_TRITON = "the work must stay in Triton"
@@ -58,7 +59,9 @@ def is_needed(dotted: str) -> bool:
         return dotted in TORCH or (owner in TORCH and attribute in PROPERTIES | ASKING)
     if dotted.startswith("triton."):
         return dotted in TRITON or (
-            dotted.startswith(TRITON_SPACES) and not BEHIND & set(dotted.split(".")[2:])
+            dotted.startswith(TRITON_SPACES)
+            and not BEHIND & set(dotted.split(".")[2:])
+            and not is_beyond(dotted)
         )
     root, _, name = dotted.partition(".")
     return root in MODULES and dotted not in KEEPING and _is_offered(root, name)
@@ -72,6 +75,8 @@ def _is_offered(module: str, name: str) -> bool:
 
 
 def _way_out(dotted: str) -> str:
+    if is_beyond(dotted):
+        return "write it in the language of the kernel"
     if dotted.startswith(("torch.cuda.", "torch.xpu.")):
         return NOT_NEEDED
     if dotted.startswith("triton."):

@@ -1,12 +1,14 @@
 """Ways to reach a thing without naming it: built-ins, computed attributes, double underscores."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from tilewright.evaluation.rules.model import Finding
 from tilewright.evaluation.rules.view import View, line_of
 from tilewright.evaluation.rules.words import BUILTINS, DUNDER_NAMES, DUNDERS, METHODS_OF_CLASSES
 
+_ASKING = re.compile(r"\{\w*(\.\w|\[)[^{}]*\}")
 _BY_NAME = "spell the attribute out"
 
 
@@ -20,6 +22,8 @@ def reflection(view: View) -> Iterator[Finding]:
             yield from _private(node)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield from _call(node, node.func.id)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from _format(node, node.value)
         elif isinstance(node, ast.FunctionDef):
             yield from _method(node)
 
@@ -67,6 +71,12 @@ def _private(node: ast.Attribute) -> Iterator[Finding]:
     is_own = isinstance(owner, ast.Name) and owner.id in ("self", "cls", "ctx")
     if node.attr.startswith("_") and not node.attr.startswith("__") and not is_own:
         yield Finding(f"private attribute .{node.attr}", line_of(node))
+
+
+def _format(node: ast.Constant, text: str) -> Iterator[Finding]:
+    """``"{0._version}".format(x)`` asks for an attribute."""
+    if _ASKING.search(text):
+        yield Finding("an attribute or item in a format string", line_of(node), _BY_NAME)
 
 
 def _method(node: ast.FunctionDef) -> Iterator[Finding]:

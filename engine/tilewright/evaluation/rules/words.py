@@ -12,6 +12,11 @@ import sys
 import typing
 
 
+def is_beyond(dotted: str) -> bool:
+    """Whether a name of the language is none of kernels."""
+    return "inline_asm" in dotted or dotted.rpartition(".")[2] in BEYOND
+
+
 def listed(names: str) -> frozenset[str]:
     """Names that stand in a text with spaces between them."""
     return frozenset(names.split())
@@ -36,12 +41,15 @@ OFFERED = {
 }
 """What the modules of the standard library among them mean for others."""
 
+BEYOND = ("extern_elementwise", "device_print", "globaltimer", "clock", "clock64")
+"""Names of the language that are no language of kernels: other code, output, clocks."""
+
 BEHIND = (sys.stdlib_module_names - {"math", "random"}) | listed("builtins ir knobs semantic")
 """Modules that the language's own modules import, and that may be reached through them."""
 
 BUILTINS = listed(
     "breakpoint compile delattr dir eval exec globals "
-    "exit id input locals memoryview object open quit setattr vars "
+    "exit hash help id input locals memoryview object open quit setattr vars "
     "BaseException GeneratorExit KeyboardInterrupt SystemExit"
 )
 """What reaches beyond the code at hand."""
