@@ -53,7 +53,7 @@ START: Mapping[str, float] = {
 than in ``Machine``, and ``whole`` is the odds of the part that counts in whole rounds."""
 LOOSE = ("atomic", "slices", "line", "first", "crowd", "many")
 """Constants that are held to their start a tenth as much."""
-_NEAR, _SHARPNESS, _TRUTH, _BIAS, _NEVER = 0.1, 0.02, 0.01, 0.05, 1e6
+_NEAR, _SHARPNESS, _TRUTH, _BIAS, _NEVER = 0.1, 0.02, 0.01, 0.4, 1e6
 _SPREAD, _ORDER, _PLACE, _PLACED = 0.3, 0.02, 0.1, 0.02
 _WORSE, _WORSE_WIDTH = 0.015, 0.005
 Constants = Mapping[str, torch.Tensor]

@@ -15,35 +15,35 @@ from tilewright.costs.phases import NEW
 from tilewright.costs.timing import Machine
 from tilewright.hardware import Chip
 
-_MEMORY_SHARE = 1.104
+_MEMORY_SHARE = 1.112
 """Of the published bandwidth; fitted, above 1 as parts are added up and what is crowded takes
 longer."""
 _CLOCK_SHARE = 0.8864
 """Of the highest clock, kept under load; fitted."""
 _CLOCK_MHZ = 1980
 """Where a chip's clock is not known."""
-_L2_OVER_MEMORY = 5.573
+_L2_OVER_MEMORY = 5.721
 """Bandwidth of the cache that all units share over that of memory, where it is not published;
 fitted."""
 _L2_SHARE = 0.839
 """Of the shared cache, that keeps what was touched; fitted."""
-_L2_AGAIN_SHARE = 0.5117
+_L2_AGAIN_SHARE = 0.5238
 """Of the shared cache, that keeps what is read again after much else; fitted. It is in two halves
 that each keep a copy of what their units read (NVIDIA A100 architecture whitepaper, 2020)."""
 _CODE_NEAR = 11890.0
 """Bytes of code that each scheduler keeps by itself; fitted. Volta's cache for it has 12 KiB (Jia
 et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018)."""
-_CODE_FAR = 0.5745
+_CODE_FAR = 0.57
 """How much longer an instruction takes that is not kept there, as part of its time; fitted."""
-_NEAR_SHARE = 0.5615
+_NEAR_SHARE = 0.5662
 """Of a unit's own memory, that keeps what its programs touched; fitted."""
-_ISSUE_SHARE = 1.24
+_ISSUE_SHARE = 1.284
 """Of one instruction a cycle and scheduler, as PTX counts instructions; fitted."""
-_TENSOR_SHARE = 0.8627
+_TENSOR_SHARE = 0.9631
 """Of the peak rate, by instructions that the chip's peak is stated for; fitted."""
-_OLD_TENSOR_SHARE = 0.9225
+_OLD_TENSOR_SHARE = 0.9273
 """Of the peak rate, by ``mma`` on chips that have ``wgmma`` or ``tcgen05``; fitted on Hopper."""
-_SHARED_SHARE = 0.9336
+_SHARED_SHARE = 1.042
 """Of the published bandwidth of shared memory; fitted."""
 _SHARED_BYTES = 128
 _SPECIAL_LANES = 16
@@ -70,44 +70,44 @@ def machine_of(chip: Chip) -> Machine:
         near_bytes=_NEAR_SHARE * chip.shared_per_unit,
         tensor=dict(_tensor(chip, clock)),
         shared=_SHARED_SHARE * ((rates.shared_bytes if rates else None) or _SHARED_BYTES),
-        near=145.7,
+        near=153.3,
         issue=_ISSUE_SHARE * (residency.partitions if residency else 4),
-        special=1.587 * ((rates.special_lanes if rates else None) or _SPECIAL_LANES),
-        launch_us=(rates.launch_us if rates else None) or 4.072,
-        start=80.42,
-        latency=232.9,
-        cold=519.9,
-        descriptor=199.7,
-        spare=13.93,
-        step=0.3495,
-        barrier=121.2,
-        barrier_growth=0.5026,
-        product=27.95,
-        new_product=225.4,
-        atomic=6.72,
-        slices=84.24,
-        request=0.2553,
-        wavefront=0.6208,
-        line=0.8784,
-        spill=0.02992,
-        dispatch=1.254,
-        run=7.592,
-        first=0.1028,
-        crowd=0.06432,
-        many=33050.0,
-        code=0.04895,
+        special=1.578 * ((rates.special_lanes if rates else None) or _SPECIAL_LANES),
+        launch_us=(rates.launch_us if rates else None) or 4.168,
+        start=80.56,
+        latency=223.6,
+        cold=514.4,
+        descriptor=198.5,
+        spare=14.11,
+        step=0.3332,
+        barrier=111.5,
+        barrier_growth=0.5207,
+        product=27.93,
+        new_product=216.3,
+        atomic=6.756,
+        slices=103.6,
+        request=0.2556,
+        wavefront=0.6216,
+        line=0.8345,
+        spill=0.0301,
+        dispatch=1.222,
+        run=7.309,
+        first=0.1127,
+        crowd=0.05799,
+        many=32680.0,
+        code=0.04669,
         code_most=64000.0,
         code_near=_CODE_NEAR,
         code_far=_CODE_FAR,
         l2_again=_L2_AGAIN_SHARE * (chip.l2_bytes or _L2_BYTES),
-        norm=1.575,
-        norm_new=1.842,
-        norm_growth=0.14,
-        overlap=1.451,
-        overlap_new=1.569,
-        overlap_growth=0.182,
-        whole=0.6345,
-        ramp=0.3363,
+        norm=1.628,
+        norm_new=2.235,
+        norm_growth=0.134,
+        overlap=1.464,
+        overlap_new=1.827,
+        overlap_growth=0.168,
+        whole=0.6352,
+        ramp=0.3314,
     )
 
 
