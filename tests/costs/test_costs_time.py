@@ -191,7 +191,7 @@ def test_a_large_copy_is_bound_by_memory_near_its_roofline() -> None:
     found = estimate(parse_module(COPY), _copied(1 << 26, 1024))
     assert found is not None
     assert found.bound is Bound.MEMORY
-    assert 75 < found.roofline_percent < 90
+    assert 75 < found.roofline_percent < 95
     assert found.us > 2 * 4 * (1 << 26) / 4.8e6
 
 

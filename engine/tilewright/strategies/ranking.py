@@ -25,8 +25,9 @@ from tilewright.targets.model import CompileReport, LaunchFacts
 from tilewright.targets.toolchains import NoToolchainError
 
 COMPILED_SHARE = 1 / 3
-"""Of the configurations that the source does not rule out. Of what an H200 measured in 37 kernels
-and shapes, the best of them is within 2 % of the best of all in 37."""
+"""Of the configurations that the source does not rule out. Of what an H200 measured in 148
+lists of configurations, the best of these, or of ``LEAST_COMPILED``, is within 2 % of the best of
+all in 146."""
 LEAST_COMPILED = 48
 _USED = 0.6  # of the lanes that write: with less, most programs of a grid may have nothing to do
 _UNEVEN = 1.8
