@@ -220,7 +220,12 @@ def test_whose_memory_a_result_lies_in_is_part_of_the_contract() -> None:
     across = {"shared": shared([square.t()], inputs)}
     along = {"shared": shared([square], inputs)}
     assert faults(across, along) == faults(across, across) == ()
-    assert "result 0 is not contiguous, where the original's is" in faults(along, across)[0]
+    assert "result 0 is not contiguous, which is otherwise" in faults(along, across)[0]
+    asking = {"shared": shared([torch.nn.Parameter(square)], {"X": x.requires_grad_()})}
+    told = faults(along, asking)
+    assert "result 0 asks for gradients" in told[0]
+    assert "result 0 is a Parameter" in told[1]
+    assert "it leaves input X asking for gradients" in told[2]
 
 
 def test_what_the_standard_library_makes_of_a_class_is_not_the_files_doing(stage: Stage) -> None:

@@ -25,7 +25,7 @@ _READING = (
     "_local_scalar_dense", "item", "tolist", "numpy", "map_", "map2_", "apply_", "__array__",
     "__dlpack__", "to_host",
 )  # fmt: skip
-_SCATTERED = "is not contiguous"
+_IN_MEMORY = " lies in "
 # With every launch left out, this much more of a candidate's result than of the original's may
 # still be right: zeros of a cleared output that happen to be the result.
 SKIPPED_MARGIN = 0.2
@@ -177,18 +177,18 @@ def _shared(original: _Facts, candidate: _Facts) -> Iterator[str]:
         return
     before, after = original["shared"], candidate["shared"]
     for told in before:
-        if told not in after and not told.endswith(_SCATTERED):
+        if told not in after and _IN_MEMORY in told:
             yield f"no longer so: {told}; callers may rely on it"
     for told in after:
         if told in before:
             continue
-        if told.endswith(_SCATTERED):
-            yield (
-                f"{told}, where the original's is, and callers may rely on it; allocate it in the "
-                "order of its dimensions"
-            )
-        else:
+        if _IN_MEMORY in told:
             yield f"{told}, where the original's has memory of its own; allocate the result"
+        else:
+            yield (
+                f"{told}, which is otherwise after the original, and callers may rely on it; "
+                "allocate results plainly, in the order of their dimensions"
+            )
 
 
 def _skipped(original: _Facts, candidate: _Facts) -> Iterator[str]:
