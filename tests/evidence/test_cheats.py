@@ -1,5 +1,7 @@
 """Every cheat is refused, and by more than the reading of its text where its docstring says so."""
 
+from typing import Any
+
 import pytest
 from candidates import DEFENCES, Candidate, Court, candidates, refusal
 
@@ -15,6 +17,15 @@ KINDS = {
 READ = [cheat for cheat in CHEATS if "structure" in cheat.caught_by]
 UNREAD = [cheat for cheat in CHEATS if "structure" not in cheat.caught_by and not cheat.needs_gpu]
 RUN = [cheat for cheat in READ if set(cheat.caught_by) - {"structure"} and not cheat.needs_gpu]
+
+
+# Of each kind and defence the first is quick enough for everybody's tests.
+FIRST = {(cheat.kind, cheat.caught_by): cheat for cheat in reversed(UNREAD)}.values()
+
+
+def _marked(cheat: Candidate) -> Any:
+    marks = () if any(cheat is one for one in FIRST) else pytest.mark.slow
+    return pytest.param(cheat, marks=marks)
 
 
 def _id(candidate: Candidate) -> str:
@@ -41,7 +52,7 @@ def test_its_text_gives_it_away(cheat: Candidate) -> None:
 
 
 @pytest.mark.triton
-@pytest.mark.parametrize("cheat", UNREAD, ids=_id)
+@pytest.mark.parametrize("cheat", [_marked(cheat) for cheat in UNREAD], ids=_id)
 def test_what_its_text_hides_shows_when_it_runs(court: Court, cheat: Candidate) -> None:
     evaluation = court.judge(cheat)
     assert evaluation.level is Level.REJECTED

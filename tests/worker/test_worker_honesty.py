@@ -226,6 +226,11 @@ def test_whose_memory_a_result_lies_in_is_part_of_the_contract() -> None:
     assert "result 0 asks for gradients" in told[0]
     assert "result 0 is a Parameter" in told[1]
     assert "it leaves input X asking for gradients" in told[2]
+    y.note = x  # type: ignore[attr-defined]
+    assert (
+        "it leaves input Y with attributes (note)"
+        in faults(along, {"shared": shared([], inputs)})[-1]
+    )
 
 
 def test_what_the_standard_library_makes_of_a_class_is_not_the_files_doing(stage: Stage) -> None:

@@ -13,9 +13,10 @@ def shared(results: Sequence[Any], inputs: Mapping[str, Any]) -> list[str]:
     the ordinary with them: gaps, gradients that are asked for, types of their own."""
     odd = [f"result {at} {what}" for at, result in enumerate(results) for what in _odd(result)]
     odd += [
-        f"it leaves input {name} asking for gradients"
+        f"it leaves input {name} {what}"
         for name, value in inputs.items()
-        if isinstance(value, torch.Tensor) and value.requires_grad
+        if isinstance(value, torch.Tensor)
+        for what in _left_on(value)
     ]
     return odd + [
         f"result {at} lies in {name}"
@@ -34,6 +35,15 @@ def _odd(value: Any) -> Iterator[str]:
         yield "asks for gradients"
     if type(value) is not torch.Tensor:
         yield f"is a {type(value).__name__}"
+
+
+def _left_on(value: torch.Tensor) -> Iterator[str]:
+    if value.requires_grad:
+        yield "asking for gradients"
+    if value.is_leaf and value.grad is not None:
+        yield "with a gradient"
+    if vars(value):
+        yield f"with attributes ({', '.join(vars(value))})"
 
 
 def _storage(value: Any) -> int | None:
