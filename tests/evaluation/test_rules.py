@@ -37,6 +37,8 @@ def at_module_level(*lines: str) -> str:
         (["t = torch", "z = t.sum(x)"], "module torch as a value"),
         (['z = getattr(torch, "su" + "m")(x)'], "getattr with a computed name"),
         (['z = getattr(torch, "sum")(x)'], "torch.sum"),
+        (["z = torch.Tensor(x.shape[0])"], "torch.Tensor as a value"),
+        (["made = torch.Tensor", "z = made(x.shape[0])"], "torch.Tensor as a value"),
         (['z = getattr(x, "sum")()'], ".sum() of a tensor"),
         (["z = x + y"], "the + operator on tensors"),
         (["z = x", "z *= alpha"], "the * operator on tensors"),

@@ -111,25 +111,27 @@ def test_what_the_original_does_too_is_no_fault() -> None:
 
 def test_memory_that_is_not_there_to_be_read_or_written_is_told_of_with_its_line() -> None:
     early = {"name": "output", "text": "output (shape (8,), float32)", "elements": 8}
-    stored = {"inputs": ["x", "y"], "lines": ["k.py:7"], "changes": True}
+    stored = {"inputs": ["input x", "weight w"], "lines": ["k.py:7"], "changes": True}
     told = {"unwritten": [{**early, "lines": ["k.py:4"]}], "stored_inputs": [stored]}
     first, second = faults.of_run({}, told)
     assert (
         "it reads 8 elements of output (shape (8,), float32) before anything has written" in first
     )
     assert "at k.py:4: what is there depends on what ran before" in first
-    assert second.startswith("it writes into input x, y at k.py:7, which the original leaves alone")
+    assert second.startswith(
+        "it writes into input x, weight w at k.py:7, which the original leaves alone"
+    )
 
 
 @pytest.mark.parametrize(
     "base",
     [
-        {"stored_inputs": [{"inputs": ["x"], "lines": [], "changes": False}]},
+        {"stored_inputs": [{"inputs": ["input x"], "lines": [], "changes": False}]},
         {"inputs_changed": ["y"]},
     ],
 )
 def test_an_input_that_the_original_stores_into_may_be_stored_into(base: dict[str, Any]) -> None:
-    stored = {"inputs": ["x", "y"], "lines": [], "changes": True}
+    stored = {"inputs": ["input x", "input y"], "lines": [], "changes": True}
     assert list(faults.of_run(base, {"stored_inputs": [stored]})) == []
     early: dict[str, Any] = {"name": None, "text": "a tensor", "elements": 1, "lines": []}
     assert list(faults.of_run({"unwritten": [early]}, {"unwritten": [early]})) == []
@@ -138,10 +140,10 @@ def test_an_input_that_the_original_stores_into_may_be_stored_into(base: dict[st
 
 
 def test_a_launch_may_not_look_at_what_the_original_only_writes() -> None:
-    out = {"inputs": ["out_ptr"], "lines": ["k.py:5"], "changes": True}
+    out = {"inputs": ["input out_ptr"], "lines": ["k.py:5"], "changes": True}
     told = {"stored_inputs": [out], "loaded_inputs": [out]}
     (found,) = faults.of_run({"stored_inputs": [out]}, told)
-    assert found.startswith("it reads out_ptr at k.py:5 before it has written there")
+    assert found.startswith("it reads input out_ptr at k.py:5 before it has written there")
     assert list(faults.of_run(told, told)) == []
 
 

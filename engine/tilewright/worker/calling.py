@@ -168,10 +168,12 @@ def _found(
 
 
 def _inside(owner: bands.Banded, inputs: Mapping[str, Any]) -> list[str]:
-    """The inputs that lie in the memory of one of them."""
+    """What lies in the memory of an input or of a weight, for people: inputs are named as such."""
+    if owner.name is not None and owner.name.startswith("weight "):
+        return [owner.name]
     where = owner.storage.data_ptr()
     return [
-        name
+        f"input {name}"
         for name, value in inputs.items()
         if isinstance(value, torch.Tensor) and value.untyped_storage().data_ptr() == where
     ]

@@ -22,7 +22,7 @@ import numpy as np
 from . import poison
 from .bands import Banded, described
 
-_INPUT = "input "
+_GIVEN = ("input ", "weight ")
 _LARGEST = 8  # bytes of numpy's unsigned integers
 
 
@@ -74,7 +74,7 @@ class Contents:
 
     def wants(self, owner: Banded) -> bool:
         """Whether loads from a tensor can still tell anything; ``read`` is for those."""
-        return owner.name is None or (_is_input(owner) and id(owner) not in self._loaded)
+        return owner.name is None or (_is_given(owner) and id(owner) not in self._loaded)
 
     def read(self, owner: Banded, elements: Any) -> None:
         """A kernel loads elements that no launch has stored in this call."""
@@ -82,7 +82,7 @@ class Contents:
             return
         if owner.name is None:
             self._look(owner, elements)
-        elif _is_input(owner):
+        elif _is_given(owner):
             self._loaded[id(owner)] = Reached(owner, {self._line()})
 
     def _look(self, owner: Banded, elements: Any) -> None:
@@ -102,7 +102,7 @@ class Contents:
 
     def before(self, owner: Banded, elements: Any) -> None:
         """A launch is about to store into elements; ``after`` says that it has."""
-        if not _is_input(owner):
+        if not _is_given(owner):
             return
         if id(owner) not in self._stored:
             self._stored[id(owner)] = Reached(owner, {self._line()})
@@ -145,8 +145,8 @@ class Contents:
             self._told.append(Unwritten(owner.name, described(owner), count, lines))
 
 
-def _is_input(owner: Banded) -> bool:
-    return owner.name is not None and owner.name.startswith(_INPUT)
+def _is_given(owner: Banded) -> bool:
+    return owner.name is not None and owner.name.startswith(_GIVEN)
 
 
 def _poison(owner: Banded) -> int | None:

@@ -19,6 +19,8 @@ from tilewright.evaluation.rules.words import (
 )
 
 _IN_TRITON = "the work must stay in Triton"
+_TENSOR = "torch.Tensor"
+_ASKS_FOR_TYPES = ("isinstance", "issubclass")
 
 
 def names(view: View) -> Iterator[Finding]:
@@ -28,6 +30,8 @@ def names(view: View) -> Iterator[Finding]:
             dotted = view.dotted(node)
             if dotted is not None and not _is_allowed(view, node, dotted):
                 yield Finding(dotted, line_of(node), _way_out(dotted))
+            elif dotted == _TENSOR and not _is_type(view, node):
+                yield Finding(f"{_TENSOR} as a value", line_of(node), "allocate by torch.empty")
         elif isinstance(node, ast.Call):
             yield from _named_by_string(view, node)
 
@@ -37,6 +41,23 @@ def _is_whole(view: View, node: ast.Name | ast.Attribute) -> bool:
     if isinstance(above, ast.Attribute) and _known_longer(view, above):
         return False
     return isinstance(node.ctx, ast.Load)
+
+
+def _is_type(view: View, node: ast.AST) -> bool:
+    """Whether a type is only named: its constructor allocates where nobody looks."""
+    if view.is_annotation(node):
+        return True
+    child = node
+    for above in view.around(node):
+        if isinstance(above, ast.Call):
+            asks = isinstance(above.func, ast.Name) and above.func.id in _ASKS_FOR_TYPES
+            return asks and child in above.args[1:]
+        if isinstance(above, ast.Subscript) and child is above.slice:
+            return True
+        if not isinstance(above, ast.Tuple | ast.BinOp):
+            return isinstance(above, ast.MatchClass | ast.Attribute)
+        child = above
+    return False
 
 
 def _known_longer(view: View, node: ast.Attribute) -> bool:

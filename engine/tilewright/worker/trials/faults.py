@@ -47,12 +47,13 @@ def _too_early(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str
 
 
 def _borrowed(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
-    """Inputs that kernels store into, where nothing of the original does."""
-    known = _names(base, "stored_inputs") | set(base.get("inputs_changed") or ())
+    """Inputs and weights that kernels store into, where nothing of the original does."""
+    changed = {f"input {name}" for name in base.get("inputs_changed") or ()}
+    known = _names(base, "stored_inputs") | changed
     for one in told.get("stored_inputs") or ():
         if one["changes"] and known.isdisjoint(one["inputs"]):
             yield (
-                f"it writes into input {', '.join(one['inputs'])}{_at(one['lines'])}, which the "
+                f"it writes into {', '.join(one['inputs'])}{_at(one['lines'])}, which the "
                 "original leaves alone, even if it puts the values back: use memory of its own"
             )
 
