@@ -127,10 +127,6 @@ class Numbers:
             return None
         return counter.operands[0], stop, steps[0]
 
-    def is_fixed(self, value: Value) -> bool:
-        """Whether a value is the same in all programs, turns and lanes."""
-        return value.op in ("const", "param", "global")
-
     def _of(self, value: Value, place: Place, depth: int) -> Number | None:
         if value.op in ("const", "param", "global"):
             if value not in self._fixed:

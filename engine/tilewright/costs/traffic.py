@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tilewright.costs.boxes import SECTOR, all_turns, box_of, together
+from tilewright.costs.boxes import SECTOR, box_of, together
 from tilewright.costs.model import Touch, Workload
 from tilewright.costs.touching import first_sides
 from tilewright.targets.model import LaunchFacts
@@ -38,11 +38,6 @@ def _part(touches: Sequence[Touch]) -> float:
     """What masks let through beside what they take from the tiles' axes."""
     kept = ((touch.inside, math.prod(touch.kept)) for touch in touches)
     return max(inside / of_axes if of_axes else 0.0 for inside, of_axes in kept)
-
-
-def grown(touch: Touch) -> float:
-    """How much more than one turn's tile all its turns reach; tiles of two turns may overlap."""
-    return all_turns(touch).sectors / box_of(touch).sectors
 
 
 def asked(work: Workload) -> Asked:

@@ -72,10 +72,10 @@ class Version:
         around = bands.Bands() if job.get("guard", True) else None
         loaded = arranged(job["inputs"], job, device)
         call, model = self.entry(job, device)
-        inputs = {name: _own(value) for name, value in loaded.items()} if around is None else {}
-        if around is not None:
+        if around is None:
+            inputs = {name: tensors.own(value) for name, value in loaded.items()}
+        else:
             poison.free_memory(device)
-        if around is not None:
             inputs = around.place_all(dict(loaded), "input")
             if model is not None:
                 around.place_weights(model)
@@ -226,10 +226,6 @@ def arranged(manifest: list[dict[str, Any]], job: Mapping[str, Any], device: str
 
 def _contiguous(value: Any) -> Any:
     return value.contiguous().clone() if isinstance(value, torch.Tensor) else value
-
-
-def _own(value: Any) -> Any:
-    return tensors.copy_of(value) if isinstance(value, torch.Tensor) else value
 
 
 def synchronize(device: str) -> None:

@@ -26,7 +26,7 @@ def perform(version: Version, job: dict[str, Any]) -> dict[str, Any]:
     device = calling.place_of(job["device"])
     sets = [calling.arranged(job[name], job, device) for name in ("inputs", "second")]
     call, model = version.entry(job, device)
-    buffers = {name: _own(value) for name, value in sets[0].items()}
+    buffers = {name: tensors.own(value) for name, value in sets[0].items()}
     watched, facts = set(job.get("watched") or ()), []
 
     def on(number: int) -> Any:
@@ -42,7 +42,7 @@ def perform(version: Version, job: dict[str, Any]) -> dict[str, Any]:
     with torch.no_grad(), calling.one_config(job, {}), poison.Poison():
         first, second = on(0), on(1)
         made = 2 + _many(on, int(job["calls"]), float(job["limit_s"]), device)
-        third = call(*(_own(value) for value in sets[0].values()))
+        third = call(*(tensors.own(value) for value in sets[0].values()))
         calling.synchronize(device)
     found = {_FIRST: first, _SECOND: second, _THIRD: third}
     saved = {name: _saved(value, job, name) for name, value in found.items()}
@@ -57,10 +57,6 @@ def _many(on: Callable[[int], Any], calls: int, limit_s: float, device: str) -> 
             return number + 1
     calling.synchronize(device)
     return calls
-
-
-def _own(value: Any) -> Any:
-    return tensors.copy_of(value) if isinstance(value, torch.Tensor) else value
 
 
 def _fill(buffers: dict[str, Any], contents: Mapping[str, Any]) -> None:

@@ -116,6 +116,11 @@ def copy_of(tensor: torch.Tensor) -> torch.Tensor:
     )  # fmt: skip
 
 
+def own(value: Any) -> Any:
+    """The same value with memory of its own, where it is a tensor."""
+    return copy_of(value) if isinstance(value, torch.Tensor) else value
+
+
 def dtype_of(name: str) -> torch.dtype:
     """The torch dtype of a name such as "float16"."""
     dtype = getattr(torch, name, None)

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from .. import calling
 from ..profiling import device_times, launch_log, prepare
 from ..timing.clocks import AnyClock, HostClock, clock_for
 from ..timing.locking import holding
@@ -22,9 +23,9 @@ _BATCHES = 5
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
     """The inputs are made here: nothing that is said of them is a verdict."""
-    device = prepare.place_of(job["device"])
+    device = calling.place_of(job["device"])
     clock = clock_for(device, job.get("flush_bytes"))
-    with prepare.surroundings(job["device"]), torch.no_grad():
+    with calling.surroundings(job["device"]), calling.one_config(job, {}), torch.no_grad():
         call, inputs = prepare.prepared(job, device)
         with holding(job.get("gpu_lock")) as waited:
             return {**_profiled(job, clock, call, inputs), "waited_s": waited}

@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from .. import generate, interpreting, launches, modules, pretend
-
-INTERPRETER = "interpreter"
-
-
-def place_of(device: str) -> str:
-    """Where tensors lie for a device: the interpreter's are the CPU's."""
-    return "cpu" if device == INTERPRETER else device
-
-
-@contextlib.contextmanager
-def surroundings(device: str) -> Iterator[None]:
-    """What host code must find: on the interpreter, one in the place of a GPU."""
-    with contextlib.ExitStack() as stack:
-        if device == INTERPRETER:
-            stack.enter_context(interpreting.interpreted())
-            stack.enter_context(pretend.no_driver())
-            stack.enter_context(pretend.tensors_claim_cuda())
-            stack.enter_context(pretend.CudaOnCpu())
-            stack.enter_context(launches.one_config(0, {}))
-        yield
+from .. import generate, modules
 
 
 def prepared(job: dict[str, Any], device: str) -> tuple[Callable[..., Any], dict[str, Any]]:

@@ -32,9 +32,10 @@ def main(path: str) -> None:
     api.set_device(torch.device(device))
     api.synchronize()
     confinement = _confine(job)
+    from .. import calling
     from . import prepare
 
-    with prepare.surroundings(device), torch.no_grad():
+    with calling.surroundings(device), calling.one_config(job, {}), torch.no_grad():
         call, inputs = prepare.prepared(job, device)
         call(*inputs.values())
         api.synchronize()

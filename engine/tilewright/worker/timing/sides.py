@@ -22,7 +22,9 @@ class InputSets:
     def __init__(self, pristine: Mapping[str, Any], plan: Mapping[str, str], count: int) -> None:
         self.pristine = pristine
         self.plan = plan
-        self.sets = [{name: _copy(value) for name, value in pristine.items()} for _ in range(count)]
+        self.sets = [
+            {name: tensors.own(value) for name, value in pristine.items()} for _ in range(count)
+        ]
         self.turn = 0
 
     @property
@@ -123,7 +125,3 @@ def _replayed(clock: AnyClock, call: Callable[[], Any]) -> Callable[[], Any]:
         return returned
 
     return run
-
-
-def _copy(value: Any) -> Any:
-    return tensors.copy_of(value) if isinstance(value, torch.Tensor) else value

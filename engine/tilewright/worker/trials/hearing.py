@@ -120,10 +120,10 @@ class Hearing:
         again = self._job.get("each_config")
         if again is None:
             return
-        # In the interpreter, where no tuner can choose, the first was taken all along.
-        first = 1 if self._job["device"] == INTERPRETER else 0
-        yield from (_with_config(again, config) for config in range(first, 1))
-        yield from (_with_config(again, config) for config in range(1, self._configs))
+        if self._job["device"] != INTERPRETER:  # there the first was taken all along
+            yield _with_config(again, 0)
+        for config in range(1, self._configs):
+            yield _with_config(again, config)
 
     def _or_simpler(self, check: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """A check; and where the original does not stand it, what is to be asked instead."""
