@@ -31,15 +31,17 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
         frame = user_frame(sys._getframe(1))
         if frame is not None:
             if _comes_to_host(args, made):
-                self._note("tensor.to_host", args, frame)
+                note(self.seen, "tensor.to_host", args, frame)
             name = f"{func.namespace}.{func._schema.name.partition('::')[2]}"
-            self._note(name, (args, kwargs or {}, made), frame)
+            note(self.seen, name, (args, kwargs or {}, made), frame)
         return made
 
-    def _note(self, name: str, values: Any, frame: FrameType) -> None:
-        entry = self.seen.setdefault(name, {"calls": 0, "bytes": 0, "where": place(frame)})
-        entry["calls"] += 1
-        entry["bytes"] = max(entry["bytes"], sum(map(size_of, tensors_in(values))))
+
+def note(seen: dict[str, dict[str, Any]], name: str, values: Any, frame: FrameType) -> None:
+    """Count one more call of ``name``, on the tensors among ``values``."""
+    entry = seen.setdefault(name, {"calls": 0, "bytes": 0, "where": place(frame)})
+    entry["calls"] += 1
+    entry["bytes"] = max(entry["bytes"], sum(map(size_of, tensors_in(values))))
 
 
 def _comes_to_host(args: Any, made: Any) -> bool:

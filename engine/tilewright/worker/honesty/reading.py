@@ -7,8 +7,8 @@ from typing import Any
 
 from torch.overrides import TorchFunctionMode
 
-from .frames import place, user_frame
-from .operators import size_of, tensors_in
+from .frames import user_frame
+from .operators import note
 
 _METHODS = frozenset(
     ("tolist", "numpy", "map_", "map2_", "apply_", "__array__", "__dlpack__")
@@ -28,8 +28,5 @@ class Reading(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         frame = user_frame(sys._getframe(1)) if name in _METHODS else None
         if frame is not None:
-            known = {"calls": 0, "bytes": 0, "where": place(frame)}
-            entry = self.seen.setdefault(f"tensor.{name}", known)
-            entry["calls"] += 1
-            entry["bytes"] = max(entry["bytes"], sum(map(size_of, tensors_in(args))))
+            note(self.seen, f"tensor.{name}", args, frame)
         return func(*args, **(kwargs or {}))
