@@ -29,6 +29,7 @@ import torch  # noqa: F401 - once, before processes are forked
 from clocking import METHOD, time_group, told
 from figures import add_figures
 from points import Point, absent, arguments, drawn, grid, kernel_names, launch_facts, load, points
+from specializing import specialization
 
 SECONDS, GROUP_SECONDS = 230.0, 75.0
 COMPILE_SHARE = 0.55
@@ -107,7 +108,7 @@ def _compile_all(
     """Fill Triton's cache; what the compiler refuses is refused again when it is timed."""
     first: dict[str, int] = {}  # what the compiler sees the same of is compiled once
     for at, row in enumerate(rows):
-        first.setdefault(_seen(row), at)
+        first.setdefault(specialization(row), at)
     waiting = set(first)
     taken = {at: name for name, at in first.items()}
     with multiprocessing.Pool(options.workers, _choose_gpu, (options.gpus,)) as pool:
@@ -121,24 +122,14 @@ def _compile_all(
             if failure:
                 print(f"  {failure}", flush=True)
     print(f"{len(taken)} to compile, {len(waiting)} not in time", flush=True)
-    late = {point.group for point, row in zip(every, rows, strict=True) if _seen(row) in waiting}
+    late = {
+        point.group
+        for point, row in zip(every, rows, strict=True)
+        if specialization(row) in waiting
+    }
     for point, row in zip(every, rows, strict=True):
         if point.group in late:  # the best of a part of a list says nothing of the list's
             row["failure"] = "not timed: not all of its list was compiled in time"
-
-
-def _seen(row: Row) -> str:
-    """What tells one compilation from another; rather too much than too little."""
-    launch = row["launch"]
-    arguments = [
-        [a["type"], a.get("divisible_by_16"), a["value"] if _is_fixed(a) else None]
-        for a in launch["arguments"]
-    ]
-    return json.dumps([launch["kernel"], arguments, launch["options"]])
-
-
-def _is_fixed(argument: Row) -> bool:
-    return argument["kind"] == "constexpr" or argument.get("value") == 1
 
 
 def _choose_gpu(gpus: Sequence[str]) -> None:

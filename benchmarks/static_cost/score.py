@@ -36,6 +36,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from specializing import specialization
+
 from tilewright.costs import estimate
 from tilewright.serialize import dump, load
 from tilewright.source import parse_module
@@ -117,18 +119,6 @@ def reports(file_name: Path = REPORTS) -> Mapping[str, Mapping[str, Any]]:
     with gzip.open(file_name, "rt", encoding="utf-8") as file:
         found: dict[str, Mapping[str, Any]] = json.load(file)
     return found
-
-
-def specialization(point: Point) -> str:
-    """What the compiler sees of a point's launch."""
-    launch = point["launch"]
-    seen = []
-    for argument in launch["arguments"]:
-        value = argument.get("value")
-        fixed = argument["kind"] == "constexpr" or (argument["kind"] == "int" and value == 1)
-        known = value if fixed else None
-        seen.append([argument["type"], known, argument.get("divisible_by_16", False)])
-    return json.dumps([launch["kernel"], seen, launch["options"]], separators=(",", ":"))
 
 
 def scored(points: Sequence[Point], compiled: Mapping[str, Mapping[str, Any]]) -> list[Group]:
