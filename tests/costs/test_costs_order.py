@@ -28,7 +28,9 @@ def score() -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["static_cost_score"] = module
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(SCORE.parent)  # as where it is run as a script
+        spec.loader.exec_module(module)
     return module
 
 
