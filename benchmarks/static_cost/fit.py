@@ -24,8 +24,8 @@ from typing import Any
 
 import score
 import torch
+from launch_key import launch_key
 from losses import group_losses
-from specializing import specialization
 
 from tilewright.costs.boxes import SECTOR
 from tilewright.costs.demand import Demand, demand
@@ -120,7 +120,7 @@ def cases(machine: Machine) -> Sequence[Case]:
             if name not in modules:
                 path = score.file_of(name)
                 modules[name] = parse_module(path.read_text("utf-8"), str(path))
-            raw = {**compiled[specialization(point)], "launch": point["launch"]}
+            raw = {**compiled[launch_key(point)], "launch": point["launch"]}
             group = f"{name} {sorted(point['shape'].items())}"
             made = _reckoned(modules[name], load(CompileReport, raw), machine)
             if made is not None:

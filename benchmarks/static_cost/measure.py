@@ -28,8 +28,8 @@ from typing import Any
 import torch  # noqa: F401 - once, before processes are forked
 from clocking import METHOD, time_group, told
 from figures import add_figures
+from launch_key import launch_key
 from points import Point, absent, arguments, drawn, grid, kernel_names, launch_facts, load, points
-from specializing import specialization
 
 SECONDS, GROUP_SECONDS = 230.0, 75.0
 COMPILE_SHARE = 0.55
@@ -108,7 +108,7 @@ def _compile_all(
     """Fill Triton's cache; what the compiler refuses is refused again when it is timed."""
     first: dict[str, int] = {}  # what the compiler sees the same of is compiled once
     for at, row in enumerate(rows):
-        first.setdefault(specialization(row), at)
+        first.setdefault(launch_key(row), at)
     waiting = set(first)
     taken = {at: name for name, at in first.items()}
     with multiprocessing.Pool(options.workers, _choose_gpu, (options.gpus,)) as pool:
@@ -123,9 +123,7 @@ def _compile_all(
                 print(f"  {failure}", flush=True)
     print(f"{len(taken)} to compile, {len(waiting)} not in time", flush=True)
     late = {
-        point.group
-        for point, row in zip(every, rows, strict=True)
-        if specialization(row) in waiting
+        point.group for point, row in zip(every, rows, strict=True) if launch_key(row) in waiting
     }
     for point, row in zip(every, rows, strict=True):
         if point.group in late:  # the best of a part of a list says nothing of the list's

@@ -36,7 +36,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from specializing import specialization
+from launch_key import launch_key
 
 from tilewright.costs import estimate
 from tilewright.serialize import dump, load
@@ -130,7 +130,7 @@ def scored(points: Sequence[Point], compiled: Mapping[str, Mapping[str, Any]]) -
         if name not in modules:
             file = file_of(name)
             modules[name] = parse_module(file.read_text("utf-8"), str(file))
-        report = load(CompileReport, {**compiled[specialization(point)], "launch": point["launch"]})
+        report = load(CompileReport, {**compiled[launch_key(point)], "launch": point["launch"]})
         found = estimate(modules[name], report)
         if found is not None:
             shape = ", ".join(f"{k}={v}" for k, v in point["shape"].items())
@@ -239,7 +239,7 @@ def _compile_all(points: Sequence[Point], out: Path) -> None:
 
     device = open_device("interpreter")
     print(f"compiling with Triton {device.info.triton}", file=sys.stderr)
-    wanted = {specialization(point): point for point in points}
+    wanted = {launch_key(point): point for point in points}
 
     def work(point: Point) -> dict[str, Any]:
         path = str(file_of(point["kernel"]))

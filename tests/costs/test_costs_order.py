@@ -55,7 +55,7 @@ def test_equal_values_share_their_rank(score: ModuleType) -> None:
 def test_every_measured_launch_compiles_to_what_triton_itself_reports(score: ModuleType) -> None:
     compiled = score.reports()
     for point in score.measured():
-        report = compiled[score.specialization(point)]
+        report = compiled[score.launch_key(point)]
         assert report["registers"] == point["registers"]
         assert report["shared_bytes"] == point["shared"]
         assert bool(report["spill_bytes"]) == bool(point["spills"])

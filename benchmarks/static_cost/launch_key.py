@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def specialization(point: Mapping[str, Any]) -> str:
+def launch_key(point: Mapping[str, Any]) -> str:
     """What the compiler sees of a point's launch."""
     launch = point["launch"]
     seen = []

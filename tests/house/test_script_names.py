@@ -1,0 +1,32 @@
+"""Scripts and test helpers are imported by their bare file name, so each such name stands once."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+from house_modules import ROOT
+
+FOLDERS = ("tests", "benchmarks")
+SHARED = ROOT / "tests" / "corpora"  # on the path of every test
+
+
+def _names_imported(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+    return names
+
+
+def test_a_file_imported_by_its_bare_name_is_the_only_one_of_that_name() -> None:
+    # Two of them in one pytest process are one module: whichever was imported first.
+    homes: dict[str, set[Path]] = defaultdict(set)
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for name in _names_imported(path):
+                files = (home / f"{name}.py" for home in (path.parent, SHARED))
+                homes[name] |= {file.relative_to(ROOT) for file in files if file.is_file()}
+    assert "house_modules" in homes
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}
