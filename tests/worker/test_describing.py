@@ -5,8 +5,9 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from tilewright.worker import poison
-from tilewright.worker.judging import judge
+from tilewright.worker import poison, tensors
+from tilewright.worker.judging import judge, judge_outputs
+from tilewright.worker.trees import difference
 
 pytestmark = pytest.mark.triton
 
@@ -41,6 +42,14 @@ def times(factor: float, *where: slice | int) -> Change:
     return change
 
 
+def stripes(length: int, step: int) -> Change:
+    def change(x: torch.Tensor) -> torch.Tensor:
+        x[:, torch.arange(x.shape[1]) % step < length] = 9.0
+        return x
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -48,7 +57,7 @@ def times(factor: float, *where: slice | int) -> Change:
         (lambda x: x * 0, "everything got is zero"),
         (lambda x: x * 0 + 0.5, "everything got is 0.5"),
         (lambda x: x * 1.5, "everything got is 1.5 times what was expected"),
-        (lambda x: -x, "everything got is -1 times what was expected"),
+        (lambda x: -x, "everything got has the opposite sign"),
         (lambda x: x + 3, "everything got is 3 more than was expected"),
         (lambda x: x.roll(1, 1), "everything is one column too late"),
         (lambda x: x.roll(-1, 0), "everything is one row too early"),
@@ -58,6 +67,14 @@ def times(factor: float, *where: slice | int) -> Change:
         (put(9.0, slice(None), slice(1, None, 4)), "all in every 4th of the columns (from 1)"),
         (put(9.0, slice(0, None, 2)), "all in every second of the rows (from 0)"),
         (put(9.0, slice(60, None)), "all in the last rows 60..63"),
+        (stripes(3, 4), "all in 3 of every 4 columns (0..2 and so on)"),
+        (stripes(16, 32), "all in 16 of every 32 columns (0..15 and so on)"),
+        (lambda x: x.tril(), "what differs is zero, all above the diagonal"),
+        (lambda x: x - x.diag().diag(), "what differs is zero, all on the diagonal"),
+        (lambda x: x.relu(), "what differs is zero, all where a negative number was expected"),
+        (lambda x: x.abs(), "the opposite sign, all where a negative number was expected"),
+        (lambda x: x + matrix(1, 64), "each column is off by an amount of its own"),
+        (lambda x: x * matrix(64, 1), "each row is off by a factor of its own"),
         (put(9.0, 63), "all in the last row 63"),
         (put(torch.nan, 3), "NaN where a number was expected, all in row 3"),
         (put(0.0, slice(None), slice(48, None)), "what differs is zero, all in the last columns"),
@@ -90,10 +107,47 @@ def test_other_dimensions_are_named_by_number() -> None:
     x = torch.randn(4, 8, 16, generator=torch.Generator().manual_seed(1))
     found = judge(x, None, put(9.0, 0)(x.clone()), rtol=1e-4, atol=1e-5)
     assert "128 of 512 elements differ, first at (0, 0, 0)" in found["message"]
-    assert "all in dimension 0: 0" in found["message"]
+    assert "all in index 0 of dimension 0" in found["message"]
+    found = judge(x, None, x[:1].expand(x.shape).clone(), rtol=1e-4, atol=1e-5)
+    assert "every index of dimension 0 is that of index 0" in found["message"]
     line = torch.randn(100, generator=torch.Generator().manual_seed(1))
     found = judge(line, None, put(9.0, slice(96, None))(line.clone()), rtol=1e-4, atol=1e-5)
     assert "the last elements 96..99 (what is left after whole tiles of 32)" in found["message"]
+
+
+def test_outputs_that_are_swapped_are_called_so() -> None:
+    mean, spread = matrix(1, 64)[0], matrix(1, 64)[0] * 3 + 1
+    found = judge_outputs(
+        {"mean": mean, "spread": spread}, None, {"mean": spread, "spread": mean},
+        rtol=1e-4, atol=1e-5,
+    )  # fmt: skip
+    assert found["message"].startswith("mean: 64 of 64 elements differ")
+    assert found["message"].endswith("; it is what spread should be")
+
+
+def test_truth_values_that_are_all_wrong_are_called_the_opposite() -> None:
+    x = matrix() > 0
+    assert "everything got is the opposite" in judge(x, None, ~x, rtol=0.0, atol=0.0)["message"]
+
+
+def test_one_wrong_element_is_not_explained() -> None:
+    x = matrix()
+    found = judge(x, None, put(9.0, 3, 5)(x.clone()), rtol=1e-4, atol=1e-5)
+    assert found["message"].startswith("1 of 4096 elements differ, first at (3, 5): expected")
+    assert ";" not in found["message"]
+
+
+def test_a_rounding_is_no_factor_of_each_row() -> None:
+    x = matrix()
+    assert "of its own" not in judge(x, None, x.half().float(), rtol=1e-6, atol=1e-6)["message"]
+
+
+def test_dictionaries_with_other_keys_are_told_apart_by_them() -> None:
+    expected, actual = ({"y": 1, "pos": {"a": 2}}, {"y": 1}), ({"y": 1, "pos": {"b": 2}}, {"y": 1})
+    trees = [tensors.flatten(each[0])[1] for each in (expected, actual)]
+    assert difference(*trees) == "expected the keys a as output['pos'], got b"
+    fewer = tensors.flatten(expected[1])[1]
+    assert difference(trees[0], fewer) == "expected the keys y, pos to be returned, got y"
 
 
 def test_noise_has_no_pattern() -> None:

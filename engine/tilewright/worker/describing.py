@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import torch
 
 from . import poison
+from .whereabouts import axes, where
 
 _SHOWN = 6
 _MOST = 1 << 24
@@ -14,6 +15,9 @@ _MOST = 1 << 24
 _ALIKE = 1e-2
 _LEAST_TILE = 8
 _LEAST_STEPS = 3
+_NEARLY_ALL = 0.9
+_CLEAR = 0.05
+"""Of the values' size: smaller errors are no factors, but roundings."""
 
 
 def describe(expected: torch.Tensor, actual: torch.Tensor, wrong: torch.Tensor) -> str:
@@ -47,7 +51,8 @@ def _pattern(expected: torch.Tensor, actual: torch.Tensor, wrong: torch.Tensor) 
     told = _unwritten(actual, wrong)
     if not told and (actual.is_floating_point() or actual.is_complex()):
         told = _nans(expected, actual)
-    return told or _zeros(actual, wrong) or _related(expected, actual, wrong) or where(wrong)
+    told = told or _zeros(expected, actual, wrong) or _related(expected, actual, wrong)
+    return told or _with("", wrong, expected)
 
 
 def _unwritten(actual: torch.Tensor, wrong: torch.Tensor) -> str:
@@ -61,7 +66,7 @@ def _unwritten(actual: torch.Tensor, wrong: torch.Tensor) -> str:
         return "nothing was ever written there: all of it is the poison of fresh memory"
     told = where(never) or f"{int(never.sum())} elements"
     told = told.removeprefix("all in ")
-    return f"never written: {told}, which hold the poison of fresh memory"
+    return f"never written: {told} (the poison of fresh memory is still there)"
 
 
 def _nans(expected: torch.Tensor, actual: torch.Tensor) -> str:
@@ -74,26 +79,31 @@ def _nans(expected: torch.Tensor, actual: torch.Tensor) -> str:
     return f"{missed} NaN of the original did not come back" if missed else ""
 
 
-def _zeros(actual: torch.Tensor, wrong: torch.Tensor) -> str:
+def _zeros(expected: torch.Tensor, actual: torch.Tensor, wrong: torch.Tensor) -> str:
     if not bool(actual.bool().any()):
         return "everything got is zero"
     if bool((actual == 0)[wrong].all()):
-        return _with("what differs is zero", wrong)
+        return _with("what differs is zero", wrong, expected)
     first = actual.reshape(-1)[0]
     if actual.numel() > 1 and bool((actual == first).all()):
         return f"everything got is {_shown(first)}"
     return ""
 
 
-def _with(said: str, wrong: torch.Tensor) -> str:
-    place = where(wrong)
-    return f"{said}, {place}" if place else said
+def _with(said: str, wrong: torch.Tensor, expected: torch.Tensor | None = None) -> str:
+    """What is said, and where; or of which sign what was ``expected`` there is."""
+    if int(wrong.sum()) == 1:  # said already
+        return said
+    place = where(wrong) or ("" if expected is None else _of_one_sign(expected, wrong))
+    return ", ".join(part for part in (said, place) if part)
 
 
 def _related(expected: torch.Tensor, actual: torch.Tensor, wrong: torch.Tensor) -> str:
     """A relation between the two: transposed, moved, scaled, or off by a constant."""
     if expected.numel() > _MOST or expected.numel() < _LEAST_STEPS or expected.is_complex():
         return ""
+    if expected.dtype == torch.bool:
+        return "everything got is the opposite" if bool(wrong.all()) else ""
     one, other = expected.double(), actual.double()
     finite = torch.isfinite(one) & torch.isfinite(other)
     if not bool(finite.all()):
@@ -103,27 +113,32 @@ def _related(expected: torch.Tensor, actual: torch.Tensor, wrong: torch.Tensor) 
     if moved:
         return moved
     factor = _factor(one[wrong], other[wrong])
+    if factor and int(wrong.sum()) > _NEARLY_ALL * wrong.numel():
+        return f"everything got {factor}"
     if factor:
-        what = "everything got" if int(wrong.sum()) > 0.9 * wrong.numel() else "what differs"
-        return _with(f"{what} is {factor}", wrong)
-    return ""
+        return _with(f"what differs {factor}", wrong, expected)
+    by_line = int(wrong.sum()) > wrong.numel() // 2 and expected.dtype.itemsize > 1
+    return _by_line(one, other) if by_line else ""
 
 
 def _moves(one: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
     """The expected values, put elsewhere: (what one would say of it, the result)."""
     if one.dim() >= 2 and one.shape[-1] == one.shape[-2]:
         yield "what was got is the transpose", one.transpose(-1, -2)
-    for axis, name in enumerate(_axes(one.dim(), plural=False)):
-        size = one.shape[axis]
+    for axis, called in enumerate(axes(one.dim())):
+        size, name, many = one.shape[axis], called.one, called.many
         if size < _LEAST_STEPS:
             continue
-        yield f"everything is one {name} too late", one.roll(1, axis)
-        yield f"everything is one {name} too early", one.roll(-1, axis)
-        yield f"the {name}s come in the reverse order", one.flip(axis)
+        yield f"everything is one {name}{called.of} too late", one.roll(1, axis)
+        yield f"everything is one {name}{called.of} too early", one.roll(-1, axis)
+        yield f"the {many}{called.of} come in the reverse order", one.flip(axis)
         if size % 2 == 0:
-            yield f"the two halves of the {name}s are swapped", one.roll(size // 2, axis)
+            yield (
+                f"the two halves of the {many}{called.of} are swapped",
+                one.roll(size // 2, axis),
+            )
         yield (
-            f"every {name} is that of {name} 0",
+            f"every {name}{called.of} is that of {name} 0",
             one.narrow(axis, 0, 1).expand_as(one),
         )
 
@@ -140,91 +155,47 @@ def _alike(one: torch.Tensor, other: torch.Tensor, gap: float) -> bool:
 
 def _factor(one: torch.Tensor, other: torch.Tensor) -> str:
     """The factor or the offset between two sets of numbers, if there is one."""
+    if one.numel() < _LEAST_STEPS:
+        return ""
     scale = float((one * other).sum() / (one * one).sum().clamp_min(1e-300))
     spread = _ALIKE * abs(scale) * one.abs() + 1e-3 * abs(scale) * one.abs().mean()
     if abs(scale - 1) > 1e-3 and scale and bool(((one * scale - other).abs() <= spread).all()):
-        return f"{scale:.4g} times what was expected"
+        opposite = abs(scale + 1) < _ALIKE
+        return "has the opposite sign" if opposite else f"is {scale:.4g} times what was expected"
     offset = float((other - one).mean())
     near = (other - one - offset).abs() <= _ALIKE * abs(offset)
     if offset and bool(near.all()):
-        return f"{abs(offset):.4g} {'more' if offset > 0 else 'less'} than was expected"
+        return f"is {abs(offset):.4g} {'more' if offset > 0 else 'less'} than was expected"
     return ""
 
 
-def where(wrong: torch.Tensor) -> str:
-    """Which rows and columns differ, if there is an order in it; else nothing."""
-    said = []
-    tiles: list[int | None] = []
-    for axis, name in enumerate(_axes(wrong.dim(), plural=True)):
-        others = tuple(other for other in range(wrong.dim()) if other != axis)
-        hit = wrong.any(dim=others) if others else wrong
-        told, tile = _places(hit, name)
-        said += [told] if told else []
-        tiles.append(tile)
-    if not said:
-        return _outside(wrong)
-    if len(tiles) == wrong.dim() > 0 and all(tiles):
-        size = " x ".join(map(str, tiles))
-        return f"all in one block of {size}, {' and '.join(said)}: the share of one program"
-    return f"all in {' and '.join(said)}"
-
-
-def _outside(wrong: torch.Tensor) -> str:
-    """The block that alone is right, if there is one."""
-    right = ~wrong
-    if not wrong.dim() > 1 or not bool(right.any()):
+def _by_line(one: torch.Tensor, other: torch.Tensor) -> str:
+    """That each row, or each column, is off by an amount or a factor of its own: a bias or a weight
+    is missing, or another's."""
+    gap = other - one
+    far = float(gap.abs().mean())
+    if one.dim() < 2 or far < _CLEAR * float(one.abs().mean()):
         return ""
-    said, size = [], 1
-    for axis, name in enumerate(_axes(wrong.dim(), plural=True)):
-        others = tuple(other for other in range(wrong.dim()) if other != axis)
-        found = right.any(dim=others).nonzero().reshape(-1)
-        first, last = int(found[0]), int(found[-1])
-        size *= last - first + 1
-        said.append(f"{name} {first}..{last}")
-    return f"all outside of {' and '.join(said)}" if size == int(right.sum()) else ""
+    spread = _ALIKE * (far + other.abs())
+    for axis, called in enumerate(axes(one.dim())):
+        others = tuple(at for at in range(one.dim()) if at != axis)
+        if one.numel() < _LEAST_STEPS * one.shape[axis]:
+            continue
+        factor = (one * other).sum(others, True) / (one * one).sum(others, True).clamp_min(1e-300)
+        for what, fit in (("an amount", one + gap.mean(others, True)), ("a factor", one * factor)):
+            if bool(((fit - other).abs() <= spread).all()):
+                return f"each {called.one}{called.of} is off by {what} of its own"
+    return ""
 
 
-def _axes(dims: int, *, plural: bool) -> tuple[str, ...]:
-    end = "s" if plural else ""
-    if dims == 1:
-        return (f"element{end}",)
-    if dims == 2:
-        return f"row{end}", f"column{end}"
-    return tuple(f"dimension {at}:" if plural else f"step of dimension {at}" for at in range(dims))
-
-
-def _places(hit: torch.Tensor, name: str) -> tuple[str, int | None]:
-    """(which indices of one axis are hit, in words; the tile they are exactly, if any)."""
-    found = hit.nonzero().reshape(-1)
-    size, count = hit.shape[0], len(found)
-    first, last = int(found[0]), int(found[-1])
-    if count == size:
-        return "", None
-    if last - first + 1 == count:
-        return _run(name, first, last, size)
-    step = int(found[1]) - first
-    throughout = first < step and last + step >= size and count >= _LEAST_STEPS
-    if throughout and step > 1 and bool((found.diff() == step).all()):
-        return f"every {_nth(step)} of the {name.rstrip(':')} (from {first})", None
-    return "", None
-
-
-def _run(name: str, first: int, last: int, size: int) -> tuple[str, int | None]:
-    """What there is to say of consecutive indices."""
-    length = last - first + 1
-    name = name.removesuffix("s") if first == last else name
-    span = f"{first}" if first == last else f"{first}..{last}"
-    if last == size - 1:
-        tile = first & -first
-        ragged = tile >= _LEAST_TILE and length < tile
-        rest = f" (what is left after whole tiles of {tile})" if ragged else ""
-        return f"the last {name} {span}{rest}", length if _is_tile(first, length) else None
-    return f"{name} {span}", length if _is_tile(first, length) else None
-
-
-def _is_tile(first: int, length: int) -> bool:
-    return length >= _LEAST_TILE and not length & (length - 1) and first % length == 0
-
-
-def _nth(step: int) -> str:
-    return {2: "second", 3: "third"}.get(step, f"{step}th")
+def _of_one_sign(expected: torch.Tensor, wrong: torch.Tensor) -> str:
+    """That what differs are the negative, or the positive, of the expected values."""
+    if expected.dtype == torch.bool or expected.is_complex():
+        return ""
+    values = expected.double()
+    for said, side in (("negative", values < 0), ("positive", values > 0)):
+        count = int(side.sum())
+        few = count < _LEAST_TILE or int(wrong.sum()) < _NEARLY_ALL * count
+        if not few and count < _NEARLY_ALL * wrong.numel() and not bool((wrong & ~side).any()):
+            return f"all where a {said} number was expected"
+    return ""
