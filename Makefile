@@ -18,7 +18,7 @@ SOURCES := engine server tests examples benchmarks docs/issue_pages.py
 FAST   := not gpu and not browser and not slow and not editor
 
 .DEFAULT_GOAL := help
-.PHONY: help docs setup honesty demo test test-slow test-all test-editor corpora agreement compile-table precision recall lint format types wheel clean distclean
+.PHONY: help docs setup honesty gpu demo test test-slow test-all test-editor corpora agreement compile-table precision recall lint format types wheel clean distclean
 
 help: ## say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -73,6 +73,9 @@ compile-table: corpora ## compile the corpora for three chips, an hour; writes d
 
 honesty: setup ## the tables of docs/honesty.md from the verdicts in tests/evidence/results
 	PYTHONPATH=tests/evidence $(BIN)/python tests/evidence/table.py
+
+gpu: setup ## repeat what is claimed of GPUs, on those of this machine; results in build/gpu
+	$(BIN)/python benchmarks/on_gpu.py --out build/gpu
 
 recall: corpora ## faults put into kernels, and how many are found; writes docs/recall.md
 	PYTHONPATH=tests/corpora $(BIN)/python tests/mutation/write_recall.py

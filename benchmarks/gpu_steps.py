@@ -1,0 +1,162 @@
+"""What of the project's claims rests on a GPU, and the command that repeats each of them.
+
+In the order in which they are worth their time on a GPU: what was not seen on one yet comes first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PYTHON = "{python}"
+OUT = "{out}"
+"""In a command: this interpreter; the folder that a step may write to."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command.
+
+    Attributes:
+        feeds: what it shows, and the page that says so.
+        seconds: what it takes on one idle H200, as far as that is known; it gets half as many more.
+        rehearsal: its smallest form where there is no GPU, which proves nothing of one.
+        gpus: how many it needs.
+        copies: files that it goes on from, put into its folder first.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    feeds: str
+    seconds: float
+    rehearsal: tuple[str, ...] = ()
+    gpus: int = 1
+    copies: tuple[str, ...] = ()
+
+
+def _script(text: str) -> tuple[str, ...]:
+    return (PYTHON, *text.split())
+
+
+_FAULTS = "benchmarks/faults.py --device cuda:0 --times 100 --patience-s 1"
+_COST = "benchmarks/static_cost/measure.py"
+_EVIDENCE = "tests/evidence/judge_all.py"
+_SHAPES = "benchmarks/static_cost"
+
+STEPS = (
+    Step(
+        "evidence",
+        _script(f"{_EVIDENCE} cuda:0 {OUT}/h200.json once"),
+        "cheats refused, odd kernels accepted, as far as not judged yet: docs/honesty.md",
+        200,
+        _script(f"{_EVIDENCE} interpreter {OUT}/interpreter.json once 2/64"),
+        copies=("tests/evidence/results/h200.json",),
+    ),
+    Step(
+        "faults",
+        (*_script(f"{_FAULTS} --at-once 5 --limit-s 340 --only"), "takes all,floods,hangs,nesting"),
+        "a hundred of each fault in a row, nothing left: docs/isolation.md",
+        360,
+        (
+            *_script("benchmarks/faults.py --times 1 --at-once 2 --limit-s 60 --only"),
+            "takes all,segfaults",
+        ),
+    ),
+    Step(
+        "tests",
+        _script("-m pytest -q -m gpu tests/gpu"),
+        "what only a GPU can test",
+        240,
+        _script("-m pytest -q --collect-only -m gpu tests/gpu"),
+    ),
+    Step(
+        "blind_lists",
+        _script(
+            f"{_COST} {OUT}/blind.json.gz --whole --shapes {_SHAPES}/blind_shapes.json"
+            " --points 1700 --seconds 275"
+        ),
+        "the estimate's order on lists that nobody had timed: benchmarks/README.md",
+        290,
+        _script(f"{_COST} {OUT}/blind.json.gz --no-timing --shapes {_SHAPES}/blind_shapes.json"),
+    ),
+    Step(
+        "faults_forks",
+        (*_script(f"{_FAULTS} --at-once 1 --limit-s 300 --only"), "forks without"),
+        "the same for forks without end, which take every core: docs/isolation.md",
+        300,
+    ),
+    Step(
+        "faults_device",
+        (*_script(f"{_FAULTS} --at-once 1 --limit-s 300 --only"), "whole device"),
+        "the same with no device memory left for anybody: docs/isolation.md",
+        300,
+    ),
+    Step(
+        "trial_cost",
+        _script(
+            f"benchmarks/trial_cost.py --device cuda:0 --one-by-one 24 --out {OUT}/trial_cost.json"
+        ),
+        "what a verdict costs beside a bare loop: docs/trials.md",
+        290,
+    ),
+    Step(
+        "timing_trust",
+        _script(f"benchmarks/timing_trust.py --device cuda:0 --out {OUT}/trust.json"),
+        "false verdicts on identical kernels, gains of 3 % that are found: benchmarks/README.md",
+        300,
+        _script(f"benchmarks/timing_trust.py --device cpu --selves 1 --tries 1 --out {OUT}/t.json"),
+    ),
+    Step(
+        "profile",
+        _script(f"benchmarks/profile_examples.py {OUT} --device cuda:0"),
+        "what a profile says of the examples, by clock, trace and counters: docs/profile.md",
+        120,
+        _script(f"benchmarks/profile_examples.py {OUT} --device interpreter softmax"),
+    ),
+    Step(
+        "several",
+        _script(f"benchmarks/several_gpus.py --limit-s 300 --out {OUT}/several.json"),
+        "several GPUs as one device, and a GPU over ssh: docs/devices.md",
+        330,
+        gpus=2,
+    ),
+    Step(
+        "isolation",
+        _script("benchmarks/isolation_probe.py"),
+        "what a GPU's driver works under, and how it gets over bad states: docs/isolation.md",
+        90,
+    ),
+    Step(
+        "judging",
+        _script("benchmarks/judging_trust.py --device cuda"),
+        "what the judge of results lets through: docs/correctness.md",
+        60,
+        _script("benchmarks/judging_trust.py"),
+    ),
+    Step(
+        "examples",
+        _script(f"benchmarks/examples_gpu.py --device cuda:0 --json {OUT}/examples.json"),
+        "the examples optimized, timed by themselves: README.md, benchmarks/README.md",
+        330,
+    ),
+    Step(
+        "more_lists",
+        _script(
+            f"{_COST} {OUT}/more.json.gz --whole --shapes {_SHAPES}/more_shapes.json"
+            " --points 1700 --seconds 275"
+        ),
+        "the same as blind_lists on further kernels: benchmarks/README.md",
+        290,
+    ),
+    Step(
+        "figures",
+        _script(f"{_COST} {OUT}/figures.json.gz --figures --points 1000"),
+        "registers and memory as Triton reads them from loaded kernels: benchmarks/README.md",
+        330,
+    ),
+    Step(
+        "evidence_anew",
+        _script(f"{_EVIDENCE} cuda:0 {OUT}/h200.json once"),
+        "every cheat and every odd kernel once more: docs/honesty.md",
+        600,
+    ),
+)
