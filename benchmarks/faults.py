@@ -2,14 +2,17 @@
 
     python benchmarks/faults.py [--device interpreter|cuda:0] [--times 100] [--at-once 2]
 
-A worker for each kind, some at a time. After every tenth fault, and after the last, a good
-candidate has to pass. One line a kind; exit code 1 if anything was accepted, failed or left.
+A worker for each kind, some at a time; kinds that leave others no room follow, one by one. After
+every tenth fault, and after the last, a good candidate has to pass; how long the slowest of them
+took is told, as it may have to wait until memory has come back. One line a kind; exit code 1 if
+anything was accepted, failed or left.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -37,6 +40,7 @@ class Row:
     refused: int = 0
     goods: int = 0
     accepted: int = 0
+    slowest_good_s: float = 0.0
     seconds: float = 0.0
     descriptors: tuple[int, int] = (0, 0)
     resident_mb: tuple[int, int] = (0, 0)
@@ -95,7 +99,10 @@ def _settled(process: int, descriptors: int) -> faulting.Held:
 
 def _good(row: Row, worker: faulting.Worker) -> None:
     row.goods += 1
+    start = time.monotonic()
     answer = worker.trial(faulting.ORIGINAL)
+    if row.goods > 1:  # the first one also starts the judge
+        row.slowest_good_s = max(row.slowest_good_s, time.monotonic() - start)
     if faulting.accepted(answer):
         row.accepted += 1
     else:
@@ -130,8 +137,12 @@ def main() -> int:
         for fault in faulting.faults_on(given.device)
         if any(word in fault.name for word in words)
     ]
+    if not kinds:
+        parser.error(f"no kind is named so; there are {', '.join(_names(given.device))}")
     memory = device_memory()
-    limit_s = given.limit_s * min(1.0, given.at_once / len(kinds))
+    beside = [kind for kind in kinds if not kind.crowds]
+    alone = [kind for kind in kinds if kind.crowds]
+    limit_s = given.limit_s / max(1, math.ceil(len(beside) / given.at_once) + len(alone))
 
     def run(fault: faulting.Fault) -> Row:
         row = run_kind(fault, given.device, given.times, limit_s, given.patience_s)
@@ -139,7 +150,8 @@ def main() -> int:
         return row
 
     with ThreadPoolExecutor(given.at_once) as pool:
-        rows = list(pool.map(run, kinds))
+        rows = list(pool.map(run, beside))
+    rows += map(run, alone)
     print("device memory before:", memory, "| after:", device_memory())
     if "OUT" in os.environ:
         text = json.dumps([asdict(row) for row in rows], indent=1)
@@ -147,12 +159,16 @@ def main() -> int:
     return 0 if all(row.fine for row in rows) else 1
 
 
+def _names(device: str) -> list[str]:
+    return [fault.name for fault in faulting.faults_on(device)]
+
+
 def _line(row: Row) -> str:
     first, last = row.descriptors
     small, big = row.resident_mb
     return (
         f"{'ok ' if row.fine else 'BAD'} {row.kind:34} refused {row.refused}/{row.faults}"
-        f" next {row.accepted}/{row.goods} {row.seconds:6.1f} s"
+        f" next {row.accepted}/{row.goods} in {row.slowest_good_s:.1f} s {row.seconds:6.1f} s"
         f" open {first}->{last} MB {small}->{big} left {list(row.left)} | {row.said[:110]}\n"
     )
 

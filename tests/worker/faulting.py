@@ -33,7 +33,7 @@ sys.path.insert(0, {engine!r})
 from tilewright.worker.trials import hearing
 hearing._PATIENCE_S, hearing._PATIENCE_RATIO = {patience_s}, 0.0
 from tilewright.worker.jobs import measuring
-measuring.HOST_CODE_S = {patience_s}
+measuring.HOST_CODE_S = min({patience_s}, 0.5)
 from tilewright.worker.main import main
 sys.exit(main())
 """
@@ -89,6 +89,7 @@ class Fault:
         kernel: what is launched in the place of the right kernel.
         where: "cpu", "gpu" or "" for both.
         slow: takes as long as patience lasts.
+        crowds: leaves nobody else on the machine room to compute, so it is tried by itself.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Fault:
     kernel: str = "doubles"
     where: str = ""
     slow: bool = False
+    crowds: bool = False
 
     def text(self) -> str:
         text = ORIGINAL.replace("pass  # the fault", self.code.replace("\n", "\n    "))
@@ -137,6 +139,13 @@ for fd in range(3, 64):
     except OSError:
         pass
 time.sleep(600)"""
+# By the driver itself, which no limit of torch's counts, to the last megabyte; and stays. Tensors
+# without memory, as where it is compiled ahead, open no device: there is nothing to take there.
+_WHOLE = """driver, size = ctypes.CDLL("libcuda.so.1"), 1 << 32
+while size >= 1 << 20:
+    if driver.cuMemAlloc_v2(ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(size)):
+        size >>= 1
+time.sleep(600)"""
 
 FAULTS = (
     Fault("hangs", "while True:\n    pass", slow=True),
@@ -153,6 +162,7 @@ FAULTS = (
         "for turn in range(64):\n    if os.fork() == 0:\n"
         "        held = bytearray(b'1') * (1 << 27)\n        time.sleep(600)\ntime.sleep(600)",
         slow=True,
+        crowds=True,
     ),
     Fault(
         "corrupts memory beside a tensor",
@@ -160,7 +170,7 @@ FAULTS = (
         where="cpu",
     ),
     Fault("corrupts the interpreter", "ctypes.memset(id(torch), 255, 1 << 16)\ntorch.zeros(1)"),
-    Fault("forks without end", "while True:\n    os.fork()", slow=True),
+    Fault("forks without end", "while True:\n    os.fork()", slow=True, crowds=True),
     Fault("leaves daemons", _SLEEPER),
     Fault(
         "floods its output",
@@ -188,6 +198,7 @@ FAULTS = (
         "    held.append(torch.empty(4 << 30, dtype=torch.uint8, device=x.device))",
         where="gpu",
     ),
+    Fault("takes the whole device", _WHOLE, where="gpu", slow=True, crowds=True),
     Fault("never ends on the device", kernel="endless", where="gpu", slow=True),
 )
 

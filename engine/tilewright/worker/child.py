@@ -96,6 +96,7 @@ def _confine(job: dict[str, Any], scratch: str, timeout_s: float) -> dict[str, A
     job["reached"]["confined"] = time.monotonic()
     if on_gpu and job.get("kind") in _ONE_VERSION_A_PROCESS and not job.get("compiles"):
         gpu_memory.limit(str(job["device"]))
+        job["reached"]["limited"] = time.monotonic()  # memory may have been waited for
     return {**found, "netns": found["netns"] or could_leave}
 
 
