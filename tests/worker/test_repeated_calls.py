@@ -1,5 +1,6 @@
 """Calls in a row are watched as well: a candidate may tell a checked call from another one."""
 
+import time
 from typing import Any
 
 import faulting
@@ -43,3 +44,18 @@ def test_an_operator_in_the_place_of_the_kernel_is_seen() -> None:
 
 def test_nothing_is_said_of_an_honest_one() -> None:
     assert said(trial(HONEST)) == ""
+
+
+def test_the_limit_is_of_the_devices_time_though_the_host_runs_ahead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from tilewright.worker import calling, repeating
+
+    queued: list[int] = []
+
+    def catch_up(device: str) -> None:
+        time.sleep(0.02 * len(queued))  # what a call takes there
+        queued.clear()
+
+    monkeypatch.setattr(calling, "synchronize", catch_up)
+    assert repeating._many(queued.append, 1000, 0.1, "cuda:0") <= 16
