@@ -16,14 +16,26 @@ for accelerator in (torch.cuda, torch.xpu):
         setattr(accelerator, name, recorder)
 from tilewright.worker import jobs, pretend
 pretend._may_have_gpu = lambda: True
-pretend._nvml = lambda: None
+{how}
 jobs.preload()
 print(len(asked))
+"""
+NO_NVML = "pretend._nvml = lambda: None"
+PARTS_OF_A_GPU = """
+shut = []
+class Library:
+    def nvmlShutdown(self):
+        shut.append(1)
+        return 0 if len(shut) < 3 else 1
+pretend._nvml = Library
+torch.cuda._device_count_nvml = lambda: -1
 """
 
 
 @pytest.mark.triton
-def test_where_only_the_driver_could_answer_it_is_not_asked() -> None:
-    ended = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True)
+@pytest.mark.parametrize("how", [NO_NVML, PARTS_OF_A_GPU])
+def test_where_only_the_driver_could_answer_it_is_not_asked(how: str) -> None:
+    code = ASK.format(how=how)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.strip() == "0"

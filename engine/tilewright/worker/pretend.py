@@ -116,18 +116,23 @@ def warm_up() -> None:
 
     Fake tensors ask whether there is a GPU. Asking may open the driver, and a process that has
     done so can no longer fork children that use it. NVML answers without opening it; where there
-    may be a GPU and no NVML, each capture pays for itself. What NVML holds is let go of again:
-    children would share it.
+    may be a GPU that NVML does not count (there is no NVML, or parts of a GPU are what is visible),
+    each capture pays for itself. What NVML holds is let go of again: children would share it.
     """
     library = _nvml()
-    if _may_have_gpu() and library is None:
-        return
-    with mock.patch.dict(os.environ, {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}), fake_tensors():
-        torch.empty((2, 2)).float().sum()
+    if not _may_have_gpu() or (library is not None and _counted_by_nvml()):
+        with mock.patch.dict(os.environ, {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}), fake_tensors():
+            torch.empty((2, 2)).float().sum()
     # It counts how often it was initialized, and refuses once it is not.
     for _ in range(_MOST_USERS):
         if library is None or library.nvmlShutdown() != 0:
             return
+
+
+def _counted_by_nvml() -> bool:
+    """Whether torch learns of the GPUs from NVML; it asks the driver itself where this fails."""
+    count = getattr(torch.cuda, "_device_count_nvml", None)
+    return torch.version.hip is None and count is not None and int(count()) >= 0
 
 
 def _may_have_gpu() -> bool:
