@@ -72,6 +72,17 @@ def test_the_interpreter_and_weak_isolation_are_said() -> None:
     assert "not recorded" in unrecorded
 
 
+def test_what_differs_from_check_to_check_by_shapes_alone_is_said_once() -> None:
+    noted = [{**CHECK, "note": f"reads {n} elements past the end"} for n in (7, 9)]
+    skipped = [
+        {**CHECK, "name": f"ci-ragged[{n}]", "skipped": f"f raises ({n}x64)"} for n in (3, 4)
+    ]
+    assert left_open(COMPILED, checked(*noted, *skipped), SPEED) == (
+        "Reads 7 elements past the end.",
+        "ci-ragged[3]; ci-ragged[4]: f raises (3x64)",
+    )
+
+
 def test_many_checks_that_were_not_asked_are_one_sentence() -> None:
     skipped = [{**CHECK, "name": f"ci[{n}]", "skipped": "why" * 200} for n in range(9)]
     (said,) = left_open(COMPILED, checked(CHECK, *skipped), SPEED)

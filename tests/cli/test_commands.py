@@ -135,6 +135,28 @@ def test_verify_accepts_an_equal_kernel_and_says_what_was_not_measured(tmp_path:
 
 
 @pytest.mark.triton
+def test_verify_says_what_of_the_spec_it_could_not_use(tmp_path: Path) -> None:
+    original = tmp_path / "softmax.py"
+    original.write_text(
+        (EXAMPLES / "softmax.py").read_text()
+        + "\n\ndef raises(x):\n    raise ValueError(x.shape)\n"
+    )
+    (tmp_path / "softmax.yaml").write_text(
+        "entry: softmax\nreference: raises\ninputs:\n  X: {shape: [R, C], dtype: float32}\n"
+        "ci:\n  - {params: [X], dims: {R: 3, C: 33}, rtoll: 0.5}\n"
+    )
+    candidate = tmp_path / "candidate.py"
+    candidate.write_text(original.read_text().replace("BLOCK=1024", "BLOCK=512"))
+    ended = run("verify", str(original), str(candidate))
+    assert ended.returncode == 0, ended.stdout
+    notes = [line for line in ended.stdout.splitlines() if line.startswith("note: ")]
+    assert len(notes) == 1
+    assert "softmax.yaml:6: unknown key 'rtoll' in a variant of 'ci' is ignored" in notes[0]
+    assert "not verified: Results were compared with the original's alone" in ended.stdout
+    assert "not verified: Reference raises: ValueError: torch.Size([3, 33])" in ended.stdout
+
+
+@pytest.mark.triton
 def test_verify_says_what_is_wrong_with_a_wrong_kernel(tmp_path: Path) -> None:
     original = EXAMPLES / "softmax.py"
     candidate = tmp_path / "candidate.py"

@@ -78,8 +78,35 @@ def test_an_entry_that_is_not_there_names_the_nearest(tmp_path: Path) -> None:
 
 def test_a_kernel_is_no_entry(tmp_path: Path) -> None:
     _write(tmp_path, k_py=KERNEL, k_yaml=SPEC + "entry: scale_kernel\n")
-    with pytest.raises(ProblemError, match="has no 'scale_kernel'"):
+    with pytest.raises(ProblemError, match="is a kernel; name the function that launches it"):
         find_problem(tmp_path / "k.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "params", "said"),
+    [
+        ("def f(x, y):\n    return x\n", "X", "'params' lists 1, and 'f' takes 2 (x, y)"),
+        ("def f(x, y=1):\n    return x\n", "X", ""),
+        ("def f(x, *more):\n    return x\n", "X", ""),
+        ("def f(*, x):\n    return x\n", "X", "'params' lists 1, and 'f' takes 0 ()"),
+        ("@wrapped\ndef f(x, y):\n    return x\n", "X", ""),
+        ("class f:\n    def forward(self, x):\n        return x\n", "X", ""),
+        ("class f:\n    def forward(self):\n        return 1\n", "X", "and 'f' takes 0"),
+        ("class f(Base):\n    pass\n", "X", ""),
+    ],
+)
+def test_inputs_that_the_entry_cannot_be_called_with_are_told(
+    tmp_path: Path, text: str, params: str, said: str
+) -> None:
+    spec = f"entry: f\ninputs:\n  X: {{shape: [4], dtype: float32}}\nci:\n  - params: [{params}]\n"
+    _write(tmp_path, k_py=text, k_yaml=spec)
+    if not said:
+        assert find_problem(tmp_path / "k.py") is not None
+        return
+    with pytest.raises(ProblemError) as caught:
+        find_problem(tmp_path / "k.py")
+    assert said in caught.value.message
+    assert caught.value.line == 5
 
 
 def test_a_file_that_does_not_parse_leaves_the_entry_unchecked(tmp_path: Path) -> None:
@@ -113,7 +140,7 @@ def test_reference_in_another_file_is_part_of_the_identity(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("reference", "said"),
     [
-        ("{file: none.py}", "does not exist"),
+        ("{file: none.py}", "there is no reference file"),
         ("{file: ref.py}", "has no 'Model' (it has slow)"),
         ("{file: ref.py, entry: fast}", "has no 'fast' (it has slow)"),
         ("nothing", "has no 'nothing' to be the reference"),

@@ -2,7 +2,10 @@
 
 import math
 import textwrap
+import time
 from pathlib import Path
+
+import pytest
 
 from tilewright.problems import Problem, load_problem
 from tilewright.problems.model import Ragged
@@ -68,6 +71,18 @@ def test_the_interpreter_is_not_given_more_than_it_can_do(tmp_path: Path) -> Non
         assert all(map(is_prime, extents))
         assert math.prod(extents) <= 1 << 21
         assert extents[0] <= 131
+
+
+@pytest.mark.parametrize("extent", [1 << 19, 1 << 20, 10**23])
+def test_large_extents_are_read_at_once(tmp_path: Path, extent: int) -> None:
+    start = time.perf_counter()
+    found = _ragged(
+        tmp_path,
+        "X: {shape: [N, M], dtype: float32}",
+        f"- params: [X]\n  dims: {{N: {extent}, M: 3}}",
+    )
+    assert time.perf_counter() - start < 1.0
+    assert all(case.inputs[0].shape[0] < 132 for case in found.primes)
 
 
 def test_only_extents_vary_and_formulas_follow(tmp_path: Path) -> None:

@@ -153,6 +153,28 @@ BAD = {
         2,
         "two bounds",
     ),
+    "range without an end": (
+        BASE.replace("dtype: inherit", "dtype: inherit, range: [0, .inf]"),
+        2,
+        "must be finite",
+    ),
+    "range beyond a dtype": (
+        BASE.replace("dtype: inherit", "dtype: int8, range: [0, 1000]"),
+        2,
+        "goes beyond int8, which holds -128..127",
+    ),
+    "range below a dtype": (
+        BASE.replace("dtype: inherit", "dtype: uint8, range: [-1, 5]"),
+        2,
+        "goes beyond uint8, which holds 0..255",
+    ),
+    "an input given twice": (BASE.replace("[X]", "[X, X]"), 4, "'params' names 'X' twice"),
+    "a variant that is no list": (
+        BASE.replace("  - params", "    params"),
+        4,
+        "'ci' must be a list of variants",
+    ),
+    "tolerance without an end": (BASE + f"    rtol: 1{'0' * 400}\n", 7, "'rtol' must be a number"),
     "no shape": (BASE.replace("shape: [N], ", ""), 2, "has no 'shape'"),
     "no inputs": ("ci: []\n", 1, "no 'inputs'"),
     "no variant": ("inputs: {}\nname: x\n", 1, "no variant"),

@@ -146,7 +146,7 @@ def _value(judged: Judged, needed: Level, spec: Problem | None) -> dict[str, Any
         **as_json(judged.evaluation, needed),
         "certificate": dump(judged.certificate),
         "certificate_file": file_json(judged.file) if judged.file else None,
-        "notes": list(spec.warnings) if spec and spec.is_captured else [],
+        "notes": list(spec.warnings) if spec else [],
     }
 
 
@@ -188,6 +188,8 @@ def _print(value: dict[str, Any], judged: Judged, needed: Level) -> None:
         OUT.print(f"{step.step.value:12s}{step.status.value}{message}", markup=False)
     for note in value["notes"]:
         OUT.print(f"note: {note}", markup=False)
+    for text in judged.certificate.unverified if judged.evaluation.failed is None else ():
+        OUT.print(f"not verified: {text}", markup=False)
     verdict = "accepted" if value["accepted"] else "not accepted"
     OUT.print(
         f"{verdict}: {judged.evaluation.level.value}, {needed.value} was needed", markup=False

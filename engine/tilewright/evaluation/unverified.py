@@ -1,5 +1,6 @@
 """What an evaluation leaves open, in sentences: a certificate says these as loudly as the rest."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,17 +11,23 @@ INTERPRETER_LIMITS = (
     "and the chip's own instructions do otherwise would not show."
 )
 NO_REFERENCE = (
-    "Results were compared with the original's alone, as there is no independent reference: a "
-    "mistake that both make would not show."
+    "Results were compared with the original's alone, as there is no independent reference that "
+    "could be used: a mistake that both make would not show."
 )
 _MOST_NAMED = 3
 _LONGEST = 300
+_NUMBERS = re.compile(r"\d+")
 Json = Mapping[str, Any]
 
 
 def unverified(certificate: Certificate) -> tuple[str, ...]:
     """Each thing once, in the order of the cascade."""
     return tuple(dict.fromkeys(_sentence(text) for text in _open(certificate)))
+
+
+def _but_numbers(text: str) -> str:
+    """Shapes and counts differ from check to check where the matter is the same."""
+    return _NUMBERS.sub("#", text)
 
 
 def _sentence(text: str) -> str:
@@ -53,9 +60,11 @@ def _of_checks(step: StepResult, device: str) -> Iterator[str]:
     if checks and all(check.get("oracle") == "original" for check in checks):
         yield NO_REFERENCE
     yield from _texts(step.data, "inputs", "notes")
+    noted: dict[str, str] = {}
     for check in checks:
-        if not check.get("skipped"):
-            yield from _texts(check, "caveats", "note")
+        for text in () if check.get("skipped") else _texts(check, "caveats", "note"):
+            noted.setdefault(_but_numbers(text), text)
+    yield from noted.values()
     yield from _not_asked(checks)
     left_out = step.data.get("left_out")
     if left_out:
@@ -68,12 +77,12 @@ def _of_checks(step: StepResult, device: str) -> Iterator[str]:
 
 def _not_asked(checks: Sequence[Json]) -> Iterator[str]:
     """Checks that the original itself does not stand, by the reason why."""
-    skipped: dict[str, list[str]] = {}
+    skipped: dict[str, tuple[str, list[str]]] = {}
     for check in checks:
         if check.get("skipped"):
-            name = str(check.get("name") or check.get("case"))
-            skipped.setdefault(str(check["skipped"]), []).append(name)
-    for why, names in skipped.items():
+            name, why = str(check.get("name") or check.get("case")), str(check["skipped"])
+            skipped.setdefault(_but_numbers(why), (why, []))[1].append(name)
+    for why, names in skipped.values():
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         yield f"{'; '.join(names[:_MOST_NAMED])}{more}: {why}"
 

@@ -49,6 +49,19 @@ def is_floating(dtype: str) -> bool:
     return "float" in dtype or "complex" in dtype
 
 
+def integer_bounds(dtype: str) -> tuple[int, int] | None:
+    """The least and the largest number of a dtype that integers are drawn for; None for others.
+
+    Drawn as 64 bits with a sign, so that the upper half of uint64 is out of reach.
+    """
+    if is_floating(dtype) or dtype == "bool":
+        return None
+    bits = 8 * DTYPE_BYTES[dtype]
+    if dtype.startswith("u"):
+        return 0, 2 ** min(bits, 63) - 1
+    return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+
+
 def input_bytes(item: Input) -> int:
     """Bytes of one input tensor; 0 for a plain scalar."""
     if item.value is not None:

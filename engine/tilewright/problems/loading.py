@@ -54,6 +54,7 @@ def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
     spec = parse_spec(read_text(where), str(where))
     file = _source_file(where, source)
     entry, notes = _entry(spec, file)
+    _check_arity(spec, entry, file)
     reference = _reference(spec, entry, where, file)
     return Problem(
         path=str(where),
@@ -107,6 +108,11 @@ def _entry(spec: Spec, file: PythonFile | None) -> tuple[Entry, tuple[str, ...]]
     if entry is not None:
         return entry, ()
     found = ", ".join(file.callables) or "no function at all"
+    if spec.entry is not None and name in file.jitted:
+        spec.entry.fail(
+            f"'{name}' of {file.path} is a kernel; name the function that launches it (it has "
+            f"{found})"
+        )
     if spec.entry is not None:
         close = difflib.get_close_matches(name, file.callables, 1)
         hint = f"; did you mean '{close[0]}'?" if close else ""
@@ -115,6 +121,20 @@ def _entry(spec: Spec, file: PythonFile | None) -> tuple[Entry, tuple[str, ...]]
         f"{file.path} has no class Model, so the spec must name the function to call: "
         f"add 'entry: NAME' with one of {found}"
     )
+
+
+def _check_arity(spec: Spec, entry: Entry, file: PythonFile | None) -> None:
+    """Fail at a list of inputs that the entry point cannot be called with."""
+    arity = file.arities.get(entry.name) if file is not None else None
+    for node in spec.params if arity is not None else ():
+        count = len(list(node.elements("'params'")))
+        if arity is not None and not arity.takes(count):
+            fewest = f"at least {arity.least}" if arity.most is None else f"{arity.least}"
+            most = f" to {arity.most}" if arity.most not in (None, arity.least) else ""
+            node.fail(
+                f"'params' lists {count}, and '{entry.name}' takes {fewest}{most} "
+                f"({', '.join(arity.names)})"
+            )
 
 
 def _unchecked(spec: Spec, why: str) -> tuple[Entry, tuple[str, ...]]:
@@ -166,7 +186,7 @@ def _file_reference(
     at = fields["file"]
     path = where.parent / at.word("'file' of 'reference'")
     if not path.is_file():
-        at.fail(f"the reference file {path} does not exist; the path is relative to the spec")
+        at.fail(f"there is no reference file {path}; the path is relative to the spec")
     file = read_python(path)
     if not file.parses:
         at.fail(f"the reference file {path} is not Python")

@@ -1,7 +1,8 @@
 """What a Python file defines at its top level, read from its text and never by import."""
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tilewright.problems.model import Entry, EntryKind
@@ -12,8 +13,24 @@ KERNELBENCH_FUNCTIONS = frozenset({"get_inputs", "get_init_inputs"})
 
 
 @dataclass(frozen=True)
+class Arity:
+    """How many arguments by position a callable takes: ``most`` is None for any number."""
+
+    names: tuple[str, ...]
+    least: int
+    most: int | None
+
+    def takes(self, count: int) -> bool:
+        """Whether so many arguments can be passed."""
+        return self.least <= count and (self.most is None or count <= self.most)
+
+
+@dataclass(frozen=True)
 class PythonFile:
-    """Top-level names of a file. ``jitted`` functions carry a ``jit`` decorator: no entries."""
+    """Top-level names of a file. ``jitted`` functions carry a ``jit`` decorator: no entries.
+
+    ``arities``: of functions and of models' ``forward``, where no decorator may have changed them.
+    """
 
     path: str
     text: str
@@ -21,6 +38,7 @@ class PythonFile:
     classes: tuple[str, ...]
     jitted: tuple[str, ...]
     parses: bool
+    arities: Mapping[str, Arity] = field(default_factory=dict)
 
     @property
     def is_kernelbench(self) -> bool:
@@ -58,14 +76,34 @@ def read_python(path: Path) -> PythonFile:
     functions: list[str] = []
     classes: list[str] = []
     jitted: list[str] = []
+    called: dict[str, list[ast.FunctionDef]] = {}
     for node in _top_level(tree.body):
         if isinstance(node, ast.ClassDef):
             classes.append(node.name)
+            called.setdefault(node.name, []).extend(_forwards(node))
         elif isinstance(node, ast.FunctionDef):
             (jitted if _is_jitted(node) else functions).append(node.name)
+            called.setdefault(node.name, []).append(node)
+    arities = {
+        name: _arity(nodes[0], bound=name in classes)
+        for name, nodes in called.items()
+        if len(nodes) == 1 and not nodes[0].decorator_list
+    }
     return PythonFile(
-        str(path), text, _unique(functions), _unique(classes), _unique(jitted), parses=True
+        str(path), text, _unique(functions), _unique(classes), _unique(jitted), True, arities
     )
+
+
+def _forwards(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    return [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "forward"]
+
+
+def _arity(node: ast.FunctionDef, *, bound: bool) -> Arity:
+    """``bound``: without the first parameter, which is the object itself."""
+    args = node.args
+    names = tuple(arg.arg for arg in (*args.posonlyargs, *args.args))[bound:]
+    least = max(len(names) - len(args.defaults), 0)
+    return Arity(names, least, None if args.vararg else len(names))
 
 
 def _unique(names: list[str]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ They are drawn each time a spec is read: code that is right for those that it kn
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from itertools import islice
+from itertools import chain, islice
 from random import Random, SystemRandom
 
 from tilewright.problems.model import Dim
@@ -30,7 +30,8 @@ def ragged_dims(
     """Ways to have all of the ``free`` dimensions at primes: odd, and multiples of no tile.
 
     Above the ``largest`` of the spec's small cases, so that nobody can have counted on those; where
-    that would be too much only the first one, or none of them.
+    that would be too much only the first one, or none of them. Extents that are too much by
+    themselves are brought below ``_LARGE``.
     """
     draw = draw or SystemRandom()
     names = _extents(dims, free)
@@ -65,7 +66,9 @@ def single_dims(dims: Mapping[str, Dim], free: Collection[str]) -> list[dict[str
     if len(names) < 2:
         return []
     return _different(
-        _changed(dims, {name: _primes_below(_number(dims[name]))[0]}) for name in names
+        _changed(dims, {name: _prime_below(_number(dims[name]))})
+        for name in names
+        if _number(dims[name]) <= _MOST
     )
 
 
@@ -94,7 +97,7 @@ def _primes(dims: Mapping[str, Dim], names: tuple[str, ...], draw: Random) -> di
     sizes = {name: _number(dims[name]) for name in names}
     if math.prod(sizes.values()) > _MOST:
         sizes = {name: min(size, _LARGE) for name, size in sizes.items()}
-    return {name: draw.choice(_primes_below(size)) for name, size in sizes.items()}
+    return {name: _some_prime_below(size, draw) for name, size in sizes.items()}
 
 
 def _number(value: Dim) -> int:
@@ -102,10 +105,25 @@ def _number(value: Dim) -> int:
     return value
 
 
-def _primes_below(value: int) -> list[int]:
-    """Odd primes not far below an extent, at least the next one; 1 below 4."""
-    primes = [number for number in range(value - 1, 2, -1) if _is_prime(number)]
-    return [one for one in primes if one > _SHRINKAGE * value] or primes[:1] or [1]
+def _some_prime_below(value: int, draw: Random) -> int:
+    """A prime not far below an extent, at least the next one; 1 below 4."""
+    low = int(_SHRINKAGE * value) + 1
+    return _prime_within(low, value, draw) or _prime_below(value)
+
+
+def _prime_below(value: int) -> int:
+    """The next odd prime below an extent; 1 below 4."""
+    return next((number for number in range(value - 1, 2, -1) if _is_prime(number)), 1)
+
+
+def _prime_within(low: int, high: int, draw: Random) -> int | None:
+    """An odd prime from ``low`` on and below ``high``, close to a number drawn there."""
+    low = max(low, 3)
+    if low >= high:
+        return None
+    start = draw.randrange(low, high)
+    numbers = chain(range(start, high), range(start - 1, low - 1, -1))
+    return next((number for number in numbers if _is_prime(number)), None)
 
 
 def _prime_above(value: int, draw: Random) -> int:
@@ -113,8 +131,10 @@ def _prime_above(value: int, draw: Random) -> int:
     if value < _FEW:
         above = (number for number in range(max(value + 1, 3), 4 * _FEW) if _is_prime(number))
         return draw.choice(list(islice(above, _ABOVE_FEW)))
-    low, high = (int(value * growth) for growth in _GROWTH)
-    return draw.choice([number for number in range(low, high) if _is_prime(number)])
+    low, high = (int(min(value, _MOST) * growth) for growth in _GROWTH)
+    found = _prime_within(low, high, draw)
+    assert found is not None, "between 1.6 and 1.9 times 32 or more there is a prime"
+    return found
 
 
 def _is_prime(number: int) -> bool:

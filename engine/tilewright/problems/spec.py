@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NoReturn
 
 from tilewright.problems.model import Case, Ragged, small_category
 from tilewright.problems.nodes import SpecNode, read_yaml
@@ -11,6 +12,7 @@ RESERVED = frozenset(
     {"inputs", "inits", "default_variant", "name", "description", "entry", "reference"}
 )
 CONVENTIONAL_DEFAULT = "bench-gpu"
+KNOWN_CATEGORIES = ("ci", "simple-cpu", "bench-cpu", CONVENTIONAL_DEFAULT)
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class Spec:
     reference: SpecNode | None
     warnings: tuple[str, ...]
     ragged: Ragged | None = None
+    params: tuple[SpecNode, ...] = ()
 
 
 def parse_spec(text: str, path: str) -> Spec:
@@ -38,7 +41,7 @@ def parse_spec(text: str, path: str) -> Spec:
         reader.unknown_keys(node.fields(f"input '{name}'"), INPUT_KEYS, f"input '{name}'")
     categories = _categories(fields, reader)
     if not categories:
-        root.fail("the spec has no variant; add a list such as 'ci' or 'bench-gpu'")
+        _no_variant(root, fields)
     cases = {name: reader.cases(name, node) for name, node in categories.items()}
     small = small_category(categories)
     return Spec(
@@ -50,7 +53,20 @@ def parse_spec(text: str, path: str) -> Spec:
         reference=fields.get("reference"),
         warnings=tuple(dict.fromkeys(reader.warnings)),
         ragged=reader.ragged(small, categories[small]) if small is not None else None,
+        params=tuple(
+            variant.fields("a variant")["params"]
+            for name, node in categories.items()
+            for variant in node.elements(name)
+        ),
     )
+
+
+def _no_variant(root: SpecNode, fields: Mapping[str, SpecNode]) -> NoReturn:
+    """Fail at what was meant for a list of variants, if there is such a thing."""
+    for key, node in fields.items():
+        if key in KNOWN_CATEGORIES:
+            node.fail(f"'{key}' must be a list of variants; begin one with '- params: [NAME, ...]'")
+    root.fail("the spec has no variant; add a list such as 'ci' or 'bench-gpu'")
 
 
 def _inits(node: SpecNode | None) -> tuple[SpecNode, ...]:

@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeGuard
 
-from tilewright.problems.dtypes import DTYPE_BYTES, canonical_dtype, is_floating
-from tilewright.problems.formula import FormulaError, Number, evaluate
+from tilewright.problems.amounts import LARGEST, extent_of, formula, is_number, range_of
+from tilewright.problems.dtypes import DTYPE_BYTES, canonical_dtype
 from tilewright.problems.model import (
     RAGGED,
     Case,
@@ -193,7 +192,7 @@ class Reader:
             index=index,
             dims=dict(dims),
             dtype=dtype,
-            inputs=tuple(self._param(p, dtype, dims) for p in params.elements("'params'")),
+            inputs=self._params(params, dtype, dims),
             init_args=tuple(self._init(node, dims) for node in self.inits),
             flop=self._amount(fields.get("flop"), "flop", dims),
             mem_bytes=self._amount(fields.get("mem_bytes"), "mem_bytes", dims),
@@ -215,7 +214,7 @@ class Reader:
         if node is None:
             return default
         value = self._coerced(node, f"'{key}'")
-        if not _is_number(value) or not 0 <= float(value) < float("inf"):
+        if not is_number(value) or not 0 <= value <= LARGEST:
             node.fail(f"'{key}' must be a number that is not negative, not {value!r}")
         return float(value)
 
@@ -223,10 +222,21 @@ class Reader:
         if node is None:
             return None
         value = node.scalar()
-        number = value if _is_number(value) else _formula(node, f"'{key}'", value, dims)
-        if not 0 <= number < float("inf"):
+        number = value if is_number(value) else formula(node, f"'{key}'", value, dims)
+        if not 0 <= number <= LARGEST:
             node.fail(f"'{key}' comes to {number}; it must be a finite number, not negative")
         return float(number)
+
+    def _params(
+        self, node: SpecNode, dtype: str | None, dims: Mapping[str, Dim]
+    ) -> tuple[Input, ...]:
+        found: dict[str, Input] = {}
+        for item in node.elements("'params'"):
+            one = self._param(item, dtype, dims)
+            if one.name in found:
+                item.fail(f"'params' names '{one.name}' twice; give the other input its own name")
+            found[one.name] = one
+        return tuple(found.values())
 
     def _param(self, node: SpecNode, dtype: str | None, dims: Mapping[str, Dim]) -> Input:
         name = node.word("an entry of 'params'")
@@ -240,10 +250,10 @@ class Reader:
         if "shape" not in fields:
             at.fail(f"input '{name}' has no 'shape'; give a list of dimensions, [] for a scalar")
         shape = tuple(
-            _extent(item, name, dims) for item in fields["shape"].elements(f"shape of '{name}'")
+            extent_of(item, name, dims) for item in fields["shape"].elements(f"shape of '{name}'")
         )
         kind = self._input_dtype(at, fields.get("dtype"), name, dtype)
-        low, high = self._range(fields.get("range"), name, kind, dims)
+        low, high = range_of(fields.get("range"), name, kind, dims)
         transforms = _transforms(fields.get("inits"), name, shape)
         return Input(name, shape, kind, low, high, transforms)
 
@@ -254,10 +264,10 @@ class Reader:
         value = self._plain(fields["value"], name, dims)
         if "range" not in fields:
             return Input(name, value=value)
-        if not _is_number(value):
+        if not is_number(value):
             fields["range"].fail(f"'range' of '{name}' is of numbers, and its value is {value!r}")
         kind = "float32" if isinstance(value, float) else "int64"
-        low, high = self._range(fields["range"], name, kind, dims)
+        low, high = range_of(fields["range"], name, kind, dims)
         return Input(name, low=low, high=high, value=value)
 
     def _plain(
@@ -286,21 +296,6 @@ class Reader:
         if variant is None:
             node.fail(f"input '{name}' inherits its dtype, but the variant gives no 'dtype'")
         return variant
-
-    def _range(
-        self, node: SpecNode | None, name: str, dtype: str, dims: Mapping[str, Dim]
-    ) -> tuple[Number | None, Number | None]:
-        if node is None:
-            return None, None
-        bounds = list(node.elements(f"'range' of '{name}'"))
-        if len(bounds) != 2:
-            node.fail(f"'range' of '{name}' needs two bounds [low, high], the upper one excluded")
-        low, high = (_number_or_dim(bound, f"'range' of '{name}'", dims) for bound in bounds)
-        if not low < high:
-            node.fail(f"'range' of '{name}' is empty: {low} is not below {high}")
-        if not is_floating(dtype) and not (isinstance(low, int) and isinstance(high, int)):
-            node.fail(f"'range' of '{name}' must be of whole numbers, as its dtype is {dtype}")
-        return low, high
 
     def _init(self, node: SpecNode, dims: Mapping[str, Dim]) -> Dim:
         if not node.is_mapping:
@@ -331,36 +326,6 @@ def _largest(sets: Iterable[Mapping[str, Dim]]) -> dict[str, int]:
             if isinstance(value, int) and not isinstance(value, bool):
                 found[name] = max(value, found.get(name, value))
     return found
-
-
-def _is_number(value: object) -> TypeGuard[Number]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _formula(node: SpecNode, what: str, text: object, dims: Mapping[str, Dim]) -> Number:
-    if not isinstance(text, str):
-        node.fail(f"{what} must be a number or a formula over the dimensions, not {text!r}")
-    try:
-        return evaluate(text, dims)
-    except FormulaError as problem:
-        node.fail(f"{what}: {problem}")
-
-
-def _number_or_dim(node: SpecNode, what: str, dims: Mapping[str, Dim]) -> Number:
-    value: Scalar = node.raw if node.raw in dims else node.scalar()
-    if isinstance(value, int | float):
-        return value
-    return _formula(node, what, value, dims)
-
-
-def _extent(node: SpecNode, name: str, dims: Mapping[str, Dim]) -> int:
-    value: Scalar = node.raw if node.raw in dims else node.scalar()
-    extent = value if _is_number(value) else _formula(node, f"shape of '{name}'", value, dims)
-    if isinstance(extent, bool) or not isinstance(extent, int):
-        node.fail(f"shape of '{name}': {value} is {extent!r}; an extent is a whole number")
-    if extent < 0:
-        node.fail(f"shape of '{name}': {value} is {extent}; an extent cannot be negative")
-    return extent
 
 
 def _transforms(node: SpecNode | None, name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
