@@ -63,7 +63,7 @@ STEPS = (
     ),
     Step(
         "tests",
-        _script("-m pytest -q -m gpu tests/gpu"),
+        _script("-m pytest -q -m gpu -rfEs --disable-warnings tests/gpu"),
         "what only a GPU can test",
         240,
         _script("-m pytest -q --collect-only -m gpu tests/gpu"),

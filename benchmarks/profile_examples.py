@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("examples", nargs="*", default=EXAMPLES)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--raw", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     options.out.mkdir(parents=True, exist_ok=True)
     device = open_device(options.device)
     for name in options.examples:

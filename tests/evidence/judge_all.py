@@ -9,6 +9,7 @@ python tests/evidence/judge_all.py cuda:0 tests/evidence/results/h200.json [once
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,26 @@ def main(device_id: str, out: str, *how: str) -> None:
                     verdict = _judged(court, candidate, folder == "cheats" and "once" not in how)
                     found[folder][candidate.name] = verdict
                     sys.stderr.write(f"{candidate.name}: {json.dumps(verdict)[:200]}\n")
-                    Path(out).write_text(json.dumps(found, indent=1) + "\n")
+                    _write(found, Path(out))
     device.close()
+    sys.stderr.write(_summary(found))
+
+
+def _write(found: Mapping[str, Any], path: Path) -> None:
+    """All of it, or as it was: who runs this may be cut off."""
+    beside = path.with_name(f"{path.name}.part")
+    beside.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    beside.replace(path)
+
+
+def _summary(found: Mapping[str, Any]) -> str:
+    """How many were judged, and which of them wrongly."""
+    accepted = [name for name, one in found["cheats"].items() if one["level"] != "rejected"]
+    refused = [name for name, one in found["legit"].items() if one["level"] == "rejected"]
+    return (
+        f"{len(found['cheats'])} cheats, accepted: {', '.join(accepted) or 'none'}\n"
+        f"{len(found['legit'])} odd kernels, refused: {', '.join(refused) or 'none'}\n"
+    )
 
 
 def _judged(court: Court, candidate: Candidate, twice: bool) -> dict[str, Any]:
