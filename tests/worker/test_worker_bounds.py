@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from worker_bench import Bench, case_of, tensor
+from worker_bench import Bench, case_of, fault, tensor
 
 from tilewright.devices import JobStatus
 
@@ -73,10 +73,7 @@ def test_a_models_weights_and_buffers_are_watched_and_given_back(bench: Bench) -
     assert again["out_of_bounds"] == [
         "writes 28 elements past the end of weight seen (shape (100,), float32)"
     ]
-    compared = bench.get(
-        "compare", expected=clean["outputs"], actual=again["outputs"], rtol=0.0, atol=0.0
-    )
-    assert compared["equal"], compared["message"]
+    assert not fault(clean, again)
 
 
 def test_a_load_past_the_end_that_reaches_the_result_is_nan(bench: Bench) -> None:
@@ -93,10 +90,8 @@ def test_a_load_past_the_end_that_reaches_the_result_is_nan(bench: Bench) -> Non
     assert "mask=cols < N + 50" in lines[int(line.removeprefix("bounds.py:")) - 1]
     last = Path(actual["outputs"][0]["file"]).read_bytes()[-4:]
     assert last[3] & 0x7F == 0x7F, "the last row's sum must be NaN"
-    compared = bench.get(
-        "compare", expected=expected["outputs"], actual=actual["outputs"], rtol=1e-5, atol=1e-5
-    )
-    assert "NaN where a number was expected, all in the last element 3" in compared["message"]
+    found = fault(expected, actual, rtol=1e-5, atol=1e-5)
+    assert "NaN where a number was expected, all in the last element 3" in found
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int32", "int8", "float64"])
@@ -130,10 +125,7 @@ def test_host_code_sees_the_same_strides_and_values(bench: Bench) -> None:
     assert guarded["output_tree"] == plain["output_tree"]
     for one, other in zip(guarded["outputs"], plain["outputs"], strict=True):
         assert one.get("strides") == other.get("strides")
-    compared = bench.get(
-        "compare", expected=plain["outputs"], actual=guarded["outputs"], rtol=0.0, atol=0.0
-    )
-    assert compared["equal"], compared["message"]
+    assert not fault(plain, guarded)
 
 
 def test_bands_of_what_is_gone_do_not_fill_the_memory(bench: Bench) -> None:
@@ -191,9 +183,4 @@ def test_what_is_returned_must_be_the_same_containers(
         )
         for returned in (expected, actual)
     )
-    compared = bench.get(
-        "compare", expected=one["outputs"], actual=other["outputs"], rtol=0.0, atol=0.0,
-        expected_tree=one["output_tree"], actual_tree=other["output_tree"],
-    )  # fmt: skip
-    assert compared["equal"] == (not words)
-    assert compared["message"] == words
+    assert fault(one, other) == words

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.devices import JobOutcome, JobStatus, WorkerClient
+from tilewright.worker.trials import results
 
 KERNELS = Path(__file__).parent / "kernels"
 
@@ -21,6 +22,18 @@ def case_of(*inputs: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 def function(name: str) -> dict[str, Any]:
     return {"kind": "function", "name": name, "path": None}
+
+
+def fault(
+    expected: dict[str, Any], actual: dict[str, Any], *, rtol: float = 0.0, atol: float = 0.0
+) -> str:
+    """What a judge finds wrong with what one run gave, held against what another did; or nothing.
+
+    Of a run by its files: ``expected`` may be ``{"outputs": manifest}`` alone.
+    """
+    case = {"rtol": rtol, "atol": atol}
+    read = [results.read({"changed_inputs": [], **value}, "cpu") for value in (expected, actual)]
+    return results.fault(read[0], None, read[1], {"case": case}) or ""
 
 
 class Bench:

@@ -92,7 +92,7 @@ def _zeros(expected: torch.Tensor, actual: torch.Tensor, wrong: torch.Tensor) ->
 
 def _with(said: str, wrong: torch.Tensor, expected: torch.Tensor | None = None) -> str:
     """What is said, and where; or of which sign what was ``expected`` there is."""
-    if int(wrong.sum()) == 1:  # said already
+    if expected is not None and int(wrong.sum()) == 1:  # the first, which is named
         return said
     place = where(wrong) or ("" if expected is None else _of_one_sign(expected, wrong))
     return ", ".join(part for part in (said, place) if part)

@@ -87,9 +87,6 @@ With ``guard`` inputs, weights and what the host code allocates lie between band
 their ``storage_offset`` is not what it would be. ``order`` is the interpreter's alone.
 ``shadow_dtype`` as ``{"bfloat16": "float32"}`` runs such inputs and state in another dtype.
 
-``compare``: expected, actual (manifests), rtol, atol, expected_tree?, actual_tree? -> equal,
-message, max_abs_error, max_rel_error.
-
 ``trial``: original, candidate (paths), entry, device, seed, performer (what jobs of its performers
 have in common: device, entry, shadow_dtype), reference? (module, entry), inputs_from (the file that
 makes its own inputs, where it does), checks, each_config? (a check to be made for each

@@ -19,7 +19,6 @@ _MODULES = {
     "specialize": "specializing",
     "inputs": "generating",
     "run": "running",
-    "compare": "comparing",
     "measure": "measuring",
     "profile": "profiling",
     "counters": "profiling_counters",
