@@ -96,8 +96,9 @@ def _run(step: Step, plan: Plan, left_s: float) -> Outcome:
     """Run one step to its end, its limit, or ours."""
     folder = plan.out / step.name
     folder.mkdir(exist_ok=True)
-    for file in step.copies:
-        shutil.copy(ROOT / file, folder)
+    for file in map(Path, step.copies):
+        if not (folder / file.name).exists():  # what an earlier run left goes further
+            shutil.copy(ROOT / file, folder)
     limit_s = min(_LONGER * step.seconds + _MORE_S, left_s)
     print(f"== {step.name}: {step.feeds}; {limit_s:.0f} s at most", flush=True)
     began = time.monotonic()

@@ -107,7 +107,12 @@ def test_a_rehearsal_runs_the_forms_without_a_gpu(on_gpu: ModuleType, tmp_path: 
 def test_what_a_step_goes_on_from_lies_in_its_folder(on_gpu: ModuleType, tmp_path: Path) -> None:
     looks = "import os, sys; sys.exit('h200.json' not in os.listdir(os.environ['OUT']))"
     goes_on = step(on_gpu, "goes_on", looks, copies=("tests/evidence/results/h200.json",))
-    assert became(on_gpu.run_all((goes_on,), on_gpu.Plan(tmp_path, gpus=1))) == {"goes_on": "done"}
+    plan = on_gpu.Plan(tmp_path, gpus=1)
+    assert became(on_gpu.run_all((goes_on,), plan)) == {"goes_on": "done"}
+    further = tmp_path / "goes_on" / "h200.json"
+    further.write_text("further")
+    on_gpu.run_all((goes_on,), plan)
+    assert further.read_text() == "further", "what an earlier run found is not lost"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
