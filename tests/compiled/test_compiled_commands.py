@@ -1,6 +1,8 @@
 """``compile`` and ``check --compiled`` tell what reports show, in every format."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,20 @@ def test_other_formats_have_it_too(file: Path) -> None:
     (run,) = json.loads(check(file, *compiled, "sarif")[1])["runs"]
     assert [result["ruleId"] for result in run["results"]] == ["double_precision"]
     assert f"line={PLACE}," in check(file, *compiled, "github")[1]
+
+
+def test_a_file_is_told_of_before_the_next_is_compiled(file: Path) -> None:
+    endless = file.with_name("zz_endless.py")
+    endless.write_text(f"import time\n\n{KERNEL}\n\ntime.sleep(600)\n")
+    command = [sys.executable, "-m", "tilewright", "check", str(file.parent)]
+    wanted = ("--compiled", "cuda:90", "--isolated", "--select", "double_precision")
+    with subprocess.Popen([*command, *wanted], stdout=subprocess.PIPE, text=True) as running:
+        try:
+            assert running.stdout is not None
+            assert running.stdout.readline().startswith(f"{file}:{PLACE}:5: double_precision")
+            assert running.poll() is None
+        finally:
+            running.kill()
 
 
 @pytest.mark.slow

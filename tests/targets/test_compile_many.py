@@ -1,5 +1,6 @@
 """Many launches at once: order, progress, what cannot be judged."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tilewright.targets import (
     Target,
     compile_many,
 )
+from tilewright.targets.compiling import COMPILE_SECONDS
 
 KERNEL = """
 import triton
@@ -82,6 +84,26 @@ def test_what_nothing_here_compiles_for_stands_in_its_place(
     assert isinstance(intel, NoToolchainError)
     assert not isinstance(nvidia, NoToolchainError)
     assert nvidia.ok
+
+
+@pytest.mark.triton
+def test_left_early_it_waits_for_no_compiler(
+    device: WorkerDevice, module: str, tmp_path: Path
+) -> None:
+    endless = tmp_path / "endless.py"
+    endless.write_text(f"{KERNEL}\nwhile True:\n    pass\n")
+    asked = [(module, LAUNCH, H100), (str(endless), LAUNCH, H100)]
+
+    def give_up(done: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        compile_many(device, asked, progress=give_up, cache=ReportCache(tmp_path / "cache"))
+    assert time.monotonic() - start < COMPILE_SECONDS / 2
+    (report,) = compile_many(device, asked[:1], cache=ReportCache(tmp_path / "another"))
+    assert not isinstance(report, NoToolchainError)
+    assert report.ok, "it can be asked again"
 
 
 @pytest.mark.triton

@@ -1,6 +1,6 @@
 """``tilewright check``: issues found from source, nothing run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -71,7 +71,10 @@ def check(
         ),
     ] = None,
 ) -> None:
-    """Find issues in kernels from their source. Exits with 1 if there are any."""
+    """Find issues in kernels from their source. Exits with 1 if there are any.
+
+    With --compiled, text and github say what each file shows as soon as it is compiled.
+    """
     version = parse_version(triton) if triton else None
     chosen = _Chosen(
         AnalysisContext(target_of(target), version),
@@ -90,26 +93,25 @@ def check(
         for path in checked_files(paths, isolated=isolated)
         for text in [read_source(path)]
     ]
-    if compiled is not None:
-        files = _compiled(files, chosen, compiled, captured)
-    _tell(files, form, chosen.stale)
-    found = any(f.issues or f.module.problems or f.notices for f in files)
+    known = files if compiled is None else _compiled(files, chosen, compiled, captured)
+    told = _tell(known, form, chosen.stale)
+    found = any(f.issues or f.module.problems or f.notices for f in told)
     raise typer.Exit(Exit.FINDINGS if found else Exit.DONE)
 
 
 def _compiled(
     files: Sequence[Checked], chosen: "_Chosen", targets: str, captured: Path | None
-) -> list[Checked]:
-    """The files with what compiling them shows."""
+) -> Iterator[Checked]:
+    """The files with what compiling them shows, one by one as they are compiled."""
     # Compilers are loaded where they are asked for.
     from tilewright.cli.compile_issues import targets_of, with_compiled
 
     wanted = targets_of(targets)
     launches = (load_captures(captured), captured) if captured else None
-    return [
-        with_compiled(each, path, chosen.of(path)[0], wanted, launches)
-        for each, path in ((each, Path(each.module.path)) for each in files)
-    ]
+    for number, each in enumerate(files, 1):
+        path = Path(each.module.path)
+        far = f" ({number} of {len(files)})" if len(files) > 1 else ""
+        yield with_compiled(each, path, chosen.of(path)[0], wanted, launches, far)
 
 
 class _Chosen:
@@ -153,18 +155,25 @@ def _meant(names: list[str] | None) -> frozenset[str] | None:
         raise InputError(str(error)) from None
 
 
-def _tell(files: Sequence[Checked], form: CheckFormat, notes: Iterable[str] = ()) -> None:
+def _tell(
+    files: Iterable[Checked], form: CheckFormat, notes: Iterable[str] = ()
+) -> Sequence[Checked]:
+    """Tell of each file as it comes, where the form is lines; returns the files."""
+    lines_of = {CheckFormat.TEXT: as_lines, CheckFormat.GITHUB: annotations}.get(form)
+    told = []
+    for file in files:
+        told.append(file)
+        for line in lines_of(file) if lines_of else ():
+            OUT.print(line, markup=False)
+        if lines_of:
+            OUT.file.flush()
     if form is CheckFormat.JSON:
-        emit_json({"files": [as_json(f) for f in files], "notes": list(notes)})
+        emit_json({"files": [as_json(f) for f in told], "notes": list(notes)})
     elif form is CheckFormat.SARIF:
-        emit_json(sarif(files, Path.cwd()))
-    elif form is CheckFormat.GITHUB:
-        for line in (line for f in files for line in annotations(f)):
-            OUT.print(line, markup=False)
-    else:
-        for line in (line for f in files for line in as_lines(f)):
-            OUT.print(line, markup=False)
-        OUT.print(summary(files))
+        emit_json(sarif(told, Path.cwd()))
+    elif form is CheckFormat.TEXT:
+        OUT.print(summary(told))
+    return told
 
 
 def _fix(paths: list[Path], chosen: _Chosen, form: CheckFormat, *, write: bool) -> None:

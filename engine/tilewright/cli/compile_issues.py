@@ -66,8 +66,12 @@ def with_compiled(
     rules: Rules,
     targets: Sequence[Target],
     captured: tuple[Captures, Path] | None,
+    far: str = "",
 ) -> Checked:
-    """A checked file with what compiling it shows; what cannot be compiled is said and left out."""
+    """A checked file with what compiling it shows; what cannot be compiled is said and left out.
+
+    ``far`` is how far the whole check is, for who watches a terminal.
+    """
     module = checked.module
     if not any(kernel.language is Language.TRITON for kernel in module.kernels):
         return checked
@@ -75,7 +79,7 @@ def with_compiled(
         ERR.print(f"{path}: not compiled: a notebook's kernels are only checked", markup=False)
         return checked
     try:
-        with working(f"compiling {path}"), _opened(module, path, captured) as launches:
+        with working(f"compiling {path}{far}"), _opened(module, path, captured) as launches:
             found = _issues(module, launches, _reports(path, launches, targets))
     except TilewrightError as error:
         ERR.print(f"{path}: not compiled: {_without_place(error, path)}", markup=False)

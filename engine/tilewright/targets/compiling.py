@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache as once
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from tilewright.serialize import dump, load
 from tilewright.targets.by_line import READ, digest
@@ -69,6 +69,27 @@ def compile_launch(
         cache.put(key, told)
         return _report(told, launch, target, outcome.seconds, cached=False)
     return _failed(outcome, launch, target, module_path)
+
+
+@runtime_checkable
+class _Stoppable(Protocol):
+    """A device whose jobs can be stopped while it stays."""
+
+    def cancel(self) -> None: ...
+
+
+def stop_compiling(device: Device, targets: Iterable[Target]) -> None:
+    """Stop what is being compiled for the targets; the compilers stay for whoever asks next."""
+    if isinstance(device, _Stoppable):
+        device.cancel()
+    else:
+        device.close()
+    if any(target.backend == "xpu" for target in targets):
+        try:
+            toolchain = xpu_toolchain()
+        except NoToolchainError:
+            return
+        _compiler(toolchain).cancel()
 
 
 def _read(value: Mapping[str, Any], module_path: str, target: Target) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.targets.cache import ReportCache
-from tilewright.targets.compiling import COMPILE_SECONDS, compile_launch
+from tilewright.targets.compiling import COMPILE_SECONDS, compile_launch, stop_compiling
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
 from tilewright.targets.toolchains import NoToolchainError
 
@@ -48,6 +48,8 @@ def compile_many(
 
     Raises:
         DeviceError: as ``compile_launch`` does; what was compiled until then is in the cache.
+
+    Left early, by an error or by Ctrl-C, it stops what is being compiled.
     """
     cache = cache or ReportCache()
 
@@ -66,5 +68,6 @@ def compile_many(
                     progress(done, len(futures))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            stop_compiling(device, {asked[2] for asked in wanted})
             raise
     return [future.result() for future in futures]
