@@ -4,8 +4,8 @@
 
 A worker for each kind, some at a time; kinds that leave others no room follow, one by one. After
 every tenth fault, and after the last, a good candidate has to pass; how long the slowest of them
-took is told, as it may have to wait until memory has come back. One line a kind; exit code 1 if
-anything was accepted, failed or left.
+took is told, as it may have to wait until memory has come back. One line a kind: ok, few where the
+time was up before all were tried, BAD. Exit code 1 if anything is not ok.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Row:
     def fine(self) -> bool:
         """Every fault refused, every good candidate accepted, nothing left."""
         return (
-            self.faults == self.refused
+            0 < self.faults == self.refused
             and 0 < self.goods == self.accepted
             and self.workers == 1
             and not self.left
@@ -123,6 +123,28 @@ def device_memory() -> str:
 
 def main() -> int:
     """Run all kinds; the table goes to standard output, figures to $OUT/faults.json."""
+    given = _options()
+    beside = [kind for kind in given.kinds if not kind.crowds]
+    alone = [kind for kind in given.kinds if kind.crowds]
+    rounds = math.ceil(len(beside) / given.at_once) + len(alone)
+    memory = device_memory()
+    rows: list[Row] = []
+
+    def run(fault: faulting.Fault) -> None:
+        row = run_kind(fault, given.device, given.times, given.limit_s / rounds, given.patience_s)
+        rows.append(row)
+        print(f"{_verdict(row, given.times):3} {_line(row)}", end="", flush=True)
+        _keep(rows)
+
+    with ThreadPoolExecutor(given.at_once) as pool:
+        list(pool.map(run, beside))
+    for kind in alone:
+        run(kind)
+    print("device memory before:", memory, "| after:", device_memory())
+    return 0 if all(_verdict(row, given.times) == "ok" for row in rows) else 1
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="interpreter")
     parser.add_argument("--times", type=int, default=100)
@@ -131,43 +153,29 @@ def main() -> int:
     parser.add_argument("--patience-s", type=float, default=1.0, help="of a candidate's call")
     parser.add_argument("--only", default="", help="words that names have, separated by commas")
     given = parser.parse_args()
+    known = faulting.faults_on(given.device)
     words = given.only.split(",")
-    kinds = [
-        fault
-        for fault in faulting.faults_on(given.device)
-        if any(word in fault.name for word in words)
-    ]
-    if not kinds:
-        parser.error(f"no kind is named so; there are {', '.join(_names(given.device))}")
-    memory = device_memory()
-    beside = [kind for kind in kinds if not kind.crowds]
-    alone = [kind for kind in kinds if kind.crowds]
-    limit_s = given.limit_s / max(1, math.ceil(len(beside) / given.at_once) + len(alone))
+    given.kinds = [fault for fault in known if any(word in fault.name for word in words)]
+    if not given.kinds:
+        parser.error(f"no kind is named so; there are {', '.join(one.name for one in known)}")
+    return given
 
-    def run(fault: faulting.Fault) -> Row:
-        row = run_kind(fault, given.device, given.times, limit_s, given.patience_s)
-        print(_line(row), end="", flush=True)
-        return row
 
-    with ThreadPoolExecutor(given.at_once) as pool:
-        rows = list(pool.map(run, beside))
-    rows += map(run, alone)
-    print("device memory before:", memory, "| after:", device_memory())
+def _verdict(row: Row, times: int) -> str:
+    return "BAD" if not row.fine else "few" if row.faults < times else "ok"
+
+
+def _keep(rows: list[Row]) -> None:
     if "OUT" in os.environ:
         text = json.dumps([asdict(row) for row in rows], indent=1)
         Path(os.environ["OUT"], "faults.json").write_text(text)
-    return 0 if all(row.fine for row in rows) else 1
-
-
-def _names(device: str) -> list[str]:
-    return [fault.name for fault in faulting.faults_on(device)]
 
 
 def _line(row: Row) -> str:
     first, last = row.descriptors
     small, big = row.resident_mb
     return (
-        f"{'ok ' if row.fine else 'BAD'} {row.kind:34} refused {row.refused}/{row.faults}"
+        f"{row.kind:34} refused {row.refused}/{row.faults}"
         f" next {row.accepted}/{row.goods} in {row.slowest_good_s:.1f} s {row.seconds:6.1f} s"
         f" open {first}->{last} MB {small}->{big} left {list(row.left)} | {row.said[:110]}\n"
     )

@@ -1,0 +1,61 @@
+"""A device that says it is a GPU and computes on the CPU: the ways that trials take on GPUs alone.
+
+Compilers beside the candidate, caches of its own, a tuner's configurations, several hearings at a
+time. Kernels are compiled for a real chip and run in the interpreter; tuners take the first
+configuration for the fastest. Nothing of CUDA itself shows here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import faulting
+import pytest
+
+DEVICE = "cuda:0"
+_PRETEND = """
+import types
+import torch
+from triton.runtime.autotuner import Autotuner
+from tilewright.worker import calling, gpu_memory
+from tilewright.worker.timing import clocks
+
+real, host_clock = calling.surroundings, clocks.HostClock
+calling.place_of = lambda device: "cpu"
+gpu_memory.limit = lambda device: 0
+torch.cuda.get_device_properties = lambda device: types.SimpleNamespace(total_memory=1 << 34)
+clocks.clock_for = lambda device, flush_bytes=None: host_clock()
+
+from tilewright.worker.jobs import measuring
+from tilewright.worker.trials import performer
+
+measuring.target_of = lambda device: ("cuda", "90")
+performer.clock_for = clocks.clock_for
+
+def enter(self):
+    if not self._job.get("compiles"):
+        self._stack.enter_context(real("interpreter"))
+    return self
+
+def bench(self, *given, config, **meta):
+    return [float(self.configs.index(config)) + 1.0] * 3
+
+performer.Performer.__enter__, Autotuner._bench = enter, bench
+"""
+
+
+def start() -> str:
+    """The program of such a worker, in the place of ``faulting``'s."""
+    before, marker, after = faulting._START.partition("from tilewright.worker.trials import")
+    assert marker
+    return before + _PRETEND.replace("{", "{{").replace("}", "}}") + marker + after
+
+
+@contextlib.contextmanager
+def worker(patience_s: float = 15.0) -> Iterator[faulting.Worker]:
+    """A worker that has such a device."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(faulting, "_START", start())
+        with faulting.worker(DEVICE, patience_s) as started:
+            yield started
