@@ -227,3 +227,40 @@ def test_a_model_keeps_its_weights_and_a_fault_beside_them_is_seen(bench: Bench)
         "it reads 28 elements past the end of weight weight (shape (100,), float32) at scale.py:10"
         in step.message
     )
+
+
+COUNTS = textwrap.dedent("""\
+    import torch
+    import triton
+    import triton.language as tl
+
+    CALLS = [0]
+
+
+    @triton.jit
+    def add_kernel(x_ptr, y_ptr, calls, n, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + at, mask=at < n)
+        tl.store(y_ptr + at, x + calls, mask=at < n)
+
+
+    def add(x):
+        CALLS[0] += 1
+        y = torch.empty_like(x)
+        add_kernel[(triton.cdiv(x.numel(), 64),)](x, y, CALLS[0], x.numel(), BLOCK=64)
+        return y
+""")
+ADD_SPEC = textwrap.dedent("""\
+    entry: add
+    inputs:
+      X: {shape: [N], dtype: float32}
+    ci:
+      - {params: [X], dims: {N: 100}}
+""")
+
+
+def test_an_original_that_changes_from_call_to_call_is_blamed_itself(bench: Bench) -> None:
+    judge = bench.of("add", COUNTS, ADD_SPEC)
+    step = check_correctness(judge, COUNTS, variant(COUNTS, "x + calls", "x + 1 + calls"))
+    assert step.status is StepStatus.FAILED
+    assert "the original's own result changes from call to call on the same inputs" in step.message

@@ -1,5 +1,6 @@
 """What a judge is made of: turns on the device, compiling ahead, messages and what they bring."""
 
+import errno
 import os
 import socket
 import threading
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tilewright.worker.trials import ahead, faults
+from tilewright.worker.trials import ahead, faults, judge, originals
 from tilewright.worker.trials.handle import PerformerEndedError, owned
 from tilewright.worker.trials.turns import Turns
 from tilewright.worker.trials.wire import Line, Wire
@@ -152,3 +153,62 @@ def test_the_order_is_blamed_only_where_nothing_else_was_out_of_the_ordinary() -
     assert "changes with the order of programs" in faults.in_other_order(plain, "1 differs")
     assert faults.in_other_order(strange, "1 differs") == "1 differs"
     assert faults.in_other_order(check(), "1 differs") == "1 differs"
+
+
+class FailsAtFirst(originals.Originals):
+    """Originals whose first call ends as told, and whose later ones end otherwise."""
+
+    ends: list[str]
+
+    def inputs(self, job: Any, check: Any) -> list[dict[str, Any]]:
+        return []
+
+    def _ask_original(self, job: Any, check: Any, base: originals.Base) -> None:
+        raise PerformerEndedError(self.ends.pop(0), "it ended")
+
+
+@pytest.mark.parametrize(
+    ("status", "left"), [("out_of_memory", 0), ("timeout", 0), ("lost", 0), ("crashed", 1)]
+)
+def test_what_may_pass_is_not_kept_against_an_original(
+    tmp_path: Path, status: str, left: int
+) -> None:
+    asked = FailsAtFirst("interpreter", tmp_path, lambda job, timeout_s: pytest.fail("started"))
+    asked.ends = [status, "crashed"]
+    job = {"seed": 0}
+    for _ in range(2):
+        assert asked.base(job, check()).failure == "the original itself fails: it ended"
+    assert len(asked.ends) == left
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "words"),
+    [
+        (OSError(errno.ENOSPC, "No space left"), "out_of_memory", "no room left for tensors"),
+        (RuntimeError("CUDA error: out of memory"), "out_of_memory", "the judge ran out of memory"),
+        (KeyError("outputs"), "crashed", "an answer that makes no sense"),
+    ],
+)
+def test_a_candidate_is_not_blamed_for_what_the_judge_lacks(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, status: str, words: str
+) -> None:
+    class NoTrial:
+        asked, deadline, job, prepared, failed = 0.0, 0.0, {}, None, None
+        candidate, compiled = None, ()
+
+    class NoJudge:
+        _originals, _turns = None, None
+        _compile_rest = None
+
+    class Raises:
+        def __init__(self, *_: Any) -> None:
+            pass
+
+        def value(self, *_: Any) -> Any:
+            raise error
+
+    monkeypatch.setattr(judge, "Hearing", Raises)
+    monkeypatch.setattr(judge, "partial", lambda *_: None)
+    answer = judge.Judge._hear(NoJudge(), NoTrial())  # type: ignore[arg-type]
+    assert answer["status"] == status
+    assert words in answer["message"]

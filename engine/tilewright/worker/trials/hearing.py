@@ -180,7 +180,10 @@ class Hearing:
         if wrong is not None:
             return wrong
         wrong = results.fault(base.oracle, base.own, given, check, record, base.noisy)
-        return wrong and faults.in_other_order(check, wrong)
+        if wrong is None:
+            return None
+        unsteady = self._originals.unsteady(self._job, check, base)
+        return unsteady or faults.in_other_order(check, wrong)
 
     def _call(self, message: Mapping[str, Any], base: Base) -> Results:
         return self._originals.results(self._candidate, base, message, self._patience(base))

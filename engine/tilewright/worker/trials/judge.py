@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import shutil
@@ -18,7 +19,7 @@ from typing import Any
 
 import torch
 
-from .. import confine
+from .. import child, confine
 from ..calling import INTERPRETER
 from ..jobs import measuring
 from ..protocol import CRASHED, ERROR, OK, OUT_OF_MEMORY, TIMEOUT, JobError, OutOfMemoryError
@@ -172,8 +173,9 @@ class Judge:
         started = []
         for share in ahead.shares(checks, _COMPILERS) if self._target is not None else ():
             compiler = self._performers.start({**told, "compiles": True}, timeout_s)
-            compiler.wire.send({"do": "compile", "checks": share, "target": self._target})
             started.append(compiler)
+            with contextlib.suppress(OSError):  # one that could not be forked; nobody depends on it
+                compiler.wire.send({"do": "compile", "checks": share, "target": self._target})
         return started
 
     def _compile_rest(self, trial: _Trial, checks: list[dict[str, Any]]) -> None:
@@ -233,8 +235,11 @@ class Judge:
         except (OutOfMemoryError, MemoryError, torch.OutOfMemoryError) as error:
             return _answer(OUT_OF_MEMORY, f"the judge ran out of memory: {error}")
         except NONSENSE as error:
-            return _answer(CRASHED, f"gave an answer that makes no sense: {_described(error)}")
-        except RuntimeError:  # the device is in a state that nothing more can be judged in
+            return _of_nonsense(error)
+        except RuntimeError as error:
+            if child.is_out_of_memory(error):  # a driver's, which torch has no exception for
+                return _answer(OUT_OF_MEMORY, f"the judge ran out of memory: {error}")
+            # The device is in a state that nothing more can be judged in.
             traceback.print_exc()
             os._exit(1)
         return _answer(OK, "", {**value, **waits, "heard_s": time.monotonic() - start})
@@ -285,6 +290,13 @@ def _readiness(trial: _Trial) -> list[dict[str, float]]:
 def _described(error: BaseException) -> str:
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+
+
+def _of_nonsense(error: BaseException) -> dict[str, Any]:
+    """A full disk is nobody's fault; what else cannot be read, the performer has given."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return _answer(OUT_OF_MEMORY, f"the judge has no room left for tensors: {error}")
+    return _answer(CRASHED, f"gave an answer that makes no sense: {_described(error)}")
 
 
 def _answer(status: str, message: str, value: dict[str, Any] | None = None) -> dict[str, Any]:

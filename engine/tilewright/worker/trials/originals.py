@@ -17,6 +17,7 @@ import torch
 
 from .. import generate, layouts, tensors
 from ..calling import INTERPRETER, place_of
+from ..protocol import LOST, OUT_OF_MEMORY, TIMEOUT
 from . import faults, results
 from .handle import Handle, PerformerEndedError, owned
 from .results import Results
@@ -31,6 +32,7 @@ _NUDGES = 2
 _SECRETS = 3
 _OTHER_WEIGHTS = 1.125
 
+_PASSING = (OUT_OF_MEMORY, TIMEOUT, LOST)
 # The original answers once for all of a candidate's configurations and repetitions.
 _NOT_OF_ORIGINAL = ("name", "config_index", "repeats", "required", "simpler")
 
@@ -50,6 +52,8 @@ class Base:
         noisy: what the oracle gives on inputs that are off by an ulp.
         note: what a person should know of the original.
         luck: what makes its results hang on luck; part of ``note``.
+        passing: whether it failed by what may be over the next time: memory that others held, or
+            a host that was too busy.
         unfit: why nothing can be asked of a candidate where the check is not required.
         repeats_well: why it does not stand many calls in a row; empty if it does, None if nobody
             has tried.
@@ -68,6 +72,7 @@ class Base:
     noisy: tuple[Results, ...] = ()
     state: Manifest | None = None
     failure: str = ""
+    passing: bool = False
     unfit: str = ""
     note: str = ""
     luck: str = ""
@@ -111,12 +116,15 @@ class Originals:
 
     def base(self, job: Mapping[str, Any], check: Mapping[str, Any]) -> Base:
         """The measure of a check, made once for each original, reference, seed and check."""
-        asked = {name: check[name] for name in sorted(check) if name not in _NOT_OF_ORIGINAL}
+        asked = _of_original(check)
         concerned = {name: job.get(name) for name in ("original", "reference", "entry", "seed")}
         key = _key([concerned, asked])
         with self.lock:
             if key not in self._bases:
-                self._bases[key] = self._make(job, asked)
+                made = self._make(job, asked)
+                if made.passing:
+                    return made
+                self._bases[key] = made
                 self._let_go()
             self._bases.move_to_end(key)
             return self._bases[key]
@@ -125,12 +133,34 @@ class Originals:
         """The performer of a job's original."""
         return self.performer({**job["performer"], "module": job["original"]})
 
+    def unsteady(self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base) -> str:
+        """That the original, asked once more, gives something else on the same inputs; or nothing.
+
+        Asked where a candidate's result is wrong: perhaps nobody's would be right.
+        """
+        assert base.original is not None
+        plain = {**_of_original(check), "order": "forward", "launch_options": {}}
+        with self.lock:
+            try:
+                again = self.results(self.original(job), base, plain, _FIRST_CALL_S)
+            except PerformerEndedError as error:
+                return f"the original itself fails when it is called again: {error}"
+        fault = results.fault(base.original, None, again, check)
+        if fault is None:
+            return ""
+        return (
+            "the original's own result changes from call to call on the same inputs, so nothing "
+            "can be held against it: let it depend on its arguments alone, such as a seed "
+            f"({fault})"
+        )
+
     def _make(self, job: Mapping[str, Any], check: Mapping[str, Any]) -> Base:
         base = Base(self.inputs(job, check))
         try:
             self._ask_original(job, check, base)
         except PerformerEndedError as error:
             base.failure = base.unfit = f"the original itself fails: {error}"
+            base.passing = error.status in _PASSING
             return base
         assert base.original is not None
         base.oracle = base.original
@@ -316,6 +346,10 @@ class Originals:
                 return
             key, _ = self._inputs.popitem(last=False)
             shutil.rmtree(self.folder / key, ignore_errors=True)
+
+
+def _of_original(check: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: check[name] for name in sorted(check) if name not in _NOT_OF_ORIGINAL}
 
 
 def _drawn(count: int) -> tuple[int, ...]:
