@@ -9,6 +9,7 @@ import pytest
 
 from tilewright.problems import Problem, load_problem
 from tilewright.problems.model import Ragged
+from tilewright.problems.scalars import fixed
 
 
 def problem(folder: Path, inputs: str, ci: str) -> Problem:
@@ -125,3 +126,38 @@ def test_a_scalar_may_have_a_range_to_vary_in(tmp_path: Path) -> None:
     )
     alpha = found.check_cases()[0].inputs[1]
     assert (alpha.value, alpha.low, alpha.high) == (0.5, 0.1, 2.0)
+
+
+def test_what_indices_go_up_to_is_beyond_16_bits_in_a_small_case(tmp_path: Path) -> None:
+    found = _ragged(
+        tmp_path,
+        "IDS: {shape: [COUNT], dtype: int64, range: [0, ROWS]}\n"
+        "TABLE: {shape: [ROWS, WIDTH], dtype: float32}",
+        "- params: [IDS, TABLE]\n  dims: {COUNT: 16, ROWS: 32, WIDTH: 64}",
+    )
+    assert found.far
+    for case in found.far:
+        ids, table = case.inputs
+        assert table.shape[0] > 1 << 16
+        assert (ids.low, ids.high) == (0, table.shape[0])
+        assert math.prod(table.shape) < 1 << 20
+        assert ids.shape[0] > 1
+    plain = _ragged(
+        tmp_path, "X: {shape: [N], dtype: int64, range: [0, 5]}", "- {params: [X], dims: {N: 9}}"
+    )
+    assert plain.far == ()
+
+
+def test_a_float_with_several_values_may_be_anything_between(tmp_path: Path) -> None:
+    found = problem(
+        tmp_path,
+        "X: {shape: [N], dtype: float32}\nALPHA: {value: A}\nEPS: {value: 1.0e-5}\nK: {value: J}",
+        "- params: [X, ALPHA, EPS, K]\n  dims: [{N: 32, A: 1.5, J: 1}, {N: 33, A: -0.75, J: 2}]",
+    )
+    assert found.ragged is not None
+    for case in (*found.check_cases(), *found.ragged.primes):
+        _, alpha, eps, k = case.inputs
+        assert (alpha.low, alpha.high) == (-0.75, 1.5)
+        assert (eps.low, eps.high) == (None, None)
+        assert (k.low, k.high) == (None, None), "whole numbers may be names of things"
+    assert fixed(found.check_cases()) == {"EPS": 1e-5}

@@ -21,6 +21,14 @@ def test_two_inputs_never_share_a_stream_and_seeds_repeat() -> None:
     assert not torch.equal(made["a"], values(tensor("a", 64, 64), seed=1)["a"])
 
 
+@pytest.mark.parametrize("ascending", [False, True])
+def test_integers_of_a_range_have_both_ends_of_it(ascending: bool) -> None:
+    spec = tensor("ids", 5, dtype="int64", low=0, high=90_000, ascending=ascending)
+    drawn = [values(spec, seed=seed)["ids"] for seed in range(4)]
+    assert all((int(ids.min()), int(ids.max())) == (0, 89_999) for ids in drawn)
+    assert len({tuple(ids.tolist()) for ids in drawn}) == 4
+
+
 def test_integers_keep_to_their_range_and_bools_vary() -> None:
     made = values(tensor("pick", 1000, dtype="int64", low=3, high=7), tensor("m", 64, dtype="bool"))
     assert set(made["pick"].tolist()) == {3, 4, 5, 6}

@@ -44,7 +44,8 @@ class Check:
         """For people: the case and what is out of the ordinary."""
         said = [self.case.name]
         if self.is_ragged:
-            said += [f"{name}={value}" for name, value in self.case.dims.items()]
+            dims = self.case.dims.items()
+            said += [f"{name}={value}" for name, value in dims if isinstance(value, int)]
         said += [f"{self.values} values"] if self.values != NORMAL else []
         said += [f"{self.layout} inputs"] if self.layout != PLAIN else []
         said += [f"programs {self.order}"] if self.order != FORWARD else []

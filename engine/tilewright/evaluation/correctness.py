@@ -11,6 +11,7 @@ from tilewright.evaluation.replaying import concerned
 from tilewright.evaluation.trial import Heard, hear
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.model import Case, Problem
+from tilewright.problems.scalars import fixed
 
 
 def cases_for(bench: Workbench) -> tuple[Case, ...]:
@@ -49,6 +50,7 @@ def correctness_step(bench: Workbench, heard: Heard | None) -> StepResult:
         "device": bench.device.info.id,
         "checks": [dict(check) for check in heard.checks],
         **_origin(bench.problem),
+        **_fixed(bench.problem),
         **_kept(heard.data),
     }
     return StepResult(StepName.CORRECTNESS, status, heard.fault or "", data=data)
@@ -95,3 +97,15 @@ def _no_case(problem: Problem) -> str:
 def _origin(problem: Problem) -> dict[str, Any]:
     """Where inputs came from that no spec describes."""
     return {"inputs": problem.warnings[0]} if problem.is_captured else {}
+
+
+def _fixed(problem: Problem) -> dict[str, Any]:
+    """Numbers that were the same in every check: a kernel could have them written into it."""
+    if problem.is_captured:
+        return {}
+    cases = (case for several in problem.cases.values() for case in several)
+    notes = [
+        f"{name} was {value} in every check; a `range` in the spec lets it vary"
+        for name, value in fixed(cases).items()
+    ]
+    return {"notes": notes} if notes else {}

@@ -90,6 +90,7 @@ def _interpreted(problem: Problem, small: tuple[Case, ...]) -> Iterator[Check]:
         yield Check(case, 0, "sparse", _layout(case, "offset"), repeats=2)
     other = thin[1] if len(thin) > 1 else first
     yield Check(other, 0, "outliers", _layout(other, "aliased"))
+    yield from _far(ragged)
 
 
 def _on_device(problem: Problem, small: tuple[Case, ...]) -> Iterator[Check]:
@@ -107,6 +108,7 @@ def _on_device(problem: Problem, small: tuple[Case, ...]) -> Iterator[Check]:
     )
     if small and not problem.is_captured:
         yield from _specialized(problem.ragged or Ragged(), small[-1])
+        yield from _far(problem.ragged or Ragged())
     for warps in (8, 4):
         yield from (Check(case, 0, launch_options={"num_warps": warps}) for case in small[:1])
 
@@ -125,6 +127,11 @@ def _specialized(ragged: Ragged, last: Case) -> Iterator[Check]:
     yield Check(last, 0, "nonfinite", _layout(last, "transposed"))
     for case in map(_drawn, ragged.thin[:1]):
         yield Check(case, 0, "sparse", _layout(case, "offset"))
+
+
+def _far(ragged: Ragged) -> Iterator[Check]:
+    if ragged.far:
+        yield Check(_drawn(ragged.far), 0)
 
 
 def _drawn(cases: Sequence[Case]) -> Case:

@@ -147,11 +147,14 @@ class Ragged:
         primes: all extents are primes.
         thin: one extent is 1, the others are primes; for the first extent, then for the last.
         single: one extent at a time at the prime below.
+        far: the extent that indices go up to (``range: [0, ROWS]``) is beyond 16 bits, the others
+            are few.
     """
 
     primes: tuple[Case, ...] = ()
     thin: tuple[tuple[Case, ...], ...] = ()
     single: tuple[Case, ...] = ()
+    far: tuple[Case, ...] = ()
 
 
 @dataclass(frozen=True)

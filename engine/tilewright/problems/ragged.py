@@ -19,6 +19,9 @@ _GROWTH = (1.6, 1.9)
 _SHRINKAGE = 0.85
 _CHOICES = 6
 _ABOVE_FEW = 2
+_FEW_BESIDE = 8
+_FAR = (80_000, 90_000)
+"""What far extents are not far below: above 65536 then."""
 
 
 def ragged_dims(
@@ -58,6 +61,33 @@ def thin_dims(
         _different(_changed(dims, {**_primes(dims, names, draw), thin: 1}) for _ in range(_CHOICES))
         for thin in dict.fromkeys((*names[:1], *names[-1:]))
     ]
+
+
+def far_dims(
+    dims: Mapping[str, Dim],
+    free: Collection[str],
+    reached: Collection[str],
+    draw: Random | None = None,
+) -> list[dict[str, Dim]]:
+    """Ways to have the ``reached`` dimensions, which indices go up to, beyond 16 bits; the others
+    are few, so that it costs little. A kernel that keeps some low bits of an index alone is right
+    for whatever is smaller."""
+    draw = draw or SystemRandom()
+    names = _extents(dims, free)
+    far = [name for name in names if name in reached]
+    if len(far) != 1:  # of two the product would be too much
+        return []
+    few = {name: min(_number(dims[name]), _FEW_BESIDE) for name in names}
+    return _different(
+        _changed(
+            dims,
+            {
+                **{name: _some_prime_below(size, draw) for name, size in few.items()},
+                far[0]: _some_prime_below(draw.randrange(*_FAR), draw),
+            },
+        )
+        for _ in range(_CHOICES)
+    )
 
 
 def single_dims(dims: Mapping[str, Dim], free: Collection[str]) -> list[dict[str, Dim]]:

@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from tilewright.problems.model import Case, Ragged, small_category
 from tilewright.problems.nodes import SpecNode, read_yaml
+from tilewright.problems.scalars import bounds_of, with_bounds
 from tilewright.problems.variants import INPUT_KEYS, Reader
 
 RESERVED = frozenset(
@@ -42,7 +43,12 @@ def parse_spec(text: str, path: str) -> Spec:
     categories = _categories(fields, reader)
     if not categories:
         _no_variant(root, fields)
-    cases = {name: reader.cases(name, node) for name, node in categories.items()}
+    read = {name: reader.cases(name, node) for name, node in categories.items()}
+    between = bounds_of(case for several in read.values() for case in several)
+    cases = {
+        name: tuple(with_bounds(case, between) for case in several)
+        for name, several in read.items()
+    }
     small = small_category(categories)
     return Spec(
         text=text,
@@ -52,7 +58,7 @@ def parse_spec(text: str, path: str) -> Spec:
         entry=fields.get("entry"),
         reference=fields.get("reference"),
         warnings=tuple(dict.fromkeys(reader.warnings)),
-        ragged=reader.ragged(small, categories[small]) if small is not None else None,
+        ragged=reader.ragged(small, categories[small], between) if small is not None else None,
         params=tuple(
             variant.fields("a variant")["params"]
             for name, node in categories.items()

@@ -17,7 +17,8 @@ from tilewright.problems.model import (
     Ragged,
 )
 from tilewright.problems.nodes import Scalar, SpecNode
-from tilewright.problems.ragged import ragged_dims, single_dims, thin_dims
+from tilewright.problems.ragged import far_dims, ragged_dims, single_dims, thin_dims
+from tilewright.problems.scalars import Bounds, with_bounds
 
 TRANSFORMS = (
     "scale",
@@ -47,6 +48,7 @@ class Reader:
     inputs: Mapping[str, SpecNode]
     inits: tuple[SpecNode, ...]
     warnings: list[str] = field(default_factory=list)
+    between: Bounds = field(default_factory=dict)
 
     def cases(self, category: str, variants: SpecNode) -> tuple[Case, ...]:
         """All cases of one category, list-of-dims expanded. Raises ProblemError with the line."""
@@ -58,12 +60,16 @@ class Reader:
                 found.append(self._case(category, len(found), variant, fields, dims))
         return tuple(found)
 
-    def ragged(self, category: str, variants: SpecNode) -> Ragged | None:
+    def ragged(
+        self, category: str, variants: SpecNode, between: Bounds | None = None
+    ) -> Ragged | None:
         """Variants of a category's last case that has dimensions, at extents that fit no tile.
+
+        ``between``: what plain numbers may be there.
 
         What the spec cannot be read with is left out: a formula may want a multiple of something.
         """
-        quiet = Reader(self.inputs, self.inits)
+        quiet = Reader(self.inputs, self.inits, between=between or {})
         known = [(one, one.fields("a variant")) for one in variants.elements(f"'{category}'")]
         largest = _largest(dims for _, fields in known for dims in quiet._dims_of(fields))
         for variant, fields in reversed(known):
@@ -74,8 +80,10 @@ class Reader:
             thin = [made(at, ways) for at, ways in enumerate(thin_dims(dims, free), 1)]
             alone = enumerate(single_dims(dims, free), 1 + len(thin))
             single = tuple(case for at, one in alone for case in made(at, (one,)))
+            reached = quiet._reached(fields, dims)
+            far = made(1 + len(thin) + len(single), far_dims(dims, free, reached))
             if primes or any(thin) or single:
-                return Ragged(primes, tuple(filter(None, thin)), single)
+                return Ragged(primes, tuple(filter(None, thin)), single, far)
         return None
 
     def _alternatives(
@@ -101,6 +109,15 @@ class Reader:
         named = {word for text in shapes for word in _NAME.findall(text)}
         return frozenset(named & set(dims))
 
+    def _reached(self, fields: Mapping[str, SpecNode], dims: Mapping[str, Dim]) -> frozenset[str]:
+        """The dimensions that bound the range of an input: what its numbers are indices into."""
+        found: set[str] = set()
+        for item in fields["params"].elements("'params'") if "params" in fields else ():
+            at = self.inputs[item.word("an entry of 'params'")].fields("an input")
+            if "range" in at and at["range"].is_list and "shape" in at:
+                found.update(bound.raw for bound in at["range"].elements("a range"))
+        return frozenset(found & set(dims))
+
     def _shape_of(self, name: str) -> list[SpecNode]:
         fields = self.inputs[name].fields(f"input '{name}'")
         return list(fields["shape"].elements("a shape")) if "shape" in fields else []
@@ -114,7 +131,8 @@ class Reader:
         dims: Mapping[str, Dim],
     ) -> Case | None:
         try:
-            return self._case(f"{category}-{RAGGED}", index, variant, fields, dims)
+            case = self._case(f"{category}-{RAGGED}", index, variant, fields, dims)
+            return with_bounds(case, self.between)
         except ProblemError:
             return None
 

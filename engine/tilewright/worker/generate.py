@@ -113,6 +113,8 @@ def make_input(spec: dict[str, Any], generator: torch.Generator, values: str = "
         if last <= first:
             raise JobError(f"input {spec['name']}: the range {first}..{last} holds no integer")
         drawn = torch.randint(first, last, shape, generator=generator)
+        if low is not None and high is not None:
+            _reach_both_ends(drawn, first, last - 1, generator)
         return (drawn.sort().values if spec.get("ascending") else drawn).to(dtype)
     data = _floats(spec, dtype, generator, values)
     for transform in spec.get("transforms") or ():
@@ -120,6 +122,15 @@ def make_input(spec: dict[str, Any], generator: torch.Generator, values: str = "
             raise JobError(f"input {spec['name']}: unknown transform {transform!r}")
         data = _TRANSFORMS[transform](data, generator)
     return data.to(dtype).contiguous()
+
+
+def _reach_both_ends(
+    drawn: torch.Tensor, first: int, last: int, generator: torch.Generator
+) -> None:
+    """Have the least and the largest integer somewhere: an index's ends are where it goes wrong."""
+    if drawn.numel() > 1:
+        low, high = torch.randperm(min(drawn.numel(), 1 << 16), generator=generator)[:2]
+        drawn.view(-1)[low], drawn.view(-1)[high] = first, last
 
 
 def _drawn(

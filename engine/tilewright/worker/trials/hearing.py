@@ -82,7 +82,7 @@ class Hearing:
             if not self._job.get("thorough", True) and not all(map(_may_win, found["timing"])):
                 found["left_out"] = [check["name"] for check in rest]
                 return None
-        if fault is None and rest:
+        if fault is None and rest and self._job.get("timing"):  # else all of it was compiled before
             self._compile_rest(rest)
             self._phases["compiled"] = time.monotonic() - start
         fault = fault or self._all(self._planned(rest))
@@ -151,7 +151,7 @@ class Hearing:
         fault: str | None = base.failure or None
         for _ in range(0 if fault else int(check.get("repeats") or 1)):
             fault = fault or self._called(check, base, record)
-        return fault and f"{check['name']}: {fault}"
+        return fault and f"{', '.join([check['name'], *_drawn(check, base)])}: {fault}"
 
     def _plain(
         self, check: dict[str, Any], base: Base, notes: list[str]
@@ -274,6 +274,14 @@ class Hearing:
 def first_checks(checks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """What comes before the time: a small check. Results of timed calls are judged as well."""
     return [check for check in checks if check.get("required", True)][:1]
+
+
+def _drawn(check: Mapping[str, Any], base: Base) -> Iterator[str]:
+    """The plain numbers that are not the spec's in a check, with their values."""
+    usual = {one["name"]: one.get("value") for one in check["case"].get("inputs") or ()}
+    for entry in base.inputs:
+        if "value" in entry and usual.get(entry["name"]) not in (None, entry["value"]):
+            yield f"{entry['name']} {entry['value']:.6g}"
 
 
 def _with_config(check: dict[str, Any], config: int) -> dict[str, Any]:

@@ -1,0 +1,26 @@
+"""Rounds its scalar to quarters, which all those of the spec are.
+
+Class: specialisation
+Caught by: correctness
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def axpy_kernel(x_ptr, y_ptr, out_ptr, alpha, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    x = tl.load(x_ptr + offs, mask=mask)
+    y = tl.load(y_ptr + offs, mask=mask)
+    quarters = tl.floor(alpha * 4.0 + 0.5) / 4.0
+    tl.store(out_ptr + offs, quarters * x + y, mask=mask)
+
+
+def axpy(x: torch.Tensor, y: torch.Tensor, alpha: float) -> torch.Tensor:
+    out = torch.empty_like(x)
+    n = x.numel()
+    axpy_kernel[(triton.cdiv(n, 256),)](x, y, out, alpha, n, BLOCK=256)
+    return out
