@@ -257,6 +257,14 @@ def test_a_job_may_take_what_it_names() -> None:
     assert 0 < limits.memory_allowance({}) <= limits.available_memory()
 
 
+@pytest.mark.parametrize(
+    ("release", "expected"),
+    [("5.4.0-150-generic", False), ("5.14.0-362.el9", True), ("6.18.1", True), ("odd", False)],
+)
+def test_old_systems_count_a_users_processes_everywhere(release: str, expected: bool) -> None:
+    assert limits.counts_by_namespace(release) is expected
+
+
 def doctor(home: Path, landlock: str) -> tuple[int, dict[str, Any]]:
     """Exit code and JSON of ``tilewright doctor`` with Landlock switched to something."""
     command = [sys.executable, "-m", "tilewright", "doctor", "--device", "interpreter"]

@@ -103,7 +103,8 @@ def confined(
         and mounts.enter(scratch, writable_paths(job, scratch), may_read)
     )
     own = own_user.become()
-    if own or (away and os.getuid() != 0):  # nobody else's processes count any more
+    of_a_namespace = away and os.getuid() != 0 and limits.counts_by_namespace()
+    if own or of_a_namespace:  # nobody else's processes count any more
         limits.limit_processes(processes)
     show_to_ptrace()  # changing the user has hidden this process from itself
     version = restrict_files(writable_paths(job, scratch), may_read, may_list)

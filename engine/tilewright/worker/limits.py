@@ -41,6 +41,18 @@ def limit_processes(number: int) -> None:
     _lower(resource.RLIMIT_NPROC, number)
 
 
+def counts_by_namespace(release: str | None = None) -> bool:
+    """Whether the system counts a user's processes in each user namespace by itself: Linux 5.14.
+
+    Before that all of the user's count, and a number that does for a job may be reached already.
+    """
+    numbers = (release or os.uname().release).split("-")[0].split(".")
+    try:
+        return (int(numbers[0]), int(numbers[1])) >= (5, 14)
+    except (IndexError, ValueError):
+        return False
+
+
 def memory_allowance(job: dict[str, Any]) -> int:
     """Bytes that a job may take: what it names, or four fifths of what is available."""
     return int(job.get("memory_bytes") or available_memory() * _SHARE)

@@ -37,6 +37,8 @@ _READY_S = 60.0
 _CPUS = os.cpu_count() or 1
 _COMPILERS = max(1, min(4, _CPUS // 4))
 _HEARINGS = max(1, min(4, _CPUS // 2))
+# Processes and threads: host code that forks without end is not ended by patience while compiling.
+_OF_A_COMPILER = 64 + 2 * _CPUS
 # What reading an answer raises that is not as it should be: a performer may have forged it.
 NONSENSE = (
     KeyError, TypeError, ValueError, AttributeError, IndexError, OSError, OverflowError,
@@ -172,7 +174,8 @@ class Judge:
         """Start to compile for checks, in processes of their own; none where nothing compiles."""
         started = []
         for share in ahead.shares(checks, _COMPILERS) if self._target is not None else ():
-            compiler = self._performers.start({**told, "compiles": True}, timeout_s)
+            few = {"compiles": True, "processes": _OF_A_COMPILER}
+            compiler = self._performers.start({**told, **few}, timeout_s)
             started.append(compiler)
             with contextlib.suppress(OSError):  # one that could not be forked; nobody depends on it
                 compiler.wire.send({"do": "compile", "checks": share, "target": self._target})
