@@ -7,6 +7,8 @@ seen in its own process. What the original does too is part of its contract.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from tilewright.worker import reads
+
 # Host code allocates, shapes and copies; that is no work of a kernel.
 _PLUMBING = """
     empty empty_like empty_strided empty_permuted new_empty new_empty_strided
@@ -20,11 +22,6 @@ _PLUMBING = """
     sym_storage_offset sym_numel _has_compatible_shallow_copy_type
 """
 PLUMBING = frozenset(_PLUMBING.split())
-# What is in a tensor comes to Python by these: to be computed with there, or to tell calls apart.
-_READING = (
-    "_local_scalar_dense", "item", "tolist", "numpy", "map_", "map2_", "apply_", "__array__",
-    "__dlpack__", "to_host",
-)  # fmt: skip
 _IN_MEMORY = " lies in "
 # With every launch left out, this much more of a candidate's result than of the original's may
 # still be right: zeros of a cleared output that happen to be the result.
@@ -93,7 +90,7 @@ def _operators(original: _Facts, candidate: _Facts) -> Iterator[str]:
             continue
         if not entry["bytes"]:
             continue
-        if operator in _READING:
+        if operator in reads.ALL:
             yield (
                 f"it reads what is in a tensor ({operator}, {entry['where']}), which the original "
                 "does not; leave the contents to kernels"

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ..reads import TO_HOST
 from .frames import place, user_frame
 
 
@@ -31,7 +32,7 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
         frame = user_frame(sys._getframe(1))
         if frame is not None:
             if _comes_to_host(args, made):
-                note(self.seen, "tensor.to_host", args, frame)
+                note(self.seen, f"tensor.{TO_HOST}", args, frame)
             name = f"{func.namespace}.{func._schema.name.partition('::')[2]}"
             note(self.seen, name, (args, kwargs or {}, made), frame)
         return made

@@ -7,12 +7,9 @@ from typing import Any
 
 from torch.overrides import TorchFunctionMode
 
+from ..reads import PAST_THE_DISPATCHER
 from .frames import user_frame
 from .operators import note
-
-_METHODS = frozenset(
-    ("tolist", "numpy", "map_", "map2_", "apply_", "__array__", "__dlpack__")
-)  # fmt: skip
 
 
 class Reading(TorchFunctionMode):
@@ -26,7 +23,7 @@ class Reading(TorchFunctionMode):
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         name = getattr(func, "__name__", "")
-        frame = user_frame(sys._getframe(1)) if name in _METHODS else None
+        frame = user_frame(sys._getframe(1)) if name in PAST_THE_DISPATCHER else None
         if frame is not None:
             note(self.seen, f"tensor.{name}", args, frame)
         return func(*args, **(kwargs or {}))
