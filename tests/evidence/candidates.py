@@ -2,16 +2,21 @@
 
 import re
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from tilewright.devices.model import Device
 from tilewright.evaluation import cascade
 from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.model import Evaluation, StepName, StepResult, StepStatus
+from tilewright.evaluation.speed import planned_timing
+from tilewright.evaluation.structure import check_structure
+from tilewright.evaluation.trial import Timing
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems import load_problem
 
@@ -65,8 +70,15 @@ def candidates(folder: str) -> tuple[Candidate, ...]:
     return tuple(Candidate(p, p.read_text("utf-8")) for p in sorted((HERE / folder).glob("*.py")))
 
 
+class _Reads(threading.local):
+    """Whether texts are read while a thread judges."""
+
+    text = True
+
+
 class Court:
-    """Judges candidates on one device, each base's original prepared once.
+    """Judges candidates on one device, each base's original prepared once; in several threads, if
+    ``court_on`` made it.
 
     Times are taken only where a cheat is there for the clock to find: what is accepted without a
     clock is accepted with one, or at most called slower.
@@ -76,20 +88,24 @@ class Court:
         self._device = device
         self._scratch = scratch
         self._cascades: dict[str, Cascade] = {}
+        self._lock = threading.Lock()
+        self._reads = _Reads()
+        self._untimed: set[str] = set()
 
     def judge(self, candidate: Candidate) -> Evaluation:
         """Take a candidate through the whole cascade."""
         court = self._cascade(candidate.base)
-        if "timing" in candidate.caught_by:
-            return court.judge(candidate.text, court.original)
-        with mock.patch.object(cascade, "planned_timing", return_value=None):
-            return court.judge(candidate.text, court.original)
+        if "timing" not in candidate.caught_by:
+            self._untimed.add(candidate.text)
+        return court.judge(candidate.text, court.original)
 
     def judge_unread(self, candidate: Candidate) -> Evaluation:
         """The same with nobody reading its text: what catches it while it runs?"""
-        passed = StepResult(StepName.STRUCTURE, StepStatus.PASSED)
-        with mock.patch.object(cascade, "check_structure", return_value=passed):
+        self._reads.text = False
+        try:
             return self.judge(candidate)
+        finally:
+            self._reads.text = True
 
     def original(self, base: str) -> Evaluation:
         """A base's original as its own candidate."""
@@ -97,19 +113,39 @@ class Court:
         return court.judge(court.original, court.original)
 
     def _cascade(self, base: str) -> Cascade:
-        if base not in self._cascades:
-            source = HERE / "bases" / base / "original.py"
-            problem = load_problem(source.with_name(f"{base}.yaml"), source)
-            bench = Workbench(self._device, problem, source, self._scratch / base, 1)
-            self._cascades[base] = Cascade(source.read_text("utf-8"), str(source), bench, None)
-        return self._cascades[base]
+        with self._lock:
+            if base not in self._cascades:
+                source = HERE / "bases" / base / "original.py"
+                problem = load_problem(source.with_name(f"{base}.yaml"), source)
+                bench = Workbench(self._device, problem, source, self._scratch / base, 1)
+                self._cascades[base] = Cascade(source.read_text("utf-8"), str(source), bench, None)
+            return self._cascades[base]
+
+    @contextmanager
+    def leaving_out(self) -> Iterator[None]:
+        """Have the cascade leave out what this court does not ask for."""
+        unread = StepResult(StepName.STRUCTURE, StepStatus.PASSED)
+
+        def planned(bench: Workbench, baseline: str, text: str) -> Timing | None:
+            return None if text in self._untimed else planned_timing(bench, baseline, text)
+
+        def checked(*given: Any, **named: Any) -> StepResult:
+            return check_structure(*given, **named) if self._reads.text else unread
+
+        with (
+            mock.patch.object(cascade, "planned_timing", planned),
+            mock.patch.object(cascade, "check_structure", checked),
+        ):
+            yield
 
 
 @contextmanager
 def court_on(device: Device) -> Iterator[Court]:
     """A court with a scratch folder of its own."""
     with tempfile.TemporaryDirectory() as scratch:
-        yield Court(device, Path(scratch))
+        court = Court(device, Path(scratch))
+        with court.leaving_out():
+            yield court
 
 
 def refusal(evaluation: Evaluation) -> str:

@@ -9,13 +9,17 @@ python tests/evidence/judge_all.py cuda:0 tests/evidence/results/h200.json [once
 
 import json
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from candidates import BASES, Candidate, Court, candidates, court_on, refusal, refused_by
 
 from tilewright.devices import open_device
+
+_AT_A_TIME = 4
 
 
 def main(device_id: str, out: str, *how: str) -> None:
@@ -31,22 +35,39 @@ def main(device_id: str, out: str, *how: str) -> None:
     if Path(out).is_file():
         found |= json.loads(Path(out).read_text("utf-8"))
     on_gpu = device.info.target is not None
-    share = next((part for part in how if "/" in part), "1/1")
-    first, parts = (int(number) for number in share.split("/"))
-    with court_on(device) as court:
+    lock = threading.Lock()
+
+    def judge(folder: str, candidate: Candidate) -> None:
+        verdict = _judged(court, candidate, folder == "cheats" and "once" not in how)
+        with lock:
+            found[folder][candidate.name] = verdict
+            sys.stderr.write(f"{candidate.name}: {json.dumps(verdict)[:200]}\n")
+            _write(found, Path(out))
+
+    # One at a time in the interpreter, where each takes a processor.
+    with court_on(device) as court, ThreadPoolExecutor(_AT_A_TIME if on_gpu else 1) as pool:
         for base in BASES:
             if base not in found["originals"]:
                 found["originals"][base] = {"level": court.original(base).level.value}
-        for folder in ("legit", "cheats"):
-            for candidate in candidates(folder)[first - 1 :: parts]:
-                known = candidate.name in found[folder]
-                if not known and (on_gpu or not candidate.needs_gpu):
-                    verdict = _judged(court, candidate, folder == "cheats" and "once" not in how)
-                    found[folder][candidate.name] = verdict
-                    sys.stderr.write(f"{candidate.name}: {json.dumps(verdict)[:200]}\n")
-                    _write(found, Path(out))
+        wanted = [one for one in _wanted(found, how) if on_gpu or not one[1].needs_gpu]
+        try:
+            list(pool.map(lambda one: judge(*one), wanted))
+        finally:  # where one fails, or this is interrupted, the rest is not begun
+            pool.shutdown(wait=True, cancel_futures=True)
     device.close()
     sys.stderr.write(_summary(found))
+
+
+def _wanted(
+    found: Mapping[str, Mapping[str, Any]], how: Sequence[str]
+) -> Iterator[tuple[str, Candidate]]:
+    """(folder, candidate) of this share that has not been judged."""
+    share = next((part for part in how if "/" in part), "1/1")
+    first, parts = (int(number) for number in share.split("/"))
+    for folder in ("legit", "cheats"):
+        for candidate in candidates(folder)[first - 1 :: parts]:
+            if candidate.name not in found[folder]:
+                yield folder, candidate
 
 
 def _write(found: Mapping[str, Any], path: Path) -> None:
