@@ -10,6 +10,7 @@ a good one. One line each.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -28,6 +29,7 @@ from tilewright.worker import (
     capabilities,
     cgroups,
     confine,
+    gpu_memory,
     landlock,
     limits,
     network,
@@ -134,6 +136,29 @@ def hold_all() -> str:
         held.append(torch.empty(4 << 30, dtype=torch.uint8, device="cuda"))
 
 
+def waits_for_room() -> str:
+    """Open the device while another process has all of it, for three seconds."""
+    read, write = os.pipe()
+    if os.fork() == 0:
+        take_whole_device(write)
+    os.close(write)
+    taken = os.read(read, 1)
+    start = time.perf_counter()
+    allowed = gpu_memory.limit("cuda:0")
+    return f"taken {taken!r}; {allowed} bytes allowed after {time.perf_counter() - start:.2f} s"
+
+
+def take_whole_device(told: int) -> None:
+    torch.zeros(1, device="cuda")
+    driver, size = ctypes.CDLL("libcuda.so.1"), 1 << 32
+    while size >= 1 << 20:
+        if driver.cuMemAlloc_v2(ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(size)):
+            size >>= 1
+    os.write(told, b"!")
+    time.sleep(3.0)
+    os._exit(0)
+
+
 def illegal() -> str:
     far_out[(64,)](torch.zeros(1, device="cuda"))
     torch.cuda.synchronize()
@@ -172,7 +197,10 @@ def main() -> None:
     print("environment", sorted(os.environ))
     for name, means in MEANS.items():
         print(f"{name:13}", child(with_means(means)))
-    faults = {"free": free_memory, "capped": capped, "exhausts": hold_all, "illegal": illegal}
+    faults = {
+        "free": free_memory, "capped": capped, "exhausts": hold_all, "room": waits_for_room,
+        "illegal": illegal,
+    }  # fmt: skip
     for name, fault in {**faults, "never ends": never_ends, "again": never_ends}.items():
         print(f"{name:13}", child(fault, 4.0 if fault is never_ends else 60.0))
         print(f"{'  then':13}", child(works))
