@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from textwrap import dedent
+from textwrap import dedent, indent
 from typing import Any
 
 import pytest
@@ -84,6 +84,51 @@ def test_an_absent_library_is_stood_in_for_and_told(tmp_path: Path) -> None:
     status, found = compile_json(path)
     assert status == 0
     assert "imported with stand-ins for nolib" in found["notes"]
+
+
+def test_a_kernel_that_cannot_be_judged_is_told_beside_the_others(tmp_path: Path) -> None:
+    lost = """
+    @triton.jit
+    def lost(x_ptr, BLOCK: tl.constexpr):
+        o = tl.arange(0, BLOCK)
+        tl.store(x_ptr + o, helper(tl.load(x_ptr + o)))
+    """
+    path = written(tmp_path, "from nolib.kernels import helper\n" + SCALE + dedent(lost))
+    status, found = compile_json(path)
+    assert status == 0
+    assert [report["kernel"] for report in found["reports"]] == ["scale"]
+    (left,) = found["not_judged"]
+    assert left["kernel"] == "lost"
+    assert "has no nolib" in left["message"]
+    _, found = compile_json(path, "--emit", "ttir")
+    assert [stage["kernel"] for stage in found["stages"]] == ["scale"]
+    assert found["not_judged"] == [left]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("def make():\n" + indent(SCALE, "    "), "define scale at the top level"),
+        (SCALE.replace("scale", "größe"), "ASCII"),
+    ],
+)
+def test_what_no_compiler_gets_to_see_is_told_with_the_way_out(
+    tmp_path: Path, text: str, words: str
+) -> None:
+    status, found = compile_json(written(tmp_path, text))
+    assert status == 1
+    ((message,),) = [report["messages"] for report in found["reports"]]
+    assert words in message["text"]
+    notes = "\n".join(found["notes"])
+    assert str(tmp_path) not in notes
+    assert "tilewright capture -- COMMAND" in notes
+
+
+def test_a_script_that_ends_the_process_compiles_without_its_end(tmp_path: Path) -> None:
+    path = written(tmp_path, SCALE + "\nraise SystemExit(3)\n")
+    status, found = compile_json(path)
+    assert status == 0
+    assert "without what stands on line 9," in found["notes"][0]
 
 
 def test_a_file_that_fails_when_imported_compiles_as_far_as_it_runs(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from tilewright.targets import (
     compile_stage,
     parse_target,
 )
+from tilewright.targets.keys import content_key
 
 KERNEL = """
 import torch, triton
@@ -91,6 +92,25 @@ def test_a_report_comes_from_the_cache_the_second_time(
         assert again.cached
     assert min(times) < 0.02
     assert (again.registers, again.details) == (first.registers, first.details)
+
+
+@pytest.mark.parametrize("name", ["TRITON_PTXAS_BLACKWELL_PATH", "DISABLE_LLVM_OPT", "AMDGCN_X"])
+def test_another_setting_of_the_compilers_is_another_report(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = tmp_path / "kernel.py"
+    module.touch()
+
+    def key() -> str:
+        return content_key(str(module), ())
+
+    monkeypatch.delenv(name, raising=False)
+    before = key()
+    monkeypatch.setenv(name, "/another")
+    assert key() != before
+    monkeypatch.delenv(name)
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    assert key() == before, "where Triton keeps its files changes none of them"
 
 
 @pytest.mark.triton

@@ -1,6 +1,6 @@
 """``tilewright compile``: what a chip's own compiler makes of a kernel, with no such chip here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain
@@ -109,12 +109,15 @@ def _stage(target: Target, asked: str | None) -> str:
 def _reports(path: Path, opened: _Opened, one: Variant, form: Format) -> Exit:
     doing = working(f"compiling {path} for {one.target}")
     with doing, opened() as launches:
-        reports, notes = compiled(launches, one), launches.notes
+        outcome, notes = compiled(launches, one), launches.notes
+        reports = outcome.found
         shown = judged(path, launches, reports)
     if form is Format.JSON:
         told = {"reports": [as_data(r) for r in reports], "issues": issues_as_json(shown)}
-        emit_json({"path": str(path), **told, "notes": list(notes)})
+        rest = {"not_judged": outcome.rest_as_json(), "notes": list(notes)}
+        emit_json({"path": str(path), **told, **rest})
     else:
+        outcome.say_rest()
         _print(reports, notes)
         print_issues(shown)
     return _exit(reports)
@@ -123,14 +126,21 @@ def _reports(path: Path, opened: _Opened, one: Variant, form: Format) -> Exit:
 def _compare(path: Path, opened: _Opened, wanted: tuple[Side, Side], form: Format) -> Exit:
     doing = working(f"compiling {path} twice")
     with doing, opened() as launches:
-        columns = [one.reports(launches) for one in wanted]
+        sides = [one.reports(launches) for one in wanted]
+    columns = [side.found for side in sides]
     if form is Format.JSON:
         found = [
-            {"variant": one.title, "reports": [as_data(r) for r in reports]}
-            for one, reports in zip(wanted, columns, strict=True)
+            {
+                "variant": one.title,
+                "reports": [as_data(r) for r in side.found],
+                "not_judged": side.rest_as_json(),
+            }
+            for one, side in zip(wanted, sides, strict=True)
         ]
         emit_json({"path": str(path), "compared": found, "notes": list(launches.notes)})
     else:
+        for side in sides:
+            side.say_rest()
         for pair in pairs(*columns):
             OUT.print(compared(pair, tuple(one.title for one in wanted)))
         for name in unpaired(*columns):
@@ -139,11 +149,11 @@ def _compare(path: Path, opened: _Opened, wanted: tuple[Side, Side], form: Forma
     return _exit([report for column in columns for report in column])
 
 
-def _exit(reports: list[CompileReport]) -> Exit:
+def _exit(reports: Sequence[CompileReport]) -> Exit:
     return Exit.DONE if all(report.ok for report in reports) else Exit.FINDINGS
 
 
-def _print(reports: list[CompileReport], notes: tuple[str, ...]) -> None:
+def _print(reports: Sequence[CompileReport], notes: tuple[str, ...]) -> None:
     OUT.print(report_table(reports))
     for toolchain in dict.fromkeys(report.toolchain for report in reports if report.toolchain):
         OUT.print(f"compiled by {toolchain}", markup=False)
@@ -152,7 +162,7 @@ def _print(reports: list[CompileReport], notes: tuple[str, ...]) -> None:
         OUT.print(f"note: {note}", markup=False)
 
 
-def _messages(reports: list[CompileReport]) -> None:
+def _messages(reports: Sequence[CompileReport]) -> None:
     for report in reports:
         for message in report.messages:
             line = f"line {message.line}: " if message.line else ""

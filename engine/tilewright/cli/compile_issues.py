@@ -119,8 +119,10 @@ def _reports(path: Path, launches: Launches, targets: Sequence[Target]) -> list[
     placed = str(launches.bench.place(launches.text))
     wanted = [(placed, launch, target) for target in targets for launch in launches.launches]
     found = compile_many(launches.bench.device, wanted)
-    for why in dict.fromkeys(str(each) for each in found if isinstance(each, NoToolchainError)):
-        ERR.print(f"{path}: {why}", markup=False)
+    pairs = zip(wanted, found, strict=True)
+    refused = [(x[1].kernel, str(e)) for x, e in pairs if isinstance(e, NoToolchainError)]
+    for kernel, why in dict.fromkeys(refused):
+        ERR.print(f"{path}: {kernel}: {why}", markup=False)
     return [each for each in found if isinstance(each, CompileReport)]
 
 

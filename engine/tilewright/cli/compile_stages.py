@@ -30,13 +30,16 @@ def show_stage(
 ) -> Exit:
     """Print every launch's stage; 1 if one has no text."""
     with working(f"compiling {path} for {one.target}"):
-        found = staged(launches, one, stage)
-        reports = compiled(launches, one) if lines else [None] * len(found)
+        outcome = staged(launches, one, stage)
+        found = outcome.found
+        reports = compiled(launches, one).found if lines else (None,) * len(found)
     together = [(*pair, report) for pair, report in zip(found, reports, strict=True)]
     if form is Format.JSON:
         stages = [_as_json(launch, text, path.name, report) for launch, text, report in together]
-        emit_json({"path": str(path), "target": str(one.target), "stages": stages})
+        told = {"path": str(path), "target": str(one.target), "stages": stages}
+        emit_json({**told, "not_judged": outcome.rest_as_json()})
     else:
+        outcome.say_rest()
         for launch, text, report in together:
             _print(launch, text, path.name, launches.text, report)
     return Exit.DONE if all(text.text is not None for _, text in found) else Exit.FINDINGS

@@ -2,10 +2,11 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from tilewright.captures import load_captures, project_captures
 from tilewright.cli.inputs import problem_of, read_source, target_of
@@ -29,6 +30,8 @@ from tilewright.targets import NoToolchainError, compile_stage
 from tilewright.targets.model import CompileReport, LaunchFacts, StageText, Target
 
 Value = int | float | bool | str
+StagedLaunch = tuple[LaunchFacts, StageText]
+Found = TypeVar("Found", CompileReport, StagedLaunch)
 # What Triton's backends take; they leave out silently what they do not know.
 OPTIONS = frozenset(
     {
@@ -37,6 +40,7 @@ OPTIONS = frozenset(
         "grf_mode", "warp_size",
     }
 )  # fmt: skip
+_RECORD = "`tilewright capture -- COMMAND` records a run of yours, or write a spec beside the file"
 
 
 @dataclass(frozen=True)
@@ -193,7 +197,9 @@ def _told(signatures: Sequence[Signature]) -> Iterator[str]:
         yield f"{name} has neither spec nor captured launch; inferred from the file:"
         yield from (f"  {words}" for words in one.assumptions)
         if one.compiler_says:
-            yield f"  none of the signatures tried holds; the compiler says: {one.compiler_says}"
+            said = one.compiler_says.partition(". ")[0]
+            yield f"  none of the signatures tried holds; the compiler says: {said}"
+            yield f"  if it is launched with others: {_RECORD}"
 
 
 def first_configs(launches: Sequence[LaunchFacts], configs: int) -> tuple[LaunchFacts, ...]:
@@ -209,33 +215,61 @@ def first_configs(launches: Sequence[LaunchFacts], configs: int) -> tuple[Launch
     return tuple(kept)
 
 
-def compiled(launches: Launches, one: Variant) -> list[CompileReport]:
-    """A report for each launch that is judged; of the others standard error tells why not.
+@dataclass(frozen=True)
+class Judged(Generic[Found]):
+    """What compilers gave of each launch, and why they gave nothing of the others.
+
+    Attributes:
+        not_judged: kernels that nothing here can compile for the target, and why, once for each.
+    """
+
+    found: tuple[Found, ...]
+    not_judged: tuple[tuple[str, str], ...] = ()
+
+    def say_rest(self) -> None:
+        """A line on standard error for each kernel that is not judged."""
+        for kernel, words in self.not_judged:
+            ERR.print(f"{kernel}: {words}", markup=False)
+
+    def rest_as_json(self) -> list[dict[str, str]]:
+        """The same for a program."""
+        return [{"kernel": kernel, "message": words} for kernel, words in self.not_judged]
+
+
+def compiled(launches: Launches, one: Variant) -> Judged[CompileReport]:
+    """A report for each launch that is judged.
 
     Raises:
         NoToolchainError: none is judged.
     """
-    reports: list[CompileReport] = []
-    refused: dict[str, NoToolchainError] = {}
-    for launch in launches.launches:
-        varied = with_options(launch, one.options)
-        try:
-            reports.append(launches.bench.compile(launches.text, varied, one.target))
-        except NoToolchainError as error:
-            refused.setdefault(str(error), error)
-    if refused and not reports:
-        raise next(iter(refused.values()))
-    for words in refused:
-        ERR.print(words, markup=False)
-    return reports
+    bench = launches.bench
+    return _judged(launches, one, lambda x: bench.compile(launches.text, x, one.target))
 
 
-def staged(launches: Launches, one: Variant, stage: str) -> list[tuple[LaunchFacts, StageText]]:
-    """Each launch, and its text at one stage."""
+def staged(launches: Launches, one: Variant, stage: str) -> Judged[StagedLaunch]:
+    """Each launch that is judged, and its text at one stage.
+
+    Raises:
+        NoToolchainError: none is judged.
+    """
     bench = launches.bench
     module = str(bench.place(launches.text))
-    varied = (with_options(launch, one.options) for launch in launches.launches)
-    return [(x, compile_stage(bench.device, module, x, one.target, stage)) for x in varied]
+    return _judged(
+        launches, one, lambda x: (x, compile_stage(bench.device, module, x, one.target, stage))
+    )
+
+
+def _judged(launches: Launches, one: Variant, ask: Callable[[LaunchFacts], Found]) -> Judged[Found]:
+    found: list[Found] = []
+    refused: dict[tuple[str, str], NoToolchainError] = {}
+    for launch in launches.launches:
+        try:
+            found.append(ask(with_options(launch, one.options)))
+        except NoToolchainError as error:
+            refused.setdefault((launch.kernel, str(error)), error)
+    if refused and not found:
+        raise next(iter(refused.values()))
+    return Judged(tuple(found), tuple(refused))
 
 
 def with_options(launch: LaunchFacts, options: Mapping[str, Value]) -> LaunchFacts:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tilewright.cli.compile_variants import Launches, Variant, compiled, variant
+from tilewright.cli.compile_variants import Judged, Launches, Variant, compiled, variant
 from tilewright.cli.inputs import read_source
 from tilewright.errors import InputError
 from tilewright.evaluation.syntax import require_python
@@ -30,7 +30,7 @@ class Side:
     variant: Variant
     text: str | None = None
 
-    def reports(self, launches: Launches) -> list[CompileReport]:
+    def reports(self, launches: Launches) -> Judged[CompileReport]:
         """What the compiler makes of this side; of a version, as its own host code launches it."""
         if self.text is None:
             return compiled(launches, self.variant)

@@ -14,6 +14,7 @@ from tilewright.serialize import dump, load
 from tilewright.signatures.guessing import guesses
 from tilewright.signatures.model import Assumption, Guess, Origin, Signature, in_words
 from tilewright.source.model import Kernel, Module
+from tilewright.targets.compiling import without_folder
 from tilewright.targets.model import LaunchFacts
 
 SECONDS = 120.0
@@ -50,7 +51,7 @@ def inferred(
     if outcome.status is not JobStatus.OK:
         raise InputError(f"its kernels cannot be imported: {outcome.message}", module.path)
     found = outcome.value["kernels"]
-    made = (_signatures(tried[name], found[name], configs) for name in tried)
+    made = (_signatures(tried[name], found[name], configs, placed) for name in tried)
     return Inferred(tuple(s for each in made for s in each), tuple(outcome.value["notes"]))
 
 
@@ -63,12 +64,13 @@ def _sent(guess: Guess) -> dict[str, Any]:
 
 
 def _signatures(
-    tried: Sequence[Guess], found: Mapping[str, Any], configs: int | None
+    tried: Sequence[Guess], found: Mapping[str, Any], configs: int | None, placed: str
 ) -> list[Signature]:
     chosen = found["chosen"]
     guess = tried[chosen or 0]
     filled: Mapping[str, str] = found.get("filled") or {}
     said = "" if chosen is not None else (found["refused"] or ["it says nothing"])[0]
+    said = without_folder(said, placed)
     launches = [load(LaunchFacts, launch) for launch in found["launches"]] or [guess.launch]
     words = (*_words(guess, filled), *_about_configs(found, guess.config, configs))
     return [

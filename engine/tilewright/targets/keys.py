@@ -13,7 +13,9 @@ from tilewright.python_syntax import parse
 from tilewright.serialize import dump
 from tilewright.targets.model import LaunchFacts, Target
 
-_ENVIRONMENT = ("TRITON_PTXAS_PATH", "TRITON_DEFAULT_FP_FUSION", "DISABLE_PTXAS_OPT")
+# Variables that compilers read. What reaches them, `worker/environment.py` decides.
+_READ = ("TRITON_", "AMDGCN_", "LLVM_", "MLIR_", "IGC_", "DISABLE_", "ENABLE_TMA")
+_NOT_READ = frozenset({"TRITON_CACHE_DIR", "TRITON_HOME", "TRITON_INTERPRET"})
 _REMEMBERED = 4096
 
 
@@ -32,9 +34,18 @@ def content_key(module_path: str, parts: Iterable[str]) -> str:
         *parts,
         worker_hash(),
         reader_hash(),
-        *(f"{name}={os.environ.get(name)}" for name in _ENVIRONMENT),
+        *_environment(),
     ]
     return hashlib.sha256("\0".join(every).encode()).hexdigest()
+
+
+def _environment() -> list[str]:
+    """The variables that change what compilers make of a text, as they are set."""
+    return sorted(
+        f"{name}={value}"
+        for name, value in os.environ.items()
+        if name.startswith(_READ) and name not in _NOT_READ
+    )
 
 
 @cache

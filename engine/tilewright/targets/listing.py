@@ -26,7 +26,18 @@ from tilewright.targets.xpu import TRAITS
 INSTALL_LOCAL = "pip install torch triton"
 INSTALL_SPIRV_DIS = "apt-get install spirv-tools"
 _FOLDERS = {"cuda": "nvidia", "hip": "amd"}
+_ASSEMBLERS = ("ptxas", "ptxas-blackwell")
+# From which architecture on Triton takes its second assembler, where it does not tell.
 _FIRST_BLACKWELL = 100
+# Which of its assemblers Triton takes for an architecture differs between its versions.
+_ASK_ASSEMBLER = """
+import json, sys
+sys.path[:] = [p for p in sys.path if p]
+from triton import knobs
+from triton.backends.nvidia.compiler import get_ptxas
+second = knobs.nvidia.ptxas_blackwell.path
+print(json.dumps([a for a in sys.argv[1:] if get_ptxas(int(a)).path == second]))
+"""
 _RELEASE = re.compile(r"\bV(\d+(?:\.\d+)+)")
 # The LLVM in Triton takes any name of a chip and says on standard error that it does not know it.
 # Loading its library alone takes a twentieth of a second, importing Triton most of one. The number
@@ -109,15 +120,14 @@ def compiled_targets(statuses: Iterable[ToolStatus]) -> tuple[str, ...]:
     return tuple(
         target
         for target in map(str, all_targets())
-        if ("triton", target) in known and (_last_maker(target), target) in known
+        if ("triton", target) in known
+        and any((maker, target) in known for maker in _last_makers(target))
     )
 
 
-def _last_maker(target: str) -> str:
-    backend, _, arch = target.partition(":")
-    if backend == "cuda":
-        return "ptxas-blackwell" if int(arch) >= _FIRST_BLACKWELL else "ptxas"
-    return "ocloc" if backend == "xpu" else "triton"
+def _last_makers(target: str) -> tuple[str, ...]:
+    backend = target.partition(":")[0]
+    return {"cuda": _ASSEMBLERS, "xpu": ("ocloc",)}.get(backend, ("triton",))
 
 
 def _archs(backend: str) -> tuple[str, ...]:
@@ -177,15 +187,27 @@ def _llvm_name(target: Target) -> tuple[str, str]:
 
 def _nvidia_tools(python: str) -> tuple[ToolStatus, ...]:
     archs = _archs("cuda")
-    old = tuple(arch for arch in archs if int(arch) < _FIRST_BLACKWELL)
-    new = tuple(arch for arch in archs if arch not in old)
+    new = _second_assemblers(python)
+    old = tuple(arch for arch in archs if arch not in new)
+    first, second = _ASSEMBLERS
     return (
-        _nvidia_tool("ptxas", python, "TRITON_PTXAS_PATH", old, "PTX to machine code"),
+        _nvidia_tool(first, python, "TRITON_PTXAS_PATH", old, "PTX to machine code"),
         _nvidia_tool(
-            "ptxas-blackwell", python, "TRITON_PTXAS_BLACKWELL_PATH", new, "the same for Blackwell"
+            second, python, "TRITON_PTXAS_BLACKWELL_PATH", new, "the same for newer chips"
         ),
         _nvidia_tool("nvdisasm", python, "", archs, "machine code as text"),
     )
+
+
+@cache
+def _second_assemblers(python: str) -> tuple[str, ...]:
+    """Architectures for which Triton takes ``ptxas-blackwell``."""
+    archs = _archs("cuda")
+    try:
+        answer = json.loads(said([python, "-c", _ASK_ASSEMBLER, *archs]).splitlines()[-1])
+    except (OSError, IndexError, ValueError):
+        return tuple(arch for arch in archs if int(arch) >= _FIRST_BLACKWELL)
+    return tuple(answer)
 
 
 def _nvidia_tool(

@@ -118,6 +118,17 @@ _RULES = (
         "in host code",
     ),
     _rule(
+        r"invalid function identifier: (?P<name>\S+)",
+        "give {name}, and whatever else the kernel names, a name of ASCII letters, digits and _",
+        "the compiler takes no such name of a kernel",
+    ),
+    _rule(
+        r"^(?:\S+ )?has no @triton\.jit kernel '(?P<name>\w+)'",
+        "define {name} at the top level, not inside a function or under a condition that does not "
+        "hold here",
+        "importing the file makes no kernel {name}",
+    ),
+    _rule(
         r"module 'triton\.language(?P<sub>[\w.]*)' has no attribute '(?P<name>\w+)'",
         "check its spelling, and whether this version of Triton has it",
     ),

@@ -21,6 +21,7 @@ from .protocol import JobError
 FAILURES = (
     ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError, OSError,
     RuntimeError, SyntaxError, TypeError, ValueError, JobError,
+    SystemExit,  # of scripts that end so, or that read a command line, which is not theirs here
 )  # fmt: skip
 _VENDORS = "triton.language.extra."
 _JIT = frozenset({"triton.jit", "jit", "triton.runtime.jit.jit"})

@@ -160,8 +160,9 @@ def _calculated(name: str) -> Callable[..., Absent]:
 def _needed(value: Absent, *others: Any) -> Any:
     root = value._path.partition(".")[0]
     raise JobError(
-        f"not compiled for this chip: the value of {value._path} is needed while the file is "
-        f"imported, and the compiler's own environment has no {root}; move it into a function"
+        f"not compiled for this chip: the value of {value._path} is needed, and the interpreter "
+        f"that compiles has no {root} ({sys.executable}); install it there, or move it into a "
+        "function that host code alone calls"
     )
 
 
