@@ -70,6 +70,33 @@ def test_element_types_come_from_dots_and_from_host_code() -> None:
     assert any(w.startswith("c_ptr: bf16") and "host code" in w and "(line" in w for w in words)
 
 
+def test_a_tensor_that_the_host_converts_under_its_own_name_has_the_type_it_gets() -> None:
+    text = GEMM.replace(
+        "    M, K = a.shape", "    a = a.to(torch.float8_e4m3fn)\n    M, K = a.shape"
+    )
+    assert argument(first(text), "a_ptr").type == "*fp8e4nv"
+    text = GEMM.replace("    M, K = a.shape", "    a = a.contiguous()\n    M, K = a.shape")
+    assert argument(first(text), "a_ptr").type == "*fp16"
+    sometimes = "    if a.dtype == torch.bool:\n        a = a.to(torch.int32)\n    M, K = a.shape"
+    text = GEMM.replace("    M, K = a.shape", sometimes)
+    assert argument(first(text), "a_ptr").type == "*fp16", "as if nothing said it"
+
+
+def test_what_is_taken_apart_bit_by_bit_is_no_index() -> None:
+    guess = first(
+        """
+        @triton.jit
+        def unpack(packed, table, out, B: tl.constexpr):
+            o = tl.arange(0, B)
+            four = (tl.load(packed + o // 8) >> (o % 8 * 4)) & 0xF
+            tl.store(out + tl.load(table + o), four)
+        """
+    )
+    assert argument(guess, "packed").type == "*i32"
+    assert argument(guess, "table").type == "*i64"
+    assert "packed: i32 tensor, assumed: the kernel takes" in "\n".join(in_words(guess.assumptions))
+
+
 def test_innermost_strides_of_the_launch_are_one_and_the_others_divisible() -> None:
     guess = first(GEMM)
     assert [argument(guess, f"stride_{n}").value for n in ("ak", "bn", "cn")] == [1, 1, 1]

@@ -97,6 +97,8 @@ class _Guesser:
             return told.dtype, "as the host code of the launch makes it"
         if role is Role.INDEX_POINTER:
             return style.indices, "assumed: the kernel computes addresses with it, or its name"
+        if role is Role.BITS_POINTER:
+            return "i32", "assumed: the kernel takes their bits apart"
         if role is Role.FLAG_POINTER:
             return "i1", "assumed: the kernel masks with it"
         if style.floats is not None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.signatures.tensors import TensorReader
+from tilewright.signatures.tensors import TensorReader, mentions
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.model import Launch, Module
 from tilewright.source.parse import module_constants
@@ -109,39 +109,48 @@ class _Reader:
                 self._assign(argument.arg, default, keep_none=False)
         self._body(function.body, line)
 
-    def _body(self, body: list[ast.stmt], line: int) -> None:
-        """Statements before a line, of one branch where its condition is decided."""
+    def _body(self, body: list[ast.stmt], line: int, *, is_sure: bool = True) -> None:
+        """Statements before a line, of one branch where its condition is decided.
+
+        Args:
+            is_sure: the launch is not reached without them.
+        """
         for statement in body:
             if statement.lineno >= line:
                 return
             match statement:
                 case ast.Assign(targets=[target], value=value):
-                    self._bind(target, value)
+                    self._bind(target, value, is_sure=is_sure)
                 case ast.AnnAssign(target=target, value=ast.expr() as value):
-                    self._bind(target, value)
+                    self._bind(target, value, is_sure=is_sure)
                 case ast.AugAssign(target=ast.Name(id=name)):
                     self._change(name)
                 case ast.If():
-                    for branch in self._branches(statement, line):
-                        self._body(branch, line)
+                    branches = self._branches(statement, line)
+                    around = _reaches(statement, line)
+                    for branch in branches:
+                        self._body(branch, line, is_sure=is_sure and (around or len(branches) == 1))
                 case ast.For() | ast.While() | ast.With():
-                    self._body(statement.body, line)
+                    self._body(statement.body, line, is_sure=is_sure)
                 case ast.FunctionDef():
-                    self._body(statement.body, line)
+                    self._body(statement.body, line, is_sure=is_sure)
 
     def _branches(self, statement: ast.If, line: int) -> list[list[ast.stmt]]:
         """The branch that is taken, or both, the first last, so that its values count."""
         both = [statement.orelse, statement.body]
-        if statement.lineno < line <= (statement.end_lineno or line):
+        if _reaches(statement, line):
             return both  # the launch stands in one of them
         try:
             return [statement.body if self._value(statement.test)[0] else statement.orelse]
         except Undecidable:
             return both
 
-    def _bind(self, target: ast.expr, value: ast.expr) -> None:
+    def _bind(self, target: ast.expr, value: ast.expr, *, is_sure: bool = True) -> None:
         if isinstance(target, ast.Name):
-            self._assigned[target.id] = value
+            if is_sure or not mentions(value, target.id):
+                self._assigned[target.id] = value
+            else:  # `x = x.int()` on one of two ways: what x is now, nothing says
+                self._assigned.pop(target.id, None)
             self._assign(target.id, value)
         elif isinstance(target, ast.Tuple) and _is_shape(value):
             for item in target.elts:
@@ -150,7 +159,7 @@ class _Reader:
         elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
             if len(target.elts) == len(value.elts):
                 for item, inner in zip(target.elts, value.elts, strict=True):
-                    self._bind(item, inner)
+                    self._bind(item, inner, is_sure=is_sure)
         elif isinstance(target, ast.Tuple):
             self._unpack([e.id for e in target.elts if isinstance(e, ast.Name)], value)
 
@@ -229,6 +238,11 @@ class _Reader:
         if isinstance(block, list | tuple) and all(isinstance(side, int) for side in block):
             return tuple(block)
         return None
+
+
+def _reaches(statement: ast.stmt, line: int) -> bool:
+    """Whether a line stands inside a statement."""
+    return statement.lineno < line <= (statement.end_lineno or line)
 
 
 class _Extents(ast.NodeTransformer):

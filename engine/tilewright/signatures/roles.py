@@ -1,7 +1,7 @@
 """What a kernel's parameters are used for, read from its text."""
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -24,7 +24,8 @@ _DEEPEST = 3
 _SHAPING = tuple(
     f"triton.language.{name}" for name in ("zeros", "full", "reshape", "view", "broadcast_to")
 )
-_BITWISE = ("BitAnd", "BitOr", "BitXor", "LShift", "RShift", "Mod", "FloorDiv")
+_BITWISE = ("BitAnd", "BitOr", "BitXor", "LShift", "RShift")
+_WHOLE = ("Mod", "FloorDiv")
 
 
 class Role(StrEnum):
@@ -32,13 +33,14 @@ class Role(StrEnum):
 
     POINTER = "pointer"
     INDEX_POINTER = "pointer to indices"
+    BITS_POINTER = "pointer to packed bits"
     FLAG_POINTER = "pointer to flags"
     DESCRIPTOR = "tensor descriptor"
     INTEGER = "integer"
     FLOAT = "float"
 
 
-POINTERS = frozenset({Role.POINTER, Role.INDEX_POINTER, Role.FLAG_POINTER})
+POINTERS = frozenset({Role.POINTER, Role.INDEX_POINTER, Role.BITS_POINTER, Role.FLAG_POINTER})
 
 
 @dataclass(frozen=True)
@@ -101,12 +103,14 @@ def _parameters(kernel: Kernel, flow: Flow, handed: list[_Handed]) -> dict[str, 
     pointers |= addressed(kernel.node) & {p.name for p in kernel.parameters}
     pointers |= {h.own for h in handed if h.roles.is_pointer(h.there)}
     addressing = _addressing(flow)
-    indices = _loaded_from(addressing) | _loaded_from(_bit_operands(flow))
+    bits = _loaded_from(_operands(flow, _BITWISE))
+    indices = _loaded_from(addressing) | _loaded_from(_operands(flow, _WHOLE))
     indices |= {h.own for h in handed if h.roles.parameters.get(h.there) == Role.INDEX_POINTER}
+    bits |= {h.own for h in handed if h.roles.parameters.get(h.there) == Role.BITS_POINTER}
     flags = _loaded_from([a.mask for a in flow.accesses if a.mask is not None])
     used = {str(v.detail) for v in addressing if v.op == "param"}
     found = {
-        p.name: _role(p.name, pointers, indices, flags, used)
+        p.name: _role(p.name, pointers, indices, bits, flags, used)
         for p in kernel.parameters
         if not p.is_constexpr
     }
@@ -114,11 +118,18 @@ def _parameters(kernel: Kernel, flow: Flow, handed: list[_Handed]) -> dict[str, 
 
 
 def _role(
-    name: str, pointers: set[str], indices: set[str], flags: set[str], addressing: set[str]
+    name: str,
+    pointers: set[str],
+    indices: set[str],
+    bits: set[str],
+    flags: set[str],
+    addressing: set[str],
 ) -> Role:
     if name in pointers or (POINTER.search(name) and name not in addressing - pointers):
         if name in indices or INDEX.search(name):
             return Role.INDEX_POINTER
+        if name in bits:
+            return Role.BITS_POINTER
         return Role.FLAG_POINTER if name in flags and BITS.search(name) else Role.POINTER
     if name in addressing or STRIDE.search(name):
         return Role.INTEGER
@@ -152,10 +163,12 @@ def _base(pointer: Value) -> str | None:
     return str(pointer.detail) if pointer.op == "param" else None
 
 
-def _bit_operands(flow: Flow) -> list[Value]:
+def _operands(flow: Flow, operators: Collection[str]) -> list[Value]:
+    """What these operators are applied to, and with bitwise ones what is inverted."""
     found: list[Value] = []
     for value in set(flow.values.values()):
-        if value.is_binary(*_BITWISE) or (value.op == "unary" and value.detail == "Invert"):
+        inverts = value.op == "unary" and value.detail == "Invert" and operators is _BITWISE
+        if value.is_binary(*operators) or inverts:
             found += value.operands
     return found
 

@@ -41,7 +41,8 @@ class TensorReader:
         match node:
             case ast.Name(id=name) if name in self._assigned:
                 value = self._assigned[name]
-                return None if _mentions(value, name) else self.dtype(value, depth + 1)
+                reader = self._without(name) if mentions(value, name) else self
+                return reader.dtype(value, depth + 1)
             case ast.Call():
                 return self._made(node, depth)
             case ast.IfExp():
@@ -49,6 +50,11 @@ class TensorReader:
             case ast.Subscript(value=value) | ast.Attribute(value=value, attr="T"):
                 return self.dtype(value, depth + 1)
         return None
+
+    def _without(self, name: str) -> "TensorReader":
+        """Of ``x = x.to(...)``: of the x on the right, its last value says nothing."""
+        others = {known: value for known, value in self._assigned.items() if known != name}
+        return TensorReader(self._names, others)
 
     def _made(self, call: ast.Call, depth: int) -> str | None:
         """What a call returns: a new tensor, or one made from another."""
@@ -87,6 +93,6 @@ class TensorReader:
         return None
 
 
-def _mentions(node: ast.expr, name: str) -> bool:
-    """``x = x.view(...)``: another x, of which the last value says nothing."""
+def mentions(node: ast.expr, name: str) -> bool:
+    """Whether a name stands in an expression, as in ``x = x.view(...)``."""
     return any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node))
