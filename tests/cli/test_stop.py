@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -60,3 +61,31 @@ def test_a_profile_that_is_stopped_says_so_without_a_traceback(tmp_path: Path) -
     assert json.loads(output.splitlines()[-1])["event"] == "error"
     assert "stopped by SIGTERM" in errors
     assert "Traceback" not in errors
+
+
+def children(pid: int) -> list[int]:
+    return [
+        int(child)
+        for task in Path(f"/proc/{pid}/task").iterdir()
+        for child in (task / "children").read_text().split()
+    ]
+
+
+@pytest.mark.triton
+def test_a_verification_is_interrupted_while_its_worker_starts(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tilewright", "verify", str(EXAMPLES / "softmax.py")]
+    environment = {**os.environ, "TILEWRIGHT_HOME": str(tmp_path / "home")}
+    verify = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    started: list[int] = []
+    end = time.monotonic() + 30
+    while not started and time.monotonic() < end:
+        started = children(verify.pid)
+        time.sleep(0.01)
+    assert started
+    verify.send_signal(signal.SIGINT)
+    _, errors = verify.communicate(timeout=20)
+    assert verify.returncode == 130
+    assert "stopped by SIGINT before there was a result" in errors
+    assert not any(Path(f"/proc/{pid}").exists() for pid in started)

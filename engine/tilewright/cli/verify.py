@@ -14,7 +14,7 @@ from tilewright.cli.inputs import read_source, target_of
 from tilewright.cli.judging import Judged, Subject, judge
 from tilewright.cli.output import OUT, Exit, StreamFormat, answer, working
 from tilewright.cli.recheck import Wanted, recheck
-from tilewright.cli.session import device_for
+from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.show import speedup_line
 from tilewright.errors import InputError
 from tilewright.evaluation.model import Evaluation, Level, StepName, StepStatus
@@ -118,6 +118,7 @@ def verify(
     wanted, spec = target_of(target), problem_for(problem, captured, original, texts[0])
     with (
         working(f"verifying {after.name} against {original.name}"),
+        stop_on_signal(),
         device_for(device, wanted) as opened,
     ):
         subject = Subject(*texts, original, after, spec, certificate)

@@ -49,7 +49,10 @@ class Channel:
             cast("BinaryIO", stdout), cast("BinaryIO", stdin), self._has_ended
         )
         threading.Thread(target=self._read_stderr, daemon=True).start()
-        self.hello = self._greet()
+        with contextlib.ExitStack() as unless_greeted:
+            unless_greeted.callback(self._abandon)
+            self.hello = self._greet()
+            unless_greeted.pop_all()
         self._talk.start()
 
     @property
@@ -97,9 +100,11 @@ class Channel:
     def _greet(self) -> dict[str, Any]:
         timer = threading.Timer(_START_SECONDS, self._process.kill)
         timer.start()
-        message = self._talk.receive()
-        too_late = timer.finished.is_set()
-        timer.cancel()
+        try:
+            message = self._talk.receive()
+            too_late = timer.finished.is_set()
+        finally:
+            timer.cancel()  # or whoever interrupts this waits for it when the process ends
         hello: dict[str, Any] = (message or {}).get("hello") or {}
         if "torch" in hello:
             return hello
@@ -110,6 +115,12 @@ class Channel:
             raise KilledError(f"{self._python} was killed before it was ready")
         reason = hello.get("error") or self._last_words() or "it ended without a word"
         raise cannot_start(self._python, reason, compile_only=COMPILE_ONLY in self._arguments)
+
+    def _abandon(self) -> None:
+        """End what did not greet, or what nobody waits for any longer."""
+        self._process.kill()
+        self._process.wait()
+        self._clean_up()
 
     def _was_killed(self) -> bool:
         """Whether it ended by SIGKILL; its pipe may close a moment before it has ended."""
