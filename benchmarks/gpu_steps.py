@@ -37,7 +37,7 @@ def _script(text: str) -> tuple[str, ...]:
     return (PYTHON, *text.split())
 
 
-_FAULTS = "benchmarks/faults.py --device cuda:0 --times 100 --patience-s 1"
+_FAULTS = "benchmarks/faults.py --device cuda:0 --patience-s 1"
 _COST = "benchmarks/static_cost/measure.py"
 _EVIDENCE = "tests/evidence/judge_all.py"
 _SHAPES = "benchmarks/static_cost"
@@ -47,15 +47,18 @@ STEPS = (
         "evidence",
         _script(f"{_EVIDENCE} cuda:0 {OUT}/h200.json once"),
         "cheats refused, odd kernels accepted, as far as not judged yet: docs/honesty.md",
-        200,
+        150,
         _script(f"{_EVIDENCE} interpreter {OUT}/interpreter.json once 2/64"),
         copies=("tests/evidence/results/h200.json",),
     ),
     Step(
         "faults",
-        (*_script(f"{_FAULTS} --at-once 5 --limit-s 340 --only"), "takes all,floods,hangs,nesting"),
+        (
+            *_script(f"{_FAULTS} --times 100 --at-once 5 --limit-s 320 --only"),
+            "takes all,floods,hangs,nesting",
+        ),
         "a hundred of each fault in a row, nothing left: docs/isolation.md",
-        360,
+        300,
         (
             *_script("benchmarks/faults.py --times 1 --at-once 2 --limit-s 60 --only"),
             "takes all,segfaults",
@@ -80,15 +83,15 @@ STEPS = (
     ),
     Step(
         "faults_forks",
-        (*_script(f"{_FAULTS} --at-once 1 --limit-s 300 --only"), "forks without"),
+        (*_script(f"{_FAULTS} --times 100 --at-once 1 --limit-s 280 --only"), "forks without"),
         "the same for forks without end, which take every core: docs/isolation.md",
-        300,
+        260,
     ),
     Step(
         "faults_device",
-        (*_script(f"{_FAULTS} --at-once 1 --limit-s 300 --only"), "whole device"),
-        "the same with no device memory left for anybody: docs/isolation.md",
-        300,
+        (*_script(f"{_FAULTS} --times 50 --at-once 1 --limit-s 200 --only"), "whole device"),
+        "fifty with no device memory left for anybody: docs/isolation.md",
+        160,
     ),
     Step(
         "trial_cost",
