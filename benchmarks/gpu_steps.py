@@ -68,7 +68,7 @@ STEPS = (
         "tests",
         _script("-m pytest -q -m gpu -rfEs --disable-warnings tests/gpu"),
         "what only a GPU can test",
-        240,
+        330,
         _script("-m pytest -q --collect-only -m gpu tests/gpu"),
     ),
     Step(

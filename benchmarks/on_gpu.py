@@ -258,7 +258,8 @@ def listing(steps: Sequence[Step]) -> str:
     for step in steps:
         gpus = f", {step.gpus} GPUs" if step.gpus > 1 else ""
         lines.append(f"{step.name:15} {step.seconds:4.0f} s{gpus}  {step.feeds}")
-        lines.append(f"{'':15} {shlex.join(step.command)}")
+        command = command_of(step, Path("OUT", step.name), rehearse=False)
+        lines.append(f"{'':15} {shlex.join(command)}")
     return "\n".join([*lines, f"{sum(step.seconds for step in steps):.0f} s in all"])
 
 
