@@ -1,5 +1,6 @@
 """The ``tilewright`` command: options, exit codes and the last line of defence for errors."""
 
+import errno
 import sys
 import traceback
 
@@ -9,6 +10,8 @@ from tilewright.cli.commands import Commands
 from tilewright.cli.output import ERR, Exit, emit_event
 from tilewright.collection import collect_seldom
 from tilewright.errors import InputError, Stopped, TilewrightError
+
+_NOWHERE_TO_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 app = typer.Typer(
     name="tilewright",
@@ -35,7 +38,10 @@ def main() -> None:
     except Stopped as stop:
         _report(TilewrightError(f"stopped by {stop} before there was a result"))
         sys.exit(Exit.STOPPED)
-    except Exception:  # noqa: BLE001  the command line is one of the three boundaries
+    except Exception as error:  # noqa: BLE001  the command line is one of the three boundaries
+        if isinstance(error, OSError) and error.errno in _NOWHERE_TO_WRITE:
+            _report(TilewrightError(f"cannot write: {error}; make room, or write elsewhere"))
+            sys.exit(Exit.USAGE)
         traceback.print_exc()
         ERR.print("tilewright: this is a fault in Tilewright; the lines above say where")
         sys.exit(Exit.INTERNAL)

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, cast
 from tilewright.devices.conversation import Conversation, Pending
 from tilewright.devices.model import DeviceError
 from tilewright.devices.package import worker_zip
-from tilewright.home import home
+from tilewright.home import home, unkept
 from tilewright.worker.protocol import COMPILE_ONLY, FOLDER_PREFIX, MARKER
 
 _START_SECONDS = 180.0
@@ -82,9 +82,10 @@ class Channel:
 
     def _start(self) -> subprocess.Popen[bytes]:
         environment = {**worker_environment(), MARKER: self._marker}
+        packed = str(worker_zip())
         try:
             return subprocess.Popen(
-                [self._python, str(worker_zip()), *self._arguments],
+                [self._python, packed, *self._arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -161,12 +162,18 @@ class Channel:
 
 
 def worker_environment() -> dict[str, str]:
-    """This process's environment as a worker needs it; Triton's cache folder is there."""
+    """This process's environment as a worker needs it; Triton's cache folder is there.
+
+    Raises InputError where that cannot be made.
+    """
     environment = dict(os.environ)
     for name in ("TRITON_INTERPRET", MARKER):
         environment.pop(name, None)
     triton_cache = environment.setdefault("TRITON_CACHE_DIR", str(home() / "triton"))
-    Path(triton_cache).mkdir(parents=True, exist_ok=True)
+    try:
+        Path(triton_cache).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unkept(Path(triton_cache), error) from error
     return environment
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright import worker
-from tilewright.home import home
+from tilewright.home import home, unkept
 from tilewright.worker.dependencies import stamp
 
 PACKAGE = "tilewright_worker"
@@ -22,13 +22,19 @@ _EPOCH = (2020, 1, 1, 0, 0, 0)
 
 
 def worker_zip() -> Path:
-    """The zip to start a worker from; written to ``home()`` when it is not there yet."""
+    """The zip to start a worker from; written to ``home()`` when it is not there yet.
+
+    Raises InputError where it cannot be written.
+    """
     data = _zip_bytes()
     folder = home() / "worker"
     path = folder / f"worker-{worker_hash()[:16]}.zip"
     if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, data)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, data)
+        except OSError as error:
+            raise unkept(folder, error) from error
     return path
 
 
@@ -46,9 +52,12 @@ def unchanged(files: Mapping[str, Any]) -> bool:
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a whole file or none: a reader never sees half of it."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-    Path(temporary).replace(path)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        Path(temporary).replace(path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
 
 
 @cache
