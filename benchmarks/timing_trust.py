@@ -58,8 +58,13 @@ ON_HOST: Mapping[str, Mapping[str, Any]] = {
 
 def main() -> None:
     options = _options()
+    with tempfile.TemporaryDirectory(dir=_shared_memory()) as folder:
+        _run(options, Path(folder))
+
+
+def _run(options: argparse.Namespace, folder: Path) -> None:
     began = time.perf_counter()
-    bench = _Bench(options.device, Path(tempfile.mkdtemp(dir=_shared_memory())))
+    bench = _Bench(options.device, folder)
     cpu = options.device == "cpu"
     for name, subject in (ON_HOST if cpu else SUBJECTS).items():
         count = -(-options.selves // (1 if cpu else len(SUBJECTS)))
