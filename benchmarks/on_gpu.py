@@ -174,8 +174,15 @@ def _line(outcome: Outcome) -> str:
 
 
 def _keep(outcomes: Sequence[Outcome], plan: Plan) -> None:
-    told = {"device": _device(), "steps": [asdict(outcome) for outcome in outcomes]}
-    (plan.out / "summary.json").write_text(json.dumps(told, indent=1))
+    """Write what became of these steps, and leave what an earlier call wrote of others."""
+    file = plan.out / "summary.json"
+    before = json.loads(file.read_text("utf-8"))["steps"] if file.is_file() else []
+    steps = {one["name"]: one for one in before}
+    # That it was left out this time takes nothing from what it did before.
+    ran = (one for one in outcomes if one.became != LEFT_OUT or one.name not in steps)
+    steps |= {one.name: asdict(one) for one in ran}
+    told = {"device": _device(), "steps": list(steps.values())}
+    file.write_text(json.dumps(told, indent=1), "utf-8")
     _pack(plan)
 
 

@@ -97,6 +97,14 @@ def test_what_does_not_fit_is_left_out_and_what_is_shorter_runs(
     assert "needs 2 GPUs" in outcomes[1].said
 
 
+def test_a_second_call_adds_to_what_the_first_one_did(on_gpu: ModuleType, tmp_path: Path) -> None:
+    first, second = step(on_gpu, "first", WRITES), step(on_gpu, "second", FAILS)
+    on_gpu.run_all((first,), on_gpu.Plan(tmp_path, gpus=1))
+    on_gpu.run_all((first, second), on_gpu.Plan(tmp_path, budget_s=1.0, gpus=1))
+    told = json.loads((tmp_path / "summary.json").read_text())["steps"]
+    assert {one["name"]: one["became"] for one in told} == {"first": "done", "second": "left out"}
+
+
 def test_a_rehearsal_runs_the_forms_without_a_gpu(on_gpu: ModuleType, tmp_path: Path) -> None:
     small = ("{python}", "-c", WRITES)
     steps = (step(on_gpu, "none", FAILS), step(on_gpu, "small", FAILS, rehearsal=small))
