@@ -86,6 +86,13 @@ def test_a_device_that_cannot_time_repeats_the_rest_and_says_so() -> None:
     assert "speed was not repeated: cannot time a kernel" in result.notes
 
 
+def test_what_claims_times_of_a_device_that_has_none_does_not_hold() -> None:
+    claims = certificate(device=INTERPRETER, speed=())
+    result = compared(claims, replace(claims, level="correct"), None)
+    assert result.outcome is Outcome.FAILS
+    assert "certified faster, now correct" in result.text
+
+
 def test_a_missing_compiler_means_it_cannot_be_repeated() -> None:
     steps = tuple(
         Step("compile", "skipped", "no compiler for xpu:pvc") if s.step == "compile" else s

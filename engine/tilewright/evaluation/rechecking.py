@@ -83,7 +83,7 @@ def _level_faults(
     before: CertificateFile, now: CertificateFile, failed: str | None
 ) -> Iterator[str]:
     wanted, reached = Level(before.level), Level(now.level)
-    if wanted is Level.FASTER and not now.device.can_time:
+    if wanted is Level.FASTER and before.device.can_time and not now.device.can_time:
         wanted = Level.CORRECT
     if not reached.reaches(wanted):
         yield f"certified {before.level}, now {now.level}" + (f": {failed}" if failed else "")
