@@ -163,7 +163,7 @@ def test_what_a_spec_does_not_ask_is_a_note_and_no_wrong_result(
     checks = [
         {"name": "ci[0]", "oracle": "reference softmax"},
         {"name": "ci[0], transposed inputs", "oracle": "original", "note": "the original disagrees",
-         "skipped": "nothing is asked of the candidate here"},
+         "skipped": "nothing is asked of the candidate here: the original disagrees: 3 differ"},
     ]  # fmt: skip
     passed = StepResult(StepName.CORRECTNESS, StepStatus.PASSED, data={"checks": checks})
     monkeypatch.setattr(profiling, "check_correctness", lambda *_: passed)
@@ -171,5 +171,6 @@ def test_what_a_spec_does_not_ask_is_a_note_and_no_wrong_result(
     (kernel,) = profiled(device, tmp_path, counters=False)["kernels"]
     assert kernel["correct"] is True
     assert kernel["notes"] == [
-        "it does not stand what its spec does not ask: ci[0], transposed inputs"
+        "it does not stand what its spec does not ask: ci[0], transposed inputs "
+        "(the original disagrees: 3 differ)"
     ]

@@ -1,6 +1,6 @@
 """What can be said of a file as it stands: compiler, correctness, time, and what bounds it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -167,8 +167,14 @@ def _correct(checked: StepResult) -> tuple[bool | None, list[str]]:
         return False, list(dict.fromkeys(doubts))
     if any(check["oracle"] == "original" for check in checks):
         return None, ["it runs; the problem has no reference to compare it with"]
-    beyond = [str(check.get("name")) for check in every if check.get("skipped")]
-    return True, [f"it does not stand what its spec does not ask: {one}" for one in beyond]
+    beyond = [check for check in every if check.get("skipped")]
+    return True, [f"it does not stand what its spec does not ask: {_why(one)}" for one in beyond]
+
+
+def _why(check: Mapping[str, Any]) -> str:
+    """A check's name, and what the judge says against the original there."""
+    reason = str(check["skipped"]).partition(": ")[2]
+    return f"{check.get('name')} ({reason})" if reason else str(check.get("name"))
 
 
 def _timed(bench: Workbench, text: str) -> Timed:
