@@ -105,30 +105,40 @@ def test_a_kernel_that_cannot_be_judged_is_told_beside_the_others(tmp_path: Path
     assert found["not_judged"] == [left]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("def make():\n" + indent(SCALE, "    "), "define scale at the top level"),
-        (SCALE.replace("scale", "größe"), "ASCII"),
-    ],
-)
-def test_what_no_compiler_gets_to_see_is_told_with_the_way_out(
-    tmp_path: Path, text: str, words: str
-) -> None:
-    status, found = compile_json(written(tmp_path, text))
+def test_a_kernel_that_importing_makes_none_of_is_not_said_to_be_refused(tmp_path: Path) -> None:
+    nested = "def make():\n" + indent(SCALE, "    ") + "    return scale\n"
+    path = written(tmp_path, nested + SCALE.replace("scale", "other"))
+    status, found = compile_json(path)
+    assert status == 0
+    assert [report["kernel"] for report in found["reports"]] == ["other"]
+    assert "define or import scale at the top level" in found["not_judged"][0]["message"]
+    assert str(tmp_path) not in found["not_judged"][0]["message"]
+    done = CliRunner().invoke(app, ["check", str(path), "--isolated", "--compiled", "cuda:90"])
+    assert "does_not_compile" not in done.stdout
+    assert f"{path}: scale: importing the file makes no kernel scale" in done.stderr
+    path.write_text(HEAD + nested)
+    alone = CliRunner().invoke(app, ["compile", str(path), "--target", "cuda:90"])
+    assert isinstance(alone.exception, InputError)
+    path.write_text(HEAD + nested + "made = make()\n")
+    assert compile_json(path)[1]["reports"][0]["ok"]
+
+
+def test_what_no_signature_helps_is_told_with_the_way_out(tmp_path: Path) -> None:
+    status, found = compile_json(written(tmp_path, SCALE.replace("scale", "größe")))
     assert status == 1
     ((message,),) = [report["messages"] for report in found["reports"]]
-    assert words in message["text"]
+    assert "ASCII" in message["text"]
     notes = "\n".join(found["notes"])
     assert str(tmp_path) not in notes
     assert "tilewright capture -- COMMAND" in notes
 
 
 def test_a_script_that_ends_the_process_compiles_without_its_end(tmp_path: Path) -> None:
-    path = written(tmp_path, SCALE + "\nraise SystemExit(3)\n")
+    path = written(tmp_path, "import sys\n" + SCALE + "\nsys.exit(3)\n")
     status, found = compile_json(path)
     assert status == 0
-    assert "without what stands on line 9," in found["notes"][0]
+    assert "without what stands on line 10," in found["notes"][0]
+    assert not any("stand-ins" in note for note in found["notes"])
 
 
 def test_a_file_that_fails_when_imported_compiles_as_far_as_it_runs(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from textwrap import dedent
 
 from tilewright.signatures import Guess, guesses, in_words
 from tilewright.source import parse_module
-from tilewright.targets.model import ArgumentFacts
+from tilewright.targets.model import ArgumentFacts, in_a_line
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n"
 GEMM = """
@@ -95,6 +95,23 @@ def test_what_is_taken_apart_bit_by_bit_is_no_index() -> None:
     assert argument(guess, "packed").type == "*i32"
     assert argument(guess, "table").type == "*i64"
     assert "packed: i32 tensor, assumed: the kernel takes" in "\n".join(in_words(guess.assumptions))
+
+
+def test_a_tuple_of_numbers_is_taken_from_the_launch() -> None:
+    guess = first(
+        """
+        @triton.jit
+        def k(x_ptr, SHAPE: tl.constexpr, B: tl.constexpr):
+            o = tl.arange(0, B)
+            tl.store(x_ptr + o, o * SHAPE[0])
+
+        def run(x):
+            k[(1,)](x, (2, 3), B=64)
+        """
+    )
+    assert argument(guess, "SHAPE").value == "triton.tuple:[2, 3]"
+    assert "SHAPE: (2, 3), as the launch states" in "\n".join(in_words(guess.assumptions))
+    assert in_a_line(guess.launch.settings) == "SHAPE=(2, 3) B=64"
 
 
 def test_innermost_strides_of_the_launch_are_one_and_the_others_divisible() -> None:

@@ -44,6 +44,14 @@ def test_an_option_sets_a_constexpr_or_what_compilers_take() -> None:
     assert changed.grid == LAUNCH.grid
 
 
+def test_an_option_s_value_is_a_number_where_it_reads_as_one() -> None:
+    found = variant("cuda:90", "A=64,B=1e-5,C=-.5,D=True,E=gelu,F=nan,G=fp8e4b15").options
+    assert found == {
+        "A": 64, "B": 1e-5, "C": -0.5, "D": True, "E": "gelu", "F": "nan", "G": "fp8e4b15",
+    }  # fmt: skip
+    assert isinstance(found["A"], int)
+
+
 def test_an_option_that_nobody_knows_is_an_error() -> None:
     with pytest.raises(InputError, match=r"num_warp is no compiler option.*\(BLOCK_M\)"):
         with_options(LAUNCH, {"num_warp": 8})

@@ -12,7 +12,7 @@ from tilewright.checking.checked import NOTEBOOK
 from tilewright.checking.configuration import Rules
 from tilewright.checking.present import as_json, as_lines
 from tilewright.cli.compile_captured import captured_launches
-from tilewright.cli.compile_variants import Launches, launches_of
+from tilewright.cli.compile_variants import Launches, by_reason, launches_of
 from tilewright.cli.inputs import target_of
 from tilewright.cli.output import ERR, OUT, working
 from tilewright.compiled import Probe, compiled_issues
@@ -121,8 +121,10 @@ def _reports(path: Path, launches: Launches, targets: Sequence[Target]) -> list[
     found = compile_many(launches.bench.device, wanted)
     pairs = zip(wanted, found, strict=True)
     refused = [(x[1].kernel, str(e)) for x, e in pairs if isinstance(e, NoToolchainError)]
-    for kernel, why in dict.fromkeys(refused):
-        ERR.print(f"{path}: {kernel}: {why}", markup=False)
+    every = {launch.kernel for launch in launches.launches}
+    for kernels, why in by_reason([*launches.left_out, *refused]):
+        which = "" if set(kernels) == every else f"{', '.join(kernels)}: "
+        ERR.print(f"{path}: {which}{why}", markup=False)
     return [each for each in found if isinstance(each, CompileReport)]
 
 

@@ -2,8 +2,8 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -27,7 +27,8 @@ from tilewright.signatures import (
 )
 from tilewright.source import Module, parse_module
 from tilewright.targets import NoToolchainError, compile_stage
-from tilewright.targets.model import CompileReport, LaunchFacts, StageText, Target
+from tilewright.targets.model import CompileMessage, CompileReport, LaunchFacts, StageText, Target
+from tilewright.targets.refusals import with_way_out
 
 Value = int | float | bool | str
 StagedLaunch = tuple[LaunchFacts, StageText]
@@ -56,13 +57,18 @@ class Variant:
 
 @dataclass(frozen=True)
 class Launches:
-    """What to compile, where, and how much of it is known; ``signatures`` says the last."""
+    """What to compile, where, and how much of it is known; ``signatures`` says the last.
+
+    Attributes:
+        left_out: kernels that cannot be had from the file by importing it, and why.
+    """
 
     text: str
     bench: Workbench
     launches: tuple[LaunchFacts, ...]
     notes: tuple[str, ...]
     signatures: tuple[Signature, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
 
 
 def variant(written: str, options: str = "") -> Variant:
@@ -90,10 +96,11 @@ def _settings(text: str) -> dict[str, Value]:
 def _value(text: str) -> Value:
     if text in ("True", "False"):
         return text == "True"
-    try:
-        return int(text)
-    except ValueError:
-        return text
+    if text[-1].isdigit() or text[-1] == ".":  # `nan` and `inf` are words
+        for kind in (int, float):
+            with suppress(ValueError):
+                return kind(text)
+    return text
 
 
 def how_many(configs: str | None) -> int | None:
@@ -172,13 +179,22 @@ def _without_spec(bench: Workbench, module: Module, kernel: str | None, configs:
     found = [s for s in _captured(bench.source_path, module) if s.launch.kernel in names]
     left = [k for k in kernels if k.name not in {s.launch.kernel for s in found}]
     notes = tuple(f"{name}: captured launches" for name in sorted(names - {k.name for k in left}))
+    lost: dict[str, str] = {}
     if left:
         placed = str(bench.place(module.text))
         made = inferred(bench.device, module, placed, left, configs or None)
-        found += made.signatures
-        notes = (*notes, *made.notes, *_told(made.signatures))
+        lost = {s.launch.kernel: _not_made(s) for s in made.signatures if not s.is_made}
+        known = [s for s in made.signatures if s.is_made]
+        found += known
+        notes = (*notes, *made.notes, *_told(known))
+    if not found:
+        raise InputError(next(iter(lost.values())), module.path)
     launches = tuple(signature.launch for signature in found)
-    return Launches(module.text, bench, launches, notes, tuple(found))
+    return Launches(module.text, bench, launches, notes, tuple(found), tuple(lost.items()))
+
+
+def _not_made(signature: Signature) -> str:
+    return with_way_out(CompileMessage(signature.compiler_says)).text
 
 
 def _captured(path: Path, module: Module) -> tuple[Signature, ...]:
@@ -227,13 +243,21 @@ class Judged(Generic[Found]):
     not_judged: tuple[tuple[str, str], ...] = ()
 
     def say_rest(self) -> None:
-        """A line on standard error for each kernel that is not judged."""
-        for kernel, words in self.not_judged:
-            ERR.print(f"{kernel}: {words}", markup=False)
+        """A line on standard error for each reason, with the kernels that it is of."""
+        for kernels, words in by_reason(self.not_judged):
+            ERR.print(f"{', '.join(kernels)}: {words}", markup=False)
 
     def rest_as_json(self) -> list[dict[str, str]]:
         """The same for a program."""
         return [{"kernel": kernel, "message": words} for kernel, words in self.not_judged]
+
+
+def by_reason(not_judged: Iterable[tuple[str, str]]) -> Iterator[tuple[list[str], str]]:
+    """(kernels, why): those that are not judged for the same reason, together."""
+    reasons: dict[str, dict[str, None]] = {}
+    for kernel, words in not_judged:
+        reasons.setdefault(words, {})[kernel] = None
+    yield from ((list(kernels), words) for words, kernels in reasons.items())
 
 
 def compiled(launches: Launches, one: Variant) -> Judged[CompileReport]:
@@ -269,7 +293,7 @@ def _judged(launches: Launches, one: Variant, ask: Callable[[LaunchFacts], Found
             refused.setdefault((launch.kernel, str(error)), error)
     if refused and not found:
         raise next(iter(refused.values()))
-    return Judged(tuple(found), tuple(refused))
+    return Judged(tuple(found), (*launches.left_out, *refused))
 
 
 def with_options(launch: LaunchFacts, options: Mapping[str, Value]) -> LaunchFacts:

@@ -70,6 +70,8 @@ def tune(
     wanted = _space(space)
     with working(f"ordering {path} for {one}"), launches_of(path, kernel or None, problem, 1) as on:
         orders = list(_orders(path, on, one, wanted, every))
+    for lost, reason in on.left_out:
+        ERR.print(f"{lost}: {reason}", markup=False)
     if not orders:
         raise InputError(
             "no kernel with configurations to order: it is not autotuned, and its tile sizes "

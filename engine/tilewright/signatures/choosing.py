@@ -93,7 +93,9 @@ def _about_configs(found: Mapping[str, Any], first: int, configs: int | None) ->
     told = []
     if count > 1 and configs is not None and configs < count:
         which = "the first" if configs == 1 else f"the first {configs}"
-        told.append(f"{which} of its {count} autotune configurations; --configs all takes each")
+        told.append(
+            f"{which} of its {count} autotune configurations; compile --configs all takes each"
+        )
     if count and found.get("pruned"):
         told.append("its autotuner prunes configurations by the arguments; that was not asked")
     return tuple(told)

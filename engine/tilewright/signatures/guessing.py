@@ -12,7 +12,7 @@ from tilewright.signatures.styles import STYLES, Style
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.model import Config, Kernel, Module, Parameter
 from tilewright.source.parse import module_constants
-from tilewright.targets.model import ArgumentFacts, LaunchFacts
+from tilewright.targets.model import ArgumentFacts, LaunchFacts, as_written
 
 LONG = 1024
 SHORT = 64
@@ -221,5 +221,7 @@ def _constexpr(name: str, value: Literal | None) -> ArgumentFacts:
 
 def _worded(value: Literal | None) -> str:
     if isinstance(value, str) and value.startswith("triton.dtype:"):
-        return f"tl {value.partition(':')[2]}"
+        return f"tl {as_written(value)}"
+    if isinstance(value, str) and value.startswith("triton."):
+        return as_written(value)
     return repr(value)

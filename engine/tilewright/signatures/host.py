@@ -5,6 +5,7 @@ stand in, and what a tensor's shape would say is answered with one extent.
 """
 
 import ast
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -97,6 +98,8 @@ class _Reader:
             return Told(dtype=self.tensors.dtype(node), block=self._block(node))
         if value is None or isinstance(value, bool | int | float | str):
             return Told(value, True, is_assumed)
+        if isinstance(value, tuple) and all(isinstance(v, bool | int | float | str) for v in value):
+            return Told(f"triton.tuple:{json.dumps(value)}", True, is_assumed)
         return Told()
 
     def _enter(self, function: ast.FunctionDef, line: int) -> None:

@@ -6,6 +6,9 @@ from enum import StrEnum
 
 from tilewright.targets.model import LaunchFacts
 
+# What the worker says of a kernel that importing its file makes none of.
+_NOT_MADE = "has no @triton.jit kernel"
+
 
 class Origin(StrEnum):
     """Where a signature comes from, the surest first."""
@@ -38,6 +41,11 @@ class Signature:
     origin: Origin
     assumptions: tuple[str, ...] = ()
     compiler_says: str = ""
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the kernel was there when its file was imported, for a compiler to see."""
+        return _NOT_MADE not in self.compiler_says
 
 
 @dataclass(frozen=True)

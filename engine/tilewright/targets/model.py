@@ -1,5 +1,6 @@
 """Chips to compile for, what to compile with, and what the compiler said."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -68,7 +69,18 @@ class LaunchFacts:
 
 def in_a_line(settings: Mapping[str, object]) -> str:
     """Settings as one writes them: ``BLOCK=1024 num_warps=8``."""
-    return " ".join(f"{name}={value}" for name, value in settings.items())
+    return " ".join(f"{name}={as_written(value)}" for name, value in settings.items())
+
+
+def as_written(value: object) -> str:
+    """A constexpr's value as one writes it, without the marks that keep its kind in JSON."""
+    if not isinstance(value, str) or not value.startswith("triton."):
+        return str(value)
+    kind, _, rest = value.partition(":")
+    if kind != "triton.tuple":
+        return rest
+    items = [as_written(item) for item in json.loads(rest)]
+    return f"({', '.join(items)}{',' * (len(items) == 1)})"
 
 
 @dataclass(frozen=True)

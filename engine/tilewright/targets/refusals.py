@@ -124,8 +124,8 @@ _RULES = (
     ),
     _rule(
         r"^(?:\S+ )?has no @triton\.jit kernel '(?P<name>\w+)'",
-        "define {name} at the top level, not inside a function or under a condition that does not "
-        "hold here",
+        "define or import {name} at the top level of the file, not inside a function or under a "
+        "condition that does not hold here",
         "importing the file makes no kernel {name}",
     ),
     _rule(

@@ -54,6 +54,8 @@ def load_module(path: str, answers: Answers) -> tuple[ModuleType, list[str]]:
 
 def installed(name: str) -> bool:
     """Whether this interpreter finds a library."""
+    if name in sys.builtin_module_names:  # in the interpreter itself, on no path
+        return True
     return importlib.machinery.PathFinder.find_spec(name) is not None
 
 
