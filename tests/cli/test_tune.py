@@ -29,6 +29,42 @@ def test_configurations_come_best_first_with_what_bounds_them() -> None:
     assert kernel["ranked"][0]["registers"] > 0
 
 
+COPY = """\
+import torch
+import triton
+import triton.language as tl
+
+CONFIGS = [triton.Config({"B": b}, num_warps=w) for b in (256, 1024) for w in (2, 4)]
+
+
+@triton.autotune(CONFIGS, key=["n"])
+@triton.jit
+def copy(x_ptr, y_ptr, n, B: tl.constexpr):
+    o = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y_ptr + o, tl.load(x_ptr + o, mask=o < n), mask=o < n)
+
+
+def run(x):
+    y = torch.empty_like(x)
+    n = x.shape[0]
+    copy[lambda meta: (triton.cdiv(n, meta["B"]),)](x, y, n)
+    return y
+"""
+
+
+@pytest.mark.triton
+def test_the_configuration_that_a_launch_was_inferred_with_has_an_estimate_too(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "copy.py"
+    path.write_text(COPY)
+    result = run(app, ["tune", str(path), "--target", "cuda:90", "--format", "json"])
+    assert result.exit_code == 0, result.output
+    (kernel,) = json.loads(result.stdout)["kernels"]
+    assert len(kernel["ranked"]) == 4
+    assert all(one["estimate"] and not one["note"] for one in kernel["ranked"])
+
+
 def test_a_space_that_cannot_be_read_is_said() -> None:
     asked = ["tune", str(EXAMPLES / "matmul.py"), "--target", "cuda:90", "--space"]
     result = run(app, [*asked, "BLOCK_M:64"])

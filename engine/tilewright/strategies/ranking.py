@@ -21,7 +21,7 @@ from tilewright.rewrites.model import Refusal
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Module
 from tilewright.strategies.menus import Setting
-from tilewright.targets.model import CompileReport, LaunchFacts
+from tilewright.targets.model import ArgumentFacts, CompileReport, LaunchFacts
 from tilewright.targets.toolchains import NoToolchainError
 
 COMPILED_SHARE = 1 / 3
@@ -102,7 +102,10 @@ def _looked_at(
     module: Module, kernel: Kernel, launch: LaunchFacts, settings: Sequence[Setting], on: Chip
 ) -> Iterator[Ranked]:
     """Configurations before any compiler has seen them."""
-    grids = {launch.arguments: launch.grid or None}  # the compiler's options change no grid
+    # The compiler's options change no grid; one that nobody launched with is told by host code.
+    grids: dict[tuple[ArgumentFacts, ...], tuple[int, ...] | None] = {}
+    if launch.grid:
+        grids[launch.arguments] = launch.grid
     for setting in settings:
         changed = launch_with(launch, setting)
         if changed.arguments not in grids:
