@@ -46,14 +46,14 @@ START: Mapping[str, float] = {
     "special": 25, "launch_us": 4.2, "start": 80, "latency": 250, "cold": 500, "descriptor": 200,
     "spare": 15, "step": 0.37, "barrier": 125, "barrier_growth": 0.5, "product": 28,
     "new_product": 240, "atomic": 4.5, "slices": 50, "request": 0.26, "wavefront": 0.65, "line": 1,
-    "spill": 0.03, "dispatch": 1.2, "run": 6.5, "first": 0.2, "crowd": 0.08, "many": 32e3,
+    "spill": 0.03, "dispatch": 1.2, "run": 10, "again": 0.3, "crowd": 0.08, "many": 32e3,
     "code": 0.055, "code_near": 10000, "code_far": 0.6, "l2_again": 26e6, "norm": 1.5,
     "norm_new": 2, "norm_growth": 1.2, "overlap": 1.8, "overlap_new": 1.4, "overlap_growth": 0.9,
-    "whole": 1.7, "ramp": 0.35, "new": 0.9, "old": 0.9,
+    "overlap_rounds": 1.2, "whole": 1.7, "ramp": 0.35, "new": 0.9, "old": 0.9,
 }  # fmt: skip
 """Round values; ``new`` and ``old`` are parts of the peak rate of products, growths are one more
 than in ``Machine``, and ``whole`` is the odds of the part that counts in whole rounds."""
-LOOSE = ("atomic", "slices", "line", "first", "crowd", "many")
+LOOSE = ("atomic", "slices", "line", "run", "again", "crowd", "many", "overlap_rounds")
 """Constants that are held to their start a tenth as much."""
 Constants = Mapping[str, torch.Tensor]
 
@@ -142,7 +142,7 @@ def _reckoned(
         return None
     work = workload(module, kernel, report.launch)
     concurrent = machine.units * occupancy.programs
-    moved = memory_bytes(work, report.launch, concurrent, machine.l2_bytes)
+    moved = memory_bytes(work, report.launch, concurrent, machine.l2_read)
     return demand(work, report, concurrent=concurrent), occupancy.programs, moved
 
 
@@ -172,11 +172,12 @@ def _numbers(case: Case) -> Mapping[str, float]:
         "us": case.point["us"], "resident": case.resident, "memory": case.memory,
         "programs": asked.programs, "warps": asked.warps, "new": new, "fma": plain,
         "old": sum(asked.flops.values()) - new - plain, "shared": asked.shared_bytes,
-        "requested": moved.requested * asked.again, "asked": moved.requested + moved.common,
+        "requested": moved.requested, "again": asked.again - 1.0,
+        "asked": moved.requested + moved.common,
         "unique": moved.unique, "stored": moved.stored, "requests": asked.requests,
         "wavefronts": asked.wavefronts, "spilled": asked.spill_bytes, "slots": asked.spill_slots,
         "atomics": asked.atomic_bytes / SECTOR, "added": asked.atomic_lines,
-        "lines": asked.lines, "code": asked.code_bytes, "per_run": asked.per_run,
+        "lines": asked.lines, "code": asked.code_bytes, "per_run": moved.per_run,
     }  # fmt: skip
 
 
@@ -186,24 +187,29 @@ def estimated(at: Arrays, machine: Machine, c: Constants) -> torch.Tensor:
     on_unit = torch.ceil(one["programs"] / machine.units)
     beside = torch.minimum(one["resident"], on_unit)
     cold = (one["memory"] / (one["unique"] * one["programs"]).clamp(min=1e-9)).clamp(max=1.0)
-    add, late = _powers(at, c, beside)
+    full = one["programs"] / machine.units / beside
+    add, late = _powers(at, c, beside, full)
     work = _norm(_work(at, machine, c, on_unit, beside), add)
     turn, opening = _turn(at, machine, c, cold)
     alone = (c["start"] + (at.phase["turns"] * turn).sum(1)) / machine.clock
     first = (c["start"] + (at.phase["turns"].clamp(max=1.0) * opening).sum(1)) / machine.clock
     whole = c["whole"] / (1 + c["whole"])
-    full = one["programs"] / machine.units / beside
     rounds = whole * torch.ceil(on_unit / beside) + (1 - whole) * full
     total = _norm([work, rounds * alone], late) + c["ramp"] * first
     total = torch.maximum(total, one["programs"] * c["dispatch"] / machine.clock)
     return total + c["launch_us"] + c["code"] * one["code"].clamp(max=machine.code_most) / 1024
 
 
-def _powers(at: Arrays, c: Constants, beside: torch.Tensor) -> Sequence[torch.Tensor]:
+def _powers(
+    at: Arrays, c: Constants, beside: torch.Tensor, rounds: torch.Tensor
+) -> Sequence[torch.Tensor]:
     warps, is_new = beside * at.one["warps"] / 16, at.one["new"] > 0
     both = ("norm", "overlap")
-    own = (1 + (c[name] - 1) * warps ** (c[f"{name}_growth"] - 1) for name in both)
-    return [torch.where(is_new, c[f"{n}_new"], power) for n, power in zip(both, own, strict=True)]
+    own = [(c[name] - 1) * warps ** (c[f"{name}_growth"] - 1) for name in both]
+    own[1] = own[1] * ((1 + rounds) / 4) ** (c["overlap_rounds"] - 1)
+    return [
+        torch.where(is_new, c[f"{n}_new"], 1 + grown) for n, grown in zip(both, own, strict=True)
+    ]
 
 
 def _work(
@@ -212,7 +218,7 @@ def _work(
     one, cycles = at.one, on_unit / machine.clock
     filled = beside * (one["unique"] + one["slots"]) / c["near_bytes"]
     kept = torch.sigmoid((1.0 - filled) / 0.05)
-    from_l2 = kept * one["unique"] + (1 - kept) * (one["requested"] + one["spilled"])
+    from_l2 = kept * one["unique"] + (1 - kept) * (_reread(at, c) + one["spilled"])
     near = torch.maximum(
         (one["asked"] + one["stored"]) / c["near"], one["wavefronts"] * c["wavefront"]
     )
@@ -240,12 +246,15 @@ def _memory_each(
     each = one["memory"] / one["programs"]
     between = (running * torch.minimum(one["unique"], each)).clamp(min=1e-9)
     gone = (1 - c["l2_again"] / between).clamp(min=0)
-    each = each + (1 - kept) * gone * (one["requested"] - one["unique"]).clamp(min=0)
+    each = each + (1 - kept) * gone * (_reread(at, c) - one["unique"]).clamp(min=0)
     lost = (1 - machine.l2_bytes / (running * one["slots"]).clamp(min=1e-9)).clamp(min=0)
     each = (each + one["spilled"] * lost) * (1 + c["run"] * one["per_run"])
-    crowded = 1 + c["crowd"] * torch.log1p(beside * (one["unique"] + one["stored"]) / c["many"])
-    rounds = one["programs"] / machine.units / one["resident"]
-    return each * crowded * (1 + c["first"] / (1 + rounds))
+    reached = beside * (one["unique"] + one["stored"]) / at.phase["turns"].amax(1).clamp(min=1)
+    return each * (1 + c["crowd"] * torch.log1p(reached / c["many"]))
+
+
+def _reread(at: Arrays, c: Constants) -> torch.Tensor:
+    return at.one["requested"] * (1 + at.one["again"] * c["again"])
 
 
 def _peak(machine: Machine) -> float:
@@ -271,12 +280,13 @@ def _turn(
     product = phase["tensor_flops"] / torch.where(is_new, c["new"] * peak, old)
     trip = c["latency"] + phase["cold"] * cold[:, None] * c["cold"]
     trip = phase["depth"] * (trip + phase["by_descriptor"] * c["descriptor"])
-    room = (phase["room"] - c["spare"]).clamp(min=4)
+    room = (phase["room"] - c["spare"]).clamp(min=8)
     trips = torch.maximum(1 / phase["together"], phase["words"] / room)
     waiting = trip * torch.where(phase["copied"] > 0, torch.tensor(1.0), trips)
     runs_ahead = (phase["ahead"] > 0) & (phase["turns"] > 1)
     ahead = torch.where(runs_ahead, phase["ahead"], 1.0)
-    beside = torch.where(is_new, torch.maximum(busy, product), busy + product)
+    aside = is_new & (phase["chained"] == 0)
+    beside = torch.where(aside, torch.maximum(busy, product), busy + product)
     late = torch.maximum(beside, waiting / ahead) + waiting / phase["turns"].clamp(min=1)
     first = busy + product + waiting
     return torch.where(runs_ahead, late, first), first
@@ -296,6 +306,7 @@ def _own(machine: Machine) -> Mapping[str, float]:
         "old": machine.tensor["mma", "fp16"] / peak,
         "norm_growth": 1.0 + machine.norm_growth,
         "overlap_growth": 1.0 + machine.overlap_growth,
+        "overlap_rounds": 1.0 + machine.overlap_rounds,
         "whole": machine.whole / (1.0 - machine.whole),
     }
     return {name: own.get(name) or float(getattr(machine, name)) for name in START}

@@ -116,10 +116,20 @@ def test_a_product_that_hides_its_loads_is_not_told_as_waiting() -> None:
     assert spent(late, HOPPER, 1, 1e8).parts["latency"] > 5 * found.parts["latency"]
 
 
+def test_what_is_made_of_a_product_waits_for_it() -> None:
+    both = Phase(
+        turns=64, depth=1, copied=True, ahead=1, instructions=1500, dots=2, tensor_flops=2.0**22
+    )
+    flops = {("wgmma", "fp16"): 64 * 2.0**22}
+    launch = Demand(lanes=32, programs=132, warps=4, phases=(both,), flops=flops)
+    chained = replace(launch, phases=(replace(both, chained=True),))
+    assert _us(chained, 1) > 1.1 * _us(launch, 1)
+
+
 def test_short_stretches_of_memory_take_longer_than_long_ones() -> None:
     launch = Demand(lanes=32, programs=132 * 32, warps=4, phases=(Phase(turns=1, instructions=1),))
-    apart = replace(launch, per_run=1 / 64)
-    assert 1.05 < _us(apart, moved=1e9) / _us(launch, moved=1e9) < 1.2
+    apart = replace(launch, asked=replace(launch.asked, per_run=1 / 64))
+    assert 1.2 < _us(apart, moved=1e9) / _us(launch, moved=1e9) < 1.45
 
 
 def test_reading_again_is_free_of_memory_where_a_round_fits_the_caches() -> None:
@@ -137,14 +147,42 @@ def test_reading_again_is_free_of_memory_where_a_round_fits_the_caches() -> None
     assert 1.0 < many < 2.0
 
 
-def test_memory_takes_longer_where_much_is_under_way_and_rounds_are_few() -> None:
+def test_memory_takes_longer_where_much_is_under_way() -> None:
     moved = Asked(2.0**15, 2.0**15, 0.0)
     phase = Phase(turns=1, instructions=1)
     launch = Demand(lanes=32, programs=132 * 32, warps=4, phases=(phase,), asked=moved)
     few, many = (spent(launch, HOPPER, r, 1e8).parts["memory"] for r in (2, 16))
     assert 1e8 / HOPPER.memory < few < many < 1.5 * few
-    shorter = replace(launch, programs=132 * 2)
-    assert spent(shorter, HOPPER, 2, 1e8).parts["memory"] > few
+    in_turns = replace(launch, phases=(replace(phase, turns=1000),))
+    assert spent(in_turns, HOPPER, 16, 1e8).parts["memory"] < few
+
+
+def test_waiting_counts_for_less_where_many_rounds_of_programs_follow_each_other() -> None:
+    phase = Phase(turns=1, depth=1, words=4, instructions=20)
+
+    def waited(rounds: int) -> float:
+        """Microseconds more a round, for the same wait beside the same work."""
+        programs, moved = 132 * 8 * rounds, 1e7 * rounds
+        launch = Demand(lanes=32, programs=programs, warps=4, phases=(phase,))
+        at_once = replace(launch, phases=(replace(phase, depth=0),))
+        return (_us(launch, 8, moved) - _us(at_once, 8, moved)) / rounds
+
+    assert waited(2) > 1.3 * waited(64) > 0
+
+
+def test_neighbours_loaded_one_by_one_are_found_near_where_other_rereading_is_not() -> None:
+    reading = Asked(2.0**17, 2.0**17, 0.0)
+    phase = Phase(turns=1, instructions=1)
+    launch = Demand(lanes=32, programs=10_000, warps=4, phases=(phase,), asked=reading)
+    whole, neighbours, twice = (
+        spent(one, HOPPER, 8, 1.0).parts["l2"]
+        for one in (
+            launch,
+            replace(launch, again=4.0),
+            replace(launch, asked=replace(reading, requested=4 * reading.requested)),
+        )
+    )
+    assert whole < neighbours < 0.5 * twice
 
 
 def test_adding_to_the_same_lines_takes_longer_than_to_many() -> None:

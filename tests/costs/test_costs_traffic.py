@@ -109,6 +109,17 @@ def narrow(x_ptr, y_ptr, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
 """
 )
 
+STRIDED = (
+    HEAD
+    + """
+def strided(x_ptr, y_ptr, N, stride, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    rows = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    columns = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + rows[:, None] * (N * stride) + columns[None, :] * stride)
+    tl.store(y_ptr + rows[:, None] * N + columns[None, :], x)
+"""
+)
+
 PICK = (
     HEAD
     + """
@@ -298,6 +309,42 @@ def test_rows_picked_twice_are_fetched_once_where_the_cache_keeps_a_slice(block:
     assert kept == pytest.approx(slices, rel=0.02)
     each = memory_bytes(work, launch, 132, 1.0)
     assert each == pytest.approx(2 * picks * width * 4 + width // block * picks * 8, rel=0.25)
+
+
+def test_a_larger_cache_never_fetches_more() -> None:
+    given = (tensor("index_ptr", "i64", 4096), tensor("x_ptr", "fp32", 1024, 512))
+    given = (*given, tensor("y_ptr", "fp32", 4096, 512), number("width", 512))
+    launch = LaunchFacts(
+        "pick", (4096 // 8, 4), (*given, constant("ROWS", 8), constant("BLOCK", 128))
+    )
+    work = work_of(PICK, launch)
+    caches = [1.0, *(2.0**n for n in range(16, 26))]
+    fetched = [memory_bytes(work, launch, 132, cache) for cache in caches]
+    assert fetched == sorted(fetched, reverse=True)
+    assert fetched[-1] == touched_bytes(work, launch) < 0.8 * fetched[0]
+
+
+@pytest.mark.parametrize(("rows", "block", "stride"), [(1, 512, 3), (16, 32, 3), (16, 32, 1)])
+def test_strides_below_a_sector_are_read_side_by_side(rows: int, block: int, stride: int) -> None:
+    given = (tensor("x_ptr", "fp32", 64, 512 * stride), tensor("y_ptr", "fp32", 64, 512))
+    sizes = (number("N", 512), number("stride", stride), constant("ROWS", rows))
+    launch = LaunchFacts(
+        "strided", (512 // block, 64 // rows), (*given, *sizes, constant("BLOCK", block))
+    )
+    read, written = 4 * ((block - 1) * stride + 1), 4 * block
+    assert asked(work_of(STRIDED, launch)).per_run == pytest.approx((1 / read + 1 / written) / 2)
+
+
+def test_a_product_of_a_product_is_chained_and_one_of_loads_is_not() -> None:
+    given = tuple(tensor(f"{name}_ptr", "fp16", 8 * 1024, 64) for name in "qko")
+    sizes = (number("T", 1024), constant("HEAD", 64), constant("BM", 128), constant("BN", 64))
+    dots = work_of(CAUSAL, LaunchFacts("causal", (8, 8), (*given, *sizes))).dots
+    assert sorted(dot.chained for dot in dots) == [False, True]
+    given = tuple(tensor(f"{name}_ptr", "fp16", 512, 512) for name in "abc")
+    sizes = tuple(number(name, 512) for name in "MNK")
+    tiles = (constant("BM", 64), constant("BN", 64), constant("BK", 32))
+    (dot,) = work_of(PERSISTENT, LaunchFacts("product", (16,), (*given, *sizes, *tiles))).dots
+    assert not dot.chained
 
 
 def test_what_no_lane_reaches_moves_nothing() -> None:

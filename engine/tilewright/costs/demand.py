@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tilewright.costs.code import Code, code_of, copies_ahead, kind_of
 from tilewright.costs.model import Dot, Touch, Workload
 from tilewright.costs.phases import Phase, phases_of
-from tilewright.costs.traffic import Asked, asked, per_run
+from tilewright.costs.traffic import Asked, asked
 from tilewright.targets.model import CompileReport
 
 _LINE = 128
@@ -28,7 +28,6 @@ class Demand:
         flops: of tensor instructions, by (kind, element type).
         shared_bytes: read from and written to shared memory.
         asked: of the caches.
-        per_run: one over the bytes that lie side by side, the mean over all that it loads.
         requests: warps' instructions that touch global memory.
         wavefronts: cache lines that these reach.
         again: how often a sector is asked for by instructions that follow each other.
@@ -47,7 +46,6 @@ class Demand:
     flops: Mapping[tuple[str, str], float] = field(default_factory=dict)
     shared_bytes: float = 0.0
     asked: Asked = field(default_factory=lambda: Asked(0.0, 0.0, 0.0))
-    per_run: float = 0.0
     requests: float = 0.0
     wavefronts: float = 0.0
     again: float = 1.0
@@ -89,7 +87,6 @@ def demand(
         flops=flops,
         shared_bytes=shared,
         asked=asked(work),
-        per_run=per_run(work),
         requests=_requests(code, spread=False),
         wavefronts=_requests(code, spread=True),
         again=_again(code),

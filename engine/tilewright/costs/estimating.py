@@ -44,7 +44,7 @@ def estimate(module: Module, report: CompileReport, on: Chip | None = None) -> E
     machine = machine_of(on)
     concurrent = machine.units * occupancy.programs
     asked = demand(work, report, on.warp_size, concurrent)
-    moved = memory_bytes(work, report.launch, concurrent, machine.l2_bytes)
+    moved = memory_bytes(work, report.launch, concurrent, machine.l2_read)
     time = spent(asked, machine, occupancy.programs, moved)
     most = max(time.parts, key=lambda name: time.parts[name])
     return Estimate(

@@ -139,7 +139,10 @@ class Picked:
 
 @dataclass(frozen=True)
 class Dot:
-    """A matrix product of tiles: ``m x k`` times ``k x n``, ``turns`` times a program."""
+    """A matrix product of tiles: ``m x k`` times ``k x n``, ``turns`` times a program.
+
+    ``chained`` where a factor is made of another product's result of the same turn.
+    """
 
     line: int
     m: int
@@ -148,6 +151,7 @@ class Dot:
     dtype: str
     turns: float = 1.0
     loops: tuple[int, ...] = ()
+    chained: bool = False
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ class Phase:
         instructions: of one warp in a turn.
         barriers, transcendental: of one warp in a turn.
         dots: products one after another in a turn.
+        chained: whether one of them is made of another's result.
         tensor_flops: of a program in a turn.
         code_bytes: of machine code that a turn runs through.
     """
@@ -50,6 +51,7 @@ class Phase:
     barriers: float = 0.0
     transcendental: float = 0.0
     dots: int = 0
+    chained: bool = False
     tensor_flops: float = 0.0
     code_bytes: float = 0.0
 
@@ -91,6 +93,7 @@ def _phase(work: Workload, number: int | None, code: Code, seen: set[object]) ->
         barriers=barriers,
         transcendental=sum(code.share[n] * code.lines[n].transcendental for n in lines),
         dots=len(dots),
+        chained=any(d.chained for d in dots),
         tensor_flops=sum(2.0 * d.m * d.n * d.k for d in dots),
         code_bytes=code.bytes_each * sum(line.instructions for line in found),
     )  # fmt: skip

@@ -5,8 +5,9 @@ overlap, but not wholly, so that they are added as a norm between their sum and 
 *Latency*: the wait of one program through its own steps, as many times as programs follow each
 other in one place. Programs that run beside each other hide their latencies behind the work of
 others, but not wholly: both are added as another norm. The powers of both depend on the warps
-beside each other, and are others where products run behind the warps that start them. What all
-programs wait for at the start, before anything overlaps, is added to that.
+beside each other, and that of the second on the rounds of programs, as those of the first round
+all wait at the same time; they are others where products run behind the warps that start them.
+What all programs wait for at the start, before anything overlaps, is added to that.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from tilewright.costs.phases import NEW, Phase
 _REPEATS = 2
 _KEPT_WIDTH = 0.05
 _STEEP = 40.0
-_LEAST_ROOM = 4.0
+_LEAST_ROOM = 8.0
 _USUAL_WARPS = 8
 _USUAL_BESIDE = 16
+_USUAL_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Machine:
         memory, l2: bytes a microsecond of the whole chip.
         l2_bytes: of the cache that all units share; as much of it as keeps what was touched.
         l2_again: of ``l2_bytes``, those that keep what programs read again.
+        l2_read: of them, those that keep what several programs read.
         near_bytes: of one unit's own cache and shared memory together.
         tensor: floating point operations a cycle of one unit, by (kind, element type).
         shared, near: bytes a cycle of one unit's shared memory, and of its own cache.
@@ -59,10 +62,11 @@ class Machine:
         spill: cycles of a byte that is spilled or loaded again.
         dispatch: cycles from one program's start to the next one's, of the whole chip.
         run: bytes that a stretch of memory costs besides its own, each time one is begun.
-        first: how much more a byte of memory takes where all programs run at once; the more
-            of them follow each other, the less.
-        crowd, many: how much more where the programs beside each other reach e times as many
-            bytes, and the bytes of a unit from which on that counts.
+        again: the part of the sectors that loads ask for again, neighbour by neighbour, that is
+            not found near where what programs read again is not.
+        crowd, many: how much more a byte of memory takes where one turn of the programs beside
+            each other reaches e times as many bytes, and the bytes of a unit from which on that
+            counts.
         code, code_most: microseconds of a kibibyte of code, and bytes that count at most.
         code_near: bytes of code that each scheduler keeps by itself.
         code_far: how much longer an instruction takes that it does not keep.
@@ -70,6 +74,7 @@ class Machine:
         overlap, overlap_new: the power of the norm that adds work and latency.
         norm_growth, overlap_growth: the powers of the warps beside each other that both, less 1,
             grow by.
+        overlap_rounds: the power of the rounds of programs that the second, less 1, grows by.
         whole: the part of a last round of programs, not full, that latency is waited for.
         ramp: the part of a program's first turns that nothing overlaps.
     """
@@ -80,6 +85,7 @@ class Machine:
     l2: float
     l2_bytes: float
     l2_again: float
+    l2_read: float
     near_bytes: float
     tensor: Mapping[tuple[str, str], float]
     shared: float
@@ -105,7 +111,7 @@ class Machine:
     spill: float
     dispatch: float
     run: float
-    first: float
+    again: float
     crowd: float
     many: float
     code: float
@@ -118,6 +124,7 @@ class Machine:
     overlap: float
     overlap_new: float
     overlap_growth: float
+    overlap_rounds: float
     whole: float
     ramp: float
 
@@ -145,13 +152,12 @@ def spent(asked: Demand, machine: Machine, resident: int, memory_bytes: float) -
     beside = min(resident, on_unit)
     unique = asked.asked.unique * asked.programs
     cold = min(1.0, memory_bytes / unique) if unique else 1.0
-    crowded = _crowded(asked, machine, beside, asked.programs / machine.units / resident)
     parts = dict(_work(asked, machine, on_unit, beside, memory_bytes))
-    parts["memory"] *= crowded
-    work, late = _powers(asked, machine, beside)
+    parts["memory"] *= _crowded(asked, machine, beside)
     alone, products, first = _alone(asked, machine, cold)
     # What a last round lacks is made up for in part by those that run more alone.
     full = asked.programs / machine.units / beside
+    work, late = _powers(asked, machine, beside, full)
     rounds = machine.whole * math.ceil(on_unit / beside) + (1.0 - machine.whole) * full
     total = _norm((_norm(parts.values(), work), rounds * alone / machine.clock), late)
     total += machine.ramp * first / machine.clock
@@ -165,13 +171,14 @@ def spent(asked: Demand, machine: Machine, resident: int, memory_bytes: float) -
     return Spent(total + machine.launch_us + parts["code"], parts)
 
 
-def _powers(asked: Demand, machine: Machine, beside: int) -> tuple[float, float]:
+def _powers(asked: Demand, machine: Machine, beside: int, rounds: float) -> tuple[float, float]:
     """The powers of the norms that add the parts of the chip, and that add latency to them."""
     if any(kind in NEW for kind, _ in asked.flops):
         return machine.norm_new, machine.overlap_new
     warps = beside * asked.warps / _USUAL_BESIDE
     norm = 1.0 + (machine.norm - 1.0) * float(warps**machine.norm_growth)
-    return norm, 1.0 + (machine.overlap - 1.0) * float(warps**machine.overlap_growth)
+    apart = ((1.0 + rounds) / (1.0 + _USUAL_ROUNDS)) ** machine.overlap_rounds
+    return norm, 1.0 + (machine.overlap - 1.0) * float(warps**machine.overlap_growth * apart)
 
 
 def _work(
@@ -181,7 +188,7 @@ def _work(
     cycles = on_unit / machine.clock
     moved = asked.asked
     kept = _kept(beside * (moved.unique + asked.spill_slots) / machine.near_bytes)
-    missed = moved.requested * asked.again + asked.spill_bytes
+    missed = _reread(asked, machine) + asked.spill_bytes
     from_l2 = kept * moved.unique + (1.0 - kept) * missed + moved.stored
     each = _memory_each(asked, machine, kept, memory_bytes / asked.programs, beside)
     near = max(
@@ -216,22 +223,26 @@ def _memory_each(asked: Demand, machine: Machine, kept: float, each: float, besi
     # What is read again has gone from the shared cache where all that run meanwhile fill it.
     between = running * min(moved.unique, each)
     gone = max(0.0, 1.0 - machine.l2_again / between) if between else 0.0
-    each += (1.0 - kept) * gone * max(0.0, moved.requested * asked.again - moved.unique)
+    each += (1.0 - kept) * gone * max(0.0, _reread(asked, machine) - moved.unique)
     slots = running * asked.spill_slots
     lost = max(0.0, 1.0 - machine.l2_bytes / slots) if slots else 0.0
     each += asked.spill_bytes * lost
-    return each * (1.0 + machine.run * asked.per_run)
+    return each * (1.0 + machine.run * moved.per_run)
 
 
-def _crowded(asked: Demand, machine: Machine, beside: int, rounds: float) -> float:
-    """How much longer memory takes a byte, by the programs that are at it together.
+def _reread(asked: Demand, machine: Machine) -> float:
+    """Bytes that a program asks for where its unit's own cache does not keep them.
 
-    Fewer rounds leave it idle for longer at the start and at the end; more bytes under way are
-    farther apart.
+    Neighbours that a thread loads one by one follow so closely that most are still found there.
     """
-    reached = beside * (asked.asked.unique + asked.asked.stored)
-    spread = 1.0 + machine.crowd * math.log1p(reached / machine.many)
-    return spread * (1.0 + machine.first / (1.0 + rounds))
+    return asked.asked.requested * (1.0 + (asked.again - 1.0) * machine.again)
+
+
+def _crowded(asked: Demand, machine: Machine, beside: int) -> float:
+    """How much longer memory takes a byte where more are under way, which are farther apart."""
+    turns = max(1.0, *(phase.turns for phase in asked.phases)) if asked.phases else 1.0
+    reached = beside * (asked.asked.unique + asked.asked.stored) / turns
+    return 1.0 + machine.crowd * math.log1p(reached / machine.many)
 
 
 def _issued(asked: Demand, machine: Machine) -> float:
@@ -274,9 +285,11 @@ def _turn(phase: Phase, machine: Machine, asked: Demand, cold: float) -> tuple[f
     waiting = _waiting(phase, machine, cold)
     first = busy + product + waiting
     if phase.ahead > 0 and phase.turns > 1:
-        # Products of the new kind run by themselves: the next turn's are prepared meanwhile.
+        # Products of the new kind run by themselves: the next turn's are prepared meanwhile,
+        # but not where one product is made of another's result.
+        aside = is_new and not phase.chained
         own = max(busy, waiting / phase.ahead)
-        late = max(own, product) if is_new else max(busy + product, waiting / phase.ahead)
+        late = max(own, product) if aside else max(busy + product, waiting / phase.ahead)
         each = late + waiting / phase.turns
         return each, product if product > own else late - own, first
     return first, product, first

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tilewright.costs.boxes import SECTOR, box_of, together
+from tilewright.costs.boxes import SECTOR, Box, all_turns, box_of, together
 from tilewright.costs.model import Touch, Workload
 from tilewright.costs.touching import first_sides
 from tilewright.targets.model import LaunchFacts
@@ -21,12 +21,15 @@ class Asked:
         unique: each once; what a cache of the compute unit would be asked for if it kept all.
         stored: by stores and atomics, in sectors.
         common: loads of what all programs share, which a unit's own cache keeps for the next.
+        per_run: one over the bytes that lie side by side, the mean over all that is loaded and
+            stored; elements nearer to each other than a sector count as side by side.
     """
 
     requested: float
     unique: float
     stored: float
     common: float = 0.0
+    per_run: float = 0.0
 
 
 def sector_bytes(touch: Touch) -> float:
@@ -42,11 +45,12 @@ def _part(touches: Sequence[Touch]) -> float:
 
 def asked(work: Workload) -> Asked:
     """What one program asks for."""
-    requested = unique = stored = common = 0.0
+    requested = unique = stored = common = begun = 0.0
     for touches in _by_place(work).values():
+        box = together(touches)
+        begun += _begun(touches, box)
         if not is_common(touches[0], work):
-            each = _part(touches) * together(touches).sectors * SECTOR
-            unique += min(each, _requested(touches))
+            unique += min(_part(touches) * box.sectors * SECTOR, _requested(touches))
     for touch in work.touches:
         moved = sector_bytes(touch) * touch.turns
         if touch.kind != "load":
@@ -55,7 +59,20 @@ def asked(work: Workload) -> Asked:
             common += moved
         else:
             requested += moved
-    return Asked(requested, unique, stored, common)
+        if touch.kind == "store":
+            begun += _begun((touch,), all_turns(touch))
+    total = sum(map(_moved, work.touches))
+    return Asked(requested, unique, stored, common, begun / total if total else 0.0)
+
+
+def _begun(touches: Sequence[Touch], box: Box) -> float:
+    """Stretches of memory that touches of like tiles lie in; a sector is one at least."""
+    return sum(map(_moved, touches)) / max(SECTOR, box.run.extent * box.item)
+
+
+def _moved(touch: Touch) -> float:
+    """Bytes of its elements, masked or not."""
+    return touch.elements * touch.item * touch.turns
 
 
 def _requested(touches: Iterable[Touch]) -> float:
@@ -84,30 +101,6 @@ def place_of(touch: Touch) -> object:
     return touch.base, touch.extents, touch.strides, touch.spread, touch.moves
 
 
-def per_run(work: Workload) -> float:
-    """One over the bytes that lie side by side where a program loads: the mean over its bytes."""
-    loads = [t for t in work.touches if t.kind == "load"]
-    total = sum(t.elements * t.item * t.turns for t in loads)
-    each = (t.elements * t.item * t.turns / max(SECTOR, _run(t)) for t in loads)
-    return sum(each) / total if total else 0.0
-
-
-def _run(touch: Touch) -> float:
-    """Bytes from the first to the last of a load's neighbours, with the turns that go on there."""
-    axes = sorted(
-        (abs(stride), extent)
-        for stride, extent in zip(touch.strides, touch.extents, strict=True)
-        if stride and extent > 1
-    )
-    span = 1
-    for stride, extent in axes:
-        if stride > span:
-            break
-        span = (extent - 1) * stride + span
-    goes_on = touch.moves > 1 and touch.shift is not None and abs(touch.shift) <= span
-    return span * touch.item * (touch.moves if goes_on else 1.0)
-
-
 def touched_bytes(work: Workload, launch: LaunchFacts) -> float:
     """Bytes that a launch touches, each once: the least that memory must move."""
     return _touched(work, _limits(launch), work.programs)
@@ -121,14 +114,23 @@ def memory_bytes(work: Workload, launch: LaunchFacts, concurrent: int, cache_byt
     shorter than the programs that run at the same time.
     """
     limits = _limits(launch)
-    window = min(concurrent, work.programs)
     total = _touched(work, limits, work.programs)
-    while window < work.programs and _touched(work, limits, window) < cache_bytes:
-        window *= 2
-    if window >= work.programs:
+
+    def reached(programs: int) -> float:
+        return total if programs >= work.programs else _touched(work, limits, programs)
+
+    window = before = min(concurrent, work.programs)
+    here = fitted = reached(window)
+    while window < work.programs and here < cache_bytes:
+        before, fitted = window, here
+        window = min(2 * window, work.programs)
+        here = reached(window)
+    if here < cache_bytes:
         return total
-    windows = work.programs / window
-    return max(total, windows * _touched(work, limits, window))
+    if window == before:
+        return max(total, work.programs / window * here)
+    longest = before + (window - before) * (cache_bytes - fitted) / (here - fitted)
+    return max(total, work.programs / longest * cache_bytes)
 
 
 def _limits(launch: LaunchFacts) -> Mapping[str, float]:

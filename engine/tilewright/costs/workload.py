@@ -175,7 +175,23 @@ def _dots(frame: _Frame, numbers: Numbers, loops: Mapping[int, Turns]) -> Iterat
         dtype = frame.tiles.of(value.operands[0]).dtype or "fp16"
         batch = left[0] if len(left) > 2 else 1
         total = loops[around[-1]].total if around else 1.0
-        yield Dot(node.lineno, left[-2], right[-1], left[-1], dtype, total * batch, around)
+        yield Dot(
+            node.lineno, left[-2], right[-1], left[-1], dtype, total * batch, around,
+            chained=any(map(_of_product, value.operands[:2])),
+        )  # fmt: skip
+
+
+def _of_product(value: Value) -> bool:
+    """Whether a value is made of a product's result, without what earlier turns left."""
+    pending, seen = [value], {value}
+    while pending:
+        current = pending.pop()
+        if current.op == "dot":
+            return True
+        new = () if current.op == "phi" else set(current.operands) - seen
+        seen.update(new)
+        pending.extend(new)
+    return False
 
 
 def _extents(tiles: Tiles, numbers: Numbers, value: Value) -> tuple[int, ...] | None:
