@@ -48,12 +48,13 @@ def _us(asked: Demand, resident: int = 4, moved: float = 1e6) -> float:
 
 @given(demands(), st.floats(1, 8))
 def test_more_of_anything_takes_no_less_time(asked: Demand, factor: float) -> None:
-    us = _us(asked)
+    us, moving = _us(asked), asked.asked
     assert _us(asked, moved=1e6 * factor) >= us
     assert _us(replace(asked, spill_bytes=asked.spill_bytes * factor)) >= us
     assert _us(replace(asked, shared_bytes=asked.shared_bytes * factor)) >= us
     longer = replace(asked.phases[0], turns=asked.phases[0].turns * factor)
-    assert _us(replace(asked, phases=(longer,))) >= us
+    moved = Asked(*(factor * count for count in (moving.requested, moving.unique, moving.stored)))
+    assert _us(replace(asked, phases=(longer,), asked=moved)) >= us
 
 
 @given(demands(), st.integers(2, 5))
