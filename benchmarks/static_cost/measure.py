@@ -1,12 +1,13 @@
 """Times every point of the benchmark on GPUs, and keeps what Triton says of each.
 
     python benchmarks/static_cost/measure.py OUT.json[.gz] [--figures] [--kernels NAME ...]
-        [--shapes JSON] [--whole] [--points N] [--gpus 0 1 2 3] [--seconds N]
+        [--shapes JSON] [--whole] [--points N] [--continue EARLIER] [--gpus 0 1 2 3] [--seconds N]
 
 Everything is compiled first, in processes side by side, into Triton's cache, and nothing is while
 kernels are timed. Then each kernel's points in a shape are timed one by one on one GPU
 (``clocking.py``); several GPUs have groups of their own. Of a group that could not be compiled or
 timed in the time there is, every point is a recorded failure; results are written as they come.
+``--continue`` leaves out the groups that an earlier output has timed, and takes their points over.
 ``--figures`` compiles points once more as Tilewright does, beside Triton's own figures.
 """
 
@@ -48,9 +49,12 @@ def main() -> int:
     shapes = json.loads(options.shapes.read_text("utf-8")) if options.shapes else None
     kernels = tuple(options.kernels or shapes or kernel_names())
     every = list(points(kernels, shapes, whole=options.whole))
+    earlier = _timed(options.earlier) if options.earlier else []
+    done = {_group(row) for row in earlier}
+    every = [point for point in every if point.group not in done]
     every = drawn(every, options.points) if options.points else every
     rows = [_row(point) for point in every]
-    out = {"method": METHOD, "points": rows}
+    out = {"method": METHOD, "points": [*rows, *earlier]}  # new ones first: they are numbered
     print(f"{len(rows)} points of {len({row['kernel'] for row in rows})} kernels", flush=True)
     if not options.no_timing:
         _compile_all(every, rows, options, started + options.seconds * COMPILE_SHARE)
@@ -76,6 +80,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--shapes", type=Path, help="shapes by kernel, in place of their own")
     parser.add_argument("--whole", action="store_true", help="whole lists of configurations")
     parser.add_argument("--points", type=int, help="at most so many: whole groups, by chance")
+    parser.add_argument("--continue", dest="earlier", type=Path, help="what this wrote before")
     parser.add_argument("--gpus", nargs="+", default=["0"], help="as CUDA_VISIBLE_DEVICES has them")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="for compiling and timing")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
@@ -89,6 +94,19 @@ def _row(point: Point) -> Row:
         "config": dict(point.config),
         "launch": launch_facts(point),
     }
+
+
+def _timed(path: Path) -> list[Row]:
+    """Points of an earlier output, of the groups of which any was timed."""
+    content = path.read_bytes()
+    text = gzip.decompress(content) if path.suffix == ".gz" else content
+    rows: list[Row] = json.loads(text)["points"]
+    groups = {_group(row) for row in rows if "us" in row}
+    return [row for row in rows if _group(row) in groups]
+
+
+def _group(row: Row) -> str:
+    return Point(row["kernel"], row["shape"], row["config"]).group
 
 
 def _write(path: Path, out: Row) -> None:
