@@ -75,11 +75,14 @@ STEPS = (
         "blind_lists",
         _script(
             f"{_COST} {OUT}/blind.json.gz --whole --shapes {_SHAPES}/blind_shapes.json"
-            " --points 1700 --seconds 275"
+            f" --points 1700 --seconds 275 --continue {OUT}/blind.json.gz"
         ),
         "the estimate's order on lists that nobody had timed: benchmarks/README.md",
         290,
-        _script(f"{_COST} {OUT}/blind.json.gz --no-timing --shapes {_SHAPES}/blind_shapes.json"),
+        _script(
+            f"{_COST} {OUT}/blind.json.gz --whole --shapes {_SHAPES}/blind_shapes.json"
+            f" --points 1700 --no-timing --continue {OUT}/blind.json.gz"
+        ),
     ),
     Step(
         "faults_forks",
@@ -145,7 +148,7 @@ STEPS = (
         "more_lists",
         _script(
             f"{_COST} {OUT}/more.json.gz --whole --shapes {_SHAPES}/more_shapes.json"
-            " --points 1700 --seconds 275"
+            f" --points 1700 --seconds 275 --continue {OUT}/more.json.gz"
         ),
         "the same as blind_lists on further kernels: benchmarks/README.md",
         290,

@@ -97,7 +97,11 @@ def _row(point: Point) -> Row:
 
 
 def _timed(path: Path) -> list[Row]:
-    """Points of an earlier output, of the groups of which any was timed."""
+    """Points of an earlier output, of the groups of which any was timed; none if there is no file,
+    so that the same command can be given again."""
+    if not path.exists():
+        print(f"nothing to go on from: there is no {path}", flush=True)
+        return []
     content = path.read_bytes()
     text = gzip.decompress(content) if path.suffix == ".gz" else content
     rows: list[Row] = json.loads(text)["points"]

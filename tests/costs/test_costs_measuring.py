@@ -27,7 +27,7 @@ def _groups(points: list[dict[str, Any]]) -> dict[str, int]:
 
 def test_a_second_call_goes_on_with_the_lists_that_the_first_did_not_time(tmp_path: Path) -> None:
     first = tmp_path / "first.json"
-    points = _measured(first, "--points", "400")
+    points = _measured(first, "--points", "400", "--continue", str(first))  # of which there is none
     drawn = _groups(points)
     *timed, late = drawn
     for point in points:
