@@ -57,6 +57,22 @@ def test_check_of_a_clean_file_exits_with_0(tmp_path: Path) -> None:
     assert run_json("check", str(tmp_path))["files"][0]["issues"] == []
 
 
+def test_a_file_of_a_folder_that_nobody_can_read_is_named_and_the_others_are_checked(
+    tmp_path: Path,
+) -> None:
+    shutil.copy(EXAMPLES / "softmax.py", tmp_path / "softmax.py")
+    latin = tmp_path / "latin.py"
+    latin.write_bytes(b"# caf\xe9\n")
+    told = run_json("check", str(tmp_path), code=2)
+    assert [Path(file["path"]).name for file in told["files"]] == ["softmax.py"]
+    assert told["notes"] == [f"{latin}: not UTF-8 text (byte 5); is it a Python file?"]
+    ended = run("check", str(tmp_path))
+    assert "multi_pass_row" in ended.stdout
+    assert told["notes"][0] in ended.stderr
+    alone = run("check", str(latin))
+    assert (alone.returncode, alone.stdout) == (2, "")
+
+
 @pytest.mark.parametrize("text", ["this is surely not triton", HALF_TYPED, "triton\x00", ""])
 def test_check_survives_text_that_is_not_python(tmp_path: Path, text: str) -> None:
     (tmp_path / "broken.py").write_text(text)

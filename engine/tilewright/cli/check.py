@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -21,7 +21,7 @@ from tilewright.checking.sarif import sarif
 from tilewright.checking.selectors import UnknownSelectorError, issues_meant
 from tilewright.checking.versions import installed_triton, parse_version
 from tilewright.cli.captured import found_in
-from tilewright.cli.inputs import checked_files, read_source, target_of, write_source
+from tilewright.cli.inputs import read_sources, target_of, write_source
 from tilewright.cli.output import ERR, OUT, Exit, emit_json
 from tilewright.errors import InputError
 from tilewright.problems import find_problem
@@ -88,15 +88,21 @@ def check(
             raise InputError("--fix and --diff change what the source shows; leave out --compiled")
         _fix(paths, chosen, form, write=fix and not diff)
         return
+    texts, unread = read_sources(paths, isolated=isolated)
     files = [
         with_stale(check_text(text, str(path), *chosen.of(path)), path, text)
-        for path in checked_files(paths, isolated=isolated)
-        for text in [read_source(path)]
+        for path, text in texts
     ]
     known = files if compiled is None else _compiled(files, chosen, compiled, captured)
-    told = _tell(known, form, chosen.stale)
-    found = any(f.issues or f.module.problems or f.notices for f in told)
-    raise typer.Exit(Exit.FINDINGS if found else Exit.DONE)
+    told = _tell(known, form, [*chosen.stale, *map(str, unread)])
+    _end(any(f.issues or f.module.problems or f.notices for f in told), unread)
+
+
+def _end(found: bool, unread: Sequence[InputError]) -> NoReturn:
+    """End with what was found; files of a folder that nobody could read are named last."""
+    for error in unread:
+        ERR.print(f"tilewright: {error}", markup=False)
+    raise typer.Exit(Exit.USAGE if unread else Exit.FINDINGS if found else Exit.DONE)
 
 
 def _compiled(
@@ -183,8 +189,8 @@ def _fix(paths: list[Path], chosen: _Chosen, form: CheckFormat, *, write: bool) 
 
     left: list[Checked] = []
     fixed = 0
-    for path in checked_files(paths, isolated=False):
-        text = read_source(path)
+    texts, unread = read_sources(paths, isolated=False)
+    for path, text in texts:
         if path.suffix == NOTEBOOK:
             ERR.print(f"{path}: a notebook is checked and not fixed", markup=False)
             left.append(check_text(text, str(path), *chosen.of(path)))
@@ -199,6 +205,5 @@ def _fix(paths: list[Path], chosen: _Chosen, form: CheckFormat, *, write: bool) 
         elif result.fixes:
             OUT.print(diff_of(str(path), text, result.text), markup=False, end="")
     if write:
-        _tell(left, form)
-        raise typer.Exit(Exit.FINDINGS if any(f.issues for f in left) else Exit.DONE)
-    raise typer.Exit(Exit.FINDINGS if fixed else Exit.DONE)
+        _tell(left, form, map(str, unread))
+    _end(any(f.issues for f in left) if write else fixed > 0, unread)

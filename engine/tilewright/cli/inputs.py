@@ -60,6 +60,27 @@ def checked_files(paths: Iterable[Path], *, isolated: bool) -> Iterator[Path]:
             yield path
 
 
+def read_sources(
+    paths: Iterable[Path], *, isolated: bool
+) -> tuple[list[tuple[Path, str]], tuple[InputError, ...]]:
+    """The texts of the files to check, and why some found in folders cannot be read.
+
+    Raises:
+        InputError: a file that was named cannot be read.
+    """
+    named = list(paths)
+    texts: list[tuple[Path, str]] = []
+    unread: list[InputError] = []
+    for path in checked_files(named, isolated=isolated):
+        try:
+            texts.append((path, read_source(path)))
+        except InputError as error:
+            if path in named:
+                raise
+            unread.append(error)
+    return texts, tuple(unread)
+
+
 def write_source(path: Path, text: str) -> None:
     """Replace a file's text at once or not at all, keeping a byte order mark it had.
 

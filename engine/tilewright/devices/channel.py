@@ -190,6 +190,6 @@ def way_out(*, compile_only: bool) -> str:
     if compile_only:
         return "`tilewright toolchain list` says what is there and how to get more"
     return (
-        "pip install torch triton, or name an interpreter that has torch and triton "
-        "with --python PATH or TILEWRIGHT_PYTHON"
+        "pip install torch triton, or name an interpreter that has torch and triton in "
+        "TILEWRIGHT_PYTHON"
     )

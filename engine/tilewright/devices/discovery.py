@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from tilewright.devices.channel import way_out
 from tilewright.devices.client import WorkerClient
 from tilewright.devices.known import keep_hello, known_hello
 from tilewright.devices.local import INTERPRETER
@@ -126,8 +127,7 @@ def _require_torch(python: str) -> None:
     missing = [name for name in ("torch", "triton") if importlib.util.find_spec(name) is None]
     if missing:
         raise DeviceError(
-            f"{python} has no {' and no '.join(missing)}; pip install torch triton, or name "
-            "an interpreter that has torch and triton with --python PATH or TILEWRIGHT_PYTHON"
+            f"{python} has no {' and no '.join(missing)}; {way_out(compile_only=False)}"
         )
 
 
