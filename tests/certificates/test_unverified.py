@@ -15,7 +15,8 @@ SPEED = StepResult(
 
 
 def checked(*checks: dict[str, Any], **data: Any) -> StepResult:
-    told = {"checks": list(checks), "repetition": {"calls": 9}, **data}
+    watched = [{"name": "ci[0]", "seed": 0}]
+    told = {"checks": list(checks), "repetition": {"calls": 9}, "watched": watched, **data}
     return StepResult(StepName.CORRECTNESS, StepStatus.PASSED, data=told)
 
 
@@ -52,6 +53,11 @@ def test_nothing_is_left_open_where_everything_was_done() -> None:
         ((COMPILED, checked({**CHECK, "caveats": ["a race may hide"]}), SPEED), "A race may hide."),
         ((COMPILED, checked(CHECK, repetition=None), SPEED),
          "Many calls in a row were not compared: it was not recorded."),
+        ((COMPILED, checked(CHECK, watched=None), SPEED),
+         "Single loads and stores were not watched in the interpreter: there is no small case for "
+         "it."),
+        ((COMPILED, checked(CHECK, watched=[{"name": "ci[0]", "skipped": "it knows no f"}]), SPEED),
+         "Single loads and stores were not watched in the interpreter: it knows no f."),
         ((COMPILED, checked(CHECK, {**CHECK, "name": "ci[0], huge values", "skipped": "it fails"}),
           SPEED), "ci[0], huge values: it fails"),
         ((COMPILED, checked(CHECK),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.evaluation.checks import Check
-from tilewright.evaluation.families import SEEDS, checks_for, simpler
+from tilewright.evaluation.families import SEEDS, checks_for, simpler, watched_for
 from tilewright.problems import Problem, load_problem
 from tilewright.serialize import dump, load
 
@@ -49,6 +49,14 @@ def test_seeds_of_different_checks_of_a_case_differ() -> None:
         checks = checks_for(example("softmax"), can_time=can_time)
         seen = [(check.case.name, check.seed) for check in checks]
         assert len(set(seen)) == len(seen)
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_a_small_case_and_odd_extents_are_watched_beside_a_device(stem: str) -> None:
+    plain, odd = watched_for(example(stem))
+    assert plain.case == example(stem).check_cases()[0]
+    assert odd.is_ragged
+    assert {plain.order, odd.order, plain.layout, odd.layout} == {"forward", "plain"}
 
 
 def test_a_device_takes_every_family_and_no_order() -> None:

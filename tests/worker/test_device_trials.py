@@ -79,3 +79,76 @@ def test_host_code_that_never_ends_holds_up_neither_compiling_nor_the_next() -> 
         answer = worker.trial(hangs.text(), 20.0)
         assert "did not finish within 1 s" in refused(answer)
         assert worker.accepts(ORIGINAL)
+
+
+WATCHED = {
+    "borrows": (
+        "it writes into input x",
+        ORIGINAL.replace(
+            "    doubles[",
+            "    doubles[(4,)](x, x, x.numel(), BLOCK=256)\n"
+            "    halves[(4,)](x, y, x.numel(), BLOCK=256)\n"
+            "    return y\n    doubles[",
+        ).replace(
+            "@triton.jit\ndef doubles",
+            "@triton.jit\n"
+            "def halves(X, Y, n, BLOCK: tl.constexpr):\n"
+            "    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+            "    value = tl.load(X + at, mask=at < n)\n"
+            "    tl.store(X + at, value * 0.5, mask=at < n)\n"
+            "    tl.store(Y + at, value, mask=at < n)\n\n\n"
+            "@triton.jit\ndef doubles",
+        ),
+    ),
+    "looks first": (
+        "before anything has written them",
+        ORIGINAL.replace(
+            "    tl.store(Y + at, tl.load(X + at, mask=at < n) * 2, mask=at < n)\n",
+            "    value = tl.load(X + at, mask=at < n) * 2\n"
+            "    stale = tl.load(Y + at, mask=at < n) != value\n"
+            "    tl.store(Y + at, value, mask=(at < n) & stale)\n",
+            1,
+        ),
+    ),
+    "reads past the end": (
+        "reads",
+        ORIGINAL.replace("tl.load(X + at, mask=at < n) * 2", "tl.load(X + at) * 2", 1),
+    ),
+}
+FAILS_THERE = ORIGINAL.replace(
+    "def double(x):\n",
+    "def double(x):\n    if x.numel() == 7:\n        raise NotImplementedError('seven')\n",
+)
+
+
+def watched(worker: Worker, text: str, elements: int = 1000) -> dict[str, Any]:
+    """A trial whose candidate is called in the interpreter as well."""
+    job = worker.job("")
+    (check,) = job["checks"]
+    case = {**check["case"], "inputs": [{"name": "x", "shape": [elements], "dtype": "float32"}]}
+    there = {**job["performer"], "device": "interpreter"}
+    told = {"performer": there, "checks": [{**check, "case": case}]}
+    return trial(worker, text, watched=told, each_config=None)
+
+
+@pytest.mark.parametrize("name", WATCHED)
+def test_what_only_the_interpreter_sees_counts_on_a_device(name: str, worker: Worker) -> None:
+    said, text = WATCHED[name]
+    assert accepted(trial(worker, text, each_config=None))
+    fault = refused(watched(worker, text))
+    assert fault.startswith("a case, watched in the interpreter: ")
+    assert said in fault
+
+
+def test_what_was_watched_is_on_record(worker: Worker) -> None:
+    answer = watched(worker, ORIGINAL.replace("BLOCK=256", "BLOCK=1024"))
+    assert accepted(answer)
+    assert answer["value"]["watched"] == [{"name": "a case", "seed": 1}]
+
+
+def test_what_the_interpreter_cannot_run_is_said_and_no_fault(worker: Worker) -> None:
+    answer = watched(worker, FAILS_THERE, elements=7)
+    assert accepted(answer)
+    (record,) = answer["value"]["watched"]
+    assert "the interpreter does not run the candidate" in record["skipped"]
+    assert "seven" in record["skipped"]

@@ -197,7 +197,7 @@ def test_a_candidate_is_not_blamed_for_what_the_judge_lacks(
         candidate, compiled = None, ()
 
     class NoJudge:
-        _originals, _turns = None, None
+        _originals, _turns, _watching = None, None, None
         _compile_rest = None
 
     class Raises:

@@ -11,7 +11,8 @@ import typer
 
 from tilewright.cli.inputs import problem_of, read_source, target_of
 from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event, working
-from tilewright.cli.session import INTERPRETER, device_for, stop_on_signal
+from tilewright.cli.session import device_for, stop_on_signal
+from tilewright.devices.model import INTERPRETER
 from tilewright.errors import InputError
 from tilewright.evaluation.inspecting import Compilers, inspected_for, not_inspected, stage_view
 from tilewright.evaluation.launching import KernelLaunches, captures_near, launches_of_kernels

@@ -19,9 +19,9 @@ from tilewright.cli.certifying import keep
 from tilewright.cli.inputs import read_source
 from tilewright.cli.judging import Subject, judge
 from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event, working
-from tilewright.cli.session import INTERPRETER, device_for, stop_on_signal
+from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.devices import list_devices
-from tilewright.devices.model import DeviceError, DeviceInfo
+from tilewright.devices.model import INTERPRETER, DeviceError, DeviceInfo
 from tilewright.errors import InputError
 from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.rechecking import Outcome, Recheck, compared, renewed

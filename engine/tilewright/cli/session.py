@@ -7,12 +7,10 @@ from pathlib import Path
 from types import FrameType
 
 from tilewright.devices import list_devices, open_device
-from tilewright.devices.model import Device
+from tilewright.devices.model import INTERPRETER, Device
 from tilewright.errors import InputError, Stopped
 from tilewright.problems.model import Problem
 from tilewright.targets.model import Target
-
-INTERPRETER = "interpreter"
 
 
 @contextmanager

@@ -12,8 +12,7 @@ from typing import Any
 from tilewright.devices.channel import way_out
 from tilewright.devices.client import WorkerClient
 from tilewright.devices.known import keep_hello, known_hello
-from tilewright.devices.local import INTERPRETER
-from tilewright.devices.model import DeviceError, DeviceInfo, JobStatus
+from tilewright.devices.model import INTERPRETER, DeviceError, DeviceInfo, JobStatus
 from tilewright.devices.remote import Address, RemoteClient
 from tilewright.devices.service.places import enabled
 from tilewright.targets.model import Target

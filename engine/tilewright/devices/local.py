@@ -9,7 +9,6 @@ from tilewright.devices.client import WorkerClient
 from tilewright.devices.model import DeviceInfo, JobOutcome
 from tilewright.worker.protocol import SERVED
 
-INTERPRETER = "interpreter"
 ON_DEVICE = {"run", "measure"}
 _RECORDED = {"capture", "specialize"}
 

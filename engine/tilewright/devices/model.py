@@ -8,6 +8,9 @@ from typing import Any, Protocol
 from tilewright.errors import TilewrightError
 from tilewright.targets.model import Target
 
+INTERPRETER = "interpreter"
+"""The id of Triton's interpreter on this machine's CPU."""
+
 
 class DeviceError(TilewrightError):
     """No such device, or its worker cannot start; the message says what to install or choose."""

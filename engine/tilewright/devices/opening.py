@@ -14,8 +14,8 @@ from tilewright.devices.discovery import (
     probe_host,
     remote_client,
 )
-from tilewright.devices.local import INTERPRETER, WorkerDevice
-from tilewright.devices.model import Device, DeviceError, DeviceInfo
+from tilewright.devices.local import WorkerDevice
+from tilewright.devices.model import INTERPRETER, Device, DeviceError, DeviceInfo
 from tilewright.devices.pool import DevicePool
 from tilewright.devices.remote import Address, RemoteDevice, is_address, parse_address
 

@@ -169,6 +169,9 @@ def _honesty(data: Json) -> Iterator[str]:
     calls = (data.get("repetition") or {}).get("calls")
     if calls:
         yield f"{calls} calls in a row, on changing inputs, all agreed"
+    watched = [one["name"] for one in data.get("watched") or () if "skipped" not in one]
+    if watched:
+        yield f"in the interpreter each load and store was watched: {'; '.join(watched)}"
     yield from (str(note) for note in found.get("notes") or ())
 
 

@@ -62,6 +62,7 @@ def _kept(data: Mapping[str, Any]) -> dict[str, Any]:
     told = {
         "isolation": prepared.get("confinement"),
         "honesty": data.get("honesty"),
+        "watched": data.get("watched"),
         "repetition": data.get("repetition"),
         "left_out": data.get("left_out"),
         "seconds": _seconds(data),

@@ -38,6 +38,17 @@ def checks_for(problem: Problem, *, can_time: bool) -> tuple[Check, ...]:
     return (*checks, *(replace(check, seed=seed, required=False) for seed, check in numbered))
 
 
+def watched_for(problem: Problem) -> tuple[Check, ...]:
+    """What is called in the interpreter as well where a device has the word: a small case, and
+    extents that fit no tile. None for captured launches, whose extents are nobody's choice."""
+    small = problem.check_cases()
+    if not small or problem.is_captured:
+        return ()
+    primes = (problem.ragged or Ragged()).primes
+    odd = (Check(_drawn(primes), _FIRST_SEED, required=False),) if primes else ()
+    return (Check(small[0], SEEDS[0]), *odd)
+
+
 def simpler(problem: Problem, check: Check) -> tuple[Check, ...]:
     """What to ask instead of a check that the original does not stand: each thing by itself."""
     small = problem.check_cases()

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.captures import NoPlan
-from tilewright.devices.model import JobOutcome, JobStatus
+from tilewright.devices.model import INTERPRETER, JobOutcome, JobStatus
 from tilewright.evaluation import honesty
 from tilewright.evaluation.checks import Check
-from tilewright.evaluation.families import SEEDS, simpler
+from tilewright.evaluation.families import SEEDS, simpler, watched_for
 from tilewright.evaluation.replaying import launching
 from tilewright.evaluation.workbench import SHADOWS, Workbench, explain
 from tilewright.problems.model import Case
@@ -79,6 +79,8 @@ def hear(
     if tunes and candidate != original:
         plain = (one for one, check in zip(told, checks, strict=True) if check.seed == SEEDS[0])
         job["each_config"] = next(plain, None)
+    if bench.device.info.target is not None and candidate != original:
+        job |= _watched(bench, job["performer"])
     return _heard(bench.run(job, TIMEOUT_S), itself=candidate == original)
 
 
@@ -116,6 +118,13 @@ def _job(bench: Workbench, original: str, candidate: str) -> dict[str, Any]:
         },
         "compiled_cases": [{"case": dump(case)} for case in cases],
     }
+
+
+def _watched(bench: Workbench, performer: Mapping[str, Any]) -> dict[str, Any]:
+    """What a device's judge looks at in the interpreter."""
+    checks = [_told(bench, check, {}) for check in watched_for(bench.problem)]
+    there = {**performer, "device": INTERPRETER, "shadow_dtype": SHADOWS}
+    return {"watched": {"performer": there, "checks": checks}} if checks else {}
 
 
 def _reference(bench: Workbench) -> dict[str, Any] | None:

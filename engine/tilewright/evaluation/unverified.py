@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tilewright.devices.model import INTERPRETER
 from tilewright.evaluation.model import Certificate, StepName, StepResult, StepStatus
 
 INTERPRETER_LIMITS = (
@@ -54,7 +55,8 @@ def _open(certificate: Certificate) -> Iterator[str]:
 
 
 def _of_checks(step: StepResult, device: str) -> Iterator[str]:
-    if device.rpartition("#")[2].startswith("interpreter"):
+    interpreted = device.rpartition("#")[2].startswith(INTERPRETER)
+    if interpreted:
         yield INTERPRETER_LIMITS
     checks = [check for check in step.data.get("checks", ()) if isinstance(check, Mapping)]
     if checks and all(check.get("oracle") == "original" for check in checks):
@@ -71,6 +73,8 @@ def _of_checks(step: StepResult, device: str) -> Iterator[str]:
         yield f"{len(left_out)} further checks were left out, as it was measured not to be faster"
     else:
         yield from _of_repetition(step.data.get("repetition"))
+        if not interpreted:
+            yield from _of_accesses(step.data.get("watched") or ())
     watched = step.data.get("honesty")
     yield from _texts(watched if isinstance(watched, Mapping) else {}, "notes")
 
@@ -91,6 +95,15 @@ def _of_repetition(found: Any) -> Iterator[str]:
     if not isinstance(found, Mapping) or found.get("skipped"):
         why = found["skipped"] if isinstance(found, Mapping) else "it was not recorded"
         yield f"many calls in a row were not compared: {why}"
+
+
+def _of_accesses(watched: Sequence[Json]) -> Iterator[str]:
+    """Whether the interpreter looked at single loads and stores, which no device shows."""
+    if any("skipped" not in check for check in watched):
+        return
+    reasons = dict.fromkeys(str(check["skipped"]) for check in watched)
+    why = "; ".join(reasons) or "there is no small case for it"
+    yield f"single loads and stores were not watched in the interpreter: {why}"
 
 
 def _of_speed(step: StepResult | None) -> Iterator[str]:

@@ -90,12 +90,13 @@ their ``storage_offset`` is not what it would be. ``order`` is the interpreter's
 ``trial``: original, candidate (paths), entry, device, seed, performer (what jobs of its performers
 have in common: device, entry, shadow_dtype), reference? (module, entry), inputs_from (the file that
 makes its own inputs, where it does), checks, each_config? (a check to be made for each
-configuration of what is autotuned), compiled_cases ``[{case}]``, timing? ``{baseline (path), cases:
-[{check, budget_s, noise}]}`` -> fault (None or what speaks against the candidate), checks (a record
-of each),
-prepared, repetition, honesty ``{original, candidate}`` (facts), timing (for each case what
-``timing.conducting.conduct`` returns, and case), checked_s, waited_s, heard_s. A *check* has name,
-case, seed, values, layout, order, config_index, repeats, launch_options, required, launching?.
+configuration of what is autotuned), watched? (``{performer, checks}``: what is called once more in
+the interpreter, for its accesses of memory alone), compiled_cases ``[{case}]``, timing?
+``{baseline (path), cases: [{check, budget_s, noise}]}`` -> fault (None or what speaks against the
+candidate), checks (a record of each), prepared, watched (a record of each check there), repetition,
+honesty ``{original, candidate}`` (facts), timing (for each case what ``timing.conducting.conduct``
+returns, and case), checked_s, waited_s, heard_s. A *check* has name, case, seed, values, layout,
+order, config_index, repeats, launch_options, required, launching?.
 ``trials`` says how it is heard; ``perform`` and ``judge`` are its own jobs, which no engine asks.
 
 ``measure``: module, entry, case, inputs, device, out?, budget_s, state?, gpu_lock?, target? ->

@@ -14,6 +14,7 @@ from .originals import Base, Originals
 from .repetition import Repeated
 from .results import Results
 from .turns import Turns
+from .watching import Watching
 
 _PATIENCE_S = 15.0
 _PATIENCE_RATIO = 10.0
@@ -29,6 +30,7 @@ class Hearing:
         job: the ``trial`` job (``protocol``).
         deadline: of ``time.monotonic``, when nobody waits any longer.
         compile_rest: compiles for further checks, and waits until that is done.
+        watching: looks at what a device does not show.
     """
 
     def __init__(
@@ -39,8 +41,10 @@ class Hearing:
         job: Mapping[str, Any],
         deadline: float,
         compile_rest: Callable[[list[dict[str, Any]]], None],
+        watching: Watching,
     ) -> None:
         self._compile_rest = compile_rest
+        self._watching = watching
         self._originals = originals
         self._turns = turns
         self._candidate = candidate
@@ -86,6 +90,7 @@ class Hearing:
             self._compile_rest(rest)
             self._phases["compiled"] = time.monotonic() - start
         fault = fault or self._all(self._planned(rest))
+        fault = fault or self._watched(found)
         if fault is not None or not self._checks:
             return fault
         with self._turns.beside():
@@ -98,6 +103,16 @@ class Hearing:
                 fault = self._after() if self._job.get("timing") else None
         self._phases["rest"] = time.monotonic() - start
         return fault
+
+    def _watched(self, found: dict[str, Any]) -> str | None:
+        """In the interpreter, where that is asked for; on no device, so at nobody's turn."""
+        if not self._job.get("watched"):
+            return None
+        start = time.monotonic()
+        watched = self._watching.look(self._job, self._deadline)
+        self._phases["watched"] = time.monotonic() - start
+        found["watched"] = watched.checks
+        return watched.fault
 
     def _split(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Checks that come before the time is taken, one of each case that there is; the rest."""

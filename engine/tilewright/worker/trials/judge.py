@@ -30,6 +30,7 @@ from .hearing import Hearing, first_checks
 from .originals import Originals
 from .performers import Performers
 from .turns import Turns
+from .watching import Watching
 from .wire import Wire
 
 _TICK_S = 5.0
@@ -108,6 +109,7 @@ class Judge:
         self._trials: list[_Trial] = []
         self._target = measuring.target_of(device) if device.startswith("cuda") else None
         self._originals = Originals(device, self._folder / "kept", self._start_original)
+        self._watching = Watching(self._folder, self._performers)
         self._turns = Turns()
         # In the interpreter a second hearing would take the first one's processor.
         self._most = 1 if device == INTERPRETER else _HEARINGS
@@ -227,7 +229,7 @@ class Judge:
         waits = {"waited_s": start - trial.asked, "ready_s": _readiness(trial)}
         hearing = Hearing(
             self._originals, self._turns, trial.candidate, trial.job, trial.deadline,
-            partial(self._compile_rest, trial),
+            partial(self._compile_rest, trial), self._watching,
         )  # fmt: skip
         try:
             value = hearing.value(trial.prepared, trial.failed)

@@ -1,0 +1,85 @@
+"""What a device does not show: a candidate once more in the interpreter, where every load and store
+is looked at.
+
+Only memory is judged here: what is read before it is written, inputs that are stored into, accesses
+outside of tensors, programs in each other's way. Values are the device's affair. What the
+interpreter cannot run is no fault, and said.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..calling import INTERPRETER
+from . import faults
+from .caches import Caches
+from .handle import Handle, PerformerEndedError
+from .originals import Base, Originals
+from .performers import Performers
+
+_PATIENCE_S = 20.0
+_PATIENCE_RATIO = 10.0
+
+
+@dataclass
+class Watched:
+    """What came of it: ``fault``, None where nothing was found, and a record of each check."""
+
+    fault: str | None = None
+    checks: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Watching:
+    """The interpreter beside a device; may be used from several threads.
+
+    Args:
+        folder: the judge's.
+        performers: where processes come from.
+    """
+
+    def __init__(self, folder: Path, performers: Performers) -> None:
+        self._performers = performers
+        self._caches = Caches(INTERPRETER, folder)
+        self._originals = Originals(INTERPRETER, folder / "watched", self._start)
+
+    def look(self, job: Mapping[str, Any], deadline: float) -> Watched:
+        """Hold the memory accesses of a trial's candidate against its original's, as the job's
+        ``watched`` says; ``deadline`` of ``time.monotonic``."""
+        told = job["watched"]
+        asked = {**job, "reference": None, "performer": told["performer"]}
+        found = Watched()
+        left = max(1.0, deadline - time.monotonic())
+        candidate = self._start({**told["performer"], "module": job["candidate"]}, left)
+        try:
+            for check in told["checks"]:
+                base = self._originals.base(asked, check)
+                record = {"name": check["name"], "seed": check["seed"]}
+                found.checks.append(record)
+                found.fault = self._fault(candidate, base, check, record)
+                if found.fault is not None:
+                    break
+        finally:
+            candidate.close()
+        return found
+
+    def _fault(
+        self, candidate: Handle, base: Base, check: Mapping[str, Any], record: dict[str, Any]
+    ) -> str | None:
+        if base.original is None:
+            record["skipped"] = f"the interpreter does not run it: {base.failure}"
+            return None
+        patience = _PATIENCE_S + _PATIENCE_RATIO * base.original.seconds
+        try:
+            given = self._originals.results(candidate, base, check, patience)
+        except PerformerEndedError as error:
+            record["skipped"] = f"the interpreter does not run the candidate: {error}"
+            return None
+        wrong = next(faults.of_run(base.original.told, given.told), None)
+        return wrong and f"{check['name']}, watched in the interpreter: {wrong}"
+
+    def _start(self, job: dict[str, Any], timeout_s: float) -> Handle:
+        return self._performers.start({**job, **self._caches.of_kept(job["module"])}, timeout_s)
