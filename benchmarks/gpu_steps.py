@@ -47,7 +47,7 @@ STEPS = (
         "evidence",
         _script(f"{_EVIDENCE} cuda:0 {OUT}/h200.json once"),
         "cheats refused, odd kernels accepted, as far as not judged yet: docs/honesty.md",
-        150,
+        200,
         _script(f"{_EVIDENCE} interpreter {OUT}/interpreter.json once 2/64"),
         copies=("tests/evidence/results/h200.json",),
     ),
@@ -58,7 +58,7 @@ STEPS = (
             "takes all,floods,hangs,nesting",
         ),
         "a hundred of each fault in a row, nothing left: docs/isolation.md",
-        300,
+        240,
         (
             *_script("benchmarks/faults.py --times 1 --at-once 2 --limit-s 60 --only"),
             "takes all,segfaults",
@@ -68,7 +68,7 @@ STEPS = (
         "tests",
         _script("-m pytest -q -m gpu -rfEs --disable-warnings tests/gpu"),
         "what only a GPU can test",
-        330,
+        370,
         _script("-m pytest -q --collect-only -m gpu tests/gpu"),
     ),
     Step(
@@ -78,7 +78,7 @@ STEPS = (
             f" --points 1700 --seconds 275 --continue {OUT}/blind.json.gz"
         ),
         "the estimate's order on lists that nobody had timed: benchmarks/README.md",
-        290,
+        110,
         _script(
             f"{_COST} {OUT}/blind.json.gz --whole --shapes {_SHAPES}/blind_shapes.json"
             f" --points 1700 --no-timing --continue {OUT}/blind.json.gz"
@@ -88,7 +88,7 @@ STEPS = (
         "faults_forks",
         (*_script(f"{_FAULTS} --times 100 --at-once 1 --limit-s 280 --only"), "forks without"),
         "the same for forks without end, which take every core: docs/isolation.md",
-        260,
+        290,
     ),
     Step(
         "faults_device",
@@ -129,7 +129,7 @@ STEPS = (
         "isolation",
         _script("benchmarks/isolation_probe.py"),
         "what a GPU's driver works under, and how it gets over bad states: docs/isolation.md",
-        90,
+        50,
     ),
     Step(
         "judging",
@@ -151,7 +151,7 @@ STEPS = (
             f" --points 1700 --seconds 275 --continue {OUT}/more.json.gz"
         ),
         "the same as blind_lists on further kernels: benchmarks/README.md",
-        290,
+        150,
     ),
     Step(
         "figures",
