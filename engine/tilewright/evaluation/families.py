@@ -40,9 +40,9 @@ def checks_for(problem: Problem, *, can_time: bool) -> tuple[Check, ...]:
 
 def watched_for(problem: Problem) -> tuple[Check, ...]:
     """What is called in the interpreter as well where a device has the word: a small case, and
-    extents that fit no tile. None for captured launches, whose extents are nobody's choice."""
+    extents that fit no tile. None where no case is small enough for the interpreter."""
     small = problem.check_cases()
-    if not small or problem.is_captured:
+    if not small:
         return ()
     primes = (problem.ragged or Ragged()).primes
     odd = (Check(_drawn(primes), _FIRST_SEED, required=False),) if primes else ()

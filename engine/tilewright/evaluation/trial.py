@@ -80,7 +80,7 @@ def hear(
         plain = (one for one, check in zip(told, checks, strict=True) if check.seed == SEEDS[0])
         job["each_config"] = next(plain, None)
     if bench.device.info.target is not None and candidate != original:
-        job |= _watched(bench, job["performer"])
+        job |= _watched(bench, job["performer"], texts)
     return _heard(bench.run(job, TIMEOUT_S), itself=candidate == original)
 
 
@@ -120,9 +120,12 @@ def _job(bench: Workbench, original: str, candidate: str) -> dict[str, Any]:
     }
 
 
-def _watched(bench: Workbench, performer: Mapping[str, Any]) -> dict[str, Any]:
-    """What a device's judge looks at in the interpreter."""
-    checks = [_told(bench, check, {}) for check in watched_for(bench.problem)]
+def _watched(
+    bench: Workbench, performer: Mapping[str, Any], texts: Mapping[str, str]
+) -> dict[str, Any]:
+    """What a device's judge looks at in the interpreter; nothing where nobody can call it."""
+    told = (_told(bench, check, texts) for check in watched_for(bench.problem))
+    checks = [check for check in told if not isinstance(check, str)]
     there = {**performer, "device": INTERPRETER, "shadow_dtype": SHADOWS}
     return {"watched": {"performer": there, "checks": checks}} if checks else {}
 
