@@ -152,3 +152,11 @@ def test_what_the_interpreter_cannot_run_is_said_and_no_fault(worker: Worker) ->
     (record,) = answer["value"]["watched"]
     assert "the interpreter does not run the candidate" in record["skipped"]
     assert "seven" in record["skipped"]
+
+
+def test_every_configuration_of_a_tuner_is_watched(worker: Worker) -> None:
+    reads_on = TUNED.replace(
+        "tl.load(X + at, mask=at < n) * 2", "tl.load(X + at, mask=(at < n) | (BLOCK == 256)) * 2"
+    )
+    fault = refused(watched(worker, reads_on))
+    assert "a case, autotune configuration 2, watched in the interpreter: it reads" in fault

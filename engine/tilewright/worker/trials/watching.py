@@ -27,10 +27,12 @@ _PATIENCE_RATIO = 10.0
 
 @dataclass
 class Watched:
-    """What came of it: ``fault``, None where nothing was found, and a record of each check."""
+    """What came of it: ``fault``, None where nothing was found, a record of each check, and how
+    many configurations the candidate's tuner has (1 without one)."""
 
     fault: str | None = None
     checks: list[dict[str, Any]] = field(default_factory=list)
+    configs: int = 1
 
 
 class Watching:
@@ -56,19 +58,39 @@ class Watching:
         candidate = self._start({**told["performer"], "module": job["candidate"]}, left)
         try:
             for check in told["checks"]:
-                base = self._originals.base(asked, check)
-                record = {"name": check["name"], "seed": check["seed"]}
-                found.checks.append(record)
-                found.fault = self._fault(candidate, base, check, record)
-                if found.fault is not None:
-                    break
+                self._watch(candidate, self._originals.base(asked, check), check, found)
+            self._watch_configs(candidate, asked, told["checks"][0], found)
         finally:
             candidate.close()
         return found
 
+    def _watch_configs(
+        self,
+        candidate: Handle,
+        asked: Mapping[str, Any],
+        check: Mapping[str, Any],
+        found: Watched,
+    ) -> None:
+        """What a tuner could choose on the device beside the first, which has been watched."""
+        for config in range(1, found.configs):
+            name = f"{check['name']}, autotune configuration {config}"
+            other = {**check, "config_index": config, "name": name}
+            self._watch(candidate, self._originals.base(asked, check), other, found)
+
+    def _watch(
+        self, candidate: Handle, base: Base, check: Mapping[str, Any], found: Watched
+    ) -> None:
+        """One call, unless there is a fault already."""
+        if found.fault is not None:
+            return
+        record = {"name": check["name"], "seed": check["seed"]}
+        found.checks.append(record)
+        found.fault = self._fault(candidate, base, check, found)
+
     def _fault(
-        self, candidate: Handle, base: Base, check: Mapping[str, Any], record: dict[str, Any]
+        self, candidate: Handle, base: Base, check: Mapping[str, Any], found: Watched
     ) -> str | None:
+        record = found.checks[-1]
         if base.original is None:
             record["skipped"] = f"the interpreter does not run it: {base.failure}"
             return None
@@ -78,6 +100,7 @@ class Watching:
         except PerformerEndedError as error:
             record["skipped"] = f"the interpreter does not run the candidate: {error}"
             return None
+        found.configs = max(found.configs, *given.told.get("configs", {}).values(), 1)
         wrong = next(faults.of_run(base.original.told, given.told), None)
         return wrong and f"{check['name']}, watched in the interpreter: {wrong}"
 
