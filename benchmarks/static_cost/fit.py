@@ -45,7 +45,7 @@ START: Mapping[str, float] = {
     "memory": 5.5e6, "l2": 20e6, "near": 140, "near_bytes": 150e3, "shared": 140, "issue": 4.5,
     "special": 25, "launch_us": 4.2, "start": 80, "latency": 250, "cold": 500, "descriptor": 200,
     "spare": 15, "step": 0.37, "barrier": 125, "barrier_growth": 0.5, "product": 28,
-    "new_product": 240, "atomic": 4.5, "slices": 50, "request": 0.26, "wavefront": 0.65, "line": 1,
+    "new_product": 240, "atomic": 5, "slices": 400, "request": 0.26, "wavefront": 0.65,
     "spill": 0.03, "dispatch": 1.2, "run": 10, "again": 0.3, "crowd": 0.08, "many": 32e3,
     "code": 0.055, "code_near": 10000, "code_far": 0.6, "l2_again": 26e6, "norm": 1.5,
     "norm_new": 2, "norm_growth": 1.2, "overlap": 1.8, "overlap_new": 1.4, "overlap_growth": 0.9,
@@ -53,7 +53,7 @@ START: Mapping[str, float] = {
 }  # fmt: skip
 """Round values; ``new`` and ``old`` are parts of the peak rate of products, growths are one more
 than in ``Machine``, and ``whole`` is the odds of the part that counts in whole rounds."""
-LOOSE = ("atomic", "slices", "line", "run", "again", "crowd", "many", "overlap_rounds")
+LOOSE = ("atomic", "slices", "run", "again", "crowd", "many", "overlap_rounds")
 """Constants that are held to their start a tenth as much."""
 Constants = Mapping[str, torch.Tensor]
 
@@ -177,7 +177,7 @@ def _numbers(case: Case) -> Mapping[str, float]:
         "unique": moved.unique, "stored": moved.stored, "requests": asked.requests,
         "wavefronts": asked.wavefronts, "spilled": asked.spill_bytes, "slots": asked.spill_slots,
         "atomics": asked.atomic_bytes / SECTOR, "added": asked.atomic_lines,
-        "lines": asked.lines, "code": asked.code_bytes, "per_run": moved.per_run,
+        "code": asked.code_bytes, "per_run": moved.per_run,
     }  # fmt: skip
 
 
@@ -203,12 +203,14 @@ def estimated(at: Arrays, machine: Machine, c: Constants) -> torch.Tensor:
 def _powers(
     at: Arrays, c: Constants, beside: torch.Tensor, rounds: torch.Tensor
 ) -> Sequence[torch.Tensor]:
-    warps, is_new = beside * at.one["warps"] / 16, at.one["new"] > 0
+    warps = beside * at.one["warps"] / 16
+    runs_ahead = (at.one["new"] > 0) | (at.phase["copied"].amax(1) > 0)
     both = ("norm", "overlap")
     own = [(c[name] - 1) * warps ** (c[f"{name}_growth"] - 1) for name in both]
     own[1] = own[1] * ((1 + rounds) / 4) ** (c["overlap_rounds"] - 1)
     return [
-        torch.where(is_new, c[f"{n}_new"], 1 + grown) for n, grown in zip(both, own, strict=True)
+        torch.where(runs_ahead, c[f"{n}_new"], 1 + grown)
+        for n, grown in zip(both, own, strict=True)
     ]
 
 
@@ -222,7 +224,6 @@ def _work(
     near = torch.maximum(
         (one["asked"] + one["stored"]) / c["near"], one["wavefronts"] * c["wavefront"]
     )
-    near = torch.maximum(near, one["lines"] * c["line"])
     near = near + one["spilled"] * c["spill"] + one["requests"] * c["request"]
     special = (at.phase["turns"] * at.phase["transcendental"]).sum(1) * one["warps"] * 32
     peak = _peak(machine)
@@ -263,7 +264,7 @@ def _peak(machine: Machine) -> float:
 
 def _issued(at: Arrays, c: Constants) -> torch.Tensor:
     phase = at.phase
-    code = torch.where(phase["turns"] >= 2, phase["code_bytes"], at.one["code"][:, None])
+    code = torch.where(phase["turns"] >= 2, phase["code_bytes"], torch.tensor(0.0))
     far = (code / c["code_near"] - 1).clamp(0, 1)
     return (phase["turns"] * phase["instructions"] * (1 + c["code_far"] * far)).sum(1)
 
@@ -285,7 +286,7 @@ def _turn(
     waiting = trip * torch.where(phase["copied"] > 0, torch.tensor(1.0), trips)
     runs_ahead = (phase["ahead"] > 0) & (phase["turns"] > 1)
     ahead = torch.where(runs_ahead, phase["ahead"], 1.0)
-    aside = is_new & (phase["chained"] == 0)
+    aside = is_new & (phase["made"] == 0)
     beside = torch.where(aside, torch.maximum(busy, product), busy + product)
     late = torch.maximum(beside, waiting / ahead) + waiting / phase["turns"].clamp(min=1)
     first = busy + product + waiting

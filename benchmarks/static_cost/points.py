@@ -21,7 +21,7 @@ from tilewright.worker import launches
 
 FOLDER = Path(__file__).parent / "kernels"
 FOLDERS = (FOLDER, FOLDER / "fresh", FOLDER / "blind")
-"""The first kernels; those that came later; those that no form and no constant was chosen by."""
+"""The first kernels; those that came later; those that were timed last, after a first score."""
 OPTIONS = ("num_warps", "num_stages")
 Shapes = Mapping[str, Sequence[Mapping[str, int]]]
 

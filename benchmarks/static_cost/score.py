@@ -53,13 +53,15 @@ SETS = (
     (False, HERE / "h200_fresh.json.gz", HERE / "reports_fresh.json.gz"),
     (True, HERE / "h200_whole.json.gz", HERE / "reports_whole.json.gz"),
     (True, HERE / "h200_known.json.gz", HERE / "reports_known.json.gz"),
+    (True, HERE / "blind.json.gz", HERE / "reports_blind.json.gz"),
 )
 """What constants are fitted to: whether lists are whole, times and compile reports."""
 FITTED = frozenset((
-    "add_rms_norm", "attention", "column_sum", "cross_entropy", "depthwise_conv", "embedding",
-    "kl_div", "layernorm", "matmul", "matmul_batched", "matmul_descriptor", "matmul_gelu",
-    "matmul_int8_weight", "matmul_split", "quantize", "rope", "scan", "softmax", "stencil",
-    "strided_copy", "swiglu", "transpose",
+    "add_gelu", "add_rms_norm", "attention", "column_sum", "cross_entropy", "decode_attention",
+    "depthwise_conv", "dequantize", "embedding", "gated_matmul", "group_norm", "kl_div",
+    "layernorm", "matmul", "matmul_batched", "matmul_descriptor", "matmul_gelu",
+    "matmul_int8_weight", "matmul_split", "quantize", "rope", "row_argmax", "scan", "softmax",
+    "stencil", "strided_copy", "swiglu", "transpose",
 ))  # fmt: skip
 """Kernels of these sets; the others are set aside."""
 FOLDERS = ("", "fresh", "blind")

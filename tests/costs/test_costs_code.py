@@ -4,6 +4,8 @@ import pytest
 from costs_cases import constant, number, tensor, work_of
 
 from tilewright.costs.demand import Demand, atomic_lines, demand
+from tilewright.costs.lanes import last_comes_first, reached_lines
+from tilewright.costs.model import Touch
 from tilewright.targets.model import Access, CompileReport, LaunchFacts, LineReport, Target
 
 SUMS = """
@@ -20,17 +22,26 @@ def sums(x_ptr, out_ptr, N, SPAN: tl.constexpr, BM: tl.constexpr, BN: tl.constex
     tl.atomic_add(out_ptr + columns, tl.sum(total, 0))
 """
 
-TURNED = """
+WIDENED = """
 import triton
 import triton.language as tl
 
 @triton.jit
-def turned(x_ptr, y_ptr, M, N, BM: tl.constexpr, BN: tl.constexpr):
-    rows = tl.program_id(0) * BM + tl.arange(0, BM)
-    columns = tl.program_id(1) * BN + tl.arange(0, BN)
-    x = tl.load(x_ptr + rows[:, None] * N + columns[None, :])
-    tl.store(y_ptr + columns[:, None] * M + rows[None, :], tl.trans(x))
+def widened(a_ptr, w_ptr, c_ptr, K, N, BK: tl.constexpr):
+    rows = tl.program_id(0) * 64 + tl.arange(0, 64)
+    columns = tl.program_id(1) * 64 + tl.arange(0, 64)
+    total = tl.zeros((64, 64), dtype=tl.float32)
+    for k in range(0, K, BK):
+        depth = k + tl.arange(0, BK)
+        w = tl.load(w_ptr + depth[:, None] * N + columns[None, :]).to(tl.float16)
+        total = tl.dot(tl.load(a_ptr + rows[:, None] * K + depth[None, :]), w, total)
+    tl.store(c_ptr + rows[:, None] * N + columns[None, :], total)
 """
+WIDENED_GIVEN = (
+    tensor("a_ptr", "fp16", 1024, 1024), tensor("w_ptr", "i8", 1024, 1024),
+    tensor("c_ptr", "fp32", 1024, 1024), number("K", 1024), number("N", 1024),
+    constant("BK", 64),
+)  # fmt: skip
 
 
 def _sums(span: int, bm: int, bn: int = 128) -> LaunchFacts:
@@ -75,15 +86,45 @@ def test_the_copies_of_a_loop_are_run_once_each() -> None:
     assert written_out.total("instructions") == pytest.approx(8 * 10 + 8 * 8)
 
 
-def test_tiles_that_are_narrow_in_memory_lie_in_more_lines() -> None:
-    def lines(bm: int, bn: int) -> float:
-        given = (tensor("x_ptr", "fp32", 1024, 1024), tensor("y_ptr", "fp32", 1024, 1024))
-        sizes = (number("M", 1024), number("N", 1024), constant("BM", bm), constant("BN", bn))
-        launch = LaunchFacts("turned", (1024 // bm, 1024 // bn), (*given, *sizes), {"num_warps": 4})
-        return demand(work_of(TURNED, launch), _report(launch)).lines
+def test_lanes_reach_as_many_lines_as_their_elements_lie_in() -> None:
+    wide, narrow = (Touch("load", 1, "x", 4, e, (4096, 1)) for e in ((16, 256), (64, 8)))
+    assert reached_lines(wide, 128, 32) == 4  # of a row, 16 bytes a lane
+    assert reached_lines(narrow, 128, 32) == 16  # two lanes a row
+    turned = Touch("load", 1, "x", 2, (64, 64), (1, 4096))
+    assert reached_lines(turned, 128, 32) == 4
+    assert reached_lines(Touch("load", 1, "x", 4, (1024,), (3,)), 32, 32) == 3
+    assert reached_lines(Touch("load", 1, "x", 4, (1024,), (0,)), 128, 32) == 1
+    assert reached_lines(Touch("load", 1, "x", 4, (1024,), (None,)), 32, 32) == 32
 
-    assert lines(32, 32) == 32 + 32
-    assert lines(4, 256) == 4 * 8 + 256
+
+@pytest.mark.parametrize(("triton", "lines"), [("3.6.0", 16), ("3.7.0", 1)])
+def test_repeated_elements_are_laid_out_by_the_version_of_triton(triton: str, lines: int) -> None:
+    """Rows of a scale for each 128 columns: 3.6 lays lanes down the rows, 3.7 along them."""
+    last_first = last_comes_first(f"triton {triton}, ptxas 12.8.93")
+    scale = Touch("load", 1, "scale", 4, (16, 256), (32, 0))
+    values = Touch("load", 2, "q", 1, (16, 256), (4096, 1))
+    assert reached_lines(scale, 128, 32, (scale, values), last_first=last_first) == lines
+
+
+def _widened(copies: int) -> Demand:
+    """A 64 x 64 tile of int8 that 128 threads copy ahead, read, widen and write anew."""
+    launch = LaunchFacts("widened", (16, 16), WIDENED_GIVEN, {"num_warps": 4, "num_stages": copies})
+    moved = (
+        Access("async_copy", "global", 128, 2 * copies),
+        Access("load", "shared", 128, 2),
+        Access("store", "shared", 128, 4),
+    )
+    body = LineReport(12, 100 + 3 * 2 * copies, moved, barriers=copies)
+    return demand(work_of(WIDENED, launch), _report(launch, body))
+
+
+def test_what_is_done_with_a_copied_tile_stands_in_the_code_once() -> None:
+    """The copies in front of a loop are of no tile that threads widen there."""
+    two, four = _widened(2), _widened(4)
+    assert two.total("instructions") == four.total("instructions") == 16 * (100 + 3 * 2)
+    assert two.total("barriers") == four.total("barriers") == 16
+    assert two.requests == four.requests == 16 * 2 * 4
+    assert two.shared_bytes == four.shared_bytes
 
 
 def test_programs_that_run_together_may_add_to_the_same_lines() -> None:

@@ -335,16 +335,30 @@ def test_strides_below_a_sector_are_read_side_by_side(rows: int, block: int, str
     assert asked(work_of(STRIDED, launch)).per_run == pytest.approx((1 / read + 1 / written) / 2)
 
 
-def test_a_product_of_a_product_is_chained_and_one_of_loads_is_not() -> None:
+def test_a_factor_of_another_product_is_made_and_one_that_was_loaded_is_not() -> None:
     given = tuple(tensor(f"{name}_ptr", "fp16", 8 * 1024, 64) for name in "qko")
     sizes = (number("T", 1024), constant("HEAD", 64), constant("BM", 128), constant("BN", 64))
     dots = work_of(CAUSAL, LaunchFacts("causal", (8, 8), (*given, *sizes))).dots
-    assert sorted(dot.chained for dot in dots) == [False, True]
+    assert sorted(dot.made for dot in dots) == [False, True]
     given = tuple(tensor(f"{name}_ptr", "fp16", 512, 512) for name in "abc")
     sizes = tuple(number(name, 512) for name in "MNK")
     tiles = (constant("BM", 64), constant("BN", 64), constant("BK", 32))
     (dot,) = work_of(PERSISTENT, LaunchFacts("product", (16,), (*given, *sizes, *tiles))).dots
-    assert not dot.chained
+    assert not dot.made
+
+
+@pytest.mark.parametrize(("weights", "made"), [("i8", True), ("fp16", False)])
+def test_a_factor_that_is_widened_in_its_turn_is_made(weights: str, made: bool) -> None:
+    given = (tensor("a_ptr", "fp16", 512, 512), tensor("b_ptr", weights, 512, 512))
+    sizes = tuple(number(name, 512) for name in "MNK")
+    tiles = (constant("BM", 64), constant("BN", 64), constant("BK", 32))
+    source = PERSISTENT.replace("tl.dot(a, b,", "tl.dot(a, b.to(tl.float16),")
+    assert source != PERSISTENT
+    launch = LaunchFacts(
+        "product", (16,), (*given, tensor("c_ptr", "fp16", 512, 512), *sizes, *tiles)
+    )
+    (dot,) = work_of(source, launch).dots
+    assert dot.made == made
 
 
 def test_what_no_lane_reaches_moves_nothing() -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tilewright.costs.model import Dot, Turns, Workload
-from tilewright.targets.model import CompileReport, LineReport
+from tilewright.targets.model import Access, CompileReport, LineReport
 
 _SEVERAL = 1.5
 _LOOP_CONTROL = 8
 _INSTRUCTION_BYTES = 16
 _PADDED = 1.1
+_COPY_INSTRUCTIONS = 3
+"""Of a copy to shared memory, with its address: 2.7 to 3 in the code of products of 64 columns."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class Code:
         registers: of a thread; 0 where the compiler does not tell.
         unrolled: copies of a loop's body that the assembler wrote.
         copies: by loop, those of its body that the compiler wrote before it.
+        staged: by line, how often its copies to shared memory stand in the code; what else a line
+            does stands there once.
         bytes_each: of an instruction.
     """
 
@@ -38,11 +42,29 @@ class Code:
     registers: int
     unrolled: int
     copies: Mapping[int, float]
+    staged: Mapping[int, float]
     bytes_each: float
 
     def run(self, line: int) -> float:
         """How often a program runs one copy of a line's instructions."""
         return self.share[line] * self.turns[line]
+
+    def runs(self, line: int, access: Access) -> float:
+        """How often a program runs one of equal accesses of a line."""
+        staged = self.staged.get(line, 1.0) if access.kind == "async_copy" else 1.0
+        return self.run(line) / staged
+
+    def instructions(self, line: int) -> float:
+        """Instructions of a line that one turn runs."""
+        found = self.lines[line]
+        copies = sum(a.count for a in found.accesses if a.kind == "async_copy")
+        part = min(found.instructions, _COPY_INSTRUCTIONS * copies)
+        staged = self.staged.get(line, 1.0)
+        return self.share[line] * (found.instructions - part * (1.0 - 1.0 / staged))
+
+    def barriers(self, line: int) -> float:
+        """Barriers of a line that one turn meets; those of copies stand beside each of them."""
+        return self.share[line] * self.lines[line].barriers / self.staged.get(line, 1.0)
 
 
 def code_of(work: Workload, report: CompileReport, lanes: int) -> Code:
@@ -55,13 +77,11 @@ def code_of(work: Workload, report: CompileReport, lanes: int) -> Code:
     for number, line in lines.items():
         inside = loop[number]
         share[number] = 1.0 if inside is None else _share(line, work.loops[inside])
-    for touch in work.touches:
-        span = [n for n in lines if touch.covers(n) and loop[n] is not None]
-        held = _held_bits(lines[n] for n in span) * lanes * warps
-        copies = held / (8 * touch.elements * touch.item) if touch.elements else 0.0
-        if touch.by_descriptor:
-            copies = sum(a.count for n in span for a in lines[n].accesses if a.kind == "tma")
-        for number in span if copies > _SEVERAL else ():
+    staged: dict[int, float] = {}
+    for number, copies in _ahead(work, lines, loop, lanes * warps):
+        if _rewrites(lines[number]):
+            staged[number] = copies
+        else:
             share[number] = min(share[number], 1.0 / copies)
     copied = {number: _copies(work, number, lines, lanes * warps) for number in work.loops}
     for number, inside in loop.items():
@@ -70,7 +90,7 @@ def code_of(work: Workload, report: CompileReport, lanes: int) -> Code:
     stages = int(report.launch.options.get("num_stages") or 1)
     return Code(
         lines, loop, share, turns, lanes, warps, stages, report.registers or 0,
-        _unrolled(report, loop), copied,
+        _unrolled(report, loop), copied, staged,
         (report.code_bytes or 0) / max(1, sum(line.instructions for line in report.lines)),
     )  # fmt: skip
 
@@ -97,6 +117,28 @@ def _unrolled(report: CompileReport, loop: Mapping[int, int | None]) -> int:
     rest = sum(line.instructions for line in report.lines) - looped
     copies = (report.code_bytes / _INSTRUCTION_BYTES - _PADDED * rest) / looped if looped else 1.0
     return 4 if copies >= 4.5 else 2 if copies >= 2.0 else 1
+
+
+def _ahead(
+    work: Workload, lines: Mapping[int, LineReport], loop: Mapping[int, int | None], threads: int
+) -> Iterator[tuple[int, float]]:
+    """Lines of loops that move their tile several times in the code, and how often.
+
+    The first of these stand in front of the loop and run ahead of it.
+    """
+    for touch in work.touches:
+        span = [n for n in lines if touch.covers(n) and loop[n] is not None]
+        held = _held_bits(lines[n] for n in span) * threads
+        copies = held / (8 * touch.elements * touch.item) if touch.elements else 0.0
+        if touch.by_descriptor:
+            copies = sum(a.count for n in span for a in lines[n].accesses if a.kind == "tma")
+        yield from ((number, copies) for number in span if copies > _SEVERAL)
+
+
+def _rewrites(line: LineReport) -> bool:
+    """Whether threads read what a line copied to shared memory and write it there anew."""
+    kinds = {(a.kind, a.space) for a in line.accesses}
+    return {("async_copy", "global"), ("load", "shared"), ("store", "shared")} <= kinds
 
 
 def _share(line: LineReport, loop: Turns) -> float:

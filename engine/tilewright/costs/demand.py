@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tilewright.costs.code import Code, code_of, copies_ahead, kind_of
+from tilewright.costs.lanes import LINE, last_comes_first, reached_lines
 from tilewright.costs.model import Dot, Touch, Workload
 from tilewright.costs.phases import Phase, phases_of
 from tilewright.costs.traffic import Asked, asked
-from tilewright.targets.model import CompileReport
+from tilewright.targets.model import Access, CompileReport
 
-_LINE = 128
 _SECTOR_BITS = 256
 
 
@@ -33,7 +33,6 @@ class Demand:
         again: how often a sector is asked for by instructions that follow each other.
         spill_bytes: registers spilled and loaded again, as often as that is done.
         spill_slots: local memory that holds them.
-        lines: cache lines that its tiles lie in, each as often as it is asked for.
         atomic_bytes: of elements that atomics add to.
         atomic_lines: cache lines that programs beside each other add to; see ``atomic_lines``.
         code_bytes: of machine code.
@@ -51,7 +50,6 @@ class Demand:
     again: float = 1.0
     spill_bytes: float = 0.0
     spill_slots: float = 0.0
-    lines: float = 0.0
     atomic_bytes: float = 0.0
     atomic_lines: float = 1.0
     code_bytes: float = 0.0
@@ -87,12 +85,11 @@ def demand(
         flops=flops,
         shared_bytes=shared,
         asked=asked(work),
-        requests=_requests(code, spread=False),
-        wavefronts=_requests(code, spread=True),
+        requests=_requests(code),
+        wavefronts=_wavefronts(work, code, last_comes_first(report.toolchain)),
         again=_again(code),
         spill_bytes=_spilled(work, report, code) * threads,
         spill_slots=_slots(report) * threads,
-        lines=sum(_lines(t) * t.turns for t in work.touches if not t.by_descriptor),
         atomic_bytes=sum(t.elements * t.item * t.inside * t.turns for t in _atomics(work)),
         atomic_lines=atomic_lines(work, concurrent),
         code_bytes=float(report.code_bytes or 0),
@@ -107,21 +104,7 @@ def atomic_lines(work: Workload, concurrent: float) -> float:
     """Cache lines that the first programs add to, so many as run at a time; at least 1."""
     running = min(work.programs, concurrent)
     tiles = ((t, t.spread.distinct(running) if t.spread else running) for t in _atomics(work))
-    return max(1.0, sum(count * t.elements * t.item * t.inside for t, count in tiles) / _LINE)
-
-
-def _lines(touch: Touch) -> float:
-    """Cache lines that one turn of a touch lies in, masked lanes left out."""
-    span, runs, dense = 1, 1, True
-    axes = zip(touch.strides, touch.extents, strict=True)
-    for stride, extent in sorted((abs(s or 0), e) for s, e in axes if e > 1 and s != 0):
-        if not stride:  # picked by indices that were loaded: each is somewhere else
-            runs *= extent
-        elif stride <= span or (dense and stride * touch.item < _LINE):
-            span += (extent - 1) * stride
-        else:
-            runs, dense = runs * extent, False
-    return runs * max(1.0, math.ceil(span * touch.item / _LINE)) * touch.inside
+    return max(1.0, sum(count * t.elements * t.item * t.inside for t, count in tiles) / LINE)
 
 
 def _shared_moved(work: Workload, code: Code) -> float:
@@ -152,20 +135,40 @@ def _operand_bytes(dot: Dot, kind: str, warps: int) -> float:
     return item * dot.k * (dot.m * max(1, warps // by_rows) + dot.n * by_rows)
 
 
-def _requests(code: Code, *, spread: bool) -> float:
-    """Warps' instructions that touch global memory; or the cache lines that these reach.
+def _requests(code: Code) -> float:
+    """Warps' instructions that touch global memory."""
+    return sum(
+        access.count * code.warps * code.runs(number, access)
+        for number, line in code.lines.items()
+        for access in line.accesses
+        if access.space == "global"
+    )
+
+
+def _wavefronts(work: Workload, code: Code, last_first: bool) -> float:
+    """Cache lines that warps' instructions reach, each instruction by itself.
 
     Threads side by side hold elements that are as far apart as the widest access would be. Where
     they are accessed one by one, each instruction reaches as many lines as all of them would.
     """
-    total = 0.0
-    for number, line in code.lines.items():
-        for access in line.accesses:
-            if access.space == "global":
-                bits = max(access.best_bits or 0, access.bits or 0)
-                lines = max(1.0, bits / 8 * code.lanes / _LINE) if spread else 1.0
-                total += access.count * lines * code.warps * code.run(number)
-    return total
+
+    def reached(number: int, access: Access) -> float:
+        bits = max(access.best_bits or 0, access.bits or 0)
+        touches = (t for t in work.touches if t.covers(number) and not t.by_descriptor)
+        return max(
+            (
+                reached_lines(t, bits, code.lanes, work.touches, last_first=last_first)
+                for t in touches
+            ),
+            default=max(1.0, bits / 8 * code.lanes / LINE),
+        )
+
+    return sum(
+        access.count * reached(number, access) * code.warps * code.runs(number, access)
+        for number, line in code.lines.items()
+        for access in line.accesses
+        if access.space == "global"
+    )
 
 
 def _again(code: Code) -> float:

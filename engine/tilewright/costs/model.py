@@ -141,7 +141,7 @@ class Picked:
 class Dot:
     """A matrix product of tiles: ``m x k`` times ``k x n``, ``turns`` times a program.
 
-    ``chained`` where a factor is made of another product's result of the same turn.
+    ``made`` where threads compute a factor in the turn that multiplies it.
     """
 
     line: int
@@ -151,7 +151,7 @@ class Dot:
     dtype: str
     turns: float = 1.0
     loops: tuple[int, ...] = ()
-    chained: bool = False
+    made: bool = False
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ class Phase:
         instructions: of one warp in a turn.
         barriers, transcendental: of one warp in a turn.
         dots: products one after another in a turn.
-        chained: whether one of them is made of another's result.
+        made: whether threads compute a factor of one of them in the same turn.
         tensor_flops: of a program in a turn.
         code_bytes: of machine code that a turn runs through.
     """
@@ -51,7 +51,7 @@ class Phase:
     barriers: float = 0.0
     transcendental: float = 0.0
     dots: int = 0
-    chained: bool = False
+    made: bool = False
     tensor_flops: float = 0.0
     code_bytes: float = 0.0
 
@@ -75,7 +75,7 @@ def _phase(work: Workload, number: int | None, code: Code, seen: set[object]) ->
     lines = [n for n in code.lines if code.loop[n] == number]
     found = [code.lines[n] for n in lines]
     threads = code.lanes * code.warps
-    barriers = sum(code.share[n] * code.lines[n].barriers for n in lines)
+    barriers = sum(map(code.barriers, lines))
     stores = any(t.kind != "load" and _is_in(t, number) for t in work.touches)
     ahead = max((copies_ahead(line, code.stages) for line in found), default=0)
     return Phase(
@@ -89,11 +89,11 @@ def _phase(work: Workload, number: int | None, code: Code, seen: set[object]) ->
         by_descriptor=any(a.kind == "tma" for line in found for a in line.accesses),
         copied=ahead > 0,
         ahead=ahead - int(any(kind_of(d, code.lines) in NEW for d in dots)),
-        instructions=sum(code.share[n] * code.lines[n].instructions for n in lines),
+        instructions=sum(map(code.instructions, lines)),
         barriers=barriers,
         transcendental=sum(code.share[n] * code.lines[n].transcendental for n in lines),
         dots=len(dots),
-        chained=any(d.chained for d in dots),
+        made=any(d.made for d in dots),
         tensor_flops=sum(2.0 * d.m * d.n * d.k for d in dots),
         code_bytes=code.bytes_each * sum(line.instructions for line in found),
     )  # fmt: skip

@@ -6,8 +6,8 @@ overlap, but not wholly, so that they are added as a norm between their sum and 
 other in one place. Programs that run beside each other hide their latencies behind the work of
 others, but not wholly: both are added as another norm. The powers of both depend on the warps
 beside each other, and that of the second on the rounds of programs, as those of the first round
-all wait at the same time; they are others where products run behind the warps that start them.
-What all programs wait for at the start, before anything overlaps, is added to that.
+all wait at the same time; they are others where products run behind the warps that start them, or
+copies ahead of them. What all programs wait for at the start, before anything overlaps, is added.
 """
 
 from __future__ import annotations
@@ -58,7 +58,6 @@ class Machine:
             and by new tensor instructions.
         atomic: cycles of a sector that is added to; ``slices`` cache lines are at a time.
         request, wavefront: cycles of a warp's access, and of each cache line that it reaches.
-        line: cycles of a cache line of a tile.
         spill: cycles of a byte that is spilled or loaded again.
         dispatch: cycles from one program's start to the next one's, of the whole chip.
         run: bytes that a stretch of memory costs besides its own, each time one is begun.
@@ -70,8 +69,9 @@ class Machine:
         code, code_most: microseconds of a kibibyte of code, and bytes that count at most.
         code_near: bytes of code that each scheduler keeps by itself.
         code_far: how much longer an instruction takes that it does not keep.
-        norm, norm_new: the power of the norm that adds the parts of the chip; with new products.
-        overlap, overlap_new: the power of the norm that adds work and latency.
+        norm, norm_new: the power of the norm that adds the parts of the chip; with new products or
+            copies to shared memory that run ahead.
+        overlap, overlap_new: the power of the norm that adds work and latency; likewise.
         norm_growth, overlap_growth: the powers of the warps beside each other that both, less 1,
             grow by.
         overlap_rounds: the power of the rounds of programs that the second, less 1, grows by.
@@ -107,7 +107,6 @@ class Machine:
     slices: float
     request: float
     wavefront: float
-    line: float
     spill: float
     dispatch: float
     run: float
@@ -173,7 +172,8 @@ def spent(asked: Demand, machine: Machine, resident: int, memory_bytes: float) -
 
 def _powers(asked: Demand, machine: Machine, beside: int, rounds: float) -> tuple[float, float]:
     """The powers of the norms that add the parts of the chip, and that add latency to them."""
-    if any(kind in NEW for kind, _ in asked.flops):
+    copied = any(phase.copied for phase in asked.phases)
+    if copied or any(kind in NEW for kind, _ in asked.flops):
         return machine.norm_new, machine.overlap_new
     warps = beside * asked.warps / _USUAL_BESIDE
     norm = 1.0 + (machine.norm - 1.0) * float(warps**machine.norm_growth)
@@ -194,7 +194,6 @@ def _work(
     near = max(
         (moved.requested + moved.common + moved.stored) / machine.near,
         asked.wavefronts * machine.wavefront,
-        asked.lines * machine.line,
     )
     added = asked.atomic_bytes / SECTOR / min(asked.atomic_lines, machine.slices)
     special = asked.total("transcendental") * asked.warps * asked.lanes
@@ -248,11 +247,12 @@ def _crowded(asked: Demand, machine: Machine, beside: int) -> float:
 def _issued(asked: Demand, machine: Machine) -> float:
     """Instructions of one warp; those that come from afar count as more than one.
 
-    Code that does not fit a scheduler's own instruction cache is fetched anew by each warp.
+    A loop's code that does not fit a scheduler's own instruction cache is fetched anew in each
+    turn; what a warp runs through once is fetched ahead of it anyway.
     """
     total = 0.0
     for phase in asked.phases:
-        code = phase.code_bytes if phase.turns >= _REPEATS else asked.code_bytes
+        code = phase.code_bytes if phase.turns >= _REPEATS else 0.0
         far = min(1.0, max(0.0, code / machine.code_near - 1.0))
         total += phase.turns * phase.instructions * (1.0 + machine.code_far * far)
     return total
@@ -286,8 +286,8 @@ def _turn(phase: Phase, machine: Machine, asked: Demand, cold: float) -> tuple[f
     first = busy + product + waiting
     if phase.ahead > 0 and phase.turns > 1:
         # Products of the new kind run by themselves: the next turn's are prepared meanwhile,
-        # but not where one product is made of another's result.
-        aside = is_new and not phase.chained
+        # but not where threads compute a factor in the turn itself.
+        aside = is_new and not phase.made
         own = max(busy, waiting / phase.ahead)
         late = max(own, product) if aside else max(busy + product, waiting / phase.ahead)
         each = late + waiting / phase.turns

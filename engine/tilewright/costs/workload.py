@@ -21,6 +21,8 @@ from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts
 
 _DESCRIPTOR_CALLS = {"load": "load", "store": "store", "atomic_add": "atomic"}
+_VIEWS = tuple("triton.language." + name for name in ("trans", "permute", "reshape", "view"))
+_COMPUTED = frozenset({"cast", "binary", "unary", "call", "select", "dot"})
 _KEPT = 64
 _KEPT_WORKLOADS = 256
 _frames: OrderedDict[object, tuple[Module, _Frame]] = OrderedDict()
@@ -177,21 +179,21 @@ def _dots(frame: _Frame, numbers: Numbers, loops: Mapping[int, Turns]) -> Iterat
         total = loops[around[-1]].total if around else 1.0
         yield Dot(
             node.lineno, left[-2], right[-1], left[-1], dtype, total * batch, around,
-            chained=any(map(_of_product, value.operands[:2])),
+            made=any(_is_made(frame.tiles, one, around) for one in value.operands[:2]),
         )  # fmt: skip
 
 
-def _of_product(value: Value) -> bool:
-    """Whether a value is made of a product's result, without what earlier turns left."""
-    pending, seen = [value], {value}
-    while pending:
-        current = pending.pop()
-        if current.op == "dot":
-            return True
-        new = () if current.op == "phi" else set(current.operands) - seen
-        seen.update(new)
-        pending.extend(new)
-    return False
+def _is_made(tiles: Tiles, factor: Value, around: Sequence[int]) -> bool:
+    """Whether threads compute a factor in the turn that multiplies it.
+
+    What is loaded and at most turned around goes to the product as it was copied.
+    """
+    while factor.op in ("attribute", "cast") or factor.is_call(*_VIEWS):
+        if factor.op == "cast" and tiles.of(factor).dtype != tiles.of(factor.operands[0]).dtype:
+            break
+        factor = factor.operands[0]
+    in_turn = not around or around[-1] in factor.varies
+    return in_turn and factor.op in _COMPUTED
 
 
 def _extents(tiles: Tiles, numbers: Numbers, value: Value) -> tuple[int, ...] | None:
