@@ -46,9 +46,9 @@ START: Mapping[str, float] = {
     "special": 25, "launch_us": 4.2, "start": 80, "latency": 250, "cold": 500, "descriptor": 200,
     "spare": 15, "step": 0.37, "barrier": 125, "barrier_growth": 0.5, "product": 28,
     "new_product": 240, "atomic": 5, "slices": 400, "request": 0.26, "wavefront": 0.65,
-    "spill": 0.03, "dispatch": 1.2, "run": 10, "again": 0.3, "crowd": 0.08, "many": 32e3,
-    "code": 0.055, "code_near": 10000, "code_far": 0.6, "l2_again": 26e6, "norm": 1.5,
-    "norm_new": 2, "norm_growth": 1.2, "overlap": 1.8, "overlap_new": 1.4, "overlap_growth": 0.9,
+    "spill": 0.03, "dispatch": 1.06, "run": 10, "again": 0.3, "crowd": 0.08, "many": 32e3,
+    "code": 0.055, "code_near": 10000, "code_far": 0.6, "l2_again": 26e6, "norm": 2,
+    "overlap": 1.8, "overlap_ahead": 1.4, "overlap_growth": 0.9,
     "overlap_rounds": 1.2, "whole": 1.7, "ramp": 0.35, "new": 0.9, "old": 0.9,
 }  # fmt: skip
 """Round values; ``new`` and ``old`` are parts of the peak rate of products, growths are one more
@@ -188,30 +188,23 @@ def estimated(at: Arrays, machine: Machine, c: Constants) -> torch.Tensor:
     beside = torch.minimum(one["resident"], on_unit)
     cold = (one["memory"] / (one["unique"] * one["programs"]).clamp(min=1e-9)).clamp(max=1.0)
     full = one["programs"] / machine.units / beside
-    add, late = _powers(at, c, beside, full)
-    work = _norm(_work(at, machine, c, on_unit, beside), add)
+    work = _norm(_work(at, machine, c, on_unit, beside), c["norm"])
     turn, opening = _turn(at, machine, c, cold)
     alone = (c["start"] + (at.phase["turns"] * turn).sum(1)) / machine.clock
     first = (c["start"] + (at.phase["turns"].clamp(max=1.0) * opening).sum(1)) / machine.clock
     whole = c["whole"] / (1 + c["whole"])
     rounds = whole * torch.ceil(on_unit / beside) + (1 - whole) * full
+    late = _overlap(at, c, beside, full)
     total = _norm([work, rounds * alone], late) + c["ramp"] * first
     total = torch.maximum(total, one["programs"] * c["dispatch"] / machine.clock)
     return total + c["launch_us"] + c["code"] * one["code"].clamp(max=machine.code_most) / 1024
 
 
-def _powers(
-    at: Arrays, c: Constants, beside: torch.Tensor, rounds: torch.Tensor
-) -> Sequence[torch.Tensor]:
-    warps = beside * at.one["warps"] / 16
-    runs_ahead = (at.one["new"] > 0) | (at.phase["copied"].amax(1) > 0)
-    both = ("norm", "overlap")
-    own = [(c[name] - 1) * warps ** (c[f"{name}_growth"] - 1) for name in both]
-    own[1] = own[1] * ((1 + rounds) / 4) ** (c["overlap_rounds"] - 1)
-    return [
-        torch.where(runs_ahead, c[f"{n}_new"], 1 + grown)
-        for n, grown in zip(both, own, strict=True)
-    ]
+def _overlap(at: Arrays, c: Constants, beside: torch.Tensor, rounds: torch.Tensor) -> torch.Tensor:
+    warps, runs_ahead = beside * at.one["warps"] / 16, at.phase["copied"].amax(1) > 0
+    apart = ((1 + rounds) / 4) ** (c["overlap_rounds"] - 1)
+    grown = (c["overlap"] - 1) * warps ** (c["overlap_growth"] - 1) * apart
+    return torch.where(runs_ahead, c["overlap_ahead"], 1 + grown)
 
 
 def _work(
@@ -305,7 +298,6 @@ def _own(machine: Machine) -> Mapping[str, float]:
     own = {
         "new": machine.tensor["wgmma", "fp16"] / peak,
         "old": machine.tensor["mma", "fp16"] / peak,
-        "norm_growth": 1.0 + machine.norm_growth,
         "overlap_growth": 1.0 + machine.overlap_growth,
         "overlap_rounds": 1.0 + machine.overlap_rounds,
         "whole": machine.whole / (1.0 - machine.whole),

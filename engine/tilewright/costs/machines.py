@@ -15,19 +15,19 @@ from tilewright.costs.phases import NEW
 from tilewright.costs.timing import Machine
 from tilewright.hardware import Chip
 
-_MEMORY_SHARE = 1.041
+_MEMORY_SHARE = 1.034
 """Of the published bandwidth; fitted, above 1 as parts are added up and what is crowded takes
 longer."""
 _CLOCK_SHARE = 0.8864
 """Of the highest clock, kept under load; fitted."""
 _CLOCK_MHZ = 1980
 """Where a chip's clock is not known."""
-_L2_OVER_MEMORY = 4.598
+_L2_OVER_MEMORY = 4.41
 """Bandwidth of the cache that all units share over that of memory, where it is not published;
 fitted."""
 _L2_SHARE = 0.839
 """Of the shared cache, that keeps what was touched; fitted."""
-_L2_AGAIN_SHARE = 0.4736
+_L2_AGAIN_SHARE = 0.4766
 """Of the shared cache, that keeps what is read again after much else; fitted."""
 _L2_READ_SHARE = 0.5
 """Of the shared cache, that keeps what several programs read: it is in two halves that each keep a
@@ -35,17 +35,17 @@ copy of what their units read (NVIDIA A100 architecture whitepaper, 2020)."""
 _CODE_NEAR = 10490.0
 """Bytes of code that each scheduler keeps by itself; fitted. Volta's cache for it has 12 KiB (Jia
 et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018)."""
-_CODE_FAR = 0.6222
+_CODE_FAR = 0.6497
 """How much longer an instruction takes that is not kept there, as part of its time; fitted."""
-_NEAR_SHARE = 0.5971
+_NEAR_SHARE = 0.5988
 """Of a unit's own memory, that keeps what its programs touched; fitted."""
-_ISSUE_SHARE = 1.269
+_ISSUE_SHARE = 1.313
 """Of one instruction a cycle and scheduler, as PTX counts instructions; fitted."""
 _TENSOR_SHARE = 1.047
 """Of the peak rate, by instructions that the chip's peak is stated for; fitted."""
-_OLD_TENSOR_SHARE = 0.8913
+_OLD_TENSOR_SHARE = 0.8969
 """Of the peak rate, by ``mma`` on chips that have ``wgmma`` or ``tcgen05``; fitted on Hopper."""
-_SHARED_SHARE = 1.234
+_SHARED_SHARE = 1.182
 """Of the published bandwidth of shared memory; fitted."""
 _SHARED_BYTES = 128
 _SPECIAL_LANES = 16
@@ -72,45 +72,43 @@ def machine_of(chip: Chip) -> Machine:
         near_bytes=_NEAR_SHARE * chip.shared_per_unit,
         tensor=dict(_tensor(chip, clock)),
         shared=_SHARED_SHARE * ((rates.shared_bytes if rates else None) or _SHARED_BYTES),
-        near=152.6,
+        near=149.4,
         issue=_ISSUE_SHARE * (residency.partitions if residency else 4),
-        special=1.58 * ((rates.special_lanes if rates else None) or _SPECIAL_LANES),
-        launch_us=(rates.launch_us if rates else None) or 4.138,
-        start=81.07,
-        latency=283.2,
-        cold=577.6,
-        descriptor=191,
-        spare=14.2,
-        step=0.3407,
-        barrier=111.1,
-        barrier_growth=0.5107,
+        special=1.54 * ((rates.special_lanes if rates else None) or _SPECIAL_LANES),
+        launch_us=(rates.launch_us if rates else None) or 4.141,
+        start=81.48,
+        latency=281.4,
+        cold=592.6,
+        descriptor=190.8,
+        spare=14.05,
+        step=0.3618,
+        barrier=109.6,
+        barrier_growth=0.5161,
         product=27.74,
-        new_product=152.4,
-        atomic=12.54,
-        slices=252.4,
-        request=0.2623,
-        wavefront=0.6782,
-        spill=0.03044,
-        dispatch=1.173,
-        run=16.21,
-        again=0.2068,
-        crowd=0.05725,
-        many=33780.0,
-        code=0.05192,
+        new_product=154.1,
+        atomic=12.8,
+        slices=248.3,
+        request=0.2637,
+        wavefront=0.6999,
+        spill=0.03049,
+        dispatch=1.159,
+        run=15.47,
+        again=0.2134,
+        crowd=0.05621,
+        many=33630.0,
+        code=0.0542,
         code_most=64000.0,
         code_near=_CODE_NEAR,
         code_far=_CODE_FAR,
         l2_again=_L2_AGAIN_SHARE * (chip.l2_bytes or _L2_BYTES),
         l2_read=_L2_READ_SHARE * (chip.l2_bytes or _L2_BYTES),
-        norm=1.987,
-        norm_new=2.16,
-        norm_growth=0.186,
-        overlap=1.293,
-        overlap_new=1.869,
-        overlap_growth=0.071,
-        overlap_rounds=0.495,
-        whole=0.6353,
-        ramp=0.3455,
+        norm=2.299,
+        overlap=1.24,
+        overlap_ahead=1.882,
+        overlap_growth=0.324,
+        overlap_rounds=0.491,
+        whole=0.6357,
+        ramp=0.345,
     )
 
 

@@ -4,10 +4,10 @@ Two bounds are reckoned. *Work*: what all programs together ask of each part of 
 overlap, but not wholly, so that they are added as a norm between their sum and their maximum.
 *Latency*: the wait of one program through its own steps, as many times as programs follow each
 other in one place. Programs that run beside each other hide their latencies behind the work of
-others, but not wholly: both are added as another norm. The powers of both depend on the warps
-beside each other, and that of the second on the rounds of programs, as those of the first round
-all wait at the same time; they are others where products run behind the warps that start them, or
-copies ahead of them. What all programs wait for at the start, before anything overlaps, is added.
+others, but not wholly: both are added as another norm. Its power depends on the warps beside each
+other and on the rounds of programs, as those of the first round all wait at the same time; it is
+another where copies run ahead, so that memory is busy while programs wait. What all programs wait
+for at the start, before anything overlaps, is added.
 """
 
 from __future__ import annotations
@@ -69,12 +69,11 @@ class Machine:
         code, code_most: microseconds of a kibibyte of code, and bytes that count at most.
         code_near: bytes of code that each scheduler keeps by itself.
         code_far: how much longer an instruction takes that it does not keep.
-        norm, norm_new: the power of the norm that adds the parts of the chip; with new products or
-            copies to shared memory that run ahead.
-        overlap, overlap_new: the power of the norm that adds work and latency; likewise.
-        norm_growth, overlap_growth: the powers of the warps beside each other that both, less 1,
-            grow by.
-        overlap_rounds: the power of the rounds of programs that the second, less 1, grows by.
+        norm: the power of the norm that adds the parts of the chip.
+        overlap, overlap_ahead: the power of the norm that adds work and latency; the second where
+            copies to shared memory run ahead.
+        overlap_growth: the power of the warps beside each other that the first, less 1, grows by.
+        overlap_rounds: the power of the rounds of programs that it, less 1, grows by.
         whole: the part of a last round of programs, not full, that latency is waited for.
         ramp: the part of a program's first turns that nothing overlaps.
     """
@@ -118,10 +117,8 @@ class Machine:
     code_near: float
     code_far: float
     norm: float
-    norm_new: float
-    norm_growth: float
     overlap: float
-    overlap_new: float
+    overlap_ahead: float
     overlap_growth: float
     overlap_rounds: float
     whole: float
@@ -156,9 +153,9 @@ def spent(asked: Demand, machine: Machine, resident: int, memory_bytes: float) -
     alone, products, first = _alone(asked, machine, cold)
     # What a last round lacks is made up for in part by those that run more alone.
     full = asked.programs / machine.units / beside
-    work, late = _powers(asked, machine, beside, full)
+    late = _overlap(asked, machine, beside, full)
     rounds = machine.whole * math.ceil(on_unit / beside) + (1.0 - machine.whole) * full
-    total = _norm((_norm(parts.values(), work), rounds * alone / machine.clock), late)
+    total = _norm((_norm(parts.values(), machine.norm), rounds * alone / machine.clock), late)
     total += machine.ramp * first / machine.clock
     parts["latency"] = (rounds * (alone - products) + machine.ramp * first) / machine.clock
     # Programs are handed out while others run: all that counts is which of both takes longer.
@@ -170,15 +167,13 @@ def spent(asked: Demand, machine: Machine, resident: int, memory_bytes: float) -
     return Spent(total + machine.launch_us + parts["code"], parts)
 
 
-def _powers(asked: Demand, machine: Machine, beside: int, rounds: float) -> tuple[float, float]:
-    """The powers of the norms that add the parts of the chip, and that add latency to them."""
-    copied = any(phase.copied for phase in asked.phases)
-    if copied or any(kind in NEW for kind, _ in asked.flops):
-        return machine.norm_new, machine.overlap_new
+def _overlap(asked: Demand, machine: Machine, beside: int, rounds: float) -> float:
+    """The power of the norm that adds latency to the work of the chip."""
+    if any(phase.copied for phase in asked.phases):
+        return machine.overlap_ahead
     warps = beside * asked.warps / _USUAL_BESIDE
-    norm = 1.0 + (machine.norm - 1.0) * float(warps**machine.norm_growth)
     apart = ((1.0 + rounds) / (1.0 + _USUAL_ROUNDS)) ** machine.overlap_rounds
-    return norm, 1.0 + (machine.overlap - 1.0) * float(warps**machine.overlap_growth * apart)
+    return 1.0 + (machine.overlap - 1.0) * float(warps**machine.overlap_growth * apart)
 
 
 def _work(
