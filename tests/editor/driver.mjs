@@ -156,11 +156,16 @@ export class Editor {
     await this.page.waitForSelector(".monaco-editor.focused");
   }
 
-  /** Opens the light bulb's menu where the cursor is and returns what it offers. */
+  /** Opens the light bulb's menu where the cursor is and returns what it offers; a menu closes where something takes
+   * the focus meanwhile, as a notification may. */
   async lightBulb() {
-    await this.press("Control+.");
-    await this.page.waitForSelector(".action-widget .monaco-list-row.action");
-    return this.texts(".action-widget .monaco-list-row.action");
+    const offered = ".action-widget .monaco-list-row.action";
+    return until(async () => {
+      await this.press("Control+.");
+      await this.page.waitForSelector(offered, { timeout: 5_000 }).catch(() => undefined);
+      const titles = await this.texts(offered);
+      return titles.length > 0 && titles;
+    }, "the light bulb's menu", 30_000);
   }
 
   /** Chooses an entry of the open light bulb menu; by key, since an invisible sheet catches clicks beside the menu. */

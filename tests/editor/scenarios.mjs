@@ -203,7 +203,6 @@ async function cancel(editor) {
 
 /** A changed setting is in force without a restart: fewer chips are offered. */
 async function settings(editor) {
-  const file = path.join(config.folder, ".vscode/settings.json");
   await editor.open("softmax.py");
   const offered = async () => {
     await editor.goTo(...(await place("softmax.py", "tl.program_id")));
@@ -212,11 +211,28 @@ async function settings(editor) {
     return titles.filter((title) => /Optimize for/.test(title));
   };
   const many = await until(async () => (await offered()).length > 1 && offered(), "every chip to be offered");
+  return withSettings(editor, { "tilewright.targets": ["hip:gfx950"] }, async () => {
+    const few = await until(async () => (await offered()).length === 1 && offered(), "one chip to be offered");
+    return { many, few };
+  });
+}
+
+/** Does something while the folder has settings of its own. The file is written until the explorer shows its folder:
+ * what changes on disk is not always noticed at once. */
+async function withSettings(editor, values, act) {
+  const file = path.join(config.folder, ".vscode/settings.json");
+  const entries = ".explorer-folders-view .monaco-list-row";
   await mkdir(path.dirname(file));
-  await writeFile(file, JSON.stringify({ "tilewright.targets": ["hip:gfx950"] }));
-  const few = await until(async () => (await offered()).length === 1 && offered(), "one chip to be offered");
-  await rm(path.dirname(file), { recursive: true });
-  return { many, few };
+  try {
+    await until(async () => {
+      await writeFile(file, JSON.stringify(values));
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      return (await editor.texts(entries)).some((text) => text.includes(".vscode"));
+    }, "the settings to be noticed", 60_000);
+    return await act();
+  } finally {
+    await rm(path.dirname(file), { recursive: true });
+  }
 }
 
 /** A server that is killed takes its engine with it, and is started again. */
@@ -339,17 +355,16 @@ async function install(editor) {
 
 /** An update that fails leaves the server that runs; one that succeeds takes its place. */
 async function update(editor) {
-  const file = path.join(config.folder, ".vscode/settings.json");
   const pids = async () => (await servers()).map(({ pid }) => pid);
   await editor.open("softmax.py");
   const before = await pids();
-  await mkdir(path.dirname(file));
-  await writeFile(file, JSON.stringify({ "tilewright.server.package": "/nowhere/tilewright-9.whl" }));
-  await editor.command("Tilewright: Install or Update Server");
-  const error = await editor.waitText(TOAST, /tilewright-9\.whl failed/, 120_000);
-  await editor.screenshot("6-update-failed");
-  const afterFailure = await pids();
-  await rm(path.dirname(file), { recursive: true });
+  const missing = { "tilewright.server.package": "/nowhere/tilewright-9.whl" };
+  const { error, afterFailure } = await withSettings(editor, missing, async () => {
+    await editor.command("Tilewright: Install or Update Server");
+    const said = await editor.waitText(TOAST, /tilewright-9\.whl failed/, 120_000);
+    await editor.screenshot("6-update-failed");
+    return { error: said, afterFailure: await pids() };
+  });
   await dismissNotifications(editor);
   await editor.command("Tilewright: Install or Update Server");
   const replaced = async () => (await pids()).some((pid) => !before.includes(pid));
