@@ -1,4 +1,4 @@
-"""How well one session's times predict another's: what ``score.py`` can ask for at most.
+"""How well one measurement predicts another: what ``score.py`` can ask for at most.
 
     python benchmarks/static_cost/repeats.py
 
@@ -63,7 +63,7 @@ def _is_reckoned(pairs: Pairs) -> bool:
 
 
 def both_ways(pairs: Pairs) -> list[Group]:
-    """Each session held against the other's times."""
+    """Each measurement held against the other's times."""
     name = str(pairs[0][0]["kernel"])
     forth = [(one, float(other["us"])) for one, other in pairs]
     back = [(other, float(one["us"])) for one, other in pairs]

@@ -69,6 +69,11 @@ def test_what_lacks_is_said(steps: tuple[StepResult, ...], said: str) -> None:
     assert left_open(*steps) == (said,)
 
 
+def test_a_kernel_as_it_stands_has_nothing_to_be_watched_against() -> None:
+    (said,) = left_open(COMPILED, checked(CHECK, watched=None), SPEED, candidate="a")
+    assert said.endswith("not watched in the interpreter: it was held against itself.")
+
+
 def test_the_interpreter_and_weak_isolation_are_said() -> None:
     steps = (COMPILED, checked(CHECK), SPEED)
     assert left_open(*steps, device="interpreter (CPU)") == (INTERPRETER_LIMITS,)

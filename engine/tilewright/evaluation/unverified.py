@@ -49,15 +49,18 @@ def _open(certificate: Certificate) -> Iterator[str]:
         yield from _texts(text.data, "evidence_needed")
     checked = steps.get(StepName.CORRECTNESS)
     if checked is not None and checked.status is not StepStatus.SKIPPED:
-        yield from _of_checks(checked, certificate.device or "")
+        interpreted = (certificate.device or "").rpartition("#")[2].startswith(INTERPRETER)
+        if interpreted:
+            yield INTERPRETER_LIMITS
+        yield from _of_checks(checked)
+        if not interpreted and not checked.data.get("left_out"):
+            itself = certificate.original == certificate.candidate
+            yield from _of_accesses(checked.data.get("watched") or (), itself)
     yield from _of_speed(steps.get(StepName.SPEED))
     yield from _of_isolation(certificate)
 
 
-def _of_checks(step: StepResult, device: str) -> Iterator[str]:
-    interpreted = device.rpartition("#")[2].startswith(INTERPRETER)
-    if interpreted:
-        yield INTERPRETER_LIMITS
+def _of_checks(step: StepResult) -> Iterator[str]:
     checks = [check for check in step.data.get("checks", ()) if isinstance(check, Mapping)]
     if checks and all(check.get("oracle") == "original" for check in checks):
         yield NO_REFERENCE
@@ -73,8 +76,6 @@ def _of_checks(step: StepResult, device: str) -> Iterator[str]:
         yield f"{len(left_out)} further checks were left out, as it was measured not to be faster"
     else:
         yield from _of_repetition(step.data.get("repetition"))
-        if not interpreted:
-            yield from _of_accesses(step.data.get("watched") or ())
     watched = step.data.get("honesty")
     yield from _texts(watched if isinstance(watched, Mapping) else {}, "notes")
 
@@ -97,12 +98,13 @@ def _of_repetition(found: Any) -> Iterator[str]:
         yield f"many calls in a row were not compared: {why}"
 
 
-def _of_accesses(watched: Sequence[Json]) -> Iterator[str]:
+def _of_accesses(watched: Sequence[Json], itself: bool) -> Iterator[str]:
     """Whether the interpreter looked at single loads and stores, which no device shows."""
     if any("skipped" not in check for check in watched):
         return
     reasons = dict.fromkeys(str(check["skipped"]) for check in watched)
-    why = "; ".join(reasons) or "there is no small case for it"
+    told = "it was held against itself" if itself else "there is no small case for it"
+    why = "; ".join(reasons) or told
     yield f"single loads and stores were not watched in the interpreter: {why}"
 
 

@@ -10,7 +10,7 @@ from .. import honesty
 from ..calling import INTERPRETER
 from . import clocking, faults, repetition, results
 from .handle import Handle, PerformerEndedError
-from .originals import Base, Originals
+from .originals import Base, Originals, with_config
 from .repetition import Repeated
 from .results import Results
 from .turns import Turns
@@ -136,9 +136,9 @@ class Hearing:
         if again is None:
             return
         if self._job["device"] != INTERPRETER:  # there the first was taken all along
-            yield _with_config(again, 0)
+            yield with_config(again, 0)
         for config in range(1, self._configs):
-            yield _with_config(again, config)
+            yield with_config(again, config)
 
     def _or_simpler(self, check: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """A check; and where the original does not stand it, what is to be asked instead."""
@@ -187,7 +187,7 @@ class Hearing:
         except PerformerEndedError as error:
             return f"the candidate failed: {error}"
         self._given = self._given or given
-        self._configs = max(self._configs, *given.told.get("configs", {}).values(), 1)
+        self._configs = max(self._configs, given.configs)
         self._note_facts(base.original, given)
         if given.told.get("caveats"):
             record["caveats"] = given.told["caveats"]
@@ -297,11 +297,6 @@ def _drawn(check: Mapping[str, Any], base: Base) -> Iterator[str]:
     for entry in base.inputs:
         if "value" in entry and usual.get(entry["name"]) not in (None, entry["value"]):
             yield f"{entry['name']} {entry['value']:.6g}"
-
-
-def _with_config(check: dict[str, Any], config: int) -> dict[str, Any]:
-    name = f"{check['name']}, autotune configuration {config}"
-    return {**check, "config_index": config, "required": True, "name": name}
 
 
 def _may_win(timing: Mapping[str, Any]) -> bool:

@@ -348,6 +348,12 @@ class Originals:
             shutil.rmtree(self.folder / key, ignore_errors=True)
 
 
+def with_config(check: Mapping[str, Any], config: int) -> dict[str, Any]:
+    """A check of one configuration of what is autotuned, which the candidate has to stand."""
+    name = f"{check['name']}, autotune configuration {config}"
+    return {**check, "config_index": config, "required": True, "name": name}
+
+
 def _of_original(check: Mapping[str, Any]) -> dict[str, Any]:
     return {name: check[name] for name in sorted(check) if name not in _NOT_OF_ORIGINAL}
 

@@ -48,6 +48,11 @@ class Results:
         return float(self.told.get("seconds") or 0.0)
 
     @property
+    def configs(self) -> int:
+        """Configurations that a tuner chose from; 1 without one."""
+        return max(self.told.get("configs", {}).values(), default=1)
+
+    @property
     def bytes_held(self) -> int:
         """What the tensors take."""
         return sum(int(value.untyped_storage().nbytes()) for value in self.tensors)

@@ -18,7 +18,7 @@ from ..calling import INTERPRETER
 from . import faults
 from .caches import Caches
 from .handle import Handle, PerformerEndedError
-from .originals import Base, Originals
+from .originals import Base, Originals, with_config
 from .performers import Performers
 
 _PATIENCE_S = 20.0
@@ -73,9 +73,8 @@ class Watching:
     ) -> None:
         """What a tuner could choose on the device beside the first, which has been watched."""
         for config in range(1, found.configs):
-            name = f"{check['name']}, autotune configuration {config}"
-            other = {**check, "config_index": config, "name": name}
-            self._watch(candidate, self._originals.base(asked, check), other, found)
+            base = self._originals.base(asked, check)
+            self._watch(candidate, base, with_config(check, config), found)
 
     def _watch(
         self, candidate: Handle, base: Base, check: Mapping[str, Any], found: Watched
@@ -100,7 +99,7 @@ class Watching:
         except PerformerEndedError as error:
             record["skipped"] = f"the interpreter does not run the candidate: {error}"
             return None
-        found.configs = max(found.configs, *given.told.get("configs", {}).values(), 1)
+        found.configs = max(found.configs, given.configs)
         wrong = next(faults.of_run(base.original.told, given.told), None)
         return wrong and f"{check['name']}, watched in the interpreter: {wrong}"
 
