@@ -92,9 +92,9 @@ STEPS = (
     ),
     Step(
         "faults_device",
-        (*_script(f"{_FAULTS} --times 50 --at-once 1 --limit-s 200 --only"), "whole device"),
-        "fifty with no device memory left for anybody: docs/isolation.md",
-        160,
+        (*_script(f"{_FAULTS} --times 100 --at-once 1 --limit-s 300 --only"), "whole device"),
+        "a hundred with no device memory left for anybody: docs/isolation.md",
+        240,
     ),
     Step(
         "trial_cost",
@@ -145,14 +145,13 @@ STEPS = (
         330,
     ),
     Step(
-        "more_lists",
+        "layer_lists",
         _script(
-            f"{_COST} {OUT}/more.json.gz --whole --shapes {_SHAPES}/more_shapes.json"
-            f" --points 1700 --seconds 275 --continue {OUT}/more.json.gz"
+            f"{_COST} {OUT}/layers.json.gz --whole --shapes {_SHAPES}/layer_shapes.json"
+            f" --seconds 420 --continue {OUT}/layers.json.gz"
         ),
-        "the same on lists that nothing is fitted to, those not timed yet: benchmarks/README.md",
-        60,
-        copies=("benchmarks/static_cost/more.json.gz",),
+        "the same on 74 lists that nothing is fitted to, timed anew: benchmarks/README.md",
+        300,
     ),
     Step(
         "figures",

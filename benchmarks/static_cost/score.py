@@ -18,8 +18,8 @@ and of the others:
 - ``tied`` (indistinguishable by the measurement): one of these overlaps the best one: its lower
   quartile is no more than the best one's upper quartile.
 
-In a list where more than a tenth overlap the best one, which of them comes out as the best is
-chance, and no order can put it in a tenth but by chance. The others are told by themselves as well.
+Where more than a tenth of a list overlap the best one, a second measurement does not always find
+the same best (``repeats.py``). The lists in which no more do are told by themselves as well.
 
 ``lost`` is what the best of these takes over the fastest, ``first`` what the first takes.
 """

@@ -58,7 +58,7 @@ def every_config(shape):
         for block in (32, 64, 128)
         for w in (2, 4, 8)
         for s in (2, 3, 4)
-        if 4 * block * shape["D"] * s <= 200_000 and block * split <= shape["T"]
+        if 4 * block * shape["D"] * s <= 200_000 and shape["T"] % (block * split) == 0
     ]  # fmt: skip
 
 
