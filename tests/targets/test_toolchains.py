@@ -62,6 +62,17 @@ def test_an_interpreter_that_was_named_wrongly_is_named_again(
         xpu_toolchain()
 
 
+def test_an_installed_interpreter_that_is_broken_is_not_called_missing(bare: Path) -> None:
+    python = Path(xpu_python())
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\necho no module named encodings >&2\n")
+    python.chmod(0o755)
+    with pytest.raises(NoToolchainError) as refused:
+        xpu_toolchain()
+    assert f"{python}: it gave no answer: no module named encodings" in str(refused.value)
+    assert "`tilewright toolchain install xpu` puts it in place anew" in str(refused.value)
+
+
 def test_what_is_missing_is_listed_with_its_command(bare: Path) -> None:
     found = {(status.backend, status.part): status for status in all_toolchains(sys.executable)}
     assert list(found) == [

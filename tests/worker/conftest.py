@@ -17,17 +17,27 @@ def worker_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def client(worker_home: Path) -> Iterator[WorkerClient]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILEWRIGHT_HOME", str(worker_home))
-        patch.setenv("SOME_API_TOKEN", "do not show")
-        victim = worker_home / "victim.txt"
-        victim.write_text("precious")
-        patch.setenv("VICTIM", str(victim))
-        patch.setenv("PORT", "9")
-        patch.setenv("TILEWRIGHT_ALLOW_ENV", "VICTIM,PORT")
-        with WorkerClient(sys.executable) as client:
+    with WorkerClient(sys.executable) as client:
+        with pytest.MonkeyPatch.context() as patch:
+            _surround(patch, worker_home)
             client.hello  # noqa: B018 - starts it while the environment is set
-            yield client
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def _surroundings(monkeypatch: pytest.MonkeyPatch, worker_home: Path) -> None:
+    """The same for a worker that is started again, and for no test of another folder."""
+    _surround(monkeypatch, worker_home)
+
+
+def _surround(patch: pytest.MonkeyPatch, worker_home: Path) -> None:
+    patch.setenv("TILEWRIGHT_HOME", str(worker_home))
+    patch.setenv("SOME_API_TOKEN", "do not show")
+    victim = worker_home / "victim.txt"
+    victim.write_text("precious")
+    patch.setenv("VICTIM", str(victim))
+    patch.setenv("PORT", "9")
+    patch.setenv("TILEWRIGHT_ALLOW_ENV", "VICTIM,PORT")
 
 
 @pytest.fixture
