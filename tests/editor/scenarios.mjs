@@ -217,20 +217,31 @@ async function settings(editor) {
   });
 }
 
-/** Does something while the folder has settings of its own. The file is written until the explorer shows its folder:
- * what changes on disk is not always noticed at once. */
+/** Does something while the folder has settings of its own. The editor itself saves them, with a line more: what
+ * others change on disk is not always noticed at once. */
 async function withSettings(editor, values, act) {
   const file = path.join(config.folder, ".vscode/settings.json");
-  const entries = ".explorer-folders-view .monaco-list-row";
+  const save = async (text) => {
+    await writeFile(file, text);
+    await editor.command("Preferences: Open Workspace Settings (JSON)");
+    await editor.page.waitForSelector('.tab.active[data-resource-name="settings.json"]');
+    await editor.focusEditor();
+    await until(async () => {
+      await editor.press("Control+End", "Enter", "Control+S");
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      const saved = await readFile(file, "utf8");
+      return saved !== text && saved.trim() === text;
+    }, "the settings to be saved", 30_000);
+    await editor.command("View: Close All Editors");
+    await editor.page.waitForSelector('.tab[data-resource-name="settings.json"]', { state: "detached" });
+    await editor.open("softmax.py");
+  };
   await mkdir(path.dirname(file));
   try {
-    await until(async () => {
-      await writeFile(file, JSON.stringify(values));
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
-      return (await editor.texts(entries)).some((text) => text.includes(".vscode"));
-    }, "the settings to be noticed", 60_000);
+    await save(JSON.stringify(values));
     return await act();
   } finally {
+    await save("{}");
     await rm(path.dirname(file), { recursive: true });
   }
 }
