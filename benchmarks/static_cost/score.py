@@ -104,7 +104,7 @@ class Group:
 
 
 def tenth(points: int) -> int:
-    """How many configurations of a list may be predicted before the fastest, it among them."""
+    """How many configurations the first tenth of a list has."""
     return math.ceil(points / 10)
 
 

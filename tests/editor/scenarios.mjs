@@ -241,8 +241,7 @@ async function withSettings(editor, values, act) {
     await save(JSON.stringify(values));
     return await act();
   } finally {
-    await save("{}");
-    await rm(path.dirname(file), { recursive: true });
+    await save("{}").finally(() => rm(path.dirname(file), { recursive: true }));
   }
 }
 

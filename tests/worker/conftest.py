@@ -12,7 +12,9 @@ from tilewright.devices import WorkerClient
 
 @pytest.fixture(scope="session")
 def worker_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("home")
+    home = tmp_path_factory.mktemp("home")
+    (home / "victim.txt").write_text("precious")
+    return home
 
 
 @pytest.fixture(scope="session")
@@ -33,9 +35,7 @@ def _surroundings(monkeypatch: pytest.MonkeyPatch, worker_home: Path) -> None:
 def _surround(patch: pytest.MonkeyPatch, worker_home: Path) -> None:
     patch.setenv("TILEWRIGHT_HOME", str(worker_home))
     patch.setenv("SOME_API_TOKEN", "do not show")
-    victim = worker_home / "victim.txt"
-    victim.write_text("precious")
-    patch.setenv("VICTIM", str(victim))
+    patch.setenv("VICTIM", str(worker_home / "victim.txt"))
     patch.setenv("PORT", "9")
     patch.setenv("TILEWRIGHT_ALLOW_ENV", "VICTIM,PORT")
 
