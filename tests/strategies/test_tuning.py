@@ -107,6 +107,9 @@ def test_the_fastest_come_first_and_all_beat_the_present_one(
     assert times == sorted(times)
     assert times[-1] < us_of(text)
     assert times[0] == min(map(us_of, screened))
+    assert all(candidate.promise for candidate in best)
+    promised = [candidate.promise.gain for candidate in best if candidate.promise]
+    assert promised == pytest.approx([us_of(text) / us for us in times])
 
 
 def test_what_the_compiler_rules_out_is_never_timed(screened: list[str], ledger: Ledger) -> None:
@@ -153,7 +156,12 @@ def test_once_one_is_kept_the_other_finalists_are_offered_again(
     asked = tuner(ledger, [])
     best = list(asked.propose(request(EXAMPLE.read_text())))
     count = len(screened)
-    assert list(asked.propose(request(best[0].text))) == best
+    again = list(asked.propose(request(best[1].text)))
+    assert [one.text for one in again] == [one.text for one in best]
+    assert all(one.promise for one in again)
+    gains = [one.promise.gain for one in again if one.promise]
+    kept = us_of(best[1].text)  # what they have to beat by now
+    assert gains == pytest.approx([kept / us_of(one.text) for one in best])
     assert list(asked.propose(request(best[0].text + "\n# edited\n"))) == []
     assert len(screened) == count
 

@@ -1,10 +1,14 @@
 """What is kept on which evidence."""
 
+from dataclasses import replace
+
 import pytest
 
 from tilewright.evaluation.model import (
+    Candidate,
     Evaluation,
     Level,
+    Promise,
     Speedup,
     StepName,
     StepResult,
@@ -12,6 +16,8 @@ from tilewright.evaluation.model import (
 )
 from tilewright.knowledge.stages import Stage
 from tilewright.serialize import dump
+from tilewright.strategies.model import Trial
+from tilewright.strategies.present import dump_trial
 from tilewright.strategies.verdict import decide
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
 
@@ -80,3 +86,24 @@ def test_with_a_device_only_time_counts() -> None:
     tied = evaluation(Level.CORRECT, compiled(0), PASSED, missed, ratio=1.0)
     verdict = decide(Stage.FUSION, BEFORE, tied, can_time=True)
     assert (verdict.kept, verdict.reason) == (False, "not measurably faster")
+
+
+def test_what_screening_promised_is_told_and_decides_nothing() -> None:
+    missed = StepResult(StepName.SPEED, StepStatus.FAILED, "not measurably faster")
+    tied = evaluation(Level.CORRECT, compiled(0), PASSED, missed, ratio=1.0)
+    promise = Promise(us=10.0, present_us=18.0)
+    verdict = decide(Stage.AUTOTUNING, BEFORE, tied, can_time=True, promise=promise)
+    assert not verdict.kept
+    assert verdict.reason == "not measurably faster; screened at 1.80x"
+
+
+def test_a_trial_gives_both_gains() -> None:
+    faster = evaluation(Level.FASTER, compiled(64), PASSED, ratio=1.5)
+    promise = Promise(us=10.0, present_us=18.0)
+    candidate = Candidate("text", None, "tuner:launch", "Launch it", promise=promise)
+    told = dump_trial(Trial(1, Stage.AUTOTUNING, candidate, faster, True, "faster"))
+    assert told["screened"] == {"us": 10.0, "present_us": 18.0, "gain": 1.8}
+    assert told["speedup"]["value"] == 1.5
+    unscreened = replace(candidate, promise=None)
+    told = dump_trial(Trial(1, Stage.AUTOTUNING, unscreened, faster, True, "faster"))
+    assert told["screened"] is None

@@ -163,5 +163,7 @@ def show_result(value: dict[str, Any]) -> None:
     if speedup is None:
         OUT.print(f"Verified: {value['level']}; speed not measured.")
     else:
-        OUT.print(f"Verified: {value['level']}; {speedup_line(speedup)}", markup=False)
+        promised = value["screened_gain"]
+        told = "" if promised is None else f"; screening promised {promised:.2f}x"
+        OUT.print(f"Verified: {value['level']}; {speedup_line(speedup)}{told}", markup=False)
     show_diff(value)

@@ -48,6 +48,24 @@ def text_hash(text: str) -> str:
 
 
 @dataclass(frozen=True)
+class Promise:
+    """What a screening lets one expect of a candidate; rough times, no evidence.
+
+    Attributes:
+        us: its own median in microseconds.
+        present_us: that of the text which it is to beat, screened alike.
+    """
+
+    us: float
+    present_us: float
+
+    @property
+    def gain(self) -> float:
+        """Above 1 is faster, as in ``Speedup.value``."""
+        return self.present_us / self.us
+
+
+@dataclass(frozen=True)
 class Candidate:
     """A whole new source for the file, who proposed it and why.
 
@@ -57,6 +75,7 @@ class Candidate:
         proposer: e.g. "rewrite:dot_accumulator", "tuner:launch".
         rationale: one sentence for a person.
         issues: taxonomy ids it means to fix.
+        promise: of its screening, to hold the measurement against; None if it was not screened.
     """
 
     text: str
@@ -65,6 +84,7 @@ class Candidate:
     rationale: str
     stage: Stage | None = None
     issues: tuple[str, ...] = ()
+    promise: Promise | None = None
 
     @property
     def hash(self) -> str:

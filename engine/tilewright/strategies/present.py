@@ -1,8 +1,11 @@
 """Results as JSON values, the same for the command line, the server and the store."""
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from tilewright.analysis.model import Issue
+from tilewright.evaluation.model import Promise
 from tilewright.serialize import dump
 from tilewright.strategies.model import OptimizeResult, Trial
 
@@ -37,9 +40,23 @@ def dump_trial(trial: Trial) -> dict[str, Any]:
         "kept": trial.kept,
         "reason": trial.reason,
         "failed": {"step": failed.step.value, "message": failed.message} if failed else None,
+        "screened": _screened(candidate.promise),
         "speedup": dump(evaluation.speedup) if evaluation.speedup else None,
         "seconds": round(sum(step.seconds for step in evaluation.steps), 2),
     }
+
+
+def _screened(promise: Promise | None) -> dict[str, float] | None:
+    """What ``speedup`` may be held against: rough times and their ratio."""
+    return None if promise is None else {**dump(promise), "gain": promise.gain}
+
+
+def _screened_gain(trials: Sequence[Trial]) -> float | None:
+    """The gain that screening promised for all that was kept; None where some was not screened."""
+    promises = [trial.candidate.promise for trial in trials if trial.kept]
+    if not promises or None in promises:
+        return None
+    return math.prod(promise.gain for promise in promises if promise is not None)
 
 
 def dump_result(result: OptimizeResult) -> dict[str, Any]:
@@ -57,6 +74,7 @@ def dump_result(result: OptimizeResult) -> dict[str, Any]:
         "remaining": [dump_issue(issue) for issue in result.remaining],
         "trials": [dump_trial(trial) for trial in result.trials],
         "level": certificate.level.value if certificate else None,
+        "screened_gain": _screened_gain(result.trials) if certificate else None,
         "speedup": dump(certificate.speedup) if certificate and certificate.speedup else None,
         "certificate": dump(certificate) if certificate else None,
         "notes": list(result.notes),

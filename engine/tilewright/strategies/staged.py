@@ -150,7 +150,9 @@ class StagedSearch:
         evaluation = self._judged(
             self._cascade, candidate.text, self.current, candidate.proposer, self._thorough(stage)
         )
-        verdict = decide(stage, before, evaluation, can_time=self.can_time)
+        verdict = decide(
+            stage, before, evaluation, can_time=self.can_time, promise=candidate.promise
+        )
         trial = Trial(
             len(self.trials) + 1, stage, candidate, evaluation, verdict.kept, verdict.reason
         )

@@ -7,10 +7,10 @@ downhill from the best. Screening is rough; the few best go on to the cascade, w
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.devices.pool import share_of, width
-from tilewright.evaluation.model import Candidate, text_hash
+from tilewright.evaluation.model import Candidate, Promise, text_hash
 from tilewright.evaluation.screening import Screened, prune, screen
 from tilewright.evaluation.workbench import Workbench
 from tilewright.hardware import Chip, chip
@@ -86,8 +86,9 @@ class LaunchTuner:
     def _left(self, kernel: str, current: str) -> Iterator[Candidate]:
         """The finalists again, once one of them was kept: the next may beat it by the cascade."""
         finalists = self._finalists[kernel]
-        if current in {candidate.hash for candidate in finalists}:
-            yield from finalists
+        kept = next((one for one in finalists if one.hash == current), None)
+        if kept is not None:
+            yield from (_against(kept, one) for one in finalists)
 
     def _tune(
         self, module: Module, kernel: Kernel, found: Tunable, launch: LaunchFacts, on: Chip
@@ -98,17 +99,15 @@ class LaunchTuner:
         for entry, us in ranked[:FINALISTS]:
             if own is not None and us >= own[1]:
                 break
-            screened = f"screened at {us:.1f} us"
-            if own is not None:
-                screened += f", the present one at {own[1]:.1f} us"
-            yield Candidate(
+            candidate = Candidate(
                 text=entry.text,
                 parent=text_hash(module.text),
                 proposer=self.name,
-                rationale=f"Launch {kernel.name} with {entry.setting}: {screened}",
+                rationale=f"Launch {kernel.name} with {entry.setting}",
                 stage=Stage.AUTOTUNING,
                 issues=("suboptimal_autotune_configs",),
             )
+            yield candidate if own is None else _promising(candidate, Promise(us, own[1]))
 
     def _search(
         self, module: Module, kernel: Kernel, found: Tunable, launch: LaunchFacts, on: Chip
@@ -184,3 +183,17 @@ class LaunchTuner:
                 return Screened(text_hash(entry.text), None, why)
         with share_of(self._bench.device) as device:
             return screen(self._bench.on(device), entry.text, case, own)
+
+
+def _promising(candidate: Candidate, promise: Promise) -> Candidate:
+    """The candidate with what was screened of it and of what it is to beat."""
+    launched, _, _ = candidate.rationale.partition(": screened")
+    told = f"screened at {promise.us:.1f} us, the present one at {promise.present_us:.1f} us"
+    return replace(candidate, rationale=f"{launched}: {told}", promise=promise)
+
+
+def _against(kept: Candidate, candidate: Candidate) -> Candidate:
+    """The candidate, now that it is to beat one that was kept."""
+    if kept.promise is None or candidate.promise is None:
+        return candidate
+    return _promising(candidate, Promise(candidate.promise.us, kept.promise.us))

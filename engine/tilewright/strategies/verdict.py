@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.evaluation.compiling import spill_bytes
-from tilewright.evaluation.model import Evaluation, Level, StepName
+from tilewright.evaluation.model import Evaluation, Level, Promise, StepName
 from tilewright.knowledge.stages import Stage
 from tilewright.serialize import load
 from tilewright.targets.model import CompileReport
@@ -25,11 +25,26 @@ def reports_of(evaluation: Evaluation) -> tuple[CompileReport, ...]:
     return tuple(load(CompileReport, report) for report in found)
 
 
-def decide(stage: Stage, before: Evaluation, after: Evaluation, *, can_time: bool) -> Verdict:
+def decide(
+    stage: Stage,
+    before: Evaluation,
+    after: Evaluation,
+    *,
+    can_time: bool,
+    promise: Promise | None = None,
+) -> Verdict:
     """Keep what is measurably faster; where nothing can be timed, what is correct and no worse.
 
     A fault that is fixed stays fixed even if the fix costs time, and the reason says what it costs.
+    ``promise``: of the candidate's screening; the reason names it, it decides nothing.
     """
+    found = _decide(stage, before, after, can_time=can_time)
+    if promise is None:
+        return found
+    return Verdict(found.kept, f"{found.reason}; screened at {promise.gain:.2f}x")
+
+
+def _decide(stage: Stage, before: Evaluation, after: Evaluation, *, can_time: bool) -> Verdict:
     failed = after.failed
     if after.level is Level.REJECTED:
         assert failed is not None
