@@ -193,7 +193,8 @@ def profile_diagnostics(
     if facts.correct is False:
         name = snapshot.to_lsp(kernel.name_range)
         where = facts.device or "the device"
-        text = f"{facts.target}: the result differs from the reference on {where}."
+        seen = facts.correct_why or "it differs from the reference"
+        text = f"{facts.target}: the result is wrong on {where}: {seen}"
         found.append(_compiled(name, text, types.DiagnosticSeverity.Error, "wrong_result"))
     return found
 

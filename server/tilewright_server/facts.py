@@ -49,8 +49,10 @@ class Timing:
 class KernelFacts:
     """One profile of one kernel for one target. None means: not known, which is then said.
 
-    ``launch`` is how the host code launched the kernel at the problem's shapes. ``findings`` are
-    the profile's sentences, the heaviest first, each with the ids of issues it suggests.
+    ``correct`` is False only where a result was seen to be wrong; ``correct_why`` says what was
+    seen, or why nothing was judged. ``launch`` is how the host code launched the kernel at the
+    problem's shapes. ``findings`` are the profile's sentences, the heaviest first, each with the
+    ids of issues it suggests.
     """
 
     kernel: str
@@ -65,6 +67,7 @@ class KernelFacts:
     time: Timing | None
     device: str | None
     notes: tuple[str, ...]
+    correct_why: str = ""
     launch: LaunchFacts | None = None
     bottleneck: str | None = None
     findings: tuple[str, ...] = ()
@@ -89,6 +92,7 @@ def read_facts(data: Mapping[str, Any], target: str, whole: Mapping[str, Any]) -
         time=Timing(**{k: timing[k] for k in Timing.__annotations__}) if timing else None,
         device=timing["device"] if timing else whole.get("device"),
         notes=tuple(str(n) for n in (*(data.get("notes") or ()), *(whole.get("notes") or ()))),
+        correct_why=str(data.get("correct_why") or ""),
         launch=read_launch(report.get("launch")),
         bottleneck=data.get("bottleneck"),
         findings=tuple(_finding(one) for one in _findings(data, whole)),

@@ -96,7 +96,8 @@ def _facts_card(facts: KernelFacts) -> str:
     lines = [f"**{facts.target}**, {wording.age(facts.taken)}: {said}"]
     lines += [f"- {message.text}" for message in facts.messages]
     lines += [f"- {finding}" for finding in facts.findings]
-    lines += [f"- {note}" for note in dict.fromkeys(facts.notes) if note not in said]
+    notes = [*([facts.correct_why] if facts.correct_why else []), *facts.notes]
+    lines += [f"- {note}" for note in dict.fromkeys(notes) if note not in said]
     return "\n".join(lines)
 
 

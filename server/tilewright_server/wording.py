@@ -10,6 +10,7 @@ from tilewright_server.facts import KernelFacts, Timing
 from tilewright_server.ignoring import Scope
 
 _LONGEST_REASON = 160
+_LONGEST_DOUBT = 90
 
 VENDORS: Mapping[str, str] = {
     "cuda": "NVIDIA",
@@ -84,7 +85,8 @@ def short_facts(facts: KernelFacts, *, compiles: bool = True) -> str:
 
 def facts_phrase(facts: KernelFacts, *, limits: bool = False, compiles: bool = True) -> str:
     """The same where the target is named already; with the chip's ``limits`` where known."""
-    if facts.compiled is None and facts.correct is None and facts.time is None and facts.notes:
+    nothing = facts.compiled is None and facts.correct is None and facts.time is None
+    if nothing and facts.notes and facts.correct_why in ("", facts.notes[-1]):
         return facts.notes[-1]
     parts = [_correct_phrase(facts), _time_phrase(facts)]
     if compiles:
@@ -115,7 +117,8 @@ def size(n_bytes: int) -> str:
 
 def _correct_phrase(facts: KernelFacts) -> str:
     if facts.correct is None:
-        return "not checked"
+        why = shorten(facts.correct_why, _LONGEST_DOUBT, placeholder="…")
+        return f"not judged: {why}" if why else "not checked"
     where = f" on {facts.device}" if facts.device else " on a device the engine did not name"
     return f"correct{where}" if facts.correct else f"WRONG RESULT{where}"
 

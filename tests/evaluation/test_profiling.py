@@ -1,5 +1,6 @@
 """A file's profile, with a device whose answers are written down; compilers are real."""
 
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from tilewright.devices import open_device
 from tilewright.devices.model import Device, DeviceInfo, JobOutcome, JobStatus
 from tilewright.evaluation import profiling
+from tilewright.evaluation.correctness import check_correctness
 from tilewright.evaluation.model import StepName, StepResult, StepStatus
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems import load_problem
@@ -174,3 +176,48 @@ def test_what_a_spec_does_not_ask_is_a_note_and_no_wrong_result(
         "it does not stand what its spec does not ask: ci[0], transposed inputs "
         "(the original disagrees: 3 differ)"
     ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "correct", "why"),
+    [
+        (("    y = torch.empty", "    assert x.is_meta, 'no such device'\n    y = torch.empty"),
+         None, "ci[0]: the original itself fails: AssertionError: no such device"),
+        (("/ row_sum", "* row_sum"), False, "the original disagrees with softmax: output: "),
+    ],
+)  # fmt: skip
+def test_what_did_not_run_is_not_wrong(
+    compiler: Device,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changed: tuple[str, str],
+    correct: bool | None,
+    why: str,
+) -> None:
+    monkeypatch.setattr(profiling, "check_correctness", check_correctness)
+    path = tmp_path / "softmax.py"
+    text = (EXAMPLES / "softmax.py").read_text()
+    assert text.count(changed[0]) == 1
+    path.write_text(text.replace(*changed))
+    for name in ("softmax.yaml", "references.py"):
+        shutil.copy(EXAMPLES / name, tmp_path)
+    bench = Workbench(compiler, load_problem(tmp_path / "softmax.yaml"), path, tmp_path / "s", 7)
+    value = profiling.profile_source(path.read_text(), str(path), bench, None, lambda *_: None)
+    (kernel,) = value["kernels"]
+    assert kernel["correct"] is correct
+    assert why in kernel["correct_why"]
+
+
+def test_a_reference_that_does_not_run_finds_nothing_wrong(
+    compiler: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = "reference softmax: ModuleNotFoundError: No module named 'flash'"
+    passed = StepResult(
+        StepName.CORRECTNESS,
+        StepStatus.PASSED,
+        data={"checks": [{"name": "ci[0]", "oracle": "original", "note": failed}]},
+    )
+    monkeypatch.setattr(profiling, "check_correctness", lambda *_: passed)
+    device = Scripted(compiler, profile=ran(("softmax_kernel", 251.0)))
+    (kernel,) = profiled(device, tmp_path, counters=False)["kernels"]
+    assert (kernel["correct"], kernel["correct_why"]) == (None, failed)

@@ -68,6 +68,12 @@ def test_facts_that_are_missing_are_said_to_be() -> None:
     assert _facts(report={"ok": False}, correct=None, notes=["time not measured: no GPU"]) == (
         "cuda:90: does not compile · not checked · time not measured: no GPU"
     )
+    assert _facts(report={"ok": True}, correct_why="RuntimeError: XPU unavailable") == (
+        "cuda:90: compiles · not judged: RuntimeError: XPU unavailable · time not measured"
+    )
+    assert _facts(report={"ok": True}, correct=False, correct_why="3 elements differ") == (
+        "cuda:90: compiles · WRONG RESULT on interpreter · time not measured"
+    )
     assert _facts(whole=["no problem spec beside the file"]) == (
         "cuda:90: no problem spec beside the file"
     )

@@ -69,6 +69,7 @@ def _print(value: dict[str, Any]) -> None:
                 f"{report['shared_bytes']} B shared",
                 markup=False,
             )
+        OUT.print(f"  {_correctness(kernel, value['device'])}", markup=False)
         time = kernel["time"]
         if time:
             OUT.print(
@@ -84,6 +85,14 @@ def _print(value: dict[str, Any]) -> None:
         _print_findings(value["call"])
     for note in value["notes"]:
         OUT.print(f"note: {note}", markup=False)
+
+
+def _correctness(kernel: dict[str, Any], device: str | None) -> str:
+    """Right, wrong, or why nobody knows."""
+    if kernel["correct"]:
+        return f"correct on {device}"
+    word = "not judged" if kernel["correct"] is None else f"wrong result on {device}"
+    return f"{word}: {kernel['correct_why']}"
 
 
 def _print_findings(subject: dict[str, Any]) -> None:

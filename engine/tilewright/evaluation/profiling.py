@@ -1,7 +1,7 @@
 """What can be said of a file as it stands: compiler, correctness, time, and what bounds it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.evaluation.compiling import check_compile
@@ -19,6 +19,7 @@ from tilewright.targets.model import Target
 
 SCHEMA = 1
 _NOTHING = "not compiled, not checked, not timed"
+_NO_REFERENCE = "it runs; the problem has no reference to compare it with"
 Tell = Callable[[int, str], None]
 
 
@@ -40,7 +41,8 @@ def profile_source(
     kernels = _kernels(module, bench)
     if bench is None:
         note = f"no problem spec beside the file, and no captured launches of it: {_NOTHING}"
-        return _value(path, None, [_entry(kernel) for kernel in kernels], [note])
+        entries = [_entry(kernel) | {"correct_why": note} for kernel in kernels]
+        return _value(path, None, entries, [note])
     tell(10, "compiling")
     compiled = _compile(bench, text, target)
     tell(30, "checking")
@@ -54,6 +56,15 @@ def profile_source(
     return _Profile(bench, subjects, compiled, timed).value(path, kernels, checked)
 
 
+@dataclass(frozen=True)
+class _Judged:
+    """Whether results are right; None where nothing tells, and then ``why`` says why."""
+
+    correct: bool | None
+    why: str = ""
+    notes: tuple[str, ...] = ()
+
+
 class _Profile:
     """Puts together what was found out of one file."""
 
@@ -65,24 +76,37 @@ class _Profile:
 
     def value(self, path: str, kernels: tuple[Kernel, ...], checked: StepResult) -> dict[str, Any]:
         """The whole profile."""
-        correct, doubts = _correct(checked)
-        entries = [self._of_kernel(kernel, correct, doubts) for kernel in kernels]
+        judged = _judged(checked)
+        entries = [self._of_kernel(kernel, judged) for kernel in kernels]
         value = _value(path, self.bench.device.info.id, entries, self._remarks(len(kernels)))
         chip = self.subjects.chip
         return value | {"call": self._of_call(), "chip": chip.id if chip else None}
 
-    def _of_kernel(self, kernel: Kernel, correct: bool | None, doubts: list[str]) -> dict[str, Any]:
+    def _of_kernel(self, kernel: Kernel, judged: _Judged) -> dict[str, Any]:
         case, watched = watched_of(kernel.name, self.timed)
-        untimed = [] if watched.time else [f"time not measured: {watched.failure}"]
         seen = self.subjects.kernel(kernel.name, case, watched)
+        found = described(seen)
+        untimed = [] if watched.time else [f"time not measured: {self._untimed(watched, found)}"]
         uncounted = [f"its work is counted in part: {note}" for note in seen.work.notes]
         told = {
             "report": _report(self.compiled, kernel.name),
-            "correct": correct,
+            "correct": judged.correct,
+            "correct_why": judged.why or None,
             "time": _time(watched),
-            "notes": doubts + untimed + uncounted,
+            "notes": [*judged.notes, *untimed, *uncounted],
         }
-        return _entry(kernel) | told | described(seen)
+        return _entry(kernel) | told | found
+
+    def _untimed(self, watched: Watched, found: Mapping[str, Any]) -> str:
+        """Why there is no time; of a chip that is not here, what there is instead."""
+        chip = self.subjects.chip
+        if self.bench.device.info.can_time or chip is None:
+            return watched.failure
+        compiled = self.compiled is not None and self.compiled.status is StepStatus.PASSED
+        made = "compiled for it" if compiled else "not compiled for it"
+        estimates = (one["value"] for one in found["facts"] if one["name"] == "estimate.time")
+        told = "".join(f", {us:,.1f} us by estimate" for us in estimates)
+        return f"{chip.id} is not here; {made}{told}, nothing was timed"
 
     def _of_call(self) -> dict[str, Any] | None:
         """The entry point's call, where it is more than one of the kernels."""
@@ -134,6 +158,7 @@ def _entry(kernel: Kernel) -> dict[str, Any]:
         "content_hash": kernel.content_hash,
         "report": None,
         "correct": None,
+        "correct_why": None,
         "time": None,
         "bottleneck": None,
         "facts": [],
@@ -155,20 +180,21 @@ def _report(compiled: StepResult | None, kernel: str) -> Any:
     return next((r for r in mine if r["ok"]), mine[0] if mine else None)
 
 
-def _correct(checked: StepResult) -> tuple[bool | None, list[str]]:
+def _judged(checked: StepResult) -> _Judged:
+    """Wrong is only what ran and was seen to be wrong; a step may fail before anything ran."""
     every = checked.data.get("checks", [])
-    checks = [check for check in every if not check.get("skipped")]
-    doubts = [check["note"] for check in checks if check.get("note")]
-    if checked.status is StepStatus.FAILED:
-        return False, [checked.message]
-    if checked.status is StepStatus.SKIPPED:
-        return None, [checked.message]
-    if doubts:
-        return False, list(dict.fromkeys(doubts))
-    if any(check["oracle"] == "original" for check in checks):
-        return None, ["it runs; the problem has no reference to compare it with"]
+    asked = [check for check in every if not check.get("skipped")]
+    faults = dict.fromkeys(check["fault"] for check in asked if check.get("fault"))
+    if faults:
+        return _Judged(False, "; ".join(faults))
+    if checked.status is not StepStatus.PASSED:
+        return _Judged(None, checked.message)
+    if any(check["oracle"] == "original" for check in asked):
+        notes = dict.fromkeys(check["note"] for check in asked if check.get("note"))
+        return _Judged(None, "; ".join(notes) or _NO_REFERENCE)
     beyond = [check for check in every if check.get("skipped")]
-    return True, [f"it does not stand what its spec does not ask: {_why(one)}" for one in beyond]
+    said = (f"it does not stand what its spec does not ask: {_why(one)}" for one in beyond)
+    return _Judged(True, notes=tuple(said))
 
 
 def _why(check: Mapping[str, Any]) -> str:

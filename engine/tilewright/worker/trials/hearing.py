@@ -153,11 +153,13 @@ class Hearing:
 
     def _check(self, check: dict[str, Any]) -> str | None:
         """Hold the candidate against one measure; what is wrong, with the check's name."""
-        base = self._originals.base(self._job, check)
+        asked = base = self._originals.base(self._job, check)
         notes = [base.note] if base.note else []
         if base.unfit and not base.failure and check.get("required", True):
             check, base = self._plain(check, base, notes)
         record = _record(check, base, notes)
+        if asked.fault:
+            record["fault"] = asked.fault
         self._checks.append(record)
         unfit = base.unfit or base.luck
         if unfit and not check.get("required", True):
@@ -193,12 +195,15 @@ class Hearing:
             record["caveats"] = given.told["caveats"]
         wrong = next(faults.of_run(base.original.told, given.told), None)
         if wrong is not None:
+            record["fault"] = wrong
             return wrong
         wrong = results.fault(base.oracle, base.own, given, check, record, base.noisy)
         if wrong is None:
             return None
         unsteady = self._originals.unsteady(self._job, check, base)
-        return unsteady or faults.in_other_order(check, wrong)
+        if not unsteady:
+            record["fault"] = faults.in_other_order(check, wrong)
+        return unsteady or record["fault"]
 
     def _call(self, message: Mapping[str, Any], base: Base) -> Results:
         return self._originals.results(self._candidate, base, message, self._patience(base))

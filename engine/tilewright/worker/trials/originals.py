@@ -52,6 +52,8 @@ class Base:
         noisy: what the oracle gives on inputs that are off by an ulp.
         note: what a person should know of the original.
         luck: what makes its results hang on luck; part of ``note``.
+        fault: what it was seen doing wrong where it ran: memory it reached, races, another result
+            than its reference's, or one that hangs on the order of programs.
         passing: whether it failed by what may be over the next time: memory that others held, or
             a host that was too busy.
         unfit: why nothing can be asked of a candidate where the check is not required.
@@ -76,6 +78,7 @@ class Base:
     unfit: str = ""
     note: str = ""
     luck: str = ""
+    fault: str = ""
     repeats_well: str | None = None
     repeated: dict[str, Any] | None = None
     clean_us: dict[str, float] = field(default_factory=dict)
@@ -166,7 +169,7 @@ class Originals:
         base.oracle = base.original
         strayed = [f"the original itself {said}" for _, said in faults.strayed(base.original.told)]
         strayed += [f"in the original {said}" for _, said in faults.raced(base.original.told)]
-        base.note = base.luck = "; ".join(strayed)
+        base.note = base.luck = base.fault = "; ".join(strayed)
         if check.get("order", "forward") != "forward" or check.get("launch_options"):
             self._hold_against_plain(job, check, base)
         elif job.get("reference"):
@@ -198,6 +201,7 @@ class Originals:
         if fault is not None:
             changed = "launch options" if check.get("launch_options") else "the order of programs"
             base.unfit = f"the original's own result changes with {changed}: {fault}"
+            base.fault = base.fault or base.unfit
         base.unfit = base.unfit or plain.unfit
         base.oracle, base.oracle_name, base.noisy = plain.oracle, plain.oracle_name, plain.noisy
         base.original = plain.original
@@ -218,7 +222,7 @@ class Originals:
         """The reference in double precision, else in its own, if the original agrees with it."""
         assert base.original is not None
         name = job["reference"]["entry"]["name"]
-        told = ""
+        told = disagrees = ""
         for upwards, how in ((_UPWARDS, " in float64"), (None, "")):
             message = {
                 **check, "shadow_dtype": upwards, "guard": False, "poison": False,
@@ -235,8 +239,9 @@ class Originals:
                 base.oracle, base.oracle_name = oracle, f"reference {name}{how}"
                 base.noisy = self._nudged(performer, base, message) if upwards else ()
                 return
-            told = f"the original disagrees with {name}{how}: {fault}"
+            told = disagrees = f"the original disagrees with {name}{how}: {fault}"
         base.unfit = told
+        base.fault = "; ".join(filter(None, (base.fault, disagrees)))
         base.note = "; ".join(filter(None, (base.note, told)))
 
     def _nudged(
