@@ -101,7 +101,7 @@ class _Profile:
         """Why there is no time; of a chip that is not here, what there is instead."""
         chip = self.subjects.chip
         if self.bench.device.info.can_time or chip is None:
-            return watched.failure
+            return watched.failure or "it is not known why"
         compiled = self.compiled is not None and self.compiled.status is StepStatus.PASSED
         made = "compiled for it" if compiled else "not compiled for it"
         estimates = (one["value"] for one in found["facts"] if one["name"] == "estimate.time")
