@@ -16,12 +16,20 @@ class InputError(TilewrightError):
         message: what is wrong and the way out, one sentence each.
         path: the file at fault, if it is one.
         line: 1-based line in that file, if it is known.
+        column: 0-based column in that line, if it is known.
     """
 
-    def __init__(self, message: str, path: str | None = None, line: int | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        path: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
         self.message = message
         self.path = path
         self.line = line
+        self.column = column
         super().__init__(str(self))
 
     def __str__(self) -> str:

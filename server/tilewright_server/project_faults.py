@@ -1,4 +1,4 @@
-"""Configurations that cannot be used, told once each and marked where they are wrong."""
+"""Configurations and specs that cannot be used, told once each and marked where they are wrong."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -12,8 +12,6 @@ from tilewright_server.wording import sentence
 
 if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer
-
-_WAY_OUT = "Until it is mended, the defaults are in force."
 
 
 class ProjectFaults:
@@ -29,7 +27,7 @@ class ProjectFaults:
         for fault in faults:
             if fault not in self._shown:
                 where = f"{fault.path}:{fault.line}"
-                self._server.warn(f"Tilewright: {where}: {sentence(fault.message)} {_WAY_OUT}")
+                self._server.warn(f"Tilewright: {where}: {sentence(fault.message)} {fault.until}")
         for path in {f.path for f in self._shown ^ now}:
             self._publish(path, [f for f in faults if f.path == path])
         self._shown = now
@@ -47,7 +45,7 @@ def _diagnostic(fault: Fault) -> types.Diagnostic:
     line = fault.line - 1
     return types.Diagnostic(
         range=types.Range(types.Position(line, 0), types.Position(line, 1000)),
-        message=f"{sentence(fault.message)} {_WAY_OUT}",
+        message=f"{sentence(fault.message)} {fault.until}",
         severity=types.DiagnosticSeverity.Error,
         code="configuration",
         source=SOURCE,

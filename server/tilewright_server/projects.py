@@ -4,27 +4,24 @@ Read off the event loop, and remembered until something says that a file changed
 """
 
 import asyncio
-import logging
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tilewright.analysis.model import EntryFacts
-from tilewright.errors import InputError
 from tilewright.targets.model import Target
 from tilewright_server.facts import spec_stamp
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A configuration that cannot be used: which file, which 1-based line, why."""
+    """A configuration or a spec that cannot be used: which file, which 1-based line, why."""
 
     path: str
     line: int
     message: str
+    until: str = "Until it is mended, the defaults are in force."
 
 
 @dataclass(frozen=True)
@@ -37,6 +34,7 @@ class Project:
         triton: (major, minor) that its code is written for.
         entry: what the problem's spec says of the host function.
         fault: why its settings are not in force; the defaults are.
+        spec_fault: why its spec is not used.
     """
 
     silenced: frozenset[str] = frozenset()
@@ -44,6 +42,7 @@ class Project:
     triton: tuple[int, int] | None = None
     entry: EntryFacts | None = None
     fault: Fault | None = field(default=None, compare=False)
+    spec_fault: Fault | None = field(default=None, compare=False)
 
 
 _NOWHERE = Project()
@@ -71,8 +70,9 @@ class Projects:
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """The configurations that cannot be used, each once."""
-        found = (project.fault for _, project in self._known.values())
+        """The configurations and specs that cannot be used, each once."""
+        projects = [project for _, project in self._known.values()]
+        found = (fault for one in projects for fault in (one.fault, one.spec_fault))
         return tuple(dict.fromkeys(fault for fault in found if fault is not None))
 
     async def read_again(self, paths: Iterable[str]) -> bool:
@@ -88,25 +88,26 @@ def read_project(path: Path, has_spec: bool) -> Project:
     from tilewright.checking import ConfigurationError, configuration_for
     from tilewright.knowledge import taxonomy
 
-    entry = _entry(path) if has_spec else None
+    entry, wrong = _entry(path) if has_spec else (None, None)
     try:
         configuration = configuration_for(path)
     except ConfigurationError as error:
         fault = Fault(error.path or str(path), error.line or 1, error.message)
-        return Project(entry=entry, fault=fault)
+        return Project(entry=entry, fault=fault, spec_fault=wrong)
     rules = configuration.rules_for(path)
     wanted = frozenset() if configuration.excludes(path) else rules.issues
-    return Project(frozenset(taxonomy()) - wanted, rules.target, rules.triton, entry)
+    return Project(
+        frozenset(taxonomy()) - wanted, rules.target, rules.triton, entry, spec_fault=wrong
+    )
 
 
-def _entry(path: Path) -> EntryFacts | None:
+def _entry(path: Path) -> tuple[EntryFacts | None, Fault | None]:
+    """What the spec says of the host function, or why it cannot be used."""
     from tilewright.checking.entry import entry_facts
-    from tilewright.problems import find_problem
+    from tilewright.problems import problem_or_flaw
 
-    try:
-        problem = find_problem(path)
-    except InputError as error:
-        # A profile says so to the person; reading the source goes on without it.
-        logger.info("no facts from the spec: %s", error)
-        return None
-    return None if problem is None else entry_facts(problem)
+    problem, flaw = problem_or_flaw(path)
+    if flaw is not None:
+        way_out = "Until it is mended, its kernels are checked without it."
+        return None, Fault(flaw.path or str(path), flaw.line or 1, flaw.message, way_out)
+    return None if problem is None else entry_facts(problem), None

@@ -178,3 +178,76 @@ def test_a_module_that_is_not_kernelbench(tmp_path: Path) -> None:
     _write(tmp_path, k_py=KERNEL)
     with pytest.raises(ProblemError, match="no KernelBench module"):
         load_problem(tmp_path / "k.py")
+
+
+LAUNCHING = """\
+import triton
+
+@triton.jit
+def double_kernel(x_ptr, n):
+    pass
+
+def _launch(x, out):
+    double_kernel[(1,)](x, 4)
+    return out
+
+def double(x):
+    return _launch(x, x)
+
+def unrelated(x):
+    return x
+"""
+
+
+def test_the_one_function_that_launches_is_the_entry(tmp_path: Path) -> None:
+    _write(tmp_path, k_py=LAUNCHING, k_yaml=SPEC)
+    problem = find_problem(tmp_path / "k.py")
+    assert problem is not None
+    assert problem.entry == Entry(EntryKind.FUNCTION, "double")
+    assert "'entry: double'" in problem.warnings[0]
+
+
+def test_of_several_functions_that_launch_the_spec_has_to_name_one(tmp_path: Path) -> None:
+    other = LAUNCHING + "\ndef twice(x):\n    return _launch(x, x)\n"
+    _write(tmp_path, k_py=other, k_yaml=SPEC)
+    with pytest.raises(ProblemError, match="add 'entry: double' or 'entry: twice'") as caught:
+        find_problem(tmp_path / "k.py")
+    assert (caught.value.line, caught.value.column) == (1, 0)
+
+
+def test_constructor_arguments_are_counted(tmp_path: Path) -> None:
+    model = "class Model:\n    def __init__(self, width):\n        pass\n"
+    spec = SPEC + "inits:\n  - dim: N\n  - dim: N\n"
+    _write(tmp_path, k_py=model, k_yaml=spec, f_py=LAUNCHING, f_yaml=spec)
+    with pytest.raises(ProblemError, match=r"lists 2, .* takes \(width\)") as caught:
+        find_problem(tmp_path / "k.py")
+    assert (caught.value.line, caught.value.column) == (7, 2)
+    problem = find_problem(tmp_path / "f.py")
+    assert problem is not None
+    assert any("is a function and gets none" in note for note in problem.warnings)
+
+
+@pytest.mark.parametrize("text", ["services:\n  web: {image: a}\n", "a: 1\n---\nb: 2\n", "[1]\n"])
+def test_yaml_of_something_else_is_no_spec(tmp_path: Path, text: str) -> None:
+    _write(tmp_path, k_py=KERNEL, k_yaml=text)
+    assert find_problem(tmp_path / "k.py") is None
+    with pytest.raises(ProblemError):
+        load_problem(tmp_path / "k.yaml")
+
+
+def test_ai_benchs_trees_belong_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AIBENCH_KERNELS_DIR", raising=False)
+    where = Path("KernelBench/level1/1_Double.py")
+    spec = tmp_path / "problems/specs" / where.with_suffix(".yaml")
+    kernel = tmp_path / "backends/triton" / where
+    reference = tmp_path / "third_party/KernelBench" / where
+    for path, text in ((spec, SPEC), (kernel, MODULE), (reference, MODULE)):
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    problem = find_problem(kernel)
+    assert problem is not None
+    assert problem.path == str(spec)
+    assert problem.reference == Entry(EntryKind.MODEL, "Model", str(reference))
+    itself = find_problem(reference)
+    assert itself is not None
+    assert (itself.path, itself.reference) == (str(spec), None)

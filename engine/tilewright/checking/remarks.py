@@ -5,8 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from tilewright.analysis.model import AnalysisContext
+from tilewright.analysis.suppression import Notice
 from tilewright.checking.certified import Certified, KernelProof, certified, said
 from tilewright.checking.checked import Checked, Remark
+from tilewright.errors import InputError
+from tilewright.source import parse_module
 from tilewright.source.text import Range
 
 _TOP = Range(1, 0, 1, 0)
@@ -26,6 +29,14 @@ def insisting(found: Certified, level: str) -> Checked:
     """A file with a remark on each kernel that lacks a certificate that holds and says so much."""
     remarks = (*(r for proof in found.kernels for r in _lacking(proof, level)), *_faults(found))
     return Checked(found.module, (), (), AnalysisContext(), remarks=remarks)
+
+
+def flawed(flaw: InputError) -> Checked:
+    """A spec that cannot be used, as a file with what is wrong with it."""
+    line, column = flaw.line or 1, flaw.column or 0
+    message = f"{flaw.message}; until then its kernels are checked without it"
+    notice = Notice(Range(line, column, line, column), message)
+    return Checked(parse_module("", flaw.path or ""), (), (notice,), AnalysisContext())
 
 
 def _lacking(proof: KernelProof, level: str) -> Iterator[Remark]:

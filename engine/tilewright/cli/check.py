@@ -16,7 +16,7 @@ from tilewright.checking.checked import NOTEBOOK
 from tilewright.checking.configuration import Rules, default_configuration
 from tilewright.checking.entry import entry_facts
 from tilewright.checking.present import as_json, as_lines, diff_of, fix_line, summary
-from tilewright.checking.remarks import with_stale
+from tilewright.checking.remarks import flawed, with_stale
 from tilewright.checking.sarif import sarif
 from tilewright.checking.selectors import UnknownSelectorError, issues_meant
 from tilewright.checking.versions import installed_triton, parse_version
@@ -24,7 +24,7 @@ from tilewright.cli.captured import found_in
 from tilewright.cli.inputs import read_sources, target_of, write_source
 from tilewright.cli.output import ERR, OUT, Exit, emit_json
 from tilewright.errors import InputError
-from tilewright.problems import find_problem
+from tilewright.problems import ProblemError, problem_or_flaw
 
 
 class CheckFormat(StrEnum):
@@ -93,6 +93,7 @@ def check(
         with_stale(check_text(text, str(path), *chosen.of(path)), path, text)
         for path, text in texts
     ]
+    files += chosen.specs
     known = files if compiled is None else _compiled(files, chosen, compiled, captured)
     told = _tell(known, form, [*chosen.stale, *map(str, unread)])
     _end(any(f.issues or f.module.problems or f.notices for f in told), unread)
@@ -137,19 +138,27 @@ class _Chosen:
         self._ignore = ignore or frozenset()
         self._isolated = isolated
         self.stale: dict[str, None] = {}
+        self._flaws: dict[str, ProblemError] = {}
 
     def of(self, path: Path) -> tuple[Rules, AnalysisContext]:
         """Rules and context of one file; its problem's spec says what the host is called with."""
         found = default_configuration() if self._isolated else configuration_for(path)
         rules = found.rules_for(path)
         issues = (self._select or rules.issues) - self._ignore
-        problem = find_problem(path)
+        problem, flaw = problem_or_flaw(path)
+        if flaw is not None:
+            self._flaws[str(flaw)] = flaw
         entry = entry_facts(problem) if problem is not None else None
         version = rules.triton or installed_triton()
         found_of = found_in(self._captures, path) if self._captures else Found()
         self.stale.update(dict.fromkeys(stale_note(path, kernel) for kernel in found_of.stale))
         context = replace(self._context, entry=entry, launches=found_of.launches())
         return replace(rules, issues=issues, triton=version), context
+
+    @property
+    def specs(self) -> list[Checked]:
+        """The specs that could not be used so far, each with what is wrong."""
+        return [flawed(flaw) for flaw in self._flaws.values()]
 
 
 def _meant(names: list[str] | None) -> frozenset[str] | None:
@@ -204,6 +213,7 @@ def _fix(paths: list[Path], chosen: _Chosen, form: CheckFormat, *, write: bool) 
             write_source(path, result.text)
         elif result.fixes:
             OUT.print(diff_of(str(path), text, result.text), markup=False, end="")
+    left += chosen.specs
     if write:
         _tell(left, form, map(str, unread))
-    _end(any(f.issues for f in left) if write else fixed > 0, unread)
+    _end(any(f.issues or f.notices for f in left) if write else fixed > 0, unread)

@@ -2,7 +2,7 @@
 
 from tilewright.problems.dtypes import DTYPE_BYTES, input_bytes, size_bytes
 from tilewright.problems.formula import FormulaError, evaluate
-from tilewright.problems.loading import find_problem, load_problem
+from tilewright.problems.loading import find_problem, load_problem, problem_or_flaw
 from tilewright.problems.model import (
     Case,
     Dim,
@@ -34,5 +34,6 @@ __all__ = [
     "find_problem",
     "input_bytes",
     "load_problem",
+    "problem_or_flaw",
     "size_bytes",
 ]

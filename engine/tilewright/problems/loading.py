@@ -2,15 +2,24 @@
 
 import difflib
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.problems.model import Case, Entry, EntryKind, Problem, ProblemError
+from tilewright.problems.model import (
+    Case,
+    Entry,
+    EntryKind,
+    NoSpecError,
+    Problem,
+    ProblemError,
+)
 from tilewright.problems.nodes import SpecNode, read_text
+from tilewright.problems.places import references_of, specs_of
 from tilewright.problems.pyfile import PythonFile, is_kernelbench, read_python
 from tilewright.problems.spec import Spec, parse_spec
 
-SPEC_SUFFIXES = (".yaml", ".yml")
+MODELS = ("Model", "ModelNew")
 REFERENCE_KEYS = frozenset({"file", "entry"})
 
 
@@ -26,17 +35,25 @@ class _Reference:
 def find_problem(source_path: str | Path) -> Problem | None:
     """The problem that belongs to a source file; None if there is none.
 
-    A spec of the same stem beside it comes first, then a KernelBench module in the file itself.
+    A spec of the same stem beside it comes first, then the one that AI Bench has for it, then a
+    KernelBench module in the file itself. YAML that is no spec belongs to something else.
     Raises ProblemError for a spec that is there and cannot be used.
     """
     source = Path(source_path)
-    for suffix in SPEC_SUFFIXES:
-        spec = source.with_suffix(suffix)
-        if spec.is_file():
+    for spec in specs_of(source):
+        with suppress(NoSpecError):
             return load_problem(spec, source)
     if source.is_file() and is_kernelbench(source):
         return load_problem(source)
     return None
+
+
+def problem_or_flaw(source: Path) -> tuple[Problem | None, ProblemError | None]:
+    """A source file's problem, or why its spec cannot be used: reading goes on without it."""
+    try:
+        return find_problem(source), None
+    except ProblemError as flaw:
+        return None, flaw
 
 
 def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
@@ -55,6 +72,7 @@ def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
     file = _source_file(where, source)
     entry, notes = _entry(spec, file)
     _check_arity(spec, entry, file)
+    notes = (*notes, *_check_constructor(spec, entry, file))
     reference = _reference(spec, entry, where, file)
     return Problem(
         path=str(where),
@@ -103,24 +121,75 @@ def _entry(spec: Spec, file: PythonFile | None) -> tuple[Entry, tuple[str, ...]]
         return _unchecked(spec, "no file under test is known")
     if not file.parses:
         return _unchecked(spec, f"{file.path} is not Python as it stands")
-    name = "Model" if spec.entry is None else spec.entry.word("'entry'")
+    if spec.entry is None:
+        return _inferred(spec, file)
+    name = spec.entry.word("'entry'")
     entry = file.entry(name, None)
     if entry is not None:
         return entry, ()
     found = ", ".join(file.callables) or "no function at all"
-    if spec.entry is not None and name in file.jitted:
+    if name in file.jitted:
         spec.entry.fail(
             f"'{name}' of {file.path} is a kernel; name the function that launches it (it has "
             f"{found})"
         )
-    if spec.entry is not None:
-        close = difflib.get_close_matches(name, file.callables, 1)
-        hint = f"; did you mean '{close[0]}'?" if close else ""
-        spec.entry.fail(f"{file.path} has no '{name}' (it has {found}){hint}")
+    close = difflib.get_close_matches(name, file.callables, 1)
+    hint = f"; did you mean '{close[0]}'?" if close else ""
+    spec.entry.fail(f"{file.path} has no '{name}' (it has {found}){hint}")
+
+
+def _inferred(spec: Spec, file: PythonFile) -> tuple[Entry, tuple[str, ...]]:
+    """The entry point of a spec that names none: a model, else the one function it can be."""
+    for name in MODELS:
+        entry = file.entry(name, None)
+        if entry is not None:
+            return entry, ()
+    counts = {len(list(node.elements("'params'"))) for node in spec.params}
+    fitting = [
+        name
+        for name in file.launching
+        if name not in file.arities or all(map(file.arities[name].takes, counts))
+    ]
+    if len(fitting) == 1:
+        name = fitting[0]
+        note = (
+            f"entry '{name}': the one function of {file.path} that launches kernels and takes "
+            f"these inputs; 'entry: {name}' would say so"
+        )
+        return Entry(EntryKind.FUNCTION, name), (spec.root.note(note),)
+    if fitting:
+        lines = " or ".join(f"'entry: {name}'" for name in fitting)
+        spec.root.fail(
+            f"{file.path} has no class Model and several functions that launch kernels and take "
+            f"these inputs; add {lines}"
+        )
+    found = ", ".join(file.callables) or "no function at all"
     spec.root.fail(
         f"{file.path} has no class Model, so the spec must name the function to call: "
         f"add 'entry: NAME' with one of {found}"
     )
+
+
+def _check_constructor(spec: Spec, entry: Entry, file: PythonFile | None) -> tuple[str, ...]:
+    """Fail at constructor arguments that a model cannot be built with; note those that a function
+    has no use for."""
+    if spec.inits is None:
+        return ()
+    if entry.kind is EntryKind.FUNCTION:
+        return (
+            spec.inits.note(
+                f"'inits' are a model's constructor arguments; '{entry.name}' is a function and "
+                "gets none (a plain number is an input: 'NAME: {value: DIM}')"
+            ),
+        )
+    arity = file.constructors.get(entry.name) if file is not None else None
+    count = len(list(spec.inits.elements("'inits'")))
+    if arity is not None and not arity.takes(count):
+        spec.inits.fail(
+            f"'inits' lists {count}, and the constructor of '{entry.name}' in "
+            f"{file.path if file else '?'} takes ({', '.join(arity.names)})"
+        )
+    return ()
 
 
 def _check_arity(spec: Spec, entry: Entry, file: PythonFile | None) -> None:
@@ -200,11 +269,8 @@ def _file_reference(
 
 
 def _beside(source: Path, spec: Path, entry: Entry) -> _Reference:
-    """``<stem>_pytorch.py`` beside the source or the spec, if there is one."""
-    for path in dict.fromkeys((source, spec)):
-        beside = path.with_name(f"{path.stem}_pytorch.py")
-        if not beside.is_file():
-            continue
+    """The nearest independent implementation, if there is one."""
+    for beside in references_of(source, spec):
         file = read_python(beside)
         found = file.entry("Model", str(beside)) or file.entry(entry.name, str(beside))
         if found is None:

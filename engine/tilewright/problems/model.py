@@ -17,6 +17,10 @@ class ProblemError(InputError):
     """A problem spec that cannot be used."""
 
 
+class NoSpecError(ProblemError):
+    """YAML that is no spec of a kernel, or no YAML at all: perhaps it belongs to something else."""
+
+
 class EntryKind(StrEnum):
     """How the entry point is called: ``f(*inputs)``, ``Model(*init_args).forward(*inputs)``, or,
     of a problem made from captured launches, ``kernel[grid](...)`` as each case says."""

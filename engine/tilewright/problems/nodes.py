@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import yaml
 
-from tilewright.problems.model import ProblemError
+from tilewright.problems.model import NoSpecError, ProblemError
 
 Scalar = int | float | bool | str | None
 
@@ -33,7 +33,7 @@ class SpecNode:
 
     def fail(self, message: str) -> NoReturn:
         """Raise a ProblemError at this value."""
-        raise ProblemError(message, self.path, self.line)
+        raise ProblemError(message, self.path, self.line, int(self.node.start_mark.column))
 
     def note(self, message: str) -> str:
         """A warning that names this value's place."""
@@ -71,6 +71,17 @@ class SpecNode:
         if self.node.tag != "tag:yaml.org,2002:seq":
             self.fail(f"{what} must be a plain list; remove the tag {self.node.tag}")
         return (SpecNode(child, self.path) for child in self.node.value)
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it is a number or a word, as against a list or a mapping."""
+        return isinstance(self.node, yaml.ScalarNode)
+
+    @property
+    def keys(self) -> "tuple[SpecNode, ...]":
+        """A mapping's keys as they stand, whatever they are."""
+        pairs = self.node.value if isinstance(self.node, yaml.MappingNode) else ()
+        return tuple(SpecNode(key, self.path) for key, _ in pairs)
 
     @property
     def raw(self) -> str:
@@ -123,8 +134,9 @@ def read_yaml(text: str, path: str) -> SpecNode:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
-        line = None if mark is None else int(mark.line) + 1
-        raise ProblemError(f"this is not YAML: {problem.problem}", path, line) from None
+        kind = NoSpecError if "single document" in str(problem.context) else ProblemError
+        line, column = (None, None) if mark is None else (int(mark.line) + 1, int(mark.column))
+        raise kind(f"this is not YAML: {problem.problem}", path, line, column) from None
     except (yaml.YAMLError, RecursionError) as problem:
         raise ProblemError(f"this is not YAML: {problem}", path) from None
     if node is None:

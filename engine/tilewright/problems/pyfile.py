@@ -29,7 +29,11 @@ class Arity:
 class PythonFile:
     """Top-level names of a file. ``jitted`` functions carry a ``jit`` decorator: no entries.
 
-    ``arities``: of functions and of models' ``forward``, where no decorator may have changed them.
+    Attributes:
+        arities: of functions and of models' ``forward``, where no decorator may have changed them.
+        constructors: of models' ``__init__``, likewise.
+        launching: functions that launch a kernel of the file, themselves or by a function that they
+            call, and are called by no other that does.
     """
 
     path: str
@@ -39,6 +43,8 @@ class PythonFile:
     jitted: tuple[str, ...]
     parses: bool
     arities: Mapping[str, Arity] = field(default_factory=dict)
+    constructors: Mapping[str, Arity] = field(default_factory=dict)
+    launching: tuple[str, ...] = ()
 
     @property
     def is_kernelbench(self) -> bool:
@@ -77,10 +83,12 @@ def read_python(path: Path) -> PythonFile:
     classes: list[str] = []
     jitted: list[str] = []
     called: dict[str, list[ast.FunctionDef]] = {}
+    built: dict[str, list[ast.FunctionDef]] = {}
     for node in _top_level(tree.body):
         if isinstance(node, ast.ClassDef):
             classes.append(node.name)
-            called.setdefault(node.name, []).extend(_forwards(node))
+            called.setdefault(node.name, []).extend(_methods(node, "forward"))
+            built.setdefault(node.name, []).extend(_methods(node, "__init__"))
         elif isinstance(node, ast.FunctionDef):
             (jitted if _is_jitted(node) else functions).append(node.name)
             called.setdefault(node.name, []).append(node)
@@ -89,13 +97,48 @@ def read_python(path: Path) -> PythonFile:
         for name, nodes in called.items()
         if len(nodes) == 1 and not nodes[0].decorator_list
     }
+    hosts = [nodes[0] for name, nodes in called.items() if name in functions]
     return PythonFile(
-        str(path), text, _unique(functions), _unique(classes), _unique(jitted), True, arities
+        str(path),
+        text,
+        _unique(functions),
+        _unique(classes),
+        _unique(jitted),
+        True,
+        arities,
+        {name: _arity(nodes[0], bound=True) for name, nodes in built.items() if len(nodes) == 1},
+        _launching(hosts, frozenset(jitted)),
     )
 
 
-def _forwards(node: ast.ClassDef) -> list[ast.FunctionDef]:
-    return [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "forward"]
+def _launching(hosts: list[ast.FunctionDef], kernels: frozenset[str]) -> tuple[str, ...]:
+    """The outermost of the functions that come to a launch of a kernel."""
+    uses = {host.name: _names(host) - {host.name} for host in hosts}
+    found = {host.name for host in hosts if _launched(host) & kernels}
+    while more := {name for name, used in uses.items() if used & found} - found:
+        found |= more
+    inner = {used for name in found for used in uses[name]}
+    return tuple(host.name for host in hosts if host.name in found - inner)
+
+
+def _launched(host: ast.FunctionDef) -> set[str]:
+    """The names before the brackets of ``kernel[grid](...)``, and of ``kernel.run(...)``."""
+    calls = (node.func for node in ast.walk(host) if isinstance(node, ast.Call))
+    held = (
+        call.value
+        for call in calls
+        if isinstance(call, ast.Subscript)
+        or (isinstance(call, ast.Attribute) and call.attr == "run")
+    )
+    return {one.id for one in held if isinstance(one, ast.Name)}
+
+
+def _names(host: ast.FunctionDef) -> set[str]:
+    return {node.id for node in ast.walk(host) if isinstance(node, ast.Name)}
+
+
+def _methods(node: ast.ClassDef, name: str) -> list[ast.FunctionDef]:
+    return [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == name]
 
 
 def _arity(node: ast.FunctionDef, *, bound: bool) -> Arity:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-from tilewright.problems.model import Case, Ragged, small_category
+from tilewright.problems.model import Case, NoSpecError, Ragged, small_category
 from tilewright.problems.nodes import SpecNode, read_yaml
 from tilewright.problems.scalars import bounds_of, with_bounds
 from tilewright.problems.variants import INPUT_KEYS, Reader
@@ -14,6 +14,7 @@ RESERVED = frozenset(
 )
 CONVENTIONAL_DEFAULT = "bench-gpu"
 KNOWN_CATEGORIES = ("ci", "simple-cpu", "bench-cpu", CONVENTIONAL_DEFAULT)
+_TELLING = frozenset({"inputs", "inits", "default_variant", "simple-cpu"})
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,19 @@ class Spec:
     warnings: tuple[str, ...]
     ragged: Ragged | None = None
     params: tuple[SpecNode, ...] = ()
+    inits: SpecNode | None = None
 
 
 def parse_spec(text: str, path: str) -> Spec:
     """Read a spec. Raises ProblemError with the line for what cannot be used."""
     root = read_yaml(text, path)
+    if not _may_be_spec(root):
+        what = (
+            "the spec has no 'inputs'; name the arguments of the entry point there"
+            if root.is_mapping
+            else "the spec must be a mapping of names to values"
+        )
+        raise NoSpecError(what, path, root.line)
     fields = root.fields("the spec")
     if "inputs" not in fields:
         root.fail("the spec has no 'inputs'; name the arguments of the entry point there")
@@ -64,6 +73,16 @@ def parse_spec(text: str, path: str) -> Spec:
             for name, node in categories.items()
             for variant in node.elements(name)
         ),
+        inits=fields.get("inits"),
+    )
+
+
+def _may_be_spec(root: SpecNode) -> bool:
+    """Whether a document names anything that only a spec has; another program's YAML does not."""
+    if not root.is_mapping:
+        return False
+    return any(
+        key.is_word and (key.raw in _TELLING or key.raw.startswith("bench-")) for key in root.keys
     )
 
 
