@@ -18,7 +18,7 @@ import torch
 from .. import generate, layouts, tensors
 from ..calling import INTERPRETER, place_of
 from ..protocol import LOST, OUT_OF_MEMORY, TIMEOUT
-from . import faults, results
+from . import faults, results, weights
 from .handle import Handle, PerformerEndedError, owned
 from .results import Results
 
@@ -30,7 +30,6 @@ _FIRST_CALL_S = 120.0
 _UPWARDS = {"float16": "float64", "bfloat16": "float64", "float32": "float64"}
 _NUDGES = 2
 _SECRETS = 3
-_OTHER_WEIGHTS = 1.125
 
 _PASSING = (OUT_OF_MEMORY, TIMEOUT, LOST)
 # The original answers once for all of a candidate's configurations and repetitions.
@@ -183,7 +182,8 @@ class Originals:
         original = self.original(job)
         message = {**check, "keep_state": True, "observe": True}
         base.original = self.results(original, base, message, _FIRST_CALL_S)
-        base.state = self._kept_state(base.original.state, original, int(check["seed"]))
+        other = int(job["seed"]) + int(check["seed"]) if int(check["seed"]) else None
+        base.state = self._kept_state(base.original.state, original, other)
         if base.state and int(check["seed"]):
             message["keep_state"] = False
             base.original = self.results(original, base, message, _FIRST_CALL_S)
@@ -308,15 +308,15 @@ class Originals:
         finally:
             performer.clear()
 
-    def _kept_state(self, state: Manifest | None, performer: Handle, seed: int) -> Manifest | None:
-        """Weights that an original was built with, for its candidates; others for other seeds."""
+    def _kept_state(
+        self, state: Manifest | None, performer: Handle, seed: int | None
+    ) -> Manifest | None:
+        """Weights that an original was built with, for its candidates; with a seed, others."""
         if not state:
             performer.clear()
             return None
         values = tensors.load(owned(state, performer.outbox))
-        for name, value in values.items():
-            if seed and isinstance(value, torch.Tensor) and value.is_floating_point():
-                values[name] = value * _OTHER_WEIGHTS
+        values = values if seed is None else weights.varied(values, seed)
         folder = self.folder / f"state-{performer.key}-{performer.calls}"
         kept = tensors.save(values, str(folder), "state")
         performer.clear()
