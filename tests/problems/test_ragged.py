@@ -161,3 +161,103 @@ def test_a_float_with_several_values_may_be_anything_between(tmp_path: Path) -> 
         assert (eps.low, eps.high) == (None, None)
         assert (k.low, k.high) == (None, None), "whole numbers may be names of things"
     assert fixed(found.check_cases()) == {"EPS": 1e-5}
+
+
+HALVES = """\
+def gated(x, w):
+    rows, width2 = x.shape
+    half = width2 // 2
+    assert w.shape[0] % 16 == 0, "tiles of 16"
+    grid = ((rows + 7) // 8, triton.cdiv(half, 64))
+    return kernel[grid](x, w, half)
+"""
+
+
+def _with_code(tmp_path: Path, inputs: str, variant: str, code: str) -> Ragged:
+    inputs, variant = (textwrap.indent(text, "  ") for text in (inputs, variant))
+    spec = f"entry: gated\ninputs:\n{inputs}\nci:\n{variant}\n"
+    (tmp_path / "k.py").write_text(code)
+    (tmp_path / "k.yaml").write_text(spec)
+    found = load_problem(tmp_path / "k.yaml").ragged
+    assert found is not None
+    return found
+
+
+def test_what_the_original_divides_stays_a_multiple(tmp_path: Path) -> None:
+    found = _with_code(
+        tmp_path,
+        "X: {shape: [M, WIDTH2], dtype: float32}\nW: {shape: [K, WIDTH2], dtype: float32}",
+        "- {params: [X, W], dims: {M: 24, WIDTH2: 256, K: 64}}",
+        HALVES,
+    )
+    thin = [case for way in found.thin for case in way]
+    for case in (*found.primes, *thin, *found.single):
+        rows, width, depth = (int(str(case.dims[name])) for name in ("M", "WIDTH2", "K"))
+        assert (width % 2, depth % 16) == (0, 0)
+        assert rows in (1, 24) or is_prime(rows)
+    assert all(is_prime(int(str(case.dims["WIDTH2"])) // 2) for case in found.primes)
+    assert [text.split(" was ")[0] for text in found.kept] == ["WIDTH2", "K"]
+    assert "line 3: width2 // 2" in found.kept[0]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def gated(x, w):\n    n = x.shape[1]\n    return f(n // 2, n % 2)\n",
+        "def gated(x, w):\n    n = x.shape[1]\n    return f((n + 1) // 2)\n",
+        "def gated(x, w):\n    n = x.shape[1]\n    return f(n // 2 + 1)\n",
+    ],
+)
+def test_a_rest_that_the_original_takes_care_of_is_varied(tmp_path: Path, code: str) -> None:
+    found = _with_code(
+        tmp_path,
+        "X: {shape: [M, N], dtype: float32}\nW: {shape: [N], dtype: float32}",
+        "- {params: [X, W], dims: {M: 24, N: 256}}",
+        code,
+    )
+    assert found.kept == ()
+    assert all(is_prime(int(str(case.dims["N"]))) for case in found.primes)
+
+
+def test_splits_are_followed_into_models_and_kernels(tmp_path: Path) -> None:
+    code = """\
+class Model:
+    def __init__(self, width, heads):
+        self.heads = heads
+        self.head_width = width // heads
+
+    def forward(self, x):
+        a, b = torch.chunk(x, 3, dim=1)
+        return launch(x.contiguous())
+
+def launch(x):
+    kernel[(1,)](x, x.size(0))
+
+def kernel(p, n):
+    half = n // 2
+"""
+    spec = """\
+inputs:
+  X: {shape: [ROWS, COLUMNS, WIDTH], dtype: float32}
+inits: [{dim: WIDTH}, {dim: HEADS}]
+ci:
+  - {params: [X], dims: {ROWS: 32, COLUMNS: 48, WIDTH: 64, HEADS: 4}}
+"""
+    (tmp_path / "m.py").write_text(code)
+    (tmp_path / "m.yaml").write_text(spec)
+    found = load_problem(tmp_path / "m.yaml").ragged
+    assert found is not None
+    for case in (*found.primes, *found.single):
+        extents = [int(str(case.dims[name])) for name in ("ROWS", "COLUMNS", "WIDTH")]
+        assert [extent % step for extent, step in zip(extents, (2, 3, 4), strict=True)] == [0, 0, 0]
+
+
+def test_extents_that_belong_together_in_the_spec_are_tried_together(tmp_path: Path) -> None:
+    found = _ragged(
+        tmp_path,
+        "X: {shape: [M, H], dtype: float32}\nY: {shape: [M, W], dtype: float32}",
+        "- {params: [X, Y], dims: [{M: 32, H: 64, W: 128}, {M: 48, H: 96, W: 192}]}",
+    )
+    assert found.tied
+    assert all(2 * int(str(c.dims["H"])) == int(str(c.dims["W"])) for c in found.tied)
+    assert any(2 * int(str(c.dims["H"])) != int(str(c.dims["W"])) for c in found.primes)

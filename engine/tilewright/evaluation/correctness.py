@@ -109,4 +109,5 @@ def _fixed(problem: Problem) -> dict[str, Any]:
         f"{name} was {value} in every check; a `range` in the spec lets it vary"
         for name, value in fixed(cases).items()
     ]
+    notes += problem.ragged.kept if problem.ragged is not None else ()
     return {"notes": notes} if notes else {}

@@ -76,6 +76,7 @@ def _single(problem: Problem, check: Check) -> Iterator[Check]:
     if check != alone:
         yield alone
     elif check.case in ragged.primes:
+        yield from (replace(alone, case=_drawn(ragged.tied)) for _ in ragged.tied[:1])
         yield from (replace(alone, case=case) for case in ragged.single)
 
 

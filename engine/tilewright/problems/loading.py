@@ -13,11 +13,13 @@ from tilewright.problems.model import (
     NoSpecError,
     Problem,
     ProblemError,
+    Ragged,
 )
 from tilewright.problems.nodes import SpecNode, read_text
 from tilewright.problems.places import references_of, specs_of
 from tilewright.problems.pyfile import PythonFile, is_kernelbench, read_python
 from tilewright.problems.spec import Spec, parse_spec
+from tilewright.problems.splits import splits_of
 
 MODELS = ("Model", "ModelNew")
 REFERENCE_KEYS = frozenset({"file", "entry"})
@@ -68,8 +70,8 @@ def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
     where = Path(path)
     if where.suffix == ".py":
         return _kernelbench(where)
-    spec = parse_spec(read_text(where), str(where))
-    file = _source_file(where, source)
+    text, file = read_text(where), _source_file(where, source)
+    spec = parse_spec(text, str(where))
     entry, notes = _entry(spec, file)
     _check_arity(spec, entry, file)
     notes = (*notes, *_check_constructor(spec, entry, file))
@@ -82,7 +84,7 @@ def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
         cases=spec.cases,
         default_category=spec.default_category,
         warnings=(*spec.warnings, *notes, *reference.warnings),
-        ragged=spec.ragged,
+        ragged=_ragged(spec, text, entry, file),
     )
 
 
@@ -108,6 +110,12 @@ def _kernelbench(path: Path) -> Problem:
         default_category="ci",
         warnings=reference.warnings,
     )
+
+
+def _ragged(spec: Spec, text: str, entry: Entry, file: PythonFile | None) -> Ragged | None:
+    """Extents that fit no tile, as far as the entry point does not divide them."""
+    splits = splits_of(file.tree, entry.name) if file is not None and file.tree else ()
+    return parse_spec(text, spec.root.path, splits).ragged if splits else spec.ragged
 
 
 def _source_file(spec: Path, source: str | Path | None) -> PythonFile | None:

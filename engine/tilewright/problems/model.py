@@ -153,12 +153,17 @@ class Ragged:
         single: one extent at a time at the prime below.
         far: the extent that indices go up to (``range: [0, ROWS]``) is beyond 16 bits, the others
             are few.
+        tied: all extents at primes but those that are a multiple of another one wherever the spec
+            gives them; asked where the original does not stand ``primes``.
+        kept: what was not varied freely, and why, in sentences.
     """
 
     primes: tuple[Case, ...] = ()
     thin: tuple[tuple[Case, ...], ...] = ()
     single: tuple[Case, ...] = ()
     far: tuple[Case, ...] = ()
+    tied: tuple[Case, ...] = ()
+    kept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ class PythonFile:
     arities: Mapping[str, Arity] = field(default_factory=dict)
     constructors: Mapping[str, Arity] = field(default_factory=dict)
     launching: tuple[str, ...] = ()
+    tree: ast.Module | None = None
 
     @property
     def is_kernelbench(self) -> bool:
@@ -108,6 +109,7 @@ def read_python(path: Path) -> PythonFile:
         arities,
         {name: _arity(nodes[0], bound=True) for name, nodes in built.items() if len(nodes) == 1},
         _launching(hosts, frozenset(jitted)),
+        tree,
     )
 
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from itertools import chain, islice
 from random import Random, SystemRandom
+from types import MappingProxyType
 
 from tilewright.problems.model import Dim
 
@@ -24,41 +25,60 @@ _FAR = (80_000, 90_000)
 """What far extents are not far below: above 65536 then."""
 
 
+Steps = Mapping[str, int]
+"""Of dimensions that vary in multiples of a number alone: what one tile of them is."""
+
+
 def ragged_dims(
     dims: Mapping[str, Dim],
     free: Collection[str],
     largest: Mapping[str, int],
     draw: Random | None = None,
+    steps: Steps = MappingProxyType({}),
 ) -> list[dict[str, Dim]]:
     """Ways to have all of the ``free`` dimensions at primes: odd, and multiples of no tile.
 
     Above the ``largest`` of the spec's small cases, so that nobody can have counted on those; where
     that would be too much only the first one, or none of them. Extents that are too much by
-    themselves are brought below ``_LARGE``.
+    themselves are brought below ``_LARGE``. Where there is a step, the prime is how many of them.
     """
     draw = draw or SystemRandom()
     names = _extents(dims, free)
-    return _different(_ragged_once(dims, names, largest, draw) for _ in range(_CHOICES))
+    return _different(_ragged_once(dims, names, largest, draw, steps) for _ in range(_CHOICES))
 
 
 def _ragged_once(
-    dims: Mapping[str, Dim], names: tuple[str, ...], largest: Mapping[str, int], draw: Random
+    dims: Mapping[str, Dim],
+    names: tuple[str, ...],
+    largest: Mapping[str, int],
+    draw: Random,
+    steps: Steps,
 ) -> dict[str, Dim] | None:
-    below = _primes(dims, names, draw)
-    grown = {name: _prime_above(largest.get(name, below[name]), draw) for name in names}
+    below = _primes(dims, names, draw, steps)
+    grown = {
+        name: steps.get(name, 1)
+        * _prime_above(largest.get(name, below[name]) // steps.get(name, 1), draw)
+        for name in names
+    }
     ways = (grown, {**below, **{name: grown[name] for name in names[:1]}}, below)
     return _changed(dims, next((w for w in ways if math.prod(w.values()) <= _MOST), below))
 
 
 def thin_dims(
-    dims: Mapping[str, Dim], free: Collection[str], draw: Random | None = None
+    dims: Mapping[str, Dim],
+    free: Collection[str],
+    draw: Random | None = None,
+    steps: Steps = MappingProxyType({}),
 ) -> list[list[dict[str, Dim]]]:
-    """Ways to have the first free dimension at 1, then such for the last one; the others are at
-    primes below."""
+    """Ways to have the first free dimension at 1, or one step, then such for the last one; the
+    others are at primes below."""
     draw = draw or SystemRandom()
     names = _extents(dims, free)
     return [
-        _different(_changed(dims, {**_primes(dims, names, draw), thin: 1}) for _ in range(_CHOICES))
+        _different(
+            _changed(dims, {**_primes(dims, names, draw, steps), thin: steps.get(thin, 1)})
+            for _ in range(_CHOICES)
+        )
         for thin in dict.fromkeys((*names[:1], *names[-1:]))
     ]
 
@@ -68,6 +88,7 @@ def far_dims(
     free: Collection[str],
     reached: Collection[str],
     draw: Random | None = None,
+    steps: Steps = MappingProxyType({}),
 ) -> list[dict[str, Dim]]:
     """Ways to have the ``reached`` dimensions, which indices go up to, beyond 16 bits; the others
     are few, so that it costs little. A kernel that keeps some low bits of an index alone is right
@@ -82,22 +103,65 @@ def far_dims(
         _changed(
             dims,
             {
-                **{name: _some_prime_below(size, draw) for name, size in few.items()},
-                far[0]: _some_prime_below(draw.randrange(*_FAR), draw),
+                **{name: _stepped(size, draw, steps.get(name, 1)) for name, size in few.items()},
+                far[0]: _stepped(draw.randrange(*_FAR), draw, steps.get(far[0], 1)),
             },
         )
         for _ in range(_CHOICES)
     )
 
 
-def single_dims(dims: Mapping[str, Dim], free: Collection[str]) -> list[dict[str, Dim]]:
+def tied_dims(
+    every: Iterable[Mapping[str, Dim]],
+    dims: Mapping[str, Dim],
+    free: Collection[str],
+    draw: Random | None = None,
+    steps: Steps = MappingProxyType({}),
+) -> list[dict[str, Dim]]:
+    """Ways to have dimensions at primes below, but for those that are the same multiple of another
+    one in ``every`` set of the spec: they are that multiple of its prime."""
+    draw = draw or SystemRandom()
+    names = _extents(dims, free)
+    ratios = _ratios([*every, dims], names)
+    if not ratios:
+        return []
+
+    def once() -> dict[str, Dim] | None:
+        alone = tuple(name for name in names if name not in ratios)
+        made = _primes(dims, alone, draw, steps)
+        return _changed(dims, made | {n: ratio * made[base] for n, (base, ratio) in ratios.items()})
+
+    return _different(once() for _ in range(_CHOICES))
+
+
+def _ratios(
+    every: Collection[Mapping[str, Dim]], names: tuple[str, ...]
+) -> dict[str, tuple[str, int]]:
+    """(another dimension, how many times it) of each that is the same multiple of it everywhere."""
+    found: dict[str, tuple[str, int]] = {}
+    for name in names:
+        for base in names:
+            if base == name or base in found:
+                continue
+            pairs = {(one.get(name), one.get(base)) for one in every}
+            ratio = {a // b for a, b in pairs if isinstance(a, int) and isinstance(b, int) and b}
+            exact = all(isinstance(a, int) and isinstance(b, int) and a % b == 0 for a, b in pairs)
+            if exact and len(ratio) == 1 and min(ratio) >= 1:
+                found[name] = (base, min(ratio))
+                break
+    return found
+
+
+def single_dims(
+    dims: Mapping[str, Dim], free: Collection[str], steps: Steps = MappingProxyType({})
+) -> list[dict[str, Dim]]:
     """One free dimension at a time at the prime below, where there are several."""
     names = _extents(dims, free)
     if len(names) < 2:
         return []
     return _different(
-        _changed(dims, {name: _prime_below(_number(dims[name]))})
-        for name in names
+        _changed(dims, {name: step * _prime_below(_number(dims[name]) // step)})
+        for name, step in ((name, steps.get(name, 1)) for name in names)
         if _number(dims[name]) <= _MOST
     )
 
@@ -123,11 +187,18 @@ def _different(found: Iterable[dict[str, Dim] | None]) -> list[dict[str, Dim]]:
     return kept
 
 
-def _primes(dims: Mapping[str, Dim], names: tuple[str, ...], draw: Random) -> dict[str, int]:
+def _primes(
+    dims: Mapping[str, Dim], names: tuple[str, ...], draw: Random, steps: Steps
+) -> dict[str, int]:
     sizes = {name: _number(dims[name]) for name in names}
     if math.prod(sizes.values()) > _MOST:
         sizes = {name: min(size, _LARGE) for name, size in sizes.items()}
-    return {name: _some_prime_below(size, draw) for name, size in sizes.items()}
+    return {name: _stepped(size, draw, steps.get(name, 1)) for name, size in sizes.items()}
+
+
+def _stepped(size: int, draw: Random, step: int) -> int:
+    """A prime number of steps, not far below an extent."""
+    return step * _some_prime_below(size // step, draw)
 
 
 def _number(value: Dim) -> int:

@@ -1,12 +1,13 @@
 """An AI Bench / Xe-Forge YAML spec, with our optional keys, resolved to cases."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
 from tilewright.problems.model import Case, NoSpecError, Ragged, small_category
 from tilewright.problems.nodes import SpecNode, read_yaml
 from tilewright.problems.scalars import bounds_of, with_bounds
+from tilewright.problems.splits import Split
 from tilewright.problems.variants import INPUT_KEYS, Reader
 
 RESERVED = frozenset(
@@ -33,8 +34,12 @@ class Spec:
     inits: SpecNode | None = None
 
 
-def parse_spec(text: str, path: str) -> Spec:
-    """Read a spec. Raises ProblemError with the line for what cannot be used."""
+def parse_spec(text: str, path: str, splits: Collection[Split] = ()) -> Spec:
+    """Read a spec. Raises ProblemError with the line for what cannot be used.
+
+    Args:
+        splits: what the original's host code divides, for extents that fit no tile.
+    """
     root = read_yaml(text, path)
     if not _may_be_spec(root):
         what = (
@@ -46,7 +51,8 @@ def parse_spec(text: str, path: str) -> Spec:
     fields = root.fields("the spec")
     if "inputs" not in fields:
         root.fail("the spec has no 'inputs'; name the arguments of the entry point there")
-    reader = Reader(fields["inputs"].fields("'inputs'"), _inits(fields.get("inits")))
+    inputs = fields["inputs"].fields("'inputs'")
+    reader = Reader(inputs, _inits(fields.get("inits")), splits=splits)
     for name, node in reader.inputs.items():
         reader.unknown_keys(node.fields(f"input '{name}'"), INPUT_KEYS, f"input '{name}'")
     categories = _categories(fields, reader)

@@ -1,7 +1,8 @@
 """One variant of a spec (a category's list item) turned into the cases it stands for."""
 
+import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -17,8 +18,9 @@ from tilewright.problems.model import (
     Ragged,
 )
 from tilewright.problems.nodes import Scalar, SpecNode
-from tilewright.problems.ragged import far_dims, ragged_dims, single_dims, thin_dims
+from tilewright.problems.ragged import far_dims, ragged_dims, single_dims, thin_dims, tied_dims
 from tilewright.problems.scalars import Bounds, with_bounds
+from tilewright.problems.splits import Extent, Split
 
 TRANSFORMS = (
     "scale",
@@ -49,6 +51,7 @@ class Reader:
     inits: tuple[SpecNode, ...]
     warnings: list[str] = field(default_factory=list)
     between: Bounds = field(default_factory=dict)
+    splits: Collection[Split] = ()
 
     def cases(self, category: str, variants: SpecNode) -> tuple[Case, ...]:
         """All cases of one category, list-of-dims expanded. Raises ProblemError with the line."""
@@ -71,20 +74,59 @@ class Reader:
         """
         quiet = Reader(self.inputs, self.inits, between=between or {})
         known = [(one, one.fields("a variant")) for one in variants.elements(f"'{category}'")]
-        largest = _largest(dims for _, fields in known for dims in quiet._dims_of(fields))
+        every = [dims for _, fields in known for dims in quiet._dims_of(fields)]
+        largest = _largest(every)
         for variant, fields in reversed(known):
             dims = quiet._dims_of(fields)[-1]
             free = quiet._free(fields, dims)
             made = partial(quiet._alternatives, category, variant, fields)
-            primes = made(0, ragged_dims(dims, free, largest))
-            thin = [made(at, ways) for at, ways in enumerate(thin_dims(dims, free), 1)]
-            alone = enumerate(single_dims(dims, free), 1 + len(thin))
+            steps, kept = self._steps(fields, dims, free)
+            primes = made(0, ragged_dims(dims, free, largest, steps=steps))
+            thin = [made(at, ways) for at, ways in enumerate(thin_dims(dims, free, steps=steps), 1)]
+            alone = enumerate(single_dims(dims, free, steps), 1 + len(thin))
             single = tuple(case for at, one in alone for case in made(at, (one,)))
             reached = quiet._reached(fields, dims)
-            far = made(1 + len(thin) + len(single), far_dims(dims, free, reached))
+            far = made(1 + len(thin) + len(single), far_dims(dims, free, reached, steps=steps))
+            tied = made(2 + len(thin) + len(single), tied_dims(every, dims, free, steps=steps))
             if primes or any(thin) or single:
-                return Ragged(primes, tuple(filter(None, thin)), single, far)
+                return Ragged(primes, tuple(filter(None, thin)), single, far, tied, kept)
         return None
+
+    def _steps(
+        self, fields: Mapping[str, SpecNode], dims: Mapping[str, Dim], free: frozenset[str]
+    ) -> tuple[dict[str, int], tuple[str, ...]]:
+        """What dimensions vary in multiples of, as the original divides them; a word on each."""
+        steps: dict[str, int] = {}
+        kept: dict[str, str] = {}
+        for split in self.splits:
+            name = self._dim_of(fields, split.extent)
+            by = split.by
+            if isinstance(by, Extent):
+                other = dims.get(self._dim_of(fields, by) or "")
+                by = other if isinstance(other, int) else 1
+            size = dims.get(name or "")
+            if name not in free or name is None or by < 2 or not isinstance(size, int) or size % by:
+                continue
+            steps[name] = math.lcm(steps.get(name, 1), by)
+            kept[name] = (
+                f"{name} was varied in multiples of {steps[name]} alone, as the original divides "
+                f"it so (line {split.line}: {split.text})"
+            )
+        return steps, tuple(kept.values())
+
+    def _dim_of(self, fields: Mapping[str, SpecNode], extent: Extent) -> str | None:
+        """The dimension that an extent of an input, or a constructor's argument, is."""
+        if extent.axis is None:
+            nodes = self.inits[extent.position : extent.position + 1]
+            values = [*nodes[0].fields("an init").values()] if nodes and nodes[0].is_mapping else []
+            return values[0].raw if values and values[0].is_word else None
+        params = list(fields["params"].elements("'params'")) if "params" in fields else []
+        if extent.position >= len(params):
+            return None
+        shape = self._shape_of(params[extent.position].word("an entry of 'params'"))
+        if not -len(shape) <= extent.axis < len(shape) or not shape[extent.axis].is_word:
+            return None
+        return shape[extent.axis].raw
 
     def _alternatives(
         self,
