@@ -12,7 +12,7 @@ from tilewright.analysis.model import AnalysisContext
 from tilewright.devices import JobOutcome, JobStatus
 from tilewright.devices.pool import DevicePool
 from tilewright.evaluation.model import text_hash
-from tilewright.evaluation.screening import Screened
+from tilewright.evaluation.screening import Kept, Screened
 from tilewright.knowledge.stages import Stage
 from tilewright.source import parse_module
 from tilewright.store import Ledger, Store
@@ -46,7 +46,7 @@ def us_of(text: str) -> float:
 def screened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
 
-    def screen(bench: Any, text: str, case: object, own: str) -> Screened:
+    def screen(bench: Any, text: str, case: object, own: str, kept: Kept) -> Screened:
         texts.append(text)
         bench.device.run({"text": text_hash(text)}, 1)
         return Screened(text_hash(text), us_of(text))
@@ -54,6 +54,7 @@ def screened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def prune(bench: object, text: str, case: object, target: object) -> str | None:
         return "spills 4096 bytes a thread" if "BLOCK_N=256" in text else None
 
+    monkeypatch.setattr(tuning, "kept_results", lambda bench, own, case: Kept({"own": own}))
     monkeypatch.setattr(tuning, "screen", screen)
     monkeypatch.setattr(tuning, "prune", prune)
     return texts
@@ -66,7 +67,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 class Gpu:
-    """Keeps the jobs it is given; its first one lasts until each of ``others`` has one too."""
+    """Keeps the jobs it is given; its first configuration lasts until ``others`` have one too."""
 
     def __init__(self, number: int, others: threading.Barrier | None = None) -> None:
         self.info = SimpleNamespace(id=f"cuda:{number}", name="a GPU", target=CUDA)
@@ -75,7 +76,8 @@ class Gpu:
 
     def run(self, job: Any, timeout_s: float) -> JobOutcome:
         self.jobs.append(job)
-        if self._others is not None and len(self.jobs) == 1:
+        configurations = [one for one in self.jobs if one["text"] != text_hash(EXAMPLE.read_text())]
+        if self._others is not None and len(configurations) == 1 and job in configurations:
             self._others.wait(timeout_s)
         return JobOutcome(JobStatus.OK, {})
 
@@ -171,3 +173,44 @@ def test_other_stages_are_none_of_its_business(screened: list[str], ledger: Ledg
     other = ProposalRequest(module, (), Stage.DTYPE_FIX, AnalysisContext(CUDA, None, (launch(),)))
     assert list(tuner(ledger, []).propose(other)) == []
     assert screened == []
+
+
+def test_what_differs_is_discarded_before_it_costs_a_trial(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes: list[str] = []
+
+    def screen(bench: Any, text: str, case: object, own: str, kept: Kept) -> Screened:
+        assert kept.results == {"own": own}
+        if "BLOCK_N=32" not in text:  # those who compute less are faster
+            return Screened(text_hash(text), None, "output: 9 of 10 elements differ", differs=True)
+        return Screened(text_hash(text), us_of(text))
+
+    monkeypatch.setattr(tuning, "prune", lambda *given: None)
+    monkeypatch.setattr(tuning, "kept_results", lambda bench, own, case: Kept({"own": own}))
+    monkeypatch.setattr(tuning, "screen", screen)
+    best = list(tuner(ledger, notes).propose(request(EXAMPLE.read_text())))
+    assert all("BLOCK_N=32" in candidate.text for candidate in best)
+    (told,) = (note for note in notes if "screened" in note)
+    assert "discarded because their results differ" in told
+    assert "(the first: output: 9 of 10 elements differ)" in told
+
+
+def test_results_that_change_by_themselves_discard_nothing(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes: list[str] = []
+
+    def screen(bench: Any, text: str, case: object, own: str, kept: Kept) -> Screened:
+        if kept.results is not None:
+            return Screened(text_hash(text), None, "output: all differ", differs=True)
+        return Screened(text_hash(text), us_of(text))
+
+    monkeypatch.setattr(tuning, "prune", lambda *given: None)
+    monkeypatch.setattr(tuning, "kept_results", lambda bench, own, case: Kept({"own": own}))
+    monkeypatch.setattr(tuning, "screen", screen)
+    best = list(tuner(ledger, notes).propose(request(EXAMPLE.read_text())))
+    assert len(best) == tuning.FINALISTS
+    assert all(one.promise for one in best), "the text as it stands is timed all the same"
+    assert any("they change from call to call" in note for note in notes)
+    assert not any("discarded" in note for note in notes)

@@ -1,8 +1,9 @@
 """A device that says it is a GPU and computes on the CPU: the ways that trials take on GPUs alone.
 
 Compilers beside the candidate, caches of its own, a tuner's configurations, several hearings at a
-time. Kernels are compiled for a real chip and run in the interpreter; tuners take the first
-configuration for the fastest. Nothing of CUDA itself shows here.
+time, quick looks at configurations. Kernels are compiled for a real chip (for a quick look, not at
+all) and run in the interpreter; tuners take the first configuration for the fastest. Nothing of
+CUDA itself shows here.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from tilewright.worker.jobs import measuring
 from tilewright.worker.trials import performer
 
 measuring.target_of = lambda device: ("cuda", "90")
+measuring._compiled_module = lambda job, notes: measuring.modules.load_for(job, job["module"])
+calling.surroundings = lambda device: real("interpreter")
 performer.clock_for = clocks.clock_for
 
 def enter(self):

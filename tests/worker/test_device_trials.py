@@ -160,3 +160,30 @@ def test_every_configuration_of_a_tuner_is_watched(worker: Worker) -> None:
     )
     fault = refused(watched(worker, reads_on))
     assert "a case, autotune configuration 2, watched in the interpreter: it reads" in fault
+
+
+def look(worker: Worker, text: str, **more: Any) -> dict[str, Any]:
+    """A quick look at a configuration, as a screening asks for it."""
+    told = worker.job(str(worker.file("looked_at", text)))
+    case = told["checks"][0]["case"]
+    asked = {"kind": "inputs", "case": case, "seed": 1, "out": str(worker.scratch / "inputs")}
+    inputs = worker.ask(asked, 60.0)["value"]["inputs"]
+    job = {"kind": "measure", "module": told["candidate"], "case": case, "inputs": inputs}
+    performer = told["performer"] | {"budget_s": 0.01, "state": None}
+    answer = worker.ask(job | performer | more, 60.0)
+    assert answer["status"] == "ok", answer
+    value: dict[str, Any] = answer["value"]
+    return value
+
+
+def test_a_configuration_that_computes_less_is_seen_at_a_quick_look(worker: Worker) -> None:
+    kept = look(worker, ORIGINAL, out=str(worker.scratch / "kept"))
+    assert kept["us"]
+    like = {**kept, "rtol": 1e-3, "atol": 1e-3}
+    same = look(worker, ORIGINAL.replace("256", "128"), like=like)
+    assert same["difference"] is None
+    assert same["us"]
+    # As fast as can be: the grid counts blocks of 256, and so half of the result is left out.
+    fewer = look(worker, ORIGINAL.replace("BLOCK=256", "BLOCK=128"), like=like)
+    assert fewer["difference"].startswith("output: 488 of 1000 elements differ")
+    assert fewer["us"] == [], "it is not timed"

@@ -1,9 +1,12 @@
 """Quick looks at many configurations of one kernel: compile all at once, time one by one.
 
-A screening orders candidates; it verifies nothing. Whatever is to be kept goes through the cascade.
+A screening orders candidates and drops those whose results differ on one set of inputs. It verifies
+nothing: whatever is to be kept goes through the cascade.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
 from tilewright.devices.model import JobStatus
@@ -16,16 +19,30 @@ from tilewright.targets import NoToolchainError
 from tilewright.targets.model import Target
 
 BUDGET_S = 0.1
+LEAST_S = 1e-3
+_RESULTS = ("outputs", "output_tree", "inputs_changed", "changed_inputs")
 # A few registers spilled outside the loop cost little, and here the clock decides.
 TOLERATED_SPILL = 128
 
 
 @dataclass(frozen=True)
 class Screened:
-    """A configuration's quick time in microseconds (median), or why it has none."""
+    """A configuration's quick time in microseconds (median), or why it has none.
+
+    ``differs``: it was run, and its results are others than those of the text it comes from.
+    """
 
     candidate: str
     us: float | None
+    message: str = ""
+    differs: bool = False
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Results to compare with, as a ``measure`` job gives them; or why there are none."""
+
+    results: Mapping[str, Any] | None
     message: str = ""
 
 
@@ -41,25 +58,52 @@ def prune(bench: Workbench, text: str, case: Case, target: Target) -> str | None
     return unfit(reports, TOLERATED_SPILL)
 
 
-def screen(bench: Workbench, text: str, case: Case, own: str) -> Screened:
-    """Time one configuration roughly, on the device's own lock.
+def kept_results(bench: Workbench, own: str, case: Case) -> Kept:
+    """What the text that others are configurations of gives on the inputs of a screening."""
+    inputs = bench.inputs(case, 0)
+    if inputs.status is not JobStatus.OK:
+        return Kept(None, explain(inputs))
+    out = bench.scratch / "screened" / text_hash(own)
+    out.mkdir(parents=True, exist_ok=True)
+    job = _job(bench, own, case, own, inputs.value["inputs"])
+    outcome = bench.run({**job, "out": str(out), "budget_s": LEAST_S}, TIMEOUT_S)
+    if outcome.status is not JobStatus.OK:
+        return Kept(None, explain(outcome))
+    return Kept({name: outcome.value[name] for name in _RESULTS})
 
-    ``own``: the text that it is a configuration of. What launches that one's kernels, others find.
+
+def screen(bench: Workbench, text: str, case: Case, own: str, kept: Kept) -> Screened:
+    """Compare one configuration's results and time it roughly, on the device's own lock.
+
+    Args:
+        own: the text that it is a configuration of. What launches that one's kernels, others find.
+        kept: what ``own`` gives; what differs from it is not timed.
     """
     inputs = bench.inputs(case, 0)
     if inputs.status is not JobStatus.OK:
         return Screened(text_hash(text), None, explain(inputs))
-    job = bench.job("measure", text) | {
+    job = _job(bench, text, case, own, inputs.value["inputs"])
+    if kept.results is not None:
+        job["like"] = {**kept.results, "rtol": case.rtol, "atol": case.atol}
+    outcome = bench.run(job, TIMEOUT_S)
+    if outcome.status is not JobStatus.OK:
+        return Screened(text_hash(text), None, explain(outcome))
+    difference = outcome.value.get("difference")
+    if difference:
+        return Screened(text_hash(text), None, str(difference), differs=True)
+    samples = sorted(outcome.value["us"])
+    return Screened(text_hash(text), samples[len(samples) // 2])
+
+
+def _job(
+    bench: Workbench, text: str, case: Case, own: str, inputs: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    return bench.job("measure", text) | {
         "case": dump(case),
-        "inputs": inputs.value["inputs"],
+        "inputs": inputs,
         "state": None,
         "device": bench.device.info.id,
         "budget_s": BUDGET_S,
         "gpu_lock": str(bench.scratch / f"{quote(bench.device.info.id, safe='')}.lock"),
         **({"cache": bench.cache_of(own)} if text == own else {"caches": [bench.cache_of(own)]}),
     }
-    outcome = bench.run(job, TIMEOUT_S)
-    if outcome.status is not JobStatus.OK:
-        return Screened(text_hash(text), None, explain(outcome))
-    samples = sorted(outcome.value["us"])
-    return Screened(text_hash(text), samples[len(samples) // 2])

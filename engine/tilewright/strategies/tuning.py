@@ -8,10 +8,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from threading import Lock
 
 from tilewright.devices.pool import share_of, width
 from tilewright.evaluation.model import Candidate, Promise, text_hash
-from tilewright.evaluation.screening import Screened, prune, screen
+from tilewright.evaluation.screening import Kept, Screened, kept_results, prune, screen
 from tilewright.evaluation.workbench import Workbench
 from tilewright.hardware import Chip, chip
 from tilewright.knowledge.stages import Stage
@@ -64,6 +65,8 @@ class LaunchTuner:
         self._observer = observer
         self._note = note
         self._finalists: dict[str, tuple[Candidate, ...]] = {}
+        self._kept: dict[str, Kept] = {}
+        self._keeping = Lock()
 
     def propose(self, request: ProposalRequest) -> Iterator[Candidate]:
         if request.stage is not Stage.AUTOTUNING or self._target is None:
@@ -113,34 +116,47 @@ class LaunchTuner:
         self, module: Module, kernel: Kernel, found: Tunable, launch: LaunchFacts, on: Chip
     ) -> dict[str, tuple[_Entry, float]]:
         timed: dict[str, tuple[_Entry, float]] = {}
-        seen: set[str] = set()
+        seen: set[str] = {module.text}
         wave: Sequence[Setting] = presorted(module, kernel, launch, menu(found, launch, on), on)
-        counts = {"screened": 0, "ruled out": 0}
-        own = _Entry(Setting({}, {}), module.text)
+        results = [self._original(module.text)]
+        if results[0].us is not None:
+            timed[results[0].candidate] = (_own(module.text), results[0].us)
         for _ in range(WAVES):
             entries = self._entries(module, kernel, wave, seen)
-            if own.text not in seen:
-                seen.add(own.text)
-                entries.insert(0, own)  # others find what launches it
-            entries = entries[: max(0, self._budget - counts["screened"])]
+            entries = entries[: max(0, self._budget - len(results))]
             if not entries:
                 break
-            for entry, result in zip(entries, self._screen_all(entries, own.text), strict=True):
-                counts["screened"] += 1
-                if result.us is None:
-                    counts["ruled out"] += 1
-                else:
+            for entry, result in zip(entries, self._screen_all(entries, module.text), strict=True):
+                results.append(result)
+                if result.us is not None:
                     timed[result.candidate] = (entry, result.us)
             if not timed:
                 break
             fastest = min(timed.values(), key=lambda pair: pair[1])[0]
             steps = neighbours(fastest.setting, found, launch, on)
             wave = presorted(module, kernel, launch, steps, on)
-        self._note(
-            f"{kernel.name}: {counts['screened']} launch configurations screened, "
-            f"{counts['ruled out']} ruled out by the compiler or the device"
-        )
+        self._note(f"{kernel.name}: {_counted(results)}")
         return timed
+
+    def _original(self, text: str) -> Screened:
+        """The text as it stands, timed; what its results are, as long as they are steady."""
+        known = self._screen(_own(text), text)
+        if known.differs:
+            why = f"they change from call to call of the text as it stands ({known.message})"
+            self._kept[text] = Kept(None, why)
+            known = self._screen(_own(text), text)
+        if known.us is not None and self._kept_of(text).results is None:
+            self._note(f"results of configurations are not compared: {self._kept_of(text).message}")
+        return known
+
+    def _kept_of(self, own: str) -> Kept:
+        """What configurations of ``own`` are compared with."""
+        with self._keeping:
+            if own not in self._kept:
+                with share_of(self._bench.device) as device:
+                    case = self._bench.problem.measured_cases()[0]
+                    self._kept[own] = kept_results(self._bench.on(device), own, case)
+            return self._kept[own]
 
     def _entries(
         self, module: Module, kernel: Kernel, wave: Sequence[Setting], seen: set[str]
@@ -171,18 +187,41 @@ class LaunchTuner:
 
     def _screen(self, entry: _Entry, own: str) -> Screened:
         described: Mapping[str, object] = {"setting": str(entry.setting)}
-        key = f"screen:{text_hash(entry.text)}"
+        # What is not steady is looked at twice: compared with itself, and then timed alone.
+        alone = entry.text == own and own in self._kept and self._kept[own].results is None
+        key = f"screen:{text_hash(entry.text)}" + (":alone" if alone else "")
         value = self._ledger.once("screen", key, described, lambda: dump(self._work(entry, own)))
         return load(Screened, value)
 
     def _work(self, entry: _Entry, own: str) -> Screened:
         case = self._bench.problem.measured_cases()[0]
-        if self._target is not None:
+        if self._target is not None and entry.text != own:
             why = prune(self._bench, entry.text, case, self._target)
             if why is not None:
                 return Screened(text_hash(entry.text), None, why)
+        kept = self._kept_of(own)
         with share_of(self._bench.device) as device:
-            return screen(self._bench.on(device), entry.text, case, own)
+            return screen(self._bench.on(device), entry.text, case, own, kept)
+
+
+def _own(text: str) -> _Entry:
+    return _Entry(Setting({}, {}), text)
+
+
+def _counted(results: Sequence[Screened]) -> str:
+    """How many were looked at, and what became of those that have no time."""
+    ruled_out = sum(one.us is None and not one.differs for one in results)
+    differing = [one.message for one in results if one.differs]
+    said = (
+        f"{len(results)} launch configurations screened, {ruled_out} ruled out by the compiler or "
+        "the device"
+    )
+    if differing:
+        said += (
+            f", {len(differing)} discarded because their results differ from those of the text as "
+            f"it stands (the first: {differing[0]})"
+        )
+    return said
 
 
 def _promising(candidate: Candidate, promise: Promise) -> Candidate:

@@ -99,8 +99,11 @@ returns, and case), checked_s, waited_s, heard_s. A *check* has name, case, seed
 order, config_index, repeats, launch_options, required, launching?.
 ``trials`` says how it is heard; ``perform`` and ``judge`` are its own jobs, which no engine asks.
 
-``measure``: module, entry, case, inputs, device, out?, budget_s, state?, gpu_lock?, target? ->
-us (samples), compile_seconds, waited_s, device_name; with out also outputs, output_tree, launches.
+``measure``: module, entry, case, inputs, device, out?, like?, budget_s, state?, gpu_lock?, target?
+-> us (samples), compile_seconds, waited_s, device_name; with out also outputs, output_tree,
+inputs_changed, changed_inputs, launches of the first call. ``like`` ``{outputs, output_tree,
+inputs_changed, changed_inputs, rtol, atol}`` is what another version gave: with it also difference,
+None or what is wrong with the first call's results, and then there are no samples.
 
 ``tries``: memory_bytes, processes, victim, told, address, port, protections? -> tries
 ``{protection: [what got through]}``, confinement. Puts the job's own confinement to the test.

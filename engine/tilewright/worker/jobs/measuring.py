@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
-from .. import calling, generate, host_time, launches, layouts, modules, pretend, tensors
+from .. import (
+    calling,
+    generate,
+    host_time,
+    judging,
+    launches,
+    layouts,
+    modules,
+    poison,
+    pretend,
+    tensors,
+    trees,
+)
 from ..timing.clocks import clock_for
 from ..timing.locking import holding
 from ..timing.pace import quick_look
 
 _WARM_UP_S = 0.05
 _DEFAULT_BUDGET_S = 0.3
+_SEED = 0
 _HOST_CODE_FAILURES = (
     RuntimeError,
     TypeError,
@@ -90,14 +104,50 @@ def _measure(job: dict[str, Any], module: Any, counts: Any) -> dict[str, Any]:
     inputs = tensors.load(job["inputs"], device)
     state = tensors.load(job["state"], device) if job.get("state") else None
     call, _ = modules.build_call(job, module, device, state)
-    returned = call(*inputs.values())
-    clock.synchronize()
-    # Writing results takes time and room: a look at the clock alone asks for none.
-    value: dict[str, Any] = {}
-    if job.get("out"):
-        changed = calling.changed_inputs(tensors.load(job["inputs"], device), inputs)
-        value = calling.collect(job, returned, changed, counts)
-    del returned
+    value: dict[str, Any] = {"us": [], "repeats": 0, "device_name": clock.device_name}
+    value |= _first_call(job, call, inputs, device, counts)
+    if value.get("difference"):
+        return value
     budget_s = float(job.get("budget_s") or _DEFAULT_BUDGET_S)
     samples, repeats = quick_look(clock, call, inputs, _WARM_UP_S, budget_s)
-    return {**value, "us": samples, "repeats": repeats, "device_name": clock.device_name}
+    return {**value, "us": samples, "repeats": repeats}
+
+
+def _first_call(
+    job: dict[str, Any], call: Any, inputs: dict[str, Any], device: str, counts: Any
+) -> dict[str, Any]:
+    """Call once; keep the results where the job names a folder, compare them where it has others.
+
+    A look at the clock alone does neither: both take time and room.
+    """
+    if not (job.get("out") or job.get("like")):
+        call(*inputs.values())
+        calling.synchronize(device)
+        return {}
+    torch.manual_seed(_SEED)  # what draws numbers by itself draws the same ones
+    poison.free_memory(device)
+    with poison.Poison():
+        returned = call(*inputs.values())
+    calling.synchronize(device)
+    if job.get("like"):
+        return {"difference": _difference(job["like"], returned, inputs, device)}
+    changed = calling.changed_inputs(tensors.load(job["inputs"], device), inputs)
+    return calling.collect(job, returned, changed, counts)
+
+
+def _difference(
+    like: Mapping[str, Any], returned: Any, inputs: Mapping[str, Any], device: str
+) -> str | None:
+    """What is wrong with a call's results, held against kept ones; each may be off by a tolerance.
+
+    Of the inputs those are looked at that the other version changes.
+    """
+    leaves, tree = tensors.flatten(returned)
+    wrong = trees.difference(like["output_tree"], tree)
+    if wrong is not None:
+        return wrong
+    expected = tensors.load([*like["outputs"], *like["changed_inputs"]], device)
+    actual = {**leaves, **{name: inputs[name] for name in like["inputs_changed"]}}
+    rtol, atol = 2 * float(like["rtol"]), 2 * float(like["atol"])
+    verdict = judging.judge_outputs(expected, None, actual, rtol=rtol, atol=atol)
+    return verdict["message"] or None
