@@ -63,12 +63,14 @@ def test_a_file_of_a_folder_that_nobody_can_read_is_named_and_the_others_are_che
     shutil.copy(EXAMPLES / "softmax.py", tmp_path / "softmax.py")
     latin = tmp_path / "latin.py"
     latin.write_bytes(b"# caf\xe9\n")
-    told = run_json("check", str(tmp_path), code=2)
+    told = run_json("check", str(tmp_path), code=1)
     assert [Path(file["path"]).name for file in told["files"]] == ["softmax.py"]
-    assert told["notes"] == [f"{latin}: not UTF-8 text (byte 5); is it a Python file?"]
+    (fault,) = told["faults"]
+    assert (fault["path"], fault["line"]) == (str(latin), 1)
+    assert fault["message"].startswith("not UTF-8 text (byte 5); save it as UTF-8, or declare")
     ended = run("check", str(tmp_path))
     assert "multi_pass_row" in ended.stdout
-    assert told["notes"][0] in ended.stderr
+    assert f"{latin}:1: {fault['message']}" in ended.stderr
     alone = run("check", str(latin))
     assert (alone.returncode, alone.stdout) == (2, "")
 

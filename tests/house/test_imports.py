@@ -6,8 +6,8 @@ import sys
 import pytest
 from house_modules import Import, SourceModule, all_modules
 
-# Anything may import these: names, errors, where files live for long and for a while, JSON, the
-# setting of the garbage collector.
+# Anything may import these: names, errors, where files live for long and for a while, texts of
+# files, JSON, the setting of the garbage collector.
 BASE = {
     "tilewright",
     "errors",
@@ -15,6 +15,7 @@ BASE = {
     "home",
     "scratch",
     "python_syntax",
+    "textfile",
     "collection",
     "__version__",
 }
@@ -28,6 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "home": set(),
     "scratch": set(),
     "python_syntax": set(),
+    "textfile": set(),
     "collection": set(),
     "__main__": {"cli"},
     "knowledge": set(),

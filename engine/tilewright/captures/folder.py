@@ -12,9 +12,11 @@ from pydantic import ValidationError
 
 from tilewright.captures.model import READABLE, VERSION, CapturedKernel, CaptureError, Found
 from tilewright.captures.texts import text_hash
+from tilewright.errors import InputError
 from tilewright.serialize import dump, load
 from tilewright.source.model import Kernel, Module
 from tilewright.source.text import digest
+from tilewright.textfile import UnreadableError, read_bytes
 
 ARCHIVE = ".jsonl.gz"
 
@@ -79,7 +81,9 @@ def pack(captures: Captures, archive: Path, root: Path) -> None:
 def _unpacked(archive: Path) -> Iterator[CapturedKernel]:
     """The kernels of an archive; their files may be anywhere, their texts tell them."""
     try:
-        lines = gzip.decompress(archive.read_bytes()).decode().splitlines()
+        lines = gzip.decompress(read_bytes(archive)).decode().splitlines()
+    except InputError as error:
+        raise CaptureError(error.message, str(archive)) from None
     except (OSError, EOFError, ValueError) as error:
         raise CaptureError(f"is no archive of captured launches: {error}", str(archive)) from None
     for line in lines:
@@ -112,14 +116,17 @@ def _write(folder: Path, kernel: CapturedKernel) -> Path:
 
 def _place_in(path: Path) -> tuple[Any, Any] | None:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+        data = json.loads(read_bytes(path))
+    except (InputError, ValueError, RecursionError):
         return None
     return (data.get("file"), data.get("qualified_name")) if isinstance(data, dict) else None
 
 
 def _read(path: Path) -> CapturedKernel:
-    return _parsed(path.read_text(encoding="utf-8", errors="replace"), path)
+    try:
+        return _parsed(read_bytes(path).decode(errors="replace"), path)
+    except UnreadableError as error:
+        raise CaptureError(error.message, str(path)) from None
 
 
 def _parsed(text: str, path: Path) -> CapturedKernel:
@@ -128,7 +135,7 @@ def _parsed(text: str, path: Path) -> CapturedKernel:
         version = data["version"]
         if version in READABLE:
             return load(CapturedKernel, data)
-    except (ValueError, KeyError, TypeError, ValidationError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, ValidationError) as error:
         reason = str(error).splitlines()[0]
         raise CaptureError(f"is no file of captured launches: {reason}", str(path)) from None
     raise CaptureError(

@@ -74,7 +74,8 @@ def problem_of_captured(source: Path, text: str, folder: Path) -> CapturedProble
 
 def problem_to_compile(folder: Path, kernel: str) -> Problem:
     """A problem without cases: its launches can be compiled, and nothing of it is run."""
-    texts = "".join(p.read_text(encoding="utf-8") for p in sorted(folder.glob("*.json")))
+    files = sorted(folder.glob("*.json"))
+    texts = "".join(file.read_text(encoding="utf-8", errors="replace") for file in files)
     entry = Entry(EntryKind.FUNCTION, kernel)
     return Problem(str(folder), digest(texts), entry, None, {}, CAPTURED)
 

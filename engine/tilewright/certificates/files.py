@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from tilewright.certificates.model import VERSION, CertificateFile
 from tilewright.errors import InputError
 from tilewright.serialize import dump, load
+from tilewright.textfile import read_bytes
 
 SUFFIX = ".tilewright.json"
 LONGEST_PACKED = 6 * 1024
@@ -112,11 +113,9 @@ def read_certificate(path: Path) -> CertificateFile:
         CertificateError: it cannot be read, is none, is of another version, or was changed.
     """
     try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise CertificateError("is too large to be a certificate", str(path))
-        data = json.loads(path.read_bytes())
-    except OSError as error:
-        raise CertificateError(f"cannot be read: {error.strerror}", str(path)) from None
+        data = json.loads(read_bytes(path, _LARGEST_FILE))
+    except InputError as error:
+        raise CertificateError(error.message, str(path)) from None
     except (ValueError, RecursionError) as error:
         raise CertificateError(f"is not JSON: {error}", str(path)) from None
     return parse_certificate(data, str(path))

@@ -1,11 +1,13 @@
 """Checked files as workflow commands, which GitHub shows beside the changed lines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tilewright.analysis.model import Issue
 from tilewright.checking.checked import Checked
+from tilewright.errors import InputError
 from tilewright.knowledge import taxonomy
 from tilewright.source.text import Range
+from tilewright.textfile import one_line
 
 # https://docs.github.com/actions, "Workflow commands": data and properties escape differently.
 _DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
@@ -24,6 +26,12 @@ def annotations(checked: Checked) -> Iterator[str]:
     for remark in checked.remarks:
         title = remark.id.replace("_", " ")
         yield _command(remark.level, checked, remark.range, title, remark.message)
+
+
+def fault_annotation(fault: InputError) -> str:
+    """The line for a file that could not be read or used."""
+    fields = {"file": fault.path or "", "line": str(fault.line or 1), "title": "not checked"}
+    return _line("error", fields, fault.message)
 
 
 def level_of(issue: Issue) -> str:
@@ -46,8 +54,12 @@ def _command(level: str, checked: Checked, where: Range, title: str, message: st
         columns = {"col": str(where.column + 1), "endColumn": str(where.end_column + 1)}
         fields |= {"line": str(where.line), "endLine": str(where.end_line), **columns}
     fields["title"] = title
+    return _line(level, fields, message)
+
+
+def _line(level: str, fields: Mapping[str, str], message: str) -> str:
     given = ",".join(f"{k}={_escaped(v, _PROPERTY)}" for k, v in fields.items())
-    return f"::{level} {given}::{_escaped(message, _DATA)}"
+    return one_line(f"::{level} {given}::{_escaped(message, _DATA)}")
 
 
 def _escaped(text: str, table: dict[str, str]) -> str:

@@ -1,5 +1,6 @@
 """``[tool.tilewright]`` of a pyproject.toml: which issues, for which chip, in which files."""
 
+import os
 import tomllib
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -12,6 +13,8 @@ from tilewright.checking.selectors import ALL, UnknownSelectorError, issues_mean
 from tilewright.errors import InputError
 from tilewright.targets import parse_target
 from tilewright.targets.model import Target, TargetError
+
+_NAME = "tilewright"
 
 
 class ConfigurationError(InputError):
@@ -90,7 +93,9 @@ class Configuration:
         if self.path is None:
             return False
         try:
-            place = file.resolve().relative_to(self.path.parent.resolve()).as_posix()
+            # Not Path.resolve, which raises at a link that leads to itself.
+            root = os.path.realpath(self.path.parent)
+            place = Path(os.path.realpath(file)).relative_to(root).as_posix()
         except ValueError:
             return False
         pattern = pattern.rstrip("/")
@@ -109,12 +114,16 @@ def read_configuration(text: str, path: Path) -> Configuration | None:
     Raises:
         ConfigurationError: not TOML, an unknown key, issue or target, a value of another type.
     """
-    try:
-        table = tomllib.loads(text).get("tool", {}).get("tilewright")
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"not TOML: {error}", str(path)) from None
-    if table is None:
+    if _NAME not in text:
+        # Not ours: whatever is wrong with it is for others to say.
         return None
+    try:
+        tools = tomllib.loads(text).get("tool")
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"not TOML: {error}", str(path)) from None
+    if not isinstance(tools, dict) or _NAME not in tools:
+        return None
+    table = tools[_NAME]
     try:
         return _configuration(_Table.model_validate(table), path)
     except ValidationError as error:

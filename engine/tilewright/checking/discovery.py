@@ -1,5 +1,6 @@
 """Finding the configuration of a file: the nearest pyproject.toml that has one."""
 
+import os
 from functools import lru_cache
 from pathlib import Path
 
@@ -9,8 +10,11 @@ from tilewright.checking.configuration import (
     default_configuration,
     read_configuration,
 )
+from tilewright.errors import InputError
+from tilewright.textfile import utf8_text
 
 FILE_NAME = "pyproject.toml"
+_LARGEST = 4 * 1024 * 1024
 
 
 def configuration_for(file: Path) -> Configuration:
@@ -19,7 +23,8 @@ def configuration_for(file: Path) -> Configuration:
     Raises:
         ConfigurationError: there is one, and it cannot be used.
     """
-    start = file.resolve()
+    # Not Path.resolve, which raises at a link that leads to itself.
+    start = Path(os.path.realpath(file))
     for folder in (start, *start.parents):
         found = _of_folder(folder)
         if found is not None:
@@ -40,7 +45,7 @@ def _of_folder(folder: Path) -> Configuration | None:
 def _read(path: Path, changed_ns: int, size: int) -> Configuration | None:
     # The time and the size are there to read a changed file anew.
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"cannot be read: {error}", str(path)) from None
+        text = utf8_text(path, _LARGEST)
+    except InputError as error:
+        raise ConfigurationError(error.message, str(path), error.line) from None
     return read_configuration(text, path)

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.analysis.model import Issue
 from tilewright.checking.checked import Checked
+from tilewright.errors import InputError
 from tilewright.knowledge import taxonomy
 from tilewright.source.text import Range
+from tilewright.textfile import one_line
 
 if TYPE_CHECKING:
     from tilewright.checking.fixing import Fix
@@ -30,6 +32,11 @@ def as_json(checked: Checked) -> dict[str, Any]:
         ],
         "notices": [{**_place(checked, n.range), "message": n.message} for n in checked.notices],
     }
+
+
+def fault_as_json(fault: InputError) -> dict[str, Any]:
+    """What is wrong with a file that could not be read or used; no line where it is not known."""
+    return {"path": fault.path, "line": fault.line, "message": fault.message}
 
 
 def _issue(checked: Checked, issue: Issue) -> dict[str, Any]:
@@ -59,6 +66,10 @@ def _place(checked: Checked, where: Range) -> dict[str, int]:
 
 def as_lines(checked: Checked) -> Iterator[str]:
     """``path:line:column: ...`` with 1-based lines and columns, as editors and grep read it."""
+    return map(one_line, _as_lines(checked))
+
+
+def _as_lines(checked: Checked) -> Iterator[str]:
     for problem in checked.module.problems:
         yield f"{_at(checked, problem.range)}: not Python, the rest was checked: {problem.message}"
     for notice in checked.notices:
@@ -75,11 +86,12 @@ def _at(checked: Checked, where: Range) -> str:
     return f"{checked.module.path}:{inside}{line}:{where.column + 1}"
 
 
-def summary(files: Sequence[Checked]) -> str:
-    """The last line: how much was found in how much."""
+def summary(files: Sequence[Checked], faults: int = 0) -> str:
+    """The last line: how much was found in how much, and how much could not be read or used."""
     issues = sum(len(c.issues) for c in files)
     kernels = sum(len(c.module.kernels) for c in files)
-    return f"{_many(issues, 'issue')} in {_many(kernels, 'kernel')} in {_many(len(files), 'file')}"
+    found = f"{_many(issues, 'issue')} in {_many(kernels, 'kernel')} in {_many(len(files), 'file')}"
+    return f"{found}; {_many(faults, 'file')} could not be read or used" if faults else found
 
 
 def _many(count: int, what: str) -> str:

@@ -1,6 +1,7 @@
 """Checked files as SARIF 2.1.0 (OASIS), for code scanning services."""
 
 import hashlib
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 from typing import Any
@@ -10,6 +11,7 @@ from tilewright import __version__
 from tilewright.analysis.model import Issue
 from tilewright.checking.annotations import level_of
 from tilewright.checking.checked import Checked
+from tilewright.errors import InputError
 from tilewright.knowledge import explain, taxonomy
 from tilewright.source.text import Range
 
@@ -17,11 +19,17 @@ _ROOT = "SRCROOT"
 _LEVELS = {"error": "error", "warning": "warning", "notice": "note"}
 
 
-def sarif(files: Sequence[Checked], root: Path) -> dict[str, Any]:
-    """One run; places are relative to ``root``, columns count code points from 1."""
+def sarif(
+    files: Sequence[Checked], root: Path, faults: Iterable[InputError] = ()
+) -> dict[str, Any]:
+    """One run; places are relative to ``root``, columns count code points from 1.
+
+    ``faults``: what is wrong with files that could not be read or used.
+    """
     ids = sorted({issue.id for checked in files for issue in checked.issues})
     others = sorted({r.id for checked in files for r in checked.remarks if r.level != "notice"})
     notes = [note for checked in files for note in _notifications(checked, root)]
+    notes += [_faulty(fault, root) for fault in faults]
     return {
         "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/"
         "sarif-schema-2.1.0.json",
@@ -145,11 +153,29 @@ def _region(where: Range) -> dict[str, int]:
 
 
 def _location(path: str, root: Path) -> dict[str, str]:
+    # Not Path.resolve, which raises at a link that leads to itself.
+    return _uri(Path(os.path.realpath(path)), root)
+
+
+def _uri(place: Path, root: Path) -> dict[str, str]:
     try:
-        inside = Path(path).resolve().relative_to(root.resolve())
+        inside = place.relative_to(os.path.realpath(root))
     except ValueError:
-        return {"uri": Path(path).resolve().as_uri()}
-    return {"uri": quote(PurePath(inside).as_posix()), "uriBaseId": _ROOT}
+        return {"uri": place.as_uri()}
+    return {"uri": quote(os.fsencode(PurePath(inside).as_posix())), "uriBaseId": _ROOT}
+
+
+def _faulty(fault: InputError, root: Path) -> dict[str, Any]:
+    told: dict[str, Any] = {"level": "error", "message": {"text": fault.message}}
+    if fault.path is None:
+        return told
+    # A link that leads nowhere is named itself, and not where it leads.
+    folder, name = os.path.split(fault.path)
+    place = os.path.join(os.path.realpath(folder), name)  # noqa: PTH118
+    physical: dict[str, Any] = {"artifactLocation": _uri(Path(place), root)}
+    if fault.line is not None:
+        physical["region"] = {"startLine": fault.line}
+    return {**told, "locations": [{"physicalLocation": physical}]}
 
 
 def _notifications(checked: Checked, root: Path) -> Iterable[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """``tilewright certificates``: does every kernel have a certificate that holds? Nothing is run."""
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,14 +9,18 @@ from typing import Annotated, Any
 import typer
 
 from tilewright.checking import Checked
-from tilewright.checking.annotations import annotations
+from tilewright.checking.annotations import annotations, fault_annotation
 from tilewright.checking.certified import Certified, KernelProof, certified, said
+from tilewright.checking.present import fault_as_json
 from tilewright.checking.remarks import insisting
 from tilewright.checking.sarif import sarif
-from tilewright.cli.check import CheckFormat
-from tilewright.cli.inputs import checked_files, read_source
-from tilewright.cli.output import OUT, Exit, emit_json
+from tilewright.cli.boundary import Faults
+from tilewright.cli.check import CheckFormat, end
+from tilewright.cli.inputs import read_source
+from tilewright.cli.output import OUT, emit_json
+from tilewright.cli.walk import files_to_check
 from tilewright.errors import InputError
+from tilewright.textfile import one_line
 
 _PATIENCE_S = 30.0
 _Paths = Annotated[list[Path], typer.Argument(help="Python files, or folders of them.")]
@@ -43,13 +47,25 @@ def certificates(
     ] = CheckFormat.TEXT,
 ) -> None:
     """List kernels with their certificates. Exits with 1 if one has none that holds."""
-    files = [path for path in checked_files(paths, isolated=False) if path.suffix == ".py"]
+    faults = Faults()
+    files = list(_python_files(paths, faults))
     if since is not None:
         files = _changed(files, since)
-    found = [certified(path, read_source(path)) for path in files]
+    found: list[Certified] = []
+    for path in files:
+        with faults.of(path):
+            found.append(certified(path, read_source(path)))
     lacking = [insisting(one, level.value) for one in found]
-    _tell(found, lacking, form)
-    raise typer.Exit(Exit.FINDINGS if any(one.remarks for one in lacking) else Exit.DONE)
+    _tell(found, lacking, form, faults.all)
+    end(found, any(one.remarks for one in lacking), faults)
+
+
+def _python_files(paths: Sequence[Path], faults: Faults) -> Iterator[Path]:
+    for path in files_to_check(paths, isolated=False):
+        if isinstance(path, InputError):
+            faults.add(path)
+        elif path.suffix == ".py":
+            yield path
 
 
 def _changed(files: Sequence[Path], since: str) -> list[Path]:
@@ -77,14 +93,22 @@ def _git(folder: Path, *arguments: str) -> list[str]:
     return run.stdout.splitlines()
 
 
-def _tell(found: Sequence[Certified], lacking: Sequence[Checked], form: CheckFormat) -> None:
+def _tell(
+    found: Sequence[Certified],
+    lacking: Sequence[Checked],
+    form: CheckFormat,
+    faults: Sequence[InputError],
+) -> None:
     if form is CheckFormat.JSON:
-        emit_json({"files": [_as_json(one) for one in found]})
+        told = [fault_as_json(fault) for fault in faults]
+        emit_json({"files": [_as_json(one) for one in found], "faults": told})
     elif form is CheckFormat.SARIF:
-        emit_json(sarif(lacking, Path.cwd()))
+        emit_json(sarif(lacking, Path.cwd(), faults))
     elif form is CheckFormat.GITHUB:
         for line in (line for one in lacking for line in annotations(one)):
             OUT.print(line, markup=False)
+        for fault in faults:
+            OUT.print(fault_annotation(fault), markup=False)
     else:
         for one in found:
             _print(one)
@@ -122,9 +146,9 @@ def _print(one: Certified) -> None:
         told = "no certificate" if proof.state is None else said(proof.state, proof.kernel.name)
         where = f"{one.module.path}:{proof.kernel.name_range.line}"
         place = f" ({proof.place.name})" if proof.place else ""
-        OUT.print(f"{where}: {proof.kernel.name}: {told}{place}", markup=False)
+        OUT.print(one_line(f"{where}: {proof.kernel.name}: {told}{place}"), markup=False)
     for fault in one.faults:
-        OUT.print(str(fault), markup=False)
+        OUT.print(one_line(str(fault)), markup=False)
 
 
 def _summary(proofs: Sequence[KernelProof]) -> str:

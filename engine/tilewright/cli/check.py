@@ -10,21 +10,30 @@ import typer
 
 from tilewright.analysis.model import AnalysisContext
 from tilewright.captures import Captures, Found, load_captures, stale_note
-from tilewright.checking import Checked, check_text, configuration_for
-from tilewright.checking.annotations import annotations
+from tilewright.checking import Checked, ConfigurationError, check_text, configuration_for
+from tilewright.checking.annotations import annotations, fault_annotation
 from tilewright.checking.checked import NOTEBOOK
 from tilewright.checking.configuration import Rules, default_configuration
 from tilewright.checking.entry import entry_facts
-from tilewright.checking.present import as_json, as_lines, diff_of, fix_line, summary
+from tilewright.checking.present import (
+    as_json,
+    as_lines,
+    diff_of,
+    fault_as_json,
+    fix_line,
+    summary,
+)
 from tilewright.checking.remarks import flawed, with_stale
 from tilewright.checking.sarif import sarif
 from tilewright.checking.selectors import UnknownSelectorError, issues_meant
 from tilewright.checking.versions import installed_triton, parse_version
+from tilewright.cli.boundary import Faults, OwnFaultError
 from tilewright.cli.captured import found_in
 from tilewright.cli.inputs import read_sources, target_of, write_source
 from tilewright.cli.output import ERR, OUT, Exit, emit_json
 from tilewright.errors import InputError
 from tilewright.problems import ProblemError, problem_or_flaw
+from tilewright.textfile import MissingError, one_line
 
 
 class CheckFormat(StrEnum):
@@ -71,7 +80,7 @@ def check(
         ),
     ] = None,
 ) -> None:
-    """Find issues in kernels from their source. Exits with 1 if there are any.
+    """Find issues in kernels from their source. Exits with 1 if there are any, or bad files.
 
     With --compiled, text and github say what each file shows as soon as it is compiled.
     """
@@ -88,22 +97,30 @@ def check(
             raise InputError("--fix and --diff change what the source shows; leave out --compiled")
         _fix(paths, chosen, form, write=fix and not diff)
         return
-    texts, unread = read_sources(paths, isolated=isolated)
-    files = [
-        with_stale(check_text(text, str(path), *chosen.of(path)), path, text)
-        for path, text in texts
-    ]
+    files = [*_checked(paths, chosen)]
     files += chosen.specs
     known = files if compiled is None else _compiled(files, chosen, compiled, captured)
-    told = _tell(known, form, [*chosen.stale, *map(str, unread)])
-    _end(any(f.issues or f.module.problems or f.notices for f in told), unread)
+    told = _tell(known, form, chosen)
+    end(told, any(f.issues or f.module.problems or f.notices for f in told), chosen.faults)
 
 
-def _end(found: bool, unread: Sequence[InputError]) -> NoReturn:
-    """End with what was found; files of a folder that nobody could read are named last."""
-    for error in unread:
-        ERR.print(f"tilewright: {error}", markup=False)
-    raise typer.Exit(Exit.USAGE if unread else Exit.FINDINGS if found else Exit.DONE)
+def _checked(paths: list[Path], chosen: "_Chosen") -> Iterator[Checked]:
+    """Each file that can be checked; what is wrong with the others is among the faults."""
+    for path, text in read_sources(paths, chosen.faults, isolated=chosen.isolated):
+        with chosen.faults.of(path):
+            yield with_stale(check_text(text, str(path), *chosen.of(path)), path, text)
+
+
+def end(files: Sequence[object], found: bool, faults: Faults) -> NoReturn:
+    """End with what was found; what could not be read or used is named last."""
+    for error in faults.all:
+        ERR.print(f"tilewright: {one_line(str(error))}", markup=False)
+    if any(isinstance(error, OwnFaultError) for error in faults.all):
+        raise typer.Exit(Exit.INTERNAL)
+    is_misused = any(isinstance(e, ConfigurationError | MissingError) for e in faults.all)
+    if is_misused or (faults.all and not files):
+        raise typer.Exit(Exit.USAGE)
+    raise typer.Exit(Exit.FINDINGS if found or faults.all else Exit.DONE)
 
 
 def _compiled(
@@ -118,7 +135,10 @@ def _compiled(
     for number, each in enumerate(files, 1):
         path = Path(each.module.path)
         far = f" ({number} of {len(files)})" if len(files) > 1 else ""
-        yield with_compiled(each, path, chosen.of(path)[0], wanted, launches, far)
+        found = each
+        with chosen.faults.of(path):
+            found = with_compiled(each, path, chosen.of(path)[0], wanted, launches, far)
+        yield found
 
 
 class _Chosen:
@@ -136,19 +156,25 @@ class _Chosen:
         self._context = context
         self._select = select
         self._ignore = ignore or frozenset()
-        self._isolated = isolated
+        self.isolated = isolated
         self.stale: dict[str, None] = {}
         self._flaws: dict[str, ProblemError] = {}
+        self.faults = Faults()
 
     def of(self, path: Path) -> tuple[Rules, AnalysisContext]:
         """Rules and context of one file; its problem's spec says what the host is called with."""
-        found = default_configuration() if self._isolated else configuration_for(path)
+        found = default_configuration()
+        if not self.isolated:
+            with self.faults.of(path):
+                found = configuration_for(path)
         rules = found.rules_for(path)
         issues = (self._select or rules.issues) - self._ignore
-        problem, flaw = problem_or_flaw(path)
-        if flaw is not None:
-            self._flaws[str(flaw)] = flaw
-        entry = entry_facts(problem) if problem is not None else None
+        entry = None
+        with self.faults.of(path):
+            problem, flaw = problem_or_flaw(path)
+            if flaw is not None:
+                self._flaws[str(flaw)] = flaw
+            entry = entry_facts(problem) if problem is not None else None
         version = rules.triton or installed_triton()
         found_of = found_in(self._captures, path) if self._captures else Found()
         self.stale.update(dict.fromkeys(stale_note(path, kernel) for kernel in found_of.stale))
@@ -170,9 +196,7 @@ def _meant(names: list[str] | None) -> frozenset[str] | None:
         raise InputError(str(error)) from None
 
 
-def _tell(
-    files: Iterable[Checked], form: CheckFormat, notes: Iterable[str] = ()
-) -> Sequence[Checked]:
+def _tell(files: Iterable[Checked], form: CheckFormat, chosen: _Chosen) -> Sequence[Checked]:
     """Tell of each file as it comes, where the form is lines; returns the files."""
     lines_of = {CheckFormat.TEXT: as_lines, CheckFormat.GITHUB: annotations}.get(form)
     told = []
@@ -182,38 +206,50 @@ def _tell(
             OUT.print(line, markup=False)
         if lines_of:
             OUT.file.flush()
+    faults = chosen.faults.all
     if form is CheckFormat.JSON:
-        emit_json({"files": [as_json(f) for f in told], "notes": list(notes)})
+        notes = [*chosen.stale]
+        found = [fault_as_json(fault) for fault in faults]
+        emit_json({"files": [as_json(f) for f in told], "faults": found, "notes": notes})
     elif form is CheckFormat.SARIF:
-        emit_json(sarif(told, Path.cwd()))
-    elif form is CheckFormat.TEXT:
-        OUT.print(summary(told))
+        emit_json(sarif(told, Path.cwd(), faults))
+    elif form is CheckFormat.GITHUB:
+        for fault in faults:
+            OUT.print(fault_annotation(fault), markup=False)
+    elif told or not faults:
+        OUT.print(summary(told, len(faults)))
     return told
 
 
 def _fix(paths: list[Path], chosen: _Chosen, form: CheckFormat, *, write: bool) -> None:
     """Fix what can be fixed exactly; told on standard error, so that a diff can be piped."""
+    left: list[Checked] = []
+    fixed = 0
+    for path, text in read_sources(paths, chosen.faults, isolated=False):
+        with chosen.faults.of(path):
+            checked, count = _fixed(path, text, chosen, write=write)
+            left.append(checked)
+            fixed += count
+    left += chosen.specs
+    if write:
+        _tell(left, form, chosen)
+    end(left, any(f.issues or f.notices for f in left) if write else fixed > 0, chosen.faults)
+
+
+def _fixed(path: Path, text: str, chosen: _Chosen, *, write: bool) -> tuple[Checked, int]:
+    """One file after its fixes, and how many there were."""
     # Rewrites are loaded where they are asked for.
     from tilewright.checking.fixing import fix_text
 
-    left: list[Checked] = []
-    fixed = 0
-    texts, unread = read_sources(paths, isolated=False)
-    for path, text in texts:
-        if path.suffix == NOTEBOOK:
-            ERR.print(f"{path}: a notebook is checked and not fixed", markup=False)
-            left.append(check_text(text, str(path), *chosen.of(path)))
-            continue
-        result = fix_text(text, str(path), *chosen.of(path))
-        left.append(result.checked)
-        fixed += len(result.fixes)
-        for done in result.fixes:
-            ERR.print(fix_line(str(path), done), markup=False)
-        if result.fixes and write:
-            write_source(path, result.text)
-        elif result.fixes:
-            OUT.print(diff_of(str(path), text, result.text), markup=False, end="")
-    left += chosen.specs
-    if write:
-        _tell(left, form, map(str, unread))
-    _end(any(f.issues or f.notices for f in left) if write else fixed > 0, unread)
+    name = one_line(str(path))
+    if path.suffix == NOTEBOOK:
+        ERR.print(f"{name}: a notebook is checked and not fixed", markup=False)
+        return check_text(text, str(path), *chosen.of(path)), 0
+    result = fix_text(text, str(path), *chosen.of(path))
+    for done in result.fixes:
+        ERR.print(fix_line(name, done), markup=False)
+    if result.fixes and write:
+        write_source(path, result.text)
+    elif result.fixes:
+        OUT.print(diff_of(name, text, result.text), markup=False, end="")
+    return result.checked, len(result.fixes)

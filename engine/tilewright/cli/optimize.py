@@ -10,7 +10,7 @@ from tilewright.certificates import CertificateFile
 from tilewright.certificates.files import as_json as file_json
 from tilewright.cli.captured import CAPTURED_HELP, problem_for
 from tilewright.cli.certifying import keep
-from tilewright.cli.inputs import read_source, target_of
+from tilewright.cli.inputs import read_source, target_of, write_source
 from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer, emit_event
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.show import show_diff, show_trials, speedup_line
@@ -144,10 +144,7 @@ def write_atomically(path: Path, expected: str, text: str) -> None:
     """
     if read_source(path) != expected:
         raise InputError("the file changed while it was optimized; nothing written", str(path))
-    beside = path.with_name(f".{path.name}.tilewright")
-    beside.write_bytes(text.encode())
-    beside.chmod(path.stat().st_mode & 0o777)
-    beside.replace(path)
+    write_source(path, text)
 
 
 def show_result(value: dict[str, Any]) -> None:

@@ -1,13 +1,19 @@
 """What commands print, and their exit codes."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from enum import IntEnum, StrEnum
+from io import TextIOWrapper
 from typing import Any
 
 from rich.console import Console
+
+from tilewright.textfile import encodable
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 # Emoji off: in "cuda:100:" it would find one.
 OUT = Console(highlight=False, soft_wrap=True, emoji=False)
@@ -50,15 +56,41 @@ def working(on: str) -> AbstractContextManager[object]:
     return ERR.status(on) if ERR.is_terminal else nullcontext()
 
 
+def write_anything() -> None:
+    """Escape what the standard streams cannot hold, instead of failing at it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def emit_json(value: Any) -> None:
     """One JSON document on standard output."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(_json(value, indent=2) + "\n")
 
 
 def emit_event(event: str, **fields: Any) -> None:
     """One line of an event stream, flushed, for a program that follows along."""
-    sys.stdout.write(json.dumps({"event": event, **fields}, ensure_ascii=False) + "\n")
+    sys.stdout.write(_json({"event": event, **fields}) + "\n")
     sys.stdout.flush()
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    """JSON that standard output can hold and every reader takes, whatever a file's name is."""
+    plain = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    if text.isascii():
+        return text
+    if not plain or _SURROGATE.search(text):
+        text = json.dumps(_encodable(value), indent=indent, ensure_ascii=not plain)
+    return text
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, dict):
+        return {encodable(str(key)): _encodable(item) for key, item in value.items()}
+    return [_encodable(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def answer(value: Any, form: StreamFormat, as_text: Callable[[Any], None]) -> None:

@@ -1,6 +1,9 @@
 """A candidate's text in a folder of its own, among the modules that the user's file has."""
 
+import os
 from pathlib import Path
+
+from tilewright.textfile import encoded_python
 
 
 def place_source(source: Path, text: str, folder: Path) -> Path:
@@ -22,13 +25,14 @@ def place_source(source: Path, text: str, folder: Path) -> Path:
             if here != root or here == user.parent:
                 _link_neighbours(here, place, part, is_package=here != root)
             place, here = place / part, here / part
-        path.write_text(text)
+        path.write_bytes(encoded_python(text, str(source)))
     return path
 
 
 def _link_neighbours(beside: Path, folder: Path, name: str, *, is_package: bool) -> None:
     """Link all that a package holds, data included; elsewhere modules and packages alone."""
     for neighbour in beside.iterdir():
-        is_module = neighbour.suffix == ".py" or (neighbour / "__init__.py").exists()
+        # Not Path.exists, which raises where a folder may not be entered.
+        is_module = neighbour.suffix == ".py" or os.path.exists(neighbour / "__init__.py")  # noqa: PTH110
         if neighbour.name not in (name, "__pycache__") and (is_module or is_package):
             (folder / neighbour.name).symlink_to(neighbour)

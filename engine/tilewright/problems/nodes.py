@@ -7,9 +7,14 @@ from typing import NoReturn
 
 import yaml
 
+from tilewright.errors import InputError
 from tilewright.problems.model import NoSpecError, ProblemError
+from tilewright.textfile import utf8_text
 
 Scalar = int | float | bool | str | None
+
+LARGEST_SPEC = 256 * 1024
+"""Bytes; what belongs to something else may be any size, and YAML is read slowly."""
 
 
 @dataclass(frozen=True)
@@ -118,14 +123,16 @@ class SpecNode:
 
 
 def read_text(path: Path) -> str:
-    """The file's text, or a ProblemError that says why it cannot be read."""
+    """The text of a spec, or a ProblemError that says why it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ProblemError("the file is not UTF-8 text; save it as UTF-8", str(path)) from None
-    except OSError as problem:
-        why = problem.strerror or type(problem).__name__
-        raise ProblemError(f"the file cannot be read ({why}); check the path", str(path)) from None
+        return utf8_text(path, LARGEST_SPEC)
+    except InputError as problem:
+        raise unreadable(problem) from None
+
+
+def unreadable(problem: InputError) -> ProblemError:
+    """That a file of a problem cannot be read, and why."""
+    return ProblemError(f"the file cannot be read: {problem.message}", problem.path, problem.line)
 
 
 def read_yaml(text: str, path: str) -> SpecNode:

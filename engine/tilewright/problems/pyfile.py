@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tilewright.errors import InputError
 from tilewright.problems.model import Entry, EntryKind
-from tilewright.problems.nodes import read_text
+from tilewright.problems.nodes import unreadable
 from tilewright.python_syntax import parse
+from tilewright.textfile import python_text
 
 KERNELBENCH_FUNCTIONS = frozenset({"get_inputs", "get_init_inputs"})
 
@@ -68,14 +70,14 @@ class PythonFile:
 
 def is_kernelbench(path: Path) -> bool:
     """Whether a file is a KernelBench module. Raises ProblemError."""
-    text = read_text(path)
+    text = _text(path)
     may_be = all(name in text for name in KERNELBENCH_FUNCTIONS)
     return may_be and read_python(path).is_kernelbench
 
 
 def read_python(path: Path) -> PythonFile:
     """What the file defines; a file that does not parse defines nothing. Raises ProblemError."""
-    text = read_text(path)
+    text = _text(path)
     try:
         tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -141,6 +143,13 @@ def _names(host: ast.FunctionDef) -> set[str]:
 
 def _methods(node: ast.ClassDef, name: str) -> list[ast.FunctionDef]:
     return [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == name]
+
+
+def _text(path: Path) -> str:
+    try:
+        return python_text(path)
+    except InputError as problem:
+        raise unreadable(problem) from None
 
 
 def _arity(node: ast.FunctionDef, *, bound: bool) -> Arity:

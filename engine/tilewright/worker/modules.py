@@ -48,7 +48,7 @@ def _needs_package(file: Path) -> bool:
     while (root.parent / "__init__.py").is_file():
         root = root.parent
     own = rf"^\s*(?:from\s+\.|(?:from|import)\s+{re.escape(root.name)}\b)"
-    return re.search(own, file.read_text("utf-8-sig"), re.MULTILINE) is not None
+    return re.search(own, file.read_text("utf-8-sig", errors="replace"), re.MULTILINE) is not None
 
 
 def load_for(job: Mapping[str, Any], path: str) -> ModuleType:
