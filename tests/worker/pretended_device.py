@@ -9,12 +9,20 @@ CUDA itself shows here.
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import faulting
 import pytest
 
+from tilewright.devices.client import WorkerClient
+from tilewright.devices.local import WorkerDevice
+from tilewright.devices.model import Device, DeviceInfo
+from tilewright.targets.model import Target
+
 DEVICE = "cuda:0"
+INFO = DeviceInfo(DEVICE, "a GPU", Target("cuda", "90"), True, "2.13", "3.9.0", "3.11")
 _PRETEND = """
 import types
 import torch
@@ -29,8 +37,10 @@ torch.cuda.get_device_properties = lambda device: types.SimpleNamespace(total_me
 clocks.clock_for = lambda device, flush_bytes=None: host_clock()
 
 from tilewright.worker.jobs import measuring
+from tilewright.worker.timing import noise
 from tilewright.worker.trials import performer
 
+noise.BLOCKS, noise._ENOUGH_S = noise.CLEAN_BLOCKS, 0.0
 measuring.target_of = lambda device: ("cuda", "90")
 measuring._compiled_module = lambda job, notes: measuring.modules.load_for(job, job["module"])
 calling.surroundings = lambda device: real("interpreter")
@@ -62,3 +72,18 @@ def worker(patience_s: float = 15.0) -> Iterator[faulting.Worker]:
         patch.setattr(faulting, "_START", start())
         with faulting.worker(DEVICE, patience_s) as started:
             yield started
+
+
+@contextlib.contextmanager
+def device(folder: Path) -> Iterator[Device]:
+    """The device as the engine knows one, for as much of the engine as a test likes to try.
+
+    ``folder``: for the program that is started in Python's place.
+    """
+    program = start().format(engine=str(faulting.ENGINE), patience_s=15.0)
+    (folder / "pretend.py").write_text(program)
+    python = folder / "python"
+    python.write_text(f"#!/bin/sh\nexec {sys.executable} {folder}/pretend.py\n")
+    python.chmod(0o700)
+    with WorkerClient(str(python)) as client:
+        yield WorkerDevice(client, INFO)

@@ -71,7 +71,7 @@ class Version:
         device = place_of(job["device"])
         around = bands.Bands() if job.get("guard", True) else None
         loaded = arranged(job["inputs"], job, device)
-        call, model = self.entry(job, device)
+        call, model = self.entry(job, device, weights(job))
         if around is None:
             inputs = {name: tensors.own(value) for name, value in loaded.items()}
         else:
@@ -104,9 +104,10 @@ class Version:
             value["state"] = tensors.save(model.state_dict(), job["out"], "state")
         return {**value, "seconds": seconds}
 
-    def entry(self, job: dict[str, Any], device: str) -> tuple[Any, Any]:
-        """(what to call with the inputs, the model if the entry is one), with the job's weights."""
-        state = shadowed(tensors.load(job["state"], device), job) if job.get("state") else None
+    def entry(
+        self, job: dict[str, Any], device: str, state: dict[str, Any] | None
+    ) -> tuple[Any, Any]:
+        """(what to call with the inputs, the model if the entry is one), with these ``weights``."""
         case = shadowed_case(job)["case"]
         key = f"{case.get('category')} {case.get('index')} {case.get('dims')} {case.get('dtype')}"
         if key not in self._models:
@@ -209,6 +210,11 @@ def _order(job: Mapping[str, Any]) -> contextlib.AbstractContextManager[None]:
         return interpreting.programs_in(order, int(job.get("seed") or 0))
     except ValueError as error:
         raise JobError(str(error)) from error
+
+
+def weights(job: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A job's weights, which stay when their files go; None where it has none."""
+    return shadowed(tensors.load(job["state"]), job) if job.get("state") else None
 
 
 def arranged(manifest: list[dict[str, Any]], job: Mapping[str, Any], device: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def perform(version: Version, job: dict[str, Any]) -> dict[str, Any]:
     """
     device = calling.place_of(job["device"])
     sets = [calling.arranged(job[name], job, device) for name in ("inputs", "second")]
-    call, model = version.entry(job, device)
+    call, model = version.entry(job, device, calling.weights(job))
     buffers = {name: tensors.own(value) for name, value in sets[0].items()}
     watched, facts = set(job.get("watched") or ()), []
 

@@ -71,8 +71,7 @@ class Timing:
         alone = _Alone(self._originals, self._job, self._check, base, spec)
         verify = _Verify(self._originals, self._candidate, self._job, self._check, plan)
         try:
-            with self._originals.lock:
-                spec["original_us"] = alone.clean()
+            spec["original_us"] = alone.clean()
             found = conduct(verify.ask, spec, verify, alone.measured, alone.survey)
         except PerformerEndedError as error:
             return {**named, "wrong": f"it could not be timed: {error}", "faults": []}
@@ -107,11 +106,13 @@ class _Alone:
 
     def measured(self) -> float:
         """The same, measured now."""
-        return clean_time(self._opened(twice=False), self._spec)
+        with self._originals.lock:
+            return clean_time(self._opened(twice=False), self._spec)
 
     def survey(self) -> dict[str, Any]:
         """How far the baseline strays from itself."""
-        return survey(self._opened(twice=True), self._spec)
+        with self._originals.lock:
+            return survey(self._opened(twice=True), self._spec)
 
     def _opened(self, *, twice: bool) -> Ask:
         performer = self._originals.performer(self._job)

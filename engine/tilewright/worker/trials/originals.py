@@ -22,7 +22,7 @@ from . import faults, results, weights
 from .handle import Handle, PerformerEndedError, owned
 from .results import Results
 
-_KEPT_PERFORMERS = 3
+_KEPT_PERFORMERS = 5  # original, reference, who makes inputs, what is timed against; one more
 _KEPT_SHARE = 0.1
 _KEPT_ON_HOST = 1 << 30
 _KEPT_FILES = 4 << 30

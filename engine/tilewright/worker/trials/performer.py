@@ -141,11 +141,13 @@ class Performer:
         job = {**self._job, **message}
         device = calling.place_of(job["device"])
         inputs = calling.arranged(job["inputs"], job, device)
-        own = self.version.entry(job, device)[0]
+        # Now: the judge takes the files back when this is answered, and versions are loaded later.
+        state = calling.weights(job)
+        own = self.version.entry(job, device, state)[0]
         based = {**job, "module": job.get("baseline") or job["module"]}
 
         def anew() -> Any:
-            return Version(based).entry(based, device)[0]
+            return Version(based).entry(based, device, state)[0]
 
         if job.get("twice"):
             self._contest = Contest(
