@@ -24,6 +24,7 @@ class JobStatus(StrEnum):
     TIMEOUT = "timeout"
     CRASHED = "crashed"
     OUT_OF_MEMORY = "out_of_memory"
+    UNSUPPORTED = "unsupported"
     LOST = "lost"
 
 

@@ -46,6 +46,9 @@ def correctness_step(bench: Workbench, heard: Heard | None) -> StepResult:
     if heard is None:
         return StepResult(StepName.CORRECTNESS, StepStatus.SKIPPED, _no_case(bench.problem))
     status = StepStatus.PASSED if heard.fault is None else StepStatus.FAILED
+    unjudged = heard.data.get("unjudged")
+    if heard.fault is None and unjudged:
+        status = StepStatus.SKIPPED
     data: dict[str, Any] = {
         "device": bench.device.info.id,
         "checks": [dict(check) for check in heard.checks],
@@ -53,7 +56,8 @@ def correctness_step(bench: Workbench, heard: Heard | None) -> StepResult:
         **_fixed(bench.problem),
         **_kept(heard.data),
     }
-    return StepResult(StepName.CORRECTNESS, status, heard.fault or "", data=data)
+    told = heard.fault or (f"not judged here: {unjudged}" if unjudged else "")
+    return StepResult(StepName.CORRECTNESS, status, told, data=data)
 
 
 def _kept(data: Mapping[str, Any]) -> dict[str, Any]:

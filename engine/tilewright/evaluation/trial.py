@@ -11,7 +11,7 @@ from tilewright.evaluation import honesty
 from tilewright.evaluation.checks import Check
 from tilewright.evaluation.families import SEEDS, simpler, watched_for
 from tilewright.evaluation.replaying import launching
-from tilewright.evaluation.workbench import SHADOWS, Workbench, explain
+from tilewright.evaluation.workbench import Workbench, explain
 from tilewright.problems.model import Case
 from tilewright.serialize import dump
 
@@ -100,7 +100,6 @@ def _heard(outcome: JobOutcome, *, itself: bool) -> Heard:
 def _job(bench: Workbench, original: str, candidate: str) -> dict[str, Any]:
     problem = bench.problem
     cases = problem.compiled_cases()
-    shadows = SHADOWS if bench.device.info.target is None else None
     entry = dump(problem.entry)
     return {
         "kind": "trial",
@@ -114,7 +113,6 @@ def _job(bench: Workbench, original: str, candidate: str) -> dict[str, Any]:
         "performer": {
             "device": bench.device.info.id,
             "entry": entry,
-            "shadow_dtype": shadows,
         },
         "compiled_cases": [{"case": dump(case)} for case in cases],
     }
@@ -126,7 +124,7 @@ def _watched(
     """What a device's judge looks at in the interpreter; nothing where nobody can call it."""
     told = (_told(bench, check, texts) for check in watched_for(bench.problem))
     checks = [check for check in told if not isinstance(check, str)]
-    there = {**performer, "device": INTERPRETER, "shadow_dtype": SHADOWS}
+    there = {**performer, "device": INTERPRETER}
     return {"watched": {"performer": there, "checks": checks}} if checks else {}
 
 

@@ -23,8 +23,6 @@ from tilewright.targets import compile_launch
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
 
 TIMEOUT_S = 120.0
-# Triton's interpreter multiplies the bit patterns of bfloat16, not the numbers.
-SHADOWS = {"bfloat16": "float32"}
 
 
 @dataclass(frozen=True)
@@ -154,6 +152,7 @@ def explain(outcome: JobOutcome) -> str:
     """A failed job in one sentence, with the tail of what it printed."""
     what = {
         JobStatus.TIMEOUT: "timed out",
+        JobStatus.UNSUPPORTED: "cannot be judged here",
         JobStatus.CRASHED: "crashed",
         JobStatus.OUT_OF_MEMORY: "ran out of memory",
     }.get(outcome.status)

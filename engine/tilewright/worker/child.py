@@ -18,7 +18,9 @@ from .protocol import (
     MARKER,
     OK,
     OUT_OF_MEMORY,
+    UNSUPPORTED,
     JobError,
+    NotInterpretedError,
     OutOfMemoryError,
     write_message,
 )
@@ -74,6 +76,8 @@ def attempted(perform: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         return {"status": OK, "value": perform()}
     except SystemExit as error:
         return _failed(CRASHED, f"called sys.exit({error.code!r}) before giving a result", error)
+    except NotInterpretedError as error:
+        return _failed(UNSUPPORTED, str(error), error)
     except JobError as error:
         return _failed(ERROR, str(error), error)
     except BaseException as error:  # noqa: BLE001 - the worker loop's boundary

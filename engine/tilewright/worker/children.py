@@ -24,12 +24,13 @@ from .protocol import (
     OUT_OF_MEMORY,
     OUTPUT_TAIL,
     TIMEOUT,
+    UNSUPPORTED,
     MessageBuffer,
 )
 
 _CHUNK = 1 << 16
 _READS_A_TURN = 64
-_STATUSES = (OK, ERROR, TIMEOUT, CRASHED, OUT_OF_MEMORY)
+_STATUSES = (OK, ERROR, TIMEOUT, CRASHED, OUT_OF_MEMORY, UNSUPPORTED)
 
 Deliver = Callable[[dict[str, Any]], None]
 """Gets a job's answer: status, message, value, output, seconds."""

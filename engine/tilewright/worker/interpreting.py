@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from unittest import mock
 
@@ -15,7 +16,7 @@ from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpretedFunction, InterpreterBuilder, TensorHandle
 from triton.runtime.jit import JITFunction
 
-from . import libdevice
+from . import atomics, block_pointers, kernel_source, libdevice, narrow_floats, reductions
 from .protocol import JobError
 
 
@@ -39,9 +40,22 @@ def interpreted() -> Iterator[None]:
         mock.patch.object(InterpreterBuilder, "create_splat", _splat),
         mock.patch.object(interpreter, "_patch_lang_tensor", _patch_tensor),
         mock.patch.object(interpreter, "_implicit_cvt", _convert),
+        block_pointers.available(),
+        kernel_source.rewritten(),
+        narrow_floats.computed(),
+        reductions.in_slices(),
+        atomics.completed(),
         libdevice.computed(),
+        mock.patch.object(interpreter.interpreter_builder, "options", _options()),
     ):
         yield
+
+
+def _options() -> Any:
+    """Precisions of products that devices' compilers know; all are exact in the interpreter."""
+    options = interpreter.interpreter_builder.options
+    known = dict.fromkeys((*options.allowed_dot_input_precisions, "bf16x3", "bf16x6", "hf32"))
+    return dataclasses.replace(options, allowed_dot_input_precisions=tuple(known))
 
 
 @contextlib.contextmanager
@@ -84,9 +98,34 @@ _patch_lang_tensor = interpreter._patch_lang_tensor
 
 
 def _patch_tensor(tensor: Any, *scope: Any) -> None:
-    """A loop bound is an array of one element, which numpy 2.4 no longer takes for a number."""
+    """A loop bound is an array of one element, which numpy 2.4 no longer takes for a number; what
+    a tensor has of the language's functions is bound to it, and interpreted as they are."""
     _patch_lang_tensor(tensor, *scope)
     tensor.__index__ = lambda value: int(value.handle.data.reshape(-1)[0])
+    for name, member in list(vars(tensor).items()):
+        if isinstance(member, JITFunction):
+            _set(scope, tensor, name, _member(partial(_same, member)))
+        elif (getattr(member, "__doc__", None) or "").startswith("Forwards to") and not (
+            tl.core.is_builtin(member)
+        ):
+            _set(scope, tensor, name, _member(partial(getattr, tl, name)))
+
+
+def _set(scope: Any, owner: Any, name: str, value: Any) -> None:
+    """Set an attribute for as long as a launch takes, where Triton keeps account of that."""
+    if scope:
+        scope[0].set_attr(owner, name, value)
+    else:
+        setattr(owner, name, value)
+
+
+def _same(function: Any) -> Any:
+    return function
+
+
+def _member(function: Callable[[], Any]) -> Callable[..., Any]:
+    """A function as a member of a tensor; looked up when it is called."""
+    return lambda tensor, *args, **kwargs: function()(tensor, *args, **kwargs)
 
 
 _create_splat = InterpreterBuilder.create_splat
@@ -107,7 +146,10 @@ _implicit_cvt = interpreter._implicit_cvt
 
 
 def _convert(argument: Any) -> Any:
-    """A float argument is an fp32 scalar to the compiler; the interpreter leaves it plain."""
+    """A float argument is an fp32 scalar to the compiler; the interpreter leaves it plain. One of
+    truth is of its own type; up to Triton 3.7 the interpreter makes a whole number of it."""
+    if type(argument) is bool:
+        return tl.tensor(TensorHandle(np.array([argument], dtype=np.bool_), tl.int1), tl.int1)
     if type(argument) is float:
         return tl.tensor(
             TensorHandle(np.array([argument], dtype=np.float32), tl.float32), tl.float32

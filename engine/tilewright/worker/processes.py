@@ -16,6 +16,9 @@ _PR_SET_CHILD_SUBREAPER = 36
 _SWEEP_SECONDS = 6.0
 _PAUSE_SECONDS = 0.01
 _ENDED = (b"Z", b"X")
+_TIMES = slice(11, 15)
+"""Of what /proc/…/stat says after the name: user and system time, its own and its children's."""
+_TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 _KERNEL_LISTS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
 
 
@@ -72,6 +75,17 @@ def descendants(root: int) -> set[int]:
         found |= new
         waiting += new
     return found
+
+
+def cpu_seconds(root: int) -> tuple[float, bool]:
+    """(processor time of a process and all below it, whether one of them wants more)."""
+    used, is_running = 0, False
+    for process in (root, *descendants(root)):
+        fields = _stat(str(process))
+        if fields:
+            used += sum(map(int, fields[_TIMES]))
+            is_running = is_running or fields[0] == b"R"
+    return used / _TICKS_A_SECOND, is_running
 
 
 def kill_tree(root: int) -> None:

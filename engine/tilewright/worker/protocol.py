@@ -11,7 +11,8 @@ torch is null in a worker started with ``COMPILE_ONLY``, which serves compilers 
 Engine to worker: ``{"id", "job", "timeout_s"}``, or ``{"cancel": id}``. End of file ends the worker
 and all that it started.
 Worker to engine, once a request: ``{"id", "status", "value", "message", "output", "seconds"}``;
-status is ok, error, timeout, crashed, out_of_memory, or lost where no process could be started;
+status is ok, error, timeout, crashed, out_of_memory, unsupported where the interpreter cannot run
+it, or lost where no process could be started;
 ``output`` is the tail of what was printed.
 
 As a service (``SERVICE``) a worker has no engine: it listens on a Unix socket, says hello to each
@@ -85,10 +86,10 @@ came back, text, elements, lines}]``), stored_inputs, what launches stored into 
 changes}]``), and of a captured launch loaded_inputs, what it loaded from and had not stored into.
 With ``guard`` inputs, weights and what the host code allocates lie between bands of poison, so that
 their ``storage_offset`` is not what it would be. ``order`` is the interpreter's alone.
-``shadow_dtype`` as ``{"bfloat16": "float32"}`` runs such inputs and state in another dtype.
+``shadow_dtype`` as ``{"float16": "float64"}`` runs such inputs and state in another dtype.
 
 ``trial``: original, candidate (paths), entry, device, seed, performer (what jobs of its performers
-have in common: device, entry, shadow_dtype), reference? (module, entry), inputs_from (the file that
+have in common: device, entry), reference? (module, entry), inputs_from (the file that
 makes its own inputs, where it does), checks, each_config? (a check to be made for each
 configuration of what is autotuned), watched? (``{performer, checks}``: what is called once more in
 the interpreter, for its accesses of memory alone), compiled_cases ``[{case}]``, timing?
@@ -150,11 +151,16 @@ ERROR = "error"
 TIMEOUT = "timeout"
 CRASHED = "crashed"
 OUT_OF_MEMORY = "out_of_memory"
+UNSUPPORTED = "unsupported"
 LOST = "lost"
 
 
 class JobError(Exception):
     """A job that cannot be done as asked; the message is for a person."""
+
+
+class NotInterpretedError(JobError):
+    """What Triton's interpreter has no means to run: nobody's fault, and no verdict."""
 
 
 class OutOfMemoryError(Exception):

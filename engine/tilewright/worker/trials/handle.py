@@ -12,10 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .. import processes
 from ..protocol import CRASHED, ERROR, TIMEOUT
 from .wire import Wire
 
 _ENDING_S = 10.0
+_TICK_S = 0.5
+_IDLE_S = 10.0
 
 
 class PerformerEndedError(Exception):
@@ -24,6 +27,45 @@ class PerformerEndedError(Exception):
     def __init__(self, status: str, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+@dataclass
+class Patience:
+    """How long a performer is waited for: by the work that it does, not by how busy its host is.
+
+    Attributes:
+        process: its first process; None until that is known.
+    """
+
+    process: int | None = None
+    _begun: float = field(default_factory=time.monotonic)
+    _used: float = 0.0
+    _moved: float = field(default_factory=time.monotonic)
+    _seen: float = 0.0
+
+    def begin(self) -> None:
+        """From now on."""
+        self._begun = self._moved = time.monotonic()
+        self._used = self._seen = self._spent()[0]
+
+    def exceeded(self, limit_s: float) -> str:
+        """The limit that it is over, in words; empty as long as it still works within it.
+
+        Over is who has had that much processor time, or does nothing any more.
+        """
+        now = time.monotonic()
+        if now - self._begun < limit_s:
+            return ""
+        used, is_running = self._spent()
+        if self.process is None or used - self._used >= limit_s:
+            return f"{limit_s:g} s"
+        if is_running or used > self._seen:
+            self._seen, self._moved = used, now
+        idle = now - self._moved
+        return f"{limit_s:g} s (the last {idle:.0f} s of them idle)" if idle >= _IDLE_S else ""
+
+    def _spent(self) -> tuple[float, bool]:
+        return (0.0, False) if self.process is None else processes.cpu_seconds(self.process)
 
 
 @dataclass
@@ -37,6 +79,7 @@ class Handle:
         ended: status and reason, once the zygote has said that it is gone.
         prepared: what it answered when it was told to prepare.
         spent_s: seconds waited for its answers, by what was asked.
+        patience: how long it may work.
     """
 
     key: str
@@ -48,6 +91,7 @@ class Handle:
     calls: int = 0
     held: list[Path] = field(default_factory=list)
     spent_s: dict[str, float] = field(default_factory=dict)
+    patience: Patience = field(default_factory=Patience)
     _over: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -65,6 +109,7 @@ class Handle:
     def ask(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         """Have it do one thing; raises PerformerEndedError when that gives no result."""
         start = time.monotonic()
+        self.patience.begin()
         with contextlib.suppress(OSError):  # one that is gone says so below
             self.wire.send(message)
         try:
@@ -74,12 +119,15 @@ class Handle:
             self.spent_s[what] = self.spent_s.get(what, 0.0) + time.monotonic() - start
 
     def reply(self, timeout_s: float) -> dict[str, Any]:
-        """The answer to what was sent before."""
-        reply = self.wire.wait(timeout_s)
+        """The answer to what was sent before; ``timeout_s``: of its work (``Patience``)."""
+        reply, over = self.wire.wait(timeout_s), ""
+        while reply is None and not self.wire.gone and not over:
+            over = self.patience.exceeded(timeout_s)
+            reply = None if over else self.wire.wait(_TICK_S)
         if reply is None and self.wire.gone:
             raise self._gone()
         if reply is None:
-            text = f"did not finish within {timeout_s:g} s and was stopped"
+            text = f"did not finish within {over} and was stopped"
             self.end(self.key, TIMEOUT, text)
             raise PerformerEndedError(TIMEOUT, text)
         if "failed" in reply:

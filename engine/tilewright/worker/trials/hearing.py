@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import honesty
 from ..calling import INTERPRETER
+from ..protocol import UNSUPPORTED
 from . import clocking, faults, repetition, results
 from .handle import Handle, PerformerEndedError
 from .originals import Base, Originals, with_config
@@ -20,6 +21,10 @@ _PATIENCE_S = 15.0
 _PATIENCE_RATIO = 10.0
 # Of the checks, so many at the beginning; the last and the one after the timing as well.
 _OBSERVED = 3
+
+
+class NotJudgedError(Exception):
+    """What the interpreter cannot run is not judged there, whoever wrote it."""
 
 
 class Hearing:
@@ -61,13 +66,17 @@ class Hearing:
     def value(
         self, prepared: dict[str, Any] | None, failed: PerformerEndedError | None
     ) -> dict[str, Any]:
-        """The trial's value: ``fault`` is what a person is told, None where nothing was found."""
+        """The trial's value: ``fault`` is what a person is told, None where nothing was found;
+        ``unjudged`` is there where the interpreter cannot run it, and says why."""
         if prepared is None:
             told = f"the candidate failed: {failed or 'it could not be prepared'}"
             return {"checks": [], "fault": told, "prepared": None}
         found: dict[str, Any] = {"prepared": prepared, "checks": self._checks}
         start = time.monotonic()
-        fault = self._go_through(found, start)
+        try:
+            fault = self._go_through(found, start)
+        except NotJudgedError as error:
+            fault, found["unjudged"] = None, str(error)
         found["checked_s"] = time.monotonic() - start
         found["spent_s"] = {**self._candidate.spent_s, **self._phases}
         return {**found, "fault": fault, "honesty": self._honesty(prepared, found)}
@@ -165,6 +174,8 @@ class Hearing:
         if unfit and not check.get("required", True):
             record["skipped"] = f"nothing is asked of the candidate here: {unfit}"
             return None
+        if base.is_unsupported:
+            raise NotJudgedError(f"the original: {base.failure}")
         fault: str | None = base.failure or None
         for _ in range(0 if fault else int(check.get("repeats") or 1)):
             fault = fault or self._called(check, base, record)
@@ -187,6 +198,8 @@ class Hearing:
         try:
             given = self._call({**check, "observe": observe}, base)
         except PerformerEndedError as error:
+            if error.status == UNSUPPORTED:
+                raise NotJudgedError(f"the candidate: {error}") from error
             return f"the candidate failed: {error}"
         self._given = self._given or given
         self._configs = max(self._configs, given.configs)

@@ -145,6 +145,8 @@ class Judge:
     def _take(self, message: dict[str, Any]) -> None:
         if "trial" in message:
             self._admit(message)
+        elif "begun" in message:
+            self._performers.has_begun(message)
         elif "ended" in message:
             self._performers.has_ended(message)
         elif "cancel" in message:
@@ -209,9 +211,9 @@ class Judge:
         never end."""
         if time.monotonic() - trial.asked < _READY_S:
             return
-        told = f"did not get ready within {_READY_S:g} s and was stopped"
         for performer in (trial.candidate, *trial.compilers):
-            if performer.alive:
+            if performer.alive and (why := performer.patience.exceeded(_READY_S)):
+                told = f"did not get ready within {why} and was stopped"
                 self._performers.end(performer.key, TIMEOUT, told)
 
     def _judge(self, trial: _Trial) -> None:

@@ -94,9 +94,9 @@ class Judges:
             self._put(court.line, {"ended": key, **told})
 
         try:
-            court.performers[key] = self._fork(
-                message["job"], message["timeout_s"] or _FOREVER_S, ended, channel
-            )
+            process = self._fork(message["job"], message["timeout_s"] or _FOREVER_S, ended, channel)
+            court.performers[key] = process
+            self._put(court.line, {"begun": key, "process": process})
         except OSError as error:
             text = f"no process could be started for it: {error.strerror or error}"
             self._put(court.line, {"ended": key, "status": LOST, "message": text, "output": ""})

@@ -17,7 +17,7 @@ import torch
 
 from .. import generate, layouts, tensors
 from ..calling import INTERPRETER, place_of
-from ..protocol import LOST, OUT_OF_MEMORY, TIMEOUT
+from ..protocol import LOST, OUT_OF_MEMORY, TIMEOUT, UNSUPPORTED
 from . import faults, results, weights
 from .handle import Handle, PerformerEndedError, owned
 from .results import Results
@@ -55,6 +55,7 @@ class Base:
             than its reference's, or one that hangs on the order of programs.
         passing: whether it failed by what may be over the next time: memory that others held, or
             a host that was too busy.
+        is_unsupported: whether it failed because the interpreter cannot run it.
         unfit: why nothing can be asked of a candidate where the check is not required.
         repeats_well: why it does not stand many calls in a row; empty if it does, None if nobody
             has tried.
@@ -74,6 +75,7 @@ class Base:
     state: Manifest | None = None
     failure: str = ""
     passing: bool = False
+    is_unsupported: bool = False
     unfit: str = ""
     note: str = ""
     luck: str = ""
@@ -161,7 +163,9 @@ class Originals:
         try:
             self._ask_original(job, check, base)
         except PerformerEndedError as error:
-            base.failure = base.unfit = f"the original itself fails: {error}"
+            base.is_unsupported = error.status == UNSUPPORTED
+            told = "" if base.is_unsupported else "the original itself fails: "
+            base.failure = base.unfit = f"{told}{error}"
             base.passing = error.status in _PASSING
             return base
         assert base.original is not None

@@ -56,6 +56,12 @@ class Performers:
         with self._lock, contextlib.suppress(OSError):
             self._zygote.send(message)
 
+    def has_begun(self, message: Mapping[str, Any]) -> None:
+        """Note which process one is."""
+        handle = self._handles.get(message["begun"])
+        if handle is not None:
+            handle.patience.process = int(message["process"])
+
     def has_ended(self, message: Mapping[str, Any]) -> None:
         """Note what the zygote says of one that is gone."""
         handle = self._handles.pop(message["ended"], None)

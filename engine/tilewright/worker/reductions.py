@@ -1,0 +1,117 @@
+"""Reductions and scans in Triton's interpreter: of a combining function that a user has written.
+
+The interpreter calls such a function once for each element, and takes a negative axis for another
+one. Here it is called on whole slices, in the order of a tree; where it cannot be, element by
+element after all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import triton.language as tl
+from triton.runtime.interpreter import ReduceOps, ReduceScanOpInterface, ScanOps, TensorHandle
+
+
+@contextlib.contextmanager
+def in_slices() -> Iterator[None]:
+    """Combine slices instead of elements, along axes that are counted from the end as well."""
+    apply = ReduceScanOpInterface.apply
+
+    def along(operation: Any, values: Any) -> Any:
+        axis = getattr(operation.axis, "value", operation.axis)
+        first = values[0] if isinstance(values, tuple) else values
+        operation.axis = axis + len(first.shape) if axis is not None and axis < 0 else axis
+        return apply(operation, values)
+
+    with (
+        mock.patch.object(ReduceScanOpInterface, "apply", along),
+        mock.patch.object(ReduceOps, "generic_reduce", _or_each(_reduce, ReduceOps.generic_reduce)),
+        mock.patch.object(ScanOps, "generic_scan", _or_each(_scan, ScanOps.generic_scan)),
+    ):
+        yield
+
+
+def _or_each(quick: Callable[..., Any], slow: Callable[..., Any]) -> Callable[..., Any]:
+    """What works on slices; where the function asks for a condition of a scalar, what does not."""
+
+    def call(operation: Any, values: Any) -> Any:
+        if _branches(operation.combine_fn):
+            return slow(operation, values)
+        return quick(operation, values)
+
+    return call
+
+
+@lru_cache(maxsize=256)
+def _branches(function: Any) -> bool:
+    """Whether a combining function may do something else for some elements than for others."""
+    return any("JUMP" in one.opname for one in dis.get_instructions(function.fn))
+
+
+def _reduce(operation: Any, values: Any) -> Any:
+    """All elements along the axis as one, halves at a time."""
+    whole, axis = operation.axis is None, operation.axis or 0
+    dims = len(values[0].handle.data.shape)
+    parts = [one.handle.data.reshape(-1) if whole else one.handle.data for one in values]
+    parts = [np.moveaxis(one, axis, 0) for one in parts]
+    kinds = [one.dtype for one in values]
+    while len(parts[0]) > 1:
+        half = len(parts[0]) // 2
+        odd = [one[2 * half :] for one in parts]
+        low, high = [one[:half] for one in parts], [one[half : 2 * half] for one in parts]
+        made = _call(operation, low, high, kinds)
+        parts = [np.concatenate([one, rest]) for one, rest in zip(made, odd, strict=True)]
+    found = [one[0] for one in parts]
+    if operation.keep_dims:
+        shape = [1] * dims
+        found = [one.reshape(shape) if whole else np.expand_dims(one, axis) for one in found]
+    return [operation.to_tensor(one, kind) for one, kind in zip(found, kinds, strict=True)]
+
+
+def _scan(operation: Any, values: Any) -> Any:
+    """The running combination: after k rounds each has taken in 2^k elements before it."""
+    parts = [np.moveaxis(one.handle.data, operation.axis, 0) for one in values]
+    kinds = [one.dtype for one in values]
+    step = 1
+    while step < len(parts[0]):
+        made = _call(
+            operation, [one[:-step] for one in parts], [one[step:] for one in parts], kinds
+        )
+        parts = [np.concatenate([one[:step], more]) for one, more in zip(parts, made, strict=True)]
+        step *= 2
+    found = [np.ascontiguousarray(np.moveaxis(one, 0, operation.axis)) for one in parts]
+    return [operation.to_tensor(one, kind) for one, kind in zip(found, kinds, strict=True)]
+
+
+def _call(operation: Any, low: list[Any], high: list[Any], kinds: list[Any]) -> list[Any]:
+    """The combining function on slices of any length, as flat blocks."""
+    shape = low[0].shape
+    size = low[0].size
+    blocks = [_block(one, kind) for one, kind in zip((*low, *high), (*kinds, *kinds), strict=True)]
+    made = operation.combine_fn(*blocks)
+    several = made if isinstance(made, tuple | tl.tuple) else (made,)
+    return [
+        _data(one, size).astype(part.dtype).reshape(shape)
+        for one, part in zip(several, low, strict=True)
+    ]
+
+
+def _block(data: Any, kind: Any) -> Any:
+    """Elements as a block of a length that Triton allows: a power of two."""
+    size = 1 << max(data.size - 1, 0).bit_length()
+    flat = np.resize(data.reshape(-1), size)
+    return tl.tensor(TensorHandle(flat, kind.scalar), tl.block_type(kind.scalar, [size]))
+
+
+def _data(value: Any, size: int) -> Any:
+    if not isinstance(value, tl.tensor):
+        return np.full(size, value)
+    data = value.handle.data.reshape(-1)
+    return data[:size] if data.size >= size else np.full(size, data[0])
