@@ -6,11 +6,12 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.suppression import Notice
+from tilewright.source.device_names import DeviceName, device_names
 from tilewright.source.languages import may_hold_kernels
 from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range
@@ -26,10 +27,12 @@ class Parsed:
 
     ``facts_keys`` maps a kernel's name to the identity of all that its compiled and measured
     facts depend on in this file: its own text and every statement that is not another kernel.
+    ``device_names`` are the vendors' devices that the text names.
     """
 
     module: Module
     facts_keys: Mapping[str, str]
+    device_names: tuple[DeviceName, ...]
 
 
 @dataclass(frozen=True)
@@ -131,19 +134,20 @@ class AnalysisService:
         if not may_hold_kernels(text):
             text = ""
         module = parse(text, snapshot.path or snapshot.uri)
-        return Parsed(module, facts_keys(module))
+        return Parsed(module, facts_keys(module), device_names(module))
 
     def _analyze(
         self, parsed: Parsed, context: AnalysisContext, silenced: frozenset[str]
     ) -> Analysis:
         module = parsed.module
+        known = {one.name: getattr(parsed, one.name) for one in fields(Parsed)}
         if not module.kernels:
-            return Analysis(module, parsed.facts_keys, (), context, silenced)
+            return Analysis(**known, issues=(), context=context, silenced=silenced)
         with ONE_AT_A_TIME:
             found = self._engine.analyze(module, context)
         issues = tuple(issue for issue in found if issue.id not in silenced)
         notices = self._engine.notices(module)
-        return Analysis(module, parsed.facts_keys, issues, context, silenced, notices)
+        return Analysis(**known, issues=issues, context=context, silenced=silenced, notices=notices)
 
 
 _Key = tuple[Hashable, ...]

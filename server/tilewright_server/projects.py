@@ -4,14 +4,18 @@ Read off the event loop, and remembered until something says that a file changed
 """
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tilewright.analysis.model import EntryFacts
+from tilewright.problems.model import Problem
 from tilewright.targets.model import Target
 from tilewright_server.facts import spec_stamp
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -31,8 +35,9 @@ class Project:
     Attributes:
         silenced: issues the project does not want to hear of here.
         target: the chip that it assumes.
+        problem: what its spec says; None where there is none, or none that can be used.
+        captured: the chips that its captured launches were compiled for.
         triton: (major, minor) that its code is written for.
-        entry: what the problem's spec says of the host function.
         fault: why its settings are not in force; the defaults are.
         spec_fault: why its spec is not used.
     """
@@ -40,9 +45,17 @@ class Project:
     silenced: frozenset[str] = frozenset()
     target: Target | None = None
     triton: tuple[int, int] | None = None
-    entry: EntryFacts | None = None
+    problem: Problem | None = None
+    captured: tuple[Target, ...] = ()
     fault: Fault | None = field(default=None, compare=False)
     spec_fault: Fault | None = field(default=None, compare=False)
+
+    @property
+    def entry(self) -> EntryFacts | None:
+        """What the problem's spec says of the host function."""
+        from tilewright.checking.entry import entry_facts
+
+        return None if self.problem is None else entry_facts(self.problem)
 
 
 _NOWHERE = Project()
@@ -88,26 +101,36 @@ def read_project(path: Path, has_spec: bool) -> Project:
     from tilewright.checking import ConfigurationError, configuration_for
     from tilewright.knowledge import taxonomy
 
-    entry, wrong = _entry(path) if has_spec else (None, None)
+    problem, wrong = _problem(path) if has_spec else (None, None)
+    captured = _captured(path)
     try:
         configuration = configuration_for(path)
     except ConfigurationError as error:
         fault = Fault(error.path or str(path), error.line or 1, error.message)
-        return Project(entry=entry, fault=fault, spec_fault=wrong)
+        return Project(problem=problem, captured=captured, fault=fault, spec_fault=wrong)
     rules = configuration.rules_for(path)
     wanted = frozenset() if configuration.excludes(path) else rules.issues
-    return Project(
-        frozenset(taxonomy()) - wanted, rules.target, rules.triton, entry, spec_fault=wrong
-    )
+    silenced = frozenset(taxonomy()) - wanted
+    return Project(silenced, rules.target, rules.triton, problem, captured, spec_fault=wrong)
 
 
-def _entry(path: Path) -> tuple[EntryFacts | None, Fault | None]:
-    """What the spec says of the host function, or why it cannot be used."""
-    from tilewright.checking.entry import entry_facts
+def _problem(path: Path) -> tuple[Problem | None, Fault | None]:
+    """What the spec says, or why it cannot be used."""
     from tilewright.problems import problem_or_flaw
 
     problem, flaw = problem_or_flaw(path)
-    if flaw is not None:
-        way_out = "Until it is mended, its kernels are checked without it."
-        return None, Fault(flaw.path or str(path), flaw.line or 1, flaw.message, way_out)
-    return None if problem is None else entry_facts(problem), None
+    if flaw is None:
+        return problem, None
+    way_out = "Until it is mended, its kernels are checked without it."
+    return None, Fault(flaw.path or str(path), flaw.line or 1, flaw.message, way_out)
+
+
+def _captured(path: Path) -> tuple[Target, ...]:
+    from tilewright.captures import CaptureError, captured_on
+
+    try:
+        return captured_on(path)
+    except CaptureError as error:
+        # Who compiles the file says so to the person; reading it goes on without them.
+        logger.info("no target from captured launches: %s", error)
+        return ()

@@ -12,11 +12,13 @@ from pygls.lsp.server import LanguageServer
 
 from tilewright import __version__
 from tilewright.analysis.model import AnalysisContext
+from tilewright.checking.target import Origin
 from tilewright.targets.model import LaunchFacts
 from tilewright_server.analysis import Analysis, AnalysisService, Parsed
 from tilewright_server.boundary import guard_async
 from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.certificates import Certificates
+from tilewright_server.chip import ChipChoice
 from tilewright_server.compiled_facts import CompiledStore
 from tilewright_server.compiling import Compiling
 from tilewright_server.diagnostics import all_diagnostics
@@ -24,15 +26,13 @@ from tilewright_server.engine import Engine
 from tilewright_server.facts import FactStore
 from tilewright_server.fixes import FixService
 from tilewright_server.jobs.finish import announce
-from tilewright_server.jobs.local import local_target
 from tilewright_server.jobs.manager import Job, JobManager
-from tilewright_server.jobs.session import environment
 from tilewright_server.notebooks import OPTIONS as NOTEBOOK_OPTIONS
 from tilewright_server.project_faults import ProjectFaults
 from tilewright_server.projects import Project, Projects
 from tilewright_server.protocol import TilewrightProtocol
 from tilewright_server.publisher import Publisher
-from tilewright_server.settings import Settings, split_target
+from tilewright_server.settings import Settings
 from tilewright_server.snapshot import Snapshot
 from tilewright_server.timings import Timings
 from tilewright_server.workspace import SnapshotWorkspace
@@ -40,6 +40,9 @@ from tilewright_server.workspace import SnapshotWorkspace
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+
+_STATED = (Origin.ASKED, Origin.FILE, Origin.SETTINGS)
+"""Who names a chip that findings may be about; what is here says nothing of the text."""
 
 # -P: a file called json.py in the user's folder must not become the engine's json.
 ENGINE_COMMAND = (sys.executable, "-P", "-m", "tilewright")
@@ -85,7 +88,7 @@ class TilewrightServer(LanguageServer):
         self._faults = ProjectFaults(self)
         self.compiling = Compiling(self)
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._local: asyncio.Task[str | None] | None = None
+        self.chip = ChipChoice(self)
 
     def snapshot(self, uri: str) -> Snapshot | None:
         """The present version of an open document."""
@@ -102,12 +105,17 @@ class TilewrightServer(LanguageServer):
         workspace = self.workspace
         return workspace.cells_beside(notebook) if isinstance(workspace, SnapshotWorkspace) else ()
 
+    async def parse(self, snapshot: Snapshot) -> Parsed:
+        """The kernels of a snapshot, before anything is said of them."""
+        return await self._analysis.parse(snapshot)
+
     async def analyze(self, snapshot: Snapshot) -> Analysis:
         """The instant tier's view of a snapshot, with launches that were captured meanwhile."""
         project = await self.project(snapshot)
-        parsed = await self._analysis.parse(snapshot)
+        parsed = await self.parse(snapshot)
+        chosen = self.chip.now(snapshot, parsed, project)
         context = AnalysisContext(
-            target=split_target(self.settings.target) if self.settings.target else project.target,
+            target=chosen.target if chosen.origin in _STATED else None,
             triton_version=project.triton or self.triton,
             launches=self._launches(parsed, snapshot),
             entry=project.entry,
@@ -150,20 +158,8 @@ class TilewrightServer(LanguageServer):
         return snapshot, await self.analyze(snapshot)
 
     async def pick_target(self, snapshot: Snapshot) -> str:
-        """What to compile a document for: the setting, the project's, this machine's, a default."""
-        named = (await self.project(snapshot)).target
-        if named is not None and self.settings.target is None:
-            return str(named)
-        if self.settings.target is not None or self.settings.device == "interpreter":
-            return self.settings.default_target
-        if self._local is None:
-            ask = local_target(self.engine_command, environment(self.settings))
-            self._local = asyncio.get_running_loop().create_task(ask)
-        return await asyncio.shield(self._local) or self.settings.default_target
-
-    def forget_devices(self) -> None:
-        """Ask again at the next need: another interpreter may see other devices."""
-        self._local = None
+        """What to compile a document for."""
+        return str((await self.chip.of(snapshot)).target)
 
     def start_job(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> Job:
         """Start a job whose every end is announced, also one nobody expected."""

@@ -54,7 +54,8 @@ class Settings(BaseModel):
 
     Attributes:
         targets: what "Optimize for" offers.
-        target: what analysis and on-save profiling assume; see ``default_target``.
+        target: what analysis and on-save profiling assume of files that name no device.
+        file_targets: chips that a person chose for single documents, by URI.
         device: where the engine runs kernels: "auto", "interpreter", "cuda:0".
         python: the interpreter with torch and triton; the server's own if None.
         budget: trials of an optimization; the engine's default if None.
@@ -70,6 +71,7 @@ class Settings(BaseModel):
 
     targets: tuple[TargetText, ...] = DEFAULT_TARGETS
     target: TargetText | None = None
+    file_targets: Mapping[str, TargetText] = Field(default={}, alias="fileTargets")
     profile_on_save: bool = Field(default=True, alias="profileOnSave")
     device: str = "auto"
     python: str | None = None

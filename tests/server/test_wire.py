@@ -128,9 +128,11 @@ def test_capabilities_are_what_is_implemented(process: subprocess.Popen[bytes]) 
         "tilewright.compile",
         "tilewright.debugInfo",
         "tilewright.listJobs",
+        "tilewright.listTargets",
         "tilewright.optimize",
         "tilewright.profile",
         "tilewright.showCertificate",
+        "tilewright.target",
         "tilewright.verify",
     ]
 

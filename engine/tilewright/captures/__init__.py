@@ -5,6 +5,7 @@ from tilewright.captures.launching import NoPlan, Plan, plan_of
 from tilewright.captures.model import CapturedKernel, CapturedLaunch, CaptureError, Found
 from tilewright.captures.problem import (
     CapturedProblem,
+    captured_on,
     launches_of_file,
     nothing_captured,
     problem_of_captured,
@@ -22,6 +23,7 @@ __all__ = [
     "Found",
     "NoPlan",
     "Plan",
+    "captured_on",
     "launches_of_file",
     "load_captures",
     "nothing_captured",

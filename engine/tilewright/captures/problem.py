@@ -20,6 +20,7 @@ from tilewright.problems.model import (
 from tilewright.serialize import dump
 from tilewright.source import parse_module
 from tilewright.source.text import digest
+from tilewright.targets.model import Target
 
 # What the interpreter gets through in seconds: it runs programs one after another.
 MOST_PROGRAMS = 1024
@@ -47,6 +48,21 @@ def project_captures(source: Path) -> Path | None:
         if (folder / FOLDER).is_dir():
             return folder / FOLDER
     return None
+
+
+def captured_on(source: Path) -> tuple[Target, ...]:
+    """The chips that a file's captured launches were compiled for, each once.
+
+    Raises:
+        CaptureError: a folder that cannot be read.
+    """
+    folder = project_captures(source)
+    if folder is None:
+        return ()
+    here = str(source.resolve())
+    kernels = (kernel for kernel in load_captures(folder).kernels if kernel.file == here)
+    found = (launch.target for kernel in kernels for launch in kernel.launches)
+    return tuple(dict.fromkeys(target for target in found if target is not None))
 
 
 def problem_of_captured(source: Path, text: str, folder: Path) -> CapturedProblem:

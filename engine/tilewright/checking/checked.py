@@ -5,11 +5,14 @@ from dataclasses import dataclass, replace
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.suppression import Notice, has_directives, notices
 from tilewright.checking.configuration import Rules
+from tilewright.checking.target import Around, chosen_target
 from tilewright.source import parse_module
+from tilewright.source.device_names import device_names
 from tilewright.source.languages import may_hold_kernels
 from tilewright.source.model import Module
 from tilewright.source.notebook import CellMap, notebook_module
 from tilewright.source.text import Range
+from tilewright.targets.model import Target
 
 NOTEBOOK = ".ipynb"
 
@@ -62,14 +65,20 @@ def check_text(text: str, path: str, rules: Rules, context: AnalysisContext) -> 
     """
     from tilewright.analysis import analyze  # brings every detector along
 
+    module, cells = _parsed(text, path)
     context = replace(
         context,
-        target=context.target or rules.target,
+        target=context.target or _target(module, rules),
         triton_version=context.triton_version or rules.triton,
     )
-    module, cells = _parsed(text, path)
     issues = tuple(i for i in analyze(module, context) if i.id in rules.issues)
     return Checked(module, issues, notices(module), context, cells)
+
+
+def _target(module: Module, rules: Rules) -> Target | None:
+    """The chip that the file is for, as far as it or its project says."""
+    named = ((rules.target, "the project's [tool.tilewright]"),) if rules.target else ()
+    return chosen_target(device_names(module), Around(settings=named)).target
 
 
 def _parsed(text: str, path: str) -> tuple[Module, CellMap | None]:

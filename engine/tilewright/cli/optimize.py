@@ -10,10 +10,11 @@ from tilewright.certificates import CertificateFile
 from tilewright.certificates.files import as_json as file_json
 from tilewright.cli.captured import CAPTURED_HELP, problem_for
 from tilewright.cli.certifying import keep
-from tilewright.cli.inputs import read_source, target_of, write_source
+from tilewright.cli.inputs import read_source, write_source
 from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer, emit_event
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.show import show_diff, show_trials, speedup_line
+from tilewright.cli.target import target_for
 from tilewright.devices.model import DeviceInfo
 from tilewright.errors import InputError
 from tilewright.evaluation.certificate_file import certificate_file
@@ -97,8 +98,8 @@ def optimize(
     if write and stdin:
         raise InputError("--write and --stdin exclude each other: there is no file to write")
     text = read_source(file, from_stdin=stdin)
-    wanted = target_of(target)
     spec = problem_for(problem, captured, file, text)
+    wanted = target_for(target, device, file, text, spec).target
     observer = _observer(form, diff=diff)
     with stop_on_signal(), device_for(device, wanted) as opened:
         request = OptimizeRequest(file, text, spec, wanted or opened.info.target, budget)

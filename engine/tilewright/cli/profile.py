@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from tilewright.cli.captured import CAPTURED_HELP, problem_for
-from tilewright.cli.inputs import read_source, target_of
+from tilewright.cli.inputs import read_source
 from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event, working
 from tilewright.cli.session import device_for, stop_on_signal
+from tilewright.cli.target import target_for
 from tilewright.evaluation.profiling import profile_source
 from tilewright.evaluation.syntax import require_python
 from tilewright.evaluation.workbench import Workbench
@@ -39,7 +40,8 @@ def profile(
     """Say what compiler, checks and clock make of FILE's kernels, and what bounds them."""
     text = read_source(file, from_stdin=stdin)
     require_python(parse_module(text, str(file)))
-    wanted, spec = target_of(target), problem_for(problem, captured, file, text)
+    spec = problem_for(problem, captured, file, text)
+    wanted = target_for(target, device, file, text, spec).target
 
     def tell(percent: int, message: str) -> None:
         if form is StreamFormat.EVENTS:

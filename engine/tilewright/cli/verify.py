@@ -10,12 +10,13 @@ import typer
 from tilewright.certificates.files import as_json as file_json
 from tilewright.cli.captured import CAPTURED_HELP, problem_for
 from tilewright.cli.certifying import keep
-from tilewright.cli.inputs import read_source, target_of
+from tilewright.cli.inputs import read_source
 from tilewright.cli.judging import Judged, Subject, judge
 from tilewright.cli.output import OUT, Exit, StreamFormat, answer, working
 from tilewright.cli.recheck import Wanted, recheck
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.show import speedup_line
+from tilewright.cli.target import target_for
 from tilewright.errors import InputError
 from tilewright.evaluation.model import Evaluation, Level, StepName, StepStatus
 from tilewright.problems.model import Problem
@@ -115,7 +116,8 @@ def verify(
         raise InputError("name the file as it was, and as it is to become; or --recheck FILE")
     after = candidate or original
     texts = (read_source(original), read_source(after))
-    wanted, spec = target_of(target), problem_for(problem, captured, original, texts[0])
+    spec = problem_for(problem, captured, original, texts[0])
+    wanted = target_for(target, device, original, texts[0], spec).target
     with (
         working(f"verifying {after.name} against {original.name}"),
         stop_on_signal(),

@@ -85,6 +85,7 @@ def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
         default_category=spec.default_category,
         warnings=(*spec.warnings, *notes, *reference.warnings),
         ragged=_ragged(spec, text, entry, file),
+        target=spec.target,
     )
 
 

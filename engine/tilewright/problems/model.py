@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tilewright.errors import InputError
+from tilewright.targets.model import Target
 
 CAPTURED, SMALL_CAPTURED = "captured", "captured-small"
 RAGGED = "ragged"
@@ -177,6 +178,7 @@ class Problem:
         reference: an independent implementation for the oracle, if there is one.
         warnings: what was odd but usable (unknown fields, coerced numbers).
         text: of the file that captured launches were made with; None for other problems.
+        target: the chip that the spec says it is for.
         ragged: small cases at extents that fit no tile; None where shapes come from no dimensions.
     """
 
@@ -189,6 +191,7 @@ class Problem:
     warnings: tuple[str, ...] = field(default=())
     text: str | None = None
     ragged: "Ragged | None" = None
+    target: Target | None = None
 
     @property
     def is_captured(self) -> bool:

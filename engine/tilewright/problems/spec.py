@@ -9,9 +9,11 @@ from tilewright.problems.nodes import SpecNode, read_yaml
 from tilewright.problems.scalars import bounds_of, with_bounds
 from tilewright.problems.splits import Split
 from tilewright.problems.variants import INPUT_KEYS, Reader
+from tilewright.targets import parse_target
+from tilewright.targets.model import Target, TargetError
 
 RESERVED = frozenset(
-    {"inputs", "inits", "default_variant", "name", "description", "entry", "reference"}
+    {"inputs", "inits", "default_variant", "name", "description", "entry", "reference", "target"}
 )
 CONVENTIONAL_DEFAULT = "bench-gpu"
 KNOWN_CATEGORIES = ("ci", "simple-cpu", "bench-cpu", CONVENTIONAL_DEFAULT)
@@ -32,6 +34,7 @@ class Spec:
     ragged: Ragged | None = None
     params: tuple[SpecNode, ...] = ()
     inits: SpecNode | None = None
+    target: Target | None = None
 
 
 def parse_spec(text: str, path: str, splits: Collection[Split] = ()) -> Spec:
@@ -80,6 +83,7 @@ def parse_spec(text: str, path: str, splits: Collection[Split] = ()) -> Spec:
             for variant in node.elements(name)
         ),
         inits=fields.get("inits"),
+        target=_target(fields.get("target")),
     )
 
 
@@ -90,6 +94,16 @@ def _may_be_spec(root: SpecNode) -> bool:
     return any(
         key.is_word and (key.raw in _TELLING or key.raw.startswith("bench-")) for key in root.keys
     )
+
+
+def _target(node: SpecNode | None) -> Target | None:
+    """The chip that the spec says its kernels are for."""
+    if node is None:
+        return None
+    try:
+        return parse_target(node.word("'target'"))
+    except TargetError as error:
+        node.fail(error.message)
 
 
 def _no_variant(root: SpecNode, fields: Mapping[str, SpecNode]) -> NoReturn:

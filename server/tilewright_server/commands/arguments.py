@@ -22,6 +22,12 @@ class OptimizeArguments(BaseModel):
     kernel: str | None = None
 
 
+class FileArguments(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    uri: str
+
+
 class ProfileArguments(BaseModel):
     """``kernel`` says where the click was; the whole file is profiled."""
 

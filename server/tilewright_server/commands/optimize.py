@@ -39,10 +39,11 @@ async def optimize_command(server: "TilewrightServer", *arguments: Any) -> dict[
 
 
 async def _choose(server: "TilewrightServer", snapshot: Snapshot) -> str | None:
-    """The person's target, asked by buttons; the default where there is no choice or no asking."""
-    targets = server.settings.targets
+    """The person's target, asked by buttons; the file's where there is no choice or no asking."""
+    own, project = await server.pick_target(snapshot), await server.project(snapshot)
+    targets = server.chip.offered(snapshot, await server.parse(snapshot), project)
     if len(targets) < 2 or not server.client.message_request:
-        return await server.pick_target(snapshot)
+        return own
     titles = {wording.target_label(target): target for target in targets}
     try:
         answer = await server.window_show_message_request_async(
@@ -53,5 +54,5 @@ async def _choose(server: "TilewrightServer", snapshot: Snapshot) -> str | None:
             )
         )
     except JsonRpcException:
-        return await server.pick_target(snapshot)
+        return own
     return titles.get(answer.title) if answer is not None else None

@@ -41,7 +41,9 @@ async def code_action(
         actions += await quick_fixes(server, snapshot, analysis, params)
         actions += await ignores(server, snapshot, analysis, params)
     if wants(only, OPTIMIZE_KIND) and snapshot.cell is None:
-        actions += _optimizations(server, snapshot, analysis, snapshot.from_lsp(params.range))
+        offered = server.chip.offered(snapshot, analysis, await server.project(snapshot))
+        place = snapshot.from_lsp(params.range)
+        actions += _optimizations(server, snapshot, analysis, place, offered)
     # Only on request: nobody looks for a whole file's fixes at one place of it.
     if only and wants(only, FIX_ALL_KIND):
         actions += await fix_all(server, snapshot, analysis)
@@ -60,7 +62,11 @@ def str_of(kind: types.CodeActionKind | str) -> str:
 
 
 def _optimizations(
-    server: "TilewrightServer", snapshot: Snapshot, analysis: Analysis, place: Range
+    server: "TilewrightServer",
+    snapshot: Snapshot,
+    analysis: Analysis,
+    place: Range,
+    targets: tuple[str, ...],
 ) -> list[types.CodeAction]:
     kernel = analysis.kernel_near(place)
     if kernel is None or not server.settings.trusted:
@@ -82,5 +88,5 @@ def _optimizations(
                 ],
             ),
         )
-        for target in server.settings.targets
+        for target in targets
     ]

@@ -36,7 +36,7 @@ async def load_settings(server: "TilewrightServer", sent: Any = None) -> None:
         server.warn(problem)
     changed = settings != server.settings
     if settings.python != server.settings.python:
-        server.forget_devices()
+        server.chip.forget_machine()
     server.settings = settings
     # An interpreter a workspace names is only started where the workspace is trusted.
     triton = await triton_version(settings.python if settings.trusted else None)
