@@ -160,7 +160,7 @@ def test_kernelbench_module_is_read_and_not_imported(tmp_path: Path) -> None:
     _write(tmp_path, k_py=MODULE)
     problem = find_problem(tmp_path / "k.py")
     assert problem is not None
-    assert problem.entry == Entry(EntryKind.MODEL, "Model")
+    assert problem.entry == Entry(EntryKind.MODEL, "Model", preferred="ModelNew")
     (case,) = problem.check_cases()
     assert problem.measured_cases() == (case,)
     assert case.inputs_from_module

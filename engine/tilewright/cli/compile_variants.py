@@ -13,6 +13,7 @@ from tilewright.cli.inputs import problem_of, read_source, target_of
 from tilewright.cli.output import ERR
 from tilewright.cli.session import device_for
 from tilewright.errors import InputError
+from tilewright.evaluation.sizing import sized
 from tilewright.evaluation.syntax import require_python
 from tilewright.evaluation.workbench import Workbench
 from tilewright.scratch import scratch_folder
@@ -144,6 +145,7 @@ def launches_of(
             bench = Workbench(device, problem_without_spec(path), path, scratch, 0)
             yield _without_spec(bench, module, kernel, few)
             return
+        found = sized(found, device, path, text) or found
         bench = Workbench(device, found, path, scratch, secrets.randbits(48))
         launches = _specified(bench, module, kernel)
         if launches.launches:

@@ -18,6 +18,7 @@ from tilewright.evaluation.inspecting import Compilers, inspected_for, not_inspe
 from tilewright.evaluation.launching import KernelLaunches, captures_near, launches_of_kernels
 from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.placing import place_source
+from tilewright.evaluation.sizing import sized
 from tilewright.evaluation.workbench import Workbench
 from tilewright.scratch import scratch_folder
 from tilewright.serialize import dump
@@ -76,6 +77,7 @@ def _opened(path: Path, text: str) -> Iterator[_Opened]:
     module = parse_module(text, str(path))
     spec = problem_of(None, path)
     with device_for(INTERPRETER, None) as device, scratch_folder() as scratch:
+        spec = sized(spec, device, path, text)
         bench = Workbench(device, spec, path, scratch, secrets.randbits(48)) if spec else None
         placed = place_source(path, text, scratch / "sources" / text_hash(text))
         captures = captures_near(path)

@@ -18,6 +18,7 @@ from tilewright.cli.target import target_for
 from tilewright.devices.model import DeviceInfo
 from tilewright.errors import InputError
 from tilewright.evaluation.certificate_file import certificate_file
+from tilewright.evaluation.sizing import sized
 from tilewright.problems.model import Problem
 from tilewright.store import open_store
 from tilewright.strategies.model import OptimizeResult, Trial
@@ -102,6 +103,7 @@ def optimize(
     wanted = target_for(target, device, file, text, spec).target
     observer = _observer(form, diff=diff)
     with stop_on_signal(), device_for(device, wanted) as opened:
+        spec = sized(spec, opened, file, text)
         request = OptimizeRequest(file, text, spec, wanted or opened.info.target, budget)
         store = open_store()
         try:

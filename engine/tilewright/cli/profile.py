@@ -12,6 +12,7 @@ from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event, w
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.target import target_for
 from tilewright.evaluation.profiling import profile_source
+from tilewright.evaluation.sizing import sized
 from tilewright.evaluation.syntax import require_python
 from tilewright.evaluation.workbench import Workbench
 from tilewright.scratch import scratch_folder
@@ -53,6 +54,7 @@ def profile(
         device_for(device, wanted) as opened,
         scratch_folder() as scratch,
     ):
+        spec = sized(spec, opened, file, text)
         bench = Workbench(opened, spec, file, scratch, secrets.randbits(48)) if spec else None
         chosen = wanted or opened.info.target
         value = profile_source(text, str(file), bench, chosen, tell, counters=counters)

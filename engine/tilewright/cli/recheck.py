@@ -25,6 +25,7 @@ from tilewright.devices.model import INTERPRETER, DeviceError, DeviceInfo
 from tilewright.errors import InputError
 from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.rechecking import Outcome, Recheck, compared, renewed
+from tilewright.evaluation.sizing import sized
 from tilewright.problems import load_problem
 from tilewright.problems.model import Problem
 from tilewright.source import parse_module
@@ -112,6 +113,7 @@ def _repeated(
     ):
         if form is StreamFormat.EVENTS:
             emit_event("progress", percent=10, message=f"repeating on {opened.info.name}")
+        problem = sized(problem, opened, source, original) or problem
         subject = Subject(original, text, source, source, problem, wanted.place)
         judged = judge(subject, opened, _target(before, opened.info), seed)
     failed = judged.evaluation.failed

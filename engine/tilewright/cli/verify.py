@@ -19,6 +19,7 @@ from tilewright.cli.show import speedup_line
 from tilewright.cli.target import target_for
 from tilewright.errors import InputError
 from tilewright.evaluation.model import Evaluation, Level, StepName, StepStatus
+from tilewright.evaluation.sizing import sized
 from tilewright.problems.model import Problem
 from tilewright.serialize import dump
 
@@ -123,6 +124,7 @@ def verify(
         stop_on_signal(),
         device_for(device, wanted) as opened,
     ):
+        spec = sized(spec, opened, original, texts[0])
         subject = Subject(*texts, original, after, spec, certificate)
         judged = judge(subject, opened, wanted or opened.info.target, secrets.randbits(48))
         can_time = opened.info.can_time and spec is not None and texts[0] != texts[1]

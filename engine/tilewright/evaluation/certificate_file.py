@@ -1,5 +1,6 @@
 """From the evidence of a run to the small file that is committed beside the kernel."""
 
+import ast
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -94,7 +95,9 @@ def roots_of(problem: Problem, source: Path, module: Module) -> tuple[str, ...]:
     """What of a file is called from outside: by the problem's entry, or by captured launches."""
     if problem.is_captured:
         return tuple(dict.fromkeys(_launched(problem, module)))
-    names = [problem.entry.name]
+    entry = problem.entry
+    classes = [node.name for node in module.tree.body if isinstance(node, ast.ClassDef)]
+    names = [entry.among(classes)]
     reference = problem.reference
     if reference is not None and _is(reference.path, source):
         names.append(reference.name)

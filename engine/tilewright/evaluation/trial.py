@@ -105,7 +105,7 @@ def _job(bench: Workbench, original: str, candidate: str) -> dict[str, Any]:
         "kind": "trial",
         "original": str(bench.place(original)),
         "candidate": str(bench.place(candidate)),
-        "inputs_from": str(bench.source_path.resolve()),
+        "inputs_from": bench.inputs_from,
         "reference": _reference(bench),
         "entry": entry,
         "device": bench.device.info.id,

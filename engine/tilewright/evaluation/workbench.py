@@ -18,6 +18,7 @@ from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.placing import place_source
 from tilewright.evaluation.replaying import launching
 from tilewright.problems.model import Case, Problem
+from tilewright.problems.modules import completed
 from tilewright.serialize import dump, load
 from tilewright.targets import compile_launch
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
@@ -64,9 +65,14 @@ class Workbench:
         """The file that holds ``text``, under the user's own file name."""
         folder = self.scratch / "sources" / text_hash(text)
         with self._placing:
-            path = place_source(self.source_path, text, folder)
+            path = place_source(self.source_path, self._whole(text), folder)
         self._texts[str(path)] = text
         return path
+
+    def _whole(self, text: str) -> str:
+        """The text as it is to be imported: with what its task says of it."""
+        problem = self.problem
+        return text if problem.task is None else completed(text, problem.task, problem.entry.name)
 
     def job(self, kind: str, text: str | None = None, **fields: Any) -> dict[str, Any]:
         """A job for the worker, about ``text`` if there is one."""
@@ -74,7 +80,15 @@ class Workbench:
         if text is not None:
             job["module"] = str(self.place(text))
             job["entry"] = dump(self.problem.entry)
+            job["inputs_from"] = self.inputs_from
         return job
+
+    @property
+    def inputs_from(self) -> str:
+        """The file that makes the inputs, where a case takes them from a module."""
+        every = (case for several in self.problem.cases.values() for case in several)
+        makes = any(case.inputs_from_module for case in every)
+        return str(Path(self.problem.path if makes else self.source_path).resolve())
 
     def cache_of(self, text: str) -> str:
         """Where Triton keeps what is compiled of ``text`` during this run; no other text writes
@@ -137,7 +151,7 @@ class Workbench:
                 out = self._folder("inputs", case.name, str(seed))
                 job = self.job("inputs", case=dump(case), seed=self.seed + seed, out=str(out))
                 if case.inputs_from_module:
-                    job["module"] = str(self.source_path.resolve())
+                    job["module"] = self.inputs_from
                 self._kept[key] = self.run(job, TIMEOUT_S)
             outcome: JobOutcome = self._kept[key]
         return outcome

@@ -3,17 +3,24 @@
 import difflib
 import hashlib
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilewright.problems.model import (
-    Case,
     Entry,
     EntryKind,
     NoSpecError,
     Problem,
     ProblemError,
     Ragged,
+)
+from tilewright.problems.modules import (
+    SMALL,
+    TASK,
+    module_sizes,
+    task_of,
+    task_settings,
+    task_sizes,
 )
 from tilewright.problems.nodes import SpecNode, read_text
 from tilewright.problems.places import references_of, specs_of
@@ -22,6 +29,7 @@ from tilewright.problems.spec import Spec, parse_spec
 from tilewright.problems.splits import splits_of
 
 MODELS = ("Model", "ModelNew")
+TASK_FUNCTION = "forward_fn"
 REFERENCE_KEYS = frozenset({"file", "entry"})
 
 
@@ -45,9 +53,12 @@ def find_problem(source_path: str | Path) -> Problem | None:
     for spec in specs_of(source):
         with suppress(NoSpecError):
             return load_problem(spec, source)
-    if source.is_file() and is_kernelbench(source):
+    if not source.is_file():
+        return None
+    if is_kernelbench(source):
         return load_problem(source)
-    return None
+    task = task_of(source)
+    return load_problem(task, source) if task is not None and _is_of_task(source) else None
 
 
 def problem_or_flaw(source: Path) -> tuple[Problem | None, ProblemError | None]:
@@ -68,8 +79,10 @@ def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
     Raises ProblemError with file, line and the way out.
     """
     where = Path(path)
+    if where.is_dir():
+        where = where / TASK
     if where.suffix == ".py":
-        return _kernelbench(where)
+        return _module_problem(where, where if source is None else Path(source))
     text, file = read_text(where), _source_file(where, source)
     spec = parse_spec(text, str(where))
     entry, notes = _entry(spec, file)
@@ -89,28 +102,66 @@ def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
     )
 
 
-def _kernelbench(path: Path) -> Problem:
-    file = read_python(path)
-    if not file.parses:
+def _is_of_task(source: Path) -> bool:
+    """Whether a file among a task's is a version of it: a model, or the function that it calls."""
+    file = read_python(source)
+    return source.name == TASK or any(name in file.callables for name in (*MODELS, TASK_FUNCTION))
+
+
+def _module_problem(path: Path, source: Path) -> Problem:
+    """The problem of a module that makes its own inputs, for a file under test."""
+    module, file = read_python(path), read_python(source)
+    if not module.parses:
         raise ProblemError("the module is not Python, so its inputs cannot be found", str(path))
-    if not file.is_kernelbench:
+    task = task_of(path) if path.name == TASK else None
+    if task is None and not module.is_kernelbench:
         raise ProblemError(
             "this is no KernelBench module: it needs Model, get_inputs and get_init_inputs; "
             "or put a spec with the same stem beside it",
             str(path),
         )
     entry = Entry(EntryKind.MODEL, "Model")
-    reference = _beside(path, path, entry)
-    case = Case("ci", 0, {}, None, (), inputs_from_module=True)
+    if "ModelNew" in (*file.classes, *module.classes) or task is None:
+        entry = replace(entry, preferred="ModelNew")
+    _require_entry(file, entry, task, source)
+    settings = task_settings(task) if task is not None else ""
+    sizes = task_sizes(task, settings) if task is not None else module_sizes(module, "Model")
+    reference = _module_reference(path, source, module, file)
     return Problem(
         path=str(path),
-        content_hash=_hash(file.text, reference.text),
+        content_hash=_hash(module.text, settings, reference.text),
         entry=entry,
         reference=reference.entry,
-        cases={"ci": (case,)},
-        default_category="ci",
+        cases={SMALL: sizes[0].cases},
+        default_category=SMALL,
         warnings=reference.warnings,
+        sizes=sizes,
+        task=module.text if task is not None else None,
     )
+
+
+def _require_entry(file: PythonFile, entry: Entry, task: Path | None, source: Path) -> None:
+    """Fail where the file under test has nothing that the problem could call."""
+    names = [entry.name, entry.preferred, TASK_FUNCTION if task is not None else None]
+    wanted = [name for name in names if name is not None]
+    if file.parses and not any(name in file.callables for name in wanted):
+        found = ", ".join(file.callables) or "no function at all"
+        raise ProblemError(
+            f"it defines none of {', '.join(wanted)}, so the problem has nothing to call "
+            f"(it has {found}); define one of them",
+            str(source),
+        )
+
+
+def _module_reference(path: Path, source: Path, module: PythonFile, file: PythonFile) -> _Reference:
+    """The module's own Model, where something else is under test or where it is torch alone."""
+    beside = _beside(source, path, Entry(EntryKind.MODEL, "Model"))
+    if beside.entry is not None:
+        return beside
+    is_under_test = path.resolve() == source.resolve() and "ModelNew" not in file.classes
+    if is_under_test and module.jitted:
+        return beside
+    return _Reference(Entry(EntryKind.MODEL, "Model", str(path)), "", beside.warnings)
 
 
 def _ragged(spec: Spec, text: str, entry: Entry, file: PythonFile | None) -> Ragged | None:

@@ -33,11 +33,21 @@ class EntryKind(StrEnum):
 
 @dataclass(frozen=True)
 class Entry:
-    """The callable that a problem runs; ``path`` is None for the file under test itself."""
+    """The callable that a problem runs.
+
+    Attributes:
+        path: None for the file under test itself.
+        preferred: taken where a file defines it, as KernelBench's kernels do ``ModelNew``.
+    """
 
     kind: EntryKind
     name: str
     path: str | None = None
+    preferred: str | None = None
+
+    def among(self, defined: Collection[str]) -> str:
+        """The name that it has in a file that defines these."""
+        return self.preferred if self.preferred in defined and self.preferred else self.name
 
 
 @dataclass(frozen=True)
@@ -116,8 +126,11 @@ class Case:
         category: the spec's variant category ("ci", "bench-gpu").
         index: position in that category, list-of-dims expanded.
         dtype: of model parameters and of inputs that inherit it; None if the spec gives none.
-        inputs: in argument order. Empty with ``inputs_from_module``: KernelBench's ``get_inputs``.
+        inputs: in argument order. Empty with ``inputs_from_module``: KernelBench's ``get_inputs``;
+            ``dims`` are then values of the module's constants in place of its own, or what
+            ``get_inputs`` takes.
         init_args: constructor arguments of a Model.
+        init_named: such by name.
         flop, mem_bytes: of one call, None if the spec gives none.
         rtol, atol: tolerances of the spec or its defaults.
         launch: of a problem made from captured launches: what is launched on the inputs.
@@ -129,6 +142,7 @@ class Case:
     dtype: str | None
     inputs: tuple[Input, ...]
     init_args: tuple[Dim, ...] = ()
+    init_named: Mapping[str, Dim] = field(default_factory=dict)
     inputs_from_module: bool = False
     flop: float | None = None
     mem_bytes: float | None = None
@@ -168,6 +182,14 @@ class Ragged:
 
 
 @dataclass(frozen=True)
+class Sizes:
+    """Cases of a module that makes its own inputs, at one size."""
+
+    cases: tuple[Case, ...]
+    ragged: "Ragged | None" = None
+
+
+@dataclass(frozen=True)
 class Problem:
     """A spec, read and resolved. ``cases`` keeps the spec's order of categories.
 
@@ -180,6 +202,9 @@ class Problem:
         text: of the file that captured launches were made with; None for other problems.
         target: the chip that the spec says it is for.
         ragged: small cases at extents that fit no tile; None where shapes come from no dimensions.
+        sizes: of a module that makes its own inputs, its own size and smaller ones, of which the
+            first that is small enough and works is to be taken.
+        task: text that makes a file under test whole where it has no model of its own.
     """
 
     path: str
@@ -192,6 +217,8 @@ class Problem:
     text: str | None = None
     ragged: "Ragged | None" = None
     target: Target | None = None
+    sizes: tuple[Sizes, ...] = ()
+    task: str | None = None
 
     @property
     def is_captured(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from . import confine, tensors
+from . import confine, makers, pretend, tensors
 from . import values as families
 from .deviation import ULP_OF_SINGLE, wide_of
 from .protocol import JobError, OutOfMemoryError
@@ -52,7 +52,7 @@ def make_inputs(
     if values not in families.FAMILIES:
         raise JobError(f"unknown values {values!r}; there are {', '.join(families.FAMILIES)}")
     if case.get("inputs_from_module"):
-        given = _from_module(module, seed)
+        given = _from_module(case, module, seed)
         return {name: _reshaped(value, values, seed, name) for name, value in given.items()}
     check_memory(case)
     made: dict[str, Any] = {}
@@ -194,20 +194,16 @@ def _formatted(value: Any, memory_format: str | None) -> Any:
     return value.contiguous(memory_format=getattr(torch, memory_format))
 
 
-def _from_module(module: Any, seed: int) -> dict[str, Any]:
-    if module is None or not hasattr(module, "get_inputs"):
-        raise JobError(
-            "the case takes its inputs from get_inputs(), which the module does not define"
-        )
+def _from_module(case: dict[str, Any], module: Any, seed: int) -> dict[str, Any]:
     torch.default_generator.set_state(_state(torch.default_generator.get_state(), str(seed)))
-    return {f"input_{at}": value for at, value in enumerate(module.get_inputs())}
+    return makers.inputs(module, case)
 
 
 def fake_inputs(case: dict[str, Any], module: Any, device: str) -> list[Any]:
     """The inputs as tensors without data; call inside a FakeTensorMode."""
     if case.get("inputs_from_module"):
-        values = _from_module(module, 0).values()
-        return [v.to(device) if isinstance(v, torch.Tensor) else v for v in values]
+        values = makers.inputs(module, case).values()
+        return [pretend.moved(v, device) if isinstance(v, torch.Tensor) else v for v in values]
     made = []
     for spec in case["inputs"]:
         if spec.get("value") is not None:
@@ -222,6 +218,13 @@ def fake_inputs(case: dict[str, Any], module: Any, device: str) -> list[Any]:
 def case_bytes(case: dict[str, Any]) -> int:
     """What a case's inputs take, in bytes."""
     return sum(size for _, size in _sizes(case))
+
+
+def made_bytes(case: dict[str, Any], module: Any) -> int:
+    """What the inputs that a module makes would take, in bytes; none are made."""
+    with pretend.fake_tensors(), pretend.CudaOnCpu():
+        values = fake_inputs(case, module, "cpu")
+    return sum(v.numel() * v.element_size() for v in values if isinstance(v, torch.Tensor))
 
 
 def _sizes(case: dict[str, Any]) -> list[tuple[str, int]]:

@@ -107,9 +107,10 @@ def find_entry(job: Mapping[str, Any], module: ModuleType) -> Any:
     entry = job["entry"]
     if entry.get("path"):
         module = load_module(entry["path"])
-    if not hasattr(module, entry["name"]):
-        raise JobError(f"{module.__file__} defines no {entry['name']!r}")
-    return getattr(module, entry["name"])
+    for name in filter(None, (entry.get("preferred"), entry["name"])):
+        if hasattr(module, name):
+            return getattr(module, name)
+    raise JobError(f"{module.__file__} defines no {entry['name']!r}")
 
 
 def build_call(
@@ -118,7 +119,7 @@ def build_call(
     """(what to call with the inputs, the model if the entry is one)."""
     import torch
 
-    from . import tensors
+    from . import pretend, tensors
 
     entry, case = job["entry"], job["case"]
     if entry["kind"] == "launch":
@@ -132,13 +133,13 @@ def build_call(
     arguments = case.get("init_args") or ()
     if not arguments and case.get("inputs_from_module") and hasattr(module, "get_init_inputs"):
         arguments = module.get_init_inputs()
-    model = target(*arguments)
+    model = target(*arguments, **(case.get("init_named") or {}))
     if not isinstance(model, torch.nn.Module):
         raise JobError(f"{entry['name']} is no torch.nn.Module")
     dtype = case.get("dtype")
-    model = model.to(device=device, dtype=tensors.dtype_of(dtype) if dtype else None).eval()
+    model = pretend.moved(model, device, tensors.dtype_of(dtype) if dtype else None).eval()
     if case.get("memory_format"):
-        model = model.to(memory_format=getattr(torch, case["memory_format"]))  # type: ignore[call-overload]
+        model = model.to(memory_format=getattr(torch, case["memory_format"]))
     if state is not None:
         load_state(model, state)
     return model, model

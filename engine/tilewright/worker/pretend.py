@@ -111,6 +111,30 @@ def fake_tensors() -> Iterator[None]:
         yield
 
 
+def moved(value: Any, device: str, dtype: torch.dtype | None = None) -> Any:
+    """A tensor or a module on a device, its floats in a dtype; fake ones also where this torch
+    knows no such device, which ``to`` asks for."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    if not isinstance(torch.empty(0), FakeTensor):
+        return value.to(device=device, dtype=dtype)
+    if not isinstance(value, torch.nn.Module):
+        return _moved(value, device, dtype)
+    for module in value.modules():
+        for name, one in module._parameters.items():
+            if one is not None:
+                held = _moved(one, device, dtype)
+                module._parameters[name] = torch.nn.Parameter(held, one.requires_grad)
+        for name, kept in module._buffers.items():
+            module._buffers[name] = _moved(kept, device, dtype) if kept is not None else None
+    return value
+
+
+def _moved(tensor: torch.Tensor, device: str, dtype: torch.dtype | None) -> torch.Tensor:
+    kept = dtype if dtype is not None and tensor.is_floating_point() else tensor.dtype
+    return torch.empty_strided(tensor.shape, tensor.stride(), device=device, dtype=kept)
+
+
 def warm_up() -> None:
     """Pay for what the first fake tensor of a process imports, where that is safe.
 

@@ -67,7 +67,7 @@ def _names(node: ast.expr, kernels: set[str]) -> bool:
 
 
 def _reached(module: Module, entry: Entry) -> frozenset[str]:
-    steps = call_graph(module).reached(entry.name)
+    steps = call_graph(module).reached(_name(module, entry))
     return frozenset(s.edge.launch.kernel for s in steps if s.edge.launch is not None)
 
 
@@ -78,24 +78,32 @@ def _entry(original: Module, candidate: Module, entry: Entry) -> Iterator[Findin
     if not after:
         yield Finding(f"the entry point {entry.name} is gone", 1, "the problem calls it")
         return
-    if _signature(before[-1]) != _signature(after[-1]):
+    is_other = _name(original, entry) != _name(candidate, entry)
+    told = _arity if is_other else _signature  # of another model arguments may have other names
+    if told(before[-1]) != told(after[-1]):
         yield Finding(
             f"the entry point {entry.name} changed its parameters from "
             f"({_signature(before[-1])}) to ({_signature(after[-1])})",
             after[-1].lineno, "keep them as they are",
         )  # fmt: skip
-    before_times, times = (_bindings(m.tree, entry.name) for m in (original, candidate))
+    before_times, times = (_bindings(m.tree, _name(m, entry)) for m in (original, candidate))
     if len(after) > len(before) or times > before_times:
         yield Finding(
             f"{entry.name} is bound more than once", after[-1].lineno, "define the entry point once"
         )
 
 
+def _name(module: Module, entry: Entry) -> str:
+    """What the entry point is called in a file."""
+    return entry.among([n.name for n in module.tree.body if isinstance(n, ast.ClassDef)])
+
+
 def _definitions(module: Module, entry: Entry) -> list[ast.FunctionDef]:
     body: list[ast.stmt] = module.tree.body
     name = entry.name
     if entry.kind is EntryKind.MODEL:
-        found = [n for n in body if isinstance(n, ast.ClassDef) and n.name == entry.name]
+        called = _name(module, entry)
+        found = [n for n in body if isinstance(n, ast.ClassDef) and n.name == called]
         body, name = (found[-1].body if found else []), "forward"
     return [n for n in body if isinstance(n, ast.FunctionDef) and n.name == name]
 
@@ -118,10 +126,15 @@ def _signature(function: ast.FunctionDef) -> str:
     return ast.unparse(function.args)
 
 
+def _arity(function: ast.FunctionDef) -> str:
+    args = function.args
+    return f"{len(args.posonlyargs) + len(args.args)} {bool(args.vararg)} {len(args.defaults)}"
+
+
 def _unused(original: Module, candidate: Module, entry: Entry) -> Iterator[Finding]:
     """Arguments that the original's entry point reads and the candidate's does not."""
     before, after = _definitions(original, entry), _definitions(candidate, entry)
-    if not before or not after:
+    if not before or not after or _name(original, entry) != _name(candidate, entry):
         return
     for name in sorted(_reads(before[-1]) - _reads(after[-1])):
         yield Finding(

@@ -24,6 +24,7 @@ _MODULES = {
     "counters": "profiling_counters",
     "perform": "performing",
     "tries": "trying",
+    "size": "sizing",
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .. import generate, modules, pretend
+from .. import generate, makers, modules, pretend
 from ..launches import Recorder
 from ..protocol import JobError
 
@@ -24,7 +24,9 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
         module = modules.load_for(job, job["module"])
         recorder = None
         if job.get("fake", True):
-            recorder = _with_fake_tensors(job, module, notes)
+            recorder = _with_fake_tensors(job, module, "cuda", notes)
+            if recorder is None and _makes_inputs(job):
+                recorder = _with_fake_tensors(job, module, "cpu", notes)
         mode = "cpu" if recorder is None else "fake"
         if recorder is None:
             recorder = _with_real_tensors(job, module)
@@ -36,12 +38,21 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _with_fake_tensors(job: dict[str, Any], module: Any, notes: list[str]) -> Recorder | None:
+def _makes_inputs(job: dict[str, Any]) -> bool:
+    return bool(job["case"].get("inputs_from_module"))
+
+
+def _with_fake_tensors(
+    job: dict[str, Any], module: Any, device: str, notes: list[str]
+) -> Recorder | None:
+    """``cpu`` has operators that a torch without CUDA lacks for fake CUDA tensors, as well."""
     recorder = Recorder()
+    claiming = contextlib.nullcontext() if device == "cuda" else pretend.tensors_claim_cuda()
+    moving = contextlib.nullcontext() if device == "cuda" else pretend.CudaOnCpu()
     try:
-        with pretend.fake_tensors(), recorder.patched(), torch.no_grad():
-            call, _ = modules.build_call(job, module, "cuda")
-            arguments = generate.fake_inputs(job["case"], module, "cuda")
+        with pretend.fake_tensors(), recorder.patched(), torch.no_grad(), claiming, moving:
+            call, _ = modules.build_call(job, module, device)
+            arguments = generate.fake_inputs(job["case"], _maker(job, module), device)
             _fitting(call, arguments)
             call(*arguments)
     except _FAKE_FAILURES as error:
@@ -53,6 +64,8 @@ def _with_fake_tensors(job: dict[str, Any], module: Any, notes: list[str]) -> Re
 
 def _with_real_tensors(job: dict[str, Any], module: Any) -> Recorder:
     size = generate.case_bytes(job["case"])
+    if _makes_inputs(job):
+        size = generate.made_bytes(job["case"], _maker(job, module))
     if size > _MAX_REAL_BYTES:
         raise JobError(
             f"the launches cannot be recorded without a device: the host code needs real data, and "
@@ -66,8 +79,15 @@ def _with_real_tensors(job: dict[str, Any], module: Any) -> Recorder:
         stack.enter_context(recorder.patched())
         stack.enter_context(torch.no_grad())
         call, _ = modules.build_call(job, module, "cpu")
-        call(*generate.make_inputs(job["case"], seed=0, module=module).values())
+        call(*generate.make_inputs(job["case"], seed=0, module=_maker(job, module)).values())
     return recorder
+
+
+def _maker(job: dict[str, Any], module: Any) -> Any:
+    """The module that makes a case's inputs, where one does."""
+    if not _makes_inputs(job):
+        return None
+    return makers.maker(job["inputs_from"], job["case"]) if job.get("inputs_from") else module
 
 
 def _fitting(call: Any, arguments: list[Any]) -> None:

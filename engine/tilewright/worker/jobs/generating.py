@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .. import generate, modules, tensors
+from .. import generate, makers, tensors
 
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     module = None
     if case.get("inputs_from_module"):
         path = (job.get("entry") or {}).get("path") or job["module"]
-        module = modules.load_module(path)
+        module = makers.maker(path, case)
     else:
         generate.check_memory(case, out)
     values = generate.make_inputs(case, int(job["seed"]), module, job.get("values", "normal"))

@@ -26,7 +26,7 @@ import time
 from types import TracebackType
 from typing import Any
 
-from .. import calling, child, generate, honesty, repeating, tensors
+from .. import calling, child, generate, honesty, makers, repeating, tensors
 from ..calling import INTERPRETER, Version
 from ..jobs import measuring
 from ..protocol import OK, JobError
@@ -168,6 +168,6 @@ class Performer:
 
     def _inputs(self, message: dict[str, Any]) -> dict[str, Any]:
         values = str(message.get("values", "normal"))
-        module = self.version.module
+        module = makers.maker(str(self._job["module"]), message["case"])
         made = generate.make_inputs(message["case"], int(message["seed"]), module, values)
         return {"inputs": tensors.save(made, f"{self._job['out']}/inputs", "input")}

@@ -1,0 +1,123 @@
+"""``size``: which of several sizes a module that makes its own inputs can be run at.
+
+Choices are lists of cases, the module's own sizes first, then smaller ones. The first that takes at
+most ``most_bytes`` and works is taken; of its own sizes that are larger nothing more is asked than
+what they take.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from .. import generate, makers, modules, pretend
+from ..launches import Recorder
+from ..protocol import JobError
+
+_FAILURES = (Exception, SystemExit)
+
+
+def perform(job: dict[str, Any]) -> dict[str, Any]:
+    """-> chosen (index of a choice, None where none works), working (its cases that do), bytes of
+    each choice, failures of each, init_args of each of the chosen ``variants``."""
+    modules.load_module(job["module"])  # what is wrong with the file itself is no size's failure
+    sizes: list[int | None] = []
+    failures: list[str] = []
+    for number, cases in enumerate(job["choices"]):
+        working, largest, why = _tried(job, cases, small=number > 0)
+        sizes.append(largest)
+        failures.append(why)
+        if working and largest is not None and (largest <= job["most_bytes"] or number):
+            told = {"chosen": number, "working": working, "bytes": sizes, "failures": failures}
+            cases = [cases[at] for at in working] + job["variants"][number]
+            return {**told, "init_args": [_arguments(job, case) for case in cases]}
+    return {"chosen": None, "working": [], "bytes": sizes, "failures": failures, "init_args": []}
+
+
+def _tried(
+    job: dict[str, Any], cases: list[dict[str, Any]], *, small: bool
+) -> tuple[list[int], int | None, str]:
+    """(which cases work, what the largest takes, why one does not)."""
+    working: list[int] = []
+    largest: int | None = None
+    why = ""
+    for number, case in enumerate(cases):
+        try:
+            taken = _works({**job, "case": case}, small=small)
+        except _FAILURES as error:
+            why = why or f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            continue
+        working.append(number)
+        largest = max(largest or 0, taken)
+    return working, largest, why
+
+
+def _works(job: dict[str, Any], *, small: bool) -> int:
+    """Bytes of inputs, weights and results; raises what the entry raises."""
+    try:
+        with pretend.fake_tensors(), _on_cpu():
+            return _called(job, "cpu", generate.fake_inputs)
+    except _FAILURES:
+        if not small:
+            raise
+    with _on_cpu():
+        return _called(job, "cpu", _real_inputs)
+
+
+def _real_inputs(case: dict[str, Any], module: Any, device: str) -> list[Any]:
+    return list(generate.make_inputs(case, 0, module).values())
+
+
+def _called(
+    job: dict[str, Any], device: str, inputs: Callable[[dict[str, Any], Any, str], list[Any]]
+) -> int:
+    case = job["case"]
+    maker = makers.maker(job["inputs_from"], case)
+    if not case.get("init_named"):
+        job = {**job, "case": {**case, "init_args": makers.arguments(maker)}}
+    made = inputs(case, maker, device)
+    call, model = modules.build_call(job, modules.load_module(job["module"]), device)
+    returned = call(*made)
+    kept = list(model.state_dict().values()) if model is not None else []
+    held = [*made, *kept, *_leaves(returned)]
+    return sum(t.numel() * t.element_size() for t in held if isinstance(t, torch.Tensor))
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from _leaves(one)
+    else:
+        yield value
+
+
+@contextlib.contextmanager
+def _on_cpu() -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        for surrounding in (
+            pretend.no_driver(), pretend.tensors_claim_cuda(), pretend.CudaOnCpu(),
+            Recorder().patched(), torch.no_grad(),
+        ):  # fmt: skip
+            stack.enter_context(surrounding)
+        yield
+
+
+def _arguments(job: dict[str, Any], case: dict[str, Any]) -> list[Any] | None:
+    """The constructor's arguments at a case's sizes; None where JSON cannot hold them."""
+    if case.get("init_named"):
+        return []
+    try:
+        with _on_cpu():
+            found = makers.arguments(makers.maker(job["inputs_from"], case))
+    except _FAILURES as error:
+        raise JobError(f"get_init_inputs() fails: {type(error).__name__}: {error}") from error
+    return list(found) if _is_plain(found) else None
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return isinstance(value, bool | int | float | str)
