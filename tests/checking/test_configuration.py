@@ -7,6 +7,7 @@ import pytest
 from tilewright.checking import ConfigurationError, configuration_for
 from tilewright.checking.configuration import Configuration, read_configuration
 from tilewright.knowledge import taxonomy
+from tilewright.problems.permissions import PERMISSIONS
 
 HEAD = '[project]\nname = "x"\n\n[tool.tilewright]\n'
 
@@ -83,7 +84,8 @@ def test_the_version_of_triton_and_what_is_left_out() -> None:
     ("body", "line", "message"),
     [
         ('target = "cuda:90"\nselect = ["missing_autotun"]', 6, "did you mean missing_autotune?"),
-        ('\nsellect = ["a"]', 6, "tool.tilewright.sellect is no setting; there are exclude"),
+        ('\nsellect = ["a"]', 6, "tool.tilewright.sellect is no setting; there are allow, exclude"),
+        ('allow = ["workspace"]', 5, "Input should be 'workspaces', 'prepacked-weights'"),
         ('select = "missing_tma"', 5, "tool.tilewright.select: "),
         ('target = "cuda:1"', 5, "cuda:1"),
         ('triton = "new"', 5, "tool.tilewright.triton: "),
@@ -116,3 +118,22 @@ def test_the_nearest_table_holds_and_a_changed_file_is_read_anew(tmp_path: Path)
         '[tool.tilewright]\nselect = ["missing_tma"]\n'
     )
     assert configuration_for(inner / "a.py").rules.issues == {"missing_tma"}
+
+
+def test_what_candidates_may_do_is_permitted_for_the_project_and_for_paths(tmp_path: Path) -> None:
+    path = tmp_path / "pyproject.toml"
+    text = (
+        'allow = ["workspaces"]\n[tool.tilewright.per-path."fast"]\nallow = ["inline-assembly"]\n'
+    )
+    found = read_configuration(HEAD + text, path)
+    assert found is not None
+    assert found.rules_for(tmp_path / "a.py").allow == ("workspaces",)
+    fast = found.rules_for(tmp_path / "fast" / "a.py").allow
+    assert fast == ("workspaces", "inline-assembly")
+
+
+def test_the_settings_are_those_that_the_engine_knows() -> None:
+    path = Path("pyproject.toml")
+    found = read_configuration(f"{HEAD}allow = {list(PERMISSIONS)}".replace("'", '"'), path)
+    assert found is not None
+    assert found.rules.allow == tuple(PERMISSIONS)

@@ -16,10 +16,11 @@ HEAD = "def axpy(x: torch.Tensor, y: torch.Tensor, alpha: float) -> torch.Tensor
 LAUNCH = "    axpy_kernel[(triton.cdiv(n, 256),)](x, y, out, alpha, n, BLOCK=256)\n"
 
 
-def held(text: str, original: str = AXPY, entry: Entry | None = ENTRY) -> Verdict:
-    return held_against(
-        parse_module(original, "original.py"), parse_module(text, "candidate.py"), entry
-    )
+def held(
+    text: str, original: str = AXPY, entry: Entry | None = ENTRY, allow: tuple[str, ...] = ()
+) -> Verdict:
+    before, after = parse_module(original, "original.py"), parse_module(text, "candidate.py")
+    return held_against(before, after, entry, allow)
 
 
 def before_launch(*lines: str) -> str:
@@ -250,3 +251,115 @@ def test_an_operator_in_assembly_is_refused_in_a_kernel() -> None:
         '    x = tl.inline_asm_elementwise("", "", [x], tl.float32, True, 1)\n    tl.store(',
     )
     assert any("inline_asm_elementwise" in fault for fault in held(text).faults)
+
+
+def with_parameters(more: str, use: str = "") -> str:
+    head = HEAD.replace(") ->", f", {more}) ->")
+    return AXPY.replace(HEAD, head).replace(LAUNCH, f"{use}{LAUNCH}")
+
+
+def test_a_new_parameter_with_a_default_is_a_question_and_an_unused_one_a_fault() -> None:
+    used = held(with_parameters("block: int = 256", "    n = min(n, max(n, block))\n"))
+    assert used.faults == ()
+    assert any("new parameter block" in text for text in used.questions)
+    assert any("which nothing uses" in text for text in held(with_parameters("b: int = 1")).faults)
+
+
+@pytest.mark.parametrize("head", ["def axpy(x, y, alpha):\n", HEAD.replace("float)", "object)")])
+def test_annotations_are_no_part_of_the_contract(head: str) -> None:
+    assert held(AXPY.replace(HEAD, head)).faults == ()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "def axpy(y, x, alpha):\n",
+        "def axpy(x, y, alpha=1.0):\n",
+        "def axpy(x, y, alpha, block):\n",
+        "def axpy(x, y, *, alpha):\n",
+        "def axpy(x, y, alpha, *rest):\n",
+    ],
+)
+def test_calls_must_mean_what_they_meant(head: str) -> None:
+    faults = held(AXPY.replace(HEAD, head)).faults
+    assert any("changed its parameters" in text for text in faults)
+
+
+SCRIPT = ["import subprocess", "x = torch.softmax(torch.ones(4), 0)", "print(open('x').read())"]
+
+
+def under(test: str, *lines: str) -> str:
+    return f"{AXPY}\n\nif {test}:\n" + "".join(f"    {line}\n" for line in lines)
+
+
+def test_what_a_script_does_is_nobodys_affair() -> None:
+    assert held(under('__name__ == "__main__"', *SCRIPT)).faults == ()
+
+
+@pytest.mark.parametrize(
+    "test", ['__name__ != "__main__"', '"__main__" == "__main__"', '__name__ == "x"', "True"]
+)
+def test_other_conditions_are_read(test: str) -> None:
+    assert held(under(test, *SCRIPT)).faults
+
+
+def test_what_a_script_is_not_is_read() -> None:
+    text = under('__name__ == "__main__"', "pass") + "else:\n    import subprocess\n"
+    assert any("module subprocess" in text for text in held(text).faults)
+
+
+OPTIONAL = ["try:", "    from triton.language import target_info", "except ImportError:"]
+
+
+def test_an_import_may_fail() -> None:
+    assert held(at_module_level(*OPTIONAL, "    target_info = None")).faults == ()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [*OPTIONAL, "    target_info = torch.softmax"],
+        [*OPTIONAL[:2], "    axpy = None", OPTIONAL[2], "    pass"],
+        [*OPTIONAL[:2], "except Exception:", "    pass"],
+        [*OPTIONAL[:2], "except:", "    pass"],
+    ],
+)
+def test_no_other_handler_is_excused(lines: list[str]) -> None:
+    assert any("except clause" in text for text in held(at_module_level(*lines)).faults)
+
+
+LOG = ["import logging", 'LOG = logging.getLogger("axpy")']
+
+
+def logging(*lines: str) -> tuple[str, ...]:
+    text = at_module_level(*LOG).replace(LAUNCH, "".join(f"    {one}\n" for one in lines) + LAUNCH)
+    return held(text).faults
+
+
+def test_a_logger_may_log() -> None:
+    assert logging('LOG.debug("called %s", n)') == ()
+
+
+@pytest.mark.parametrize(
+    "line", ["LOG.handlers.append(out)", "box = LOG", "LOG.addHandler(out)", "print(LOG.name)"]
+)
+def test_a_logger_does_nothing_else(line: str) -> None:
+    assert any("logger" in text for text in logging(line))
+
+
+KEPT = at_module_level("BOX: dict = {}").replace("    out = torch", "    BOX[n] = out = torch")
+
+
+def test_a_refusal_names_the_setting_that_permits_it() -> None:
+    (fault,) = held(KEPT).faults
+    assert 'allow = ["workspaces"] or allow = ["prepacked-weights"] in [tool.tilewright]' in fault
+    allowed = held(KEPT, allow=("workspaces",))
+    assert allowed.faults == ()
+    assert any('permitted by allow = ["workspaces"]' in text for text in allowed.permitted)
+    assert held(KEPT, allow=("inline-assembly",)).faults == (fault,)
+
+
+def test_permission_is_for_what_it_names_alone() -> None:
+    text = KEPT.replace(LAUNCH, "    z = torch.softmax(x, 0)\n" + LAUNCH)
+    (fault,) = held(text, allow=("workspaces",)).faults
+    assert "torch.softmax" in fault

@@ -5,7 +5,7 @@ import tomllib
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -27,6 +27,7 @@ class _Rules(BaseModel):
     select: list[str] | None = None
     ignore: list[str] = []
     target: str | None = None
+    allow: list[Literal["workspaces", "prepacked-weights", "inline-assembly", "fixed-shapes"]] = []
 
 
 class _Table(_Rules):
@@ -43,11 +44,13 @@ class Rules:
         issues: ids that are reported.
         target: the chip that is assumed; None if none is named.
         triton: (major, minor) the code is written for; None: whatever is installed.
+        allow: what candidates may do (``problems.permissions``).
     """
 
     issues: frozenset[str]
     target: Target | None = None
     triton: tuple[int, int] | None = None
+    allow: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class Override:
     select: frozenset[str] | None
     ignore: frozenset[str]
     target: Target | None
+    allow: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,9 @@ class Configuration:
             if self._matches(file, override.pattern):
                 issues = rules.issues if override.select is None else override.select
                 target = override.target or rules.target
-                rules = replace(rules, issues=issues - override.ignore, target=target)
+                allow = tuple(dict.fromkeys((*rules.allow, *override.allow)))
+                issues -= override.ignore
+                rules = replace(rules, issues=issues, target=target, allow=allow)
         return rules
 
     def excludes(self, file: Path) -> bool:
@@ -142,6 +148,7 @@ def _configuration(table: _Table, path: Path) -> Configuration:
         selected - issues_meant(table.ignore),
         _target(table.target),
         (version[0], version[1]) if version else None,
+        tuple(table.allow),
     )
     overrides = tuple(_override(pattern, given) for pattern, given in table.per_path.items())
     return Configuration(rules, path, tuple(table.exclude), overrides)
@@ -149,7 +156,8 @@ def _configuration(table: _Table, path: Path) -> Configuration:
 
 def _override(pattern: str, given: _Rules) -> Override:
     select = None if given.select is None else issues_meant(given.select)
-    return Override(pattern, select, issues_meant(given.ignore), _target(given.target))
+    ignore, target = issues_meant(given.ignore), _target(given.target)
+    return Override(pattern, select, ignore, target, tuple(given.allow))
 
 
 def _target(text: str | None) -> Target | None:

@@ -4,8 +4,10 @@ import codecs
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+from tilewright.checking.discovery import configuration_for
 from tilewright.cli.boundary import Faults
 from tilewright.errors import InputError
 from tilewright.problems import find_problem, load_problem
@@ -68,3 +70,10 @@ def target_of(text: str | None) -> Target | None:
 def problem_of(spec: Path | None, source: Path) -> Problem | None:
     """The problem that was named, else the one that stands beside the source."""
     return load_problem(spec, source) if spec else find_problem(source)
+
+
+def with_permissions(problem: Problem | None, source: Path) -> Problem | None:
+    """A problem with what the project of a file permits candidates to do."""
+    if problem is None:
+        return None
+    return replace(problem, allow=configuration_for(source).rules_for(source).allow)

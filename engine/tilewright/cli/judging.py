@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilewright.certificates import CertificateFile
+from tilewright.cli.inputs import with_permissions
 from tilewright.devices.model import Device
 from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.certificate import certify
@@ -45,7 +46,7 @@ class Subject:
 def judge(subject: Subject, device: Device, target: Target | None, seed: int) -> Judged:
     """Take the candidate through the cascade."""
     with scratch_folder() as scratch:
-        problem = subject.problem
+        problem = with_permissions(subject.problem, subject.path)
         bench = Workbench(device, problem, subject.path, scratch, seed) if problem else None
         cascade = Cascade(subject.original, str(subject.path), bench, target)
         evaluation = cascade.judge(subject.candidate, subject.original)

@@ -10,7 +10,7 @@ from tilewright.certificates import CertificateFile
 from tilewright.certificates.files import as_json as file_json
 from tilewright.cli.captured import CAPTURED_HELP, problem_for
 from tilewright.cli.certifying import keep
-from tilewright.cli.inputs import read_source, write_source
+from tilewright.cli.inputs import read_source, with_permissions, write_source
 from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer, emit_event
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.show import show_diff, show_trials, speedup_line
@@ -99,7 +99,7 @@ def optimize(
     if write and stdin:
         raise InputError("--write and --stdin exclude each other: there is no file to write")
     text = read_source(file, from_stdin=stdin)
-    spec = problem_for(problem, captured, file, text)
+    spec = with_permissions(problem_for(problem, captured, file, text), file)
     wanted = target_for(target, device, file, text, spec).target
     observer = _observer(form, diff=diff)
     with stop_on_signal(), device_for(device, wanted) as opened:

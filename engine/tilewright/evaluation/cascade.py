@@ -90,6 +90,7 @@ class Cascade:
             self._entry(),
             self.target,
             self.triton_version,
+            self.bench.problem.allow if self.bench else (),
         )
         if self.bench is None or not self.bench.problem.is_captured:
             return checked

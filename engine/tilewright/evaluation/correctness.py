@@ -9,9 +9,16 @@ from tilewright.evaluation.families import checks_for
 from tilewright.evaluation.model import StepName, StepResult, StepStatus
 from tilewright.evaluation.replaying import concerned
 from tilewright.evaluation.trial import Heard, hear
+from tilewright.evaluation.waysout import way_out
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.model import Case, Problem
+from tilewright.problems.permissions import FIXED_SHAPES
 from tilewright.problems.scalars import fixed
+
+NO_OTHER_SHAPES = (
+    'only the shapes of the spec\'s own cases were checked, as allow = ["fixed-shapes"] permits a '
+    "candidate to fail at others"
+)
 
 
 def cases_for(bench: Workbench) -> tuple[Case, ...]:
@@ -55,9 +62,21 @@ def correctness_step(bench: Workbench, heard: Heard | None) -> StepResult:
         **_origin(bench.problem),
         **_fixed(bench.problem),
         **_kept(heard.data),
+        **_relied_on(bench.problem, heard.data),
     }
-    told = heard.fault or (f"not judged here: {unjudged}" if unjudged else "")
+    told = f"not judged here: {unjudged}" if unjudged else ""
+    if heard.fault:
+        told = f"{heard.fault}{way_out(heard.fault, heard.checks)}"
     return StepResult(StepName.CORRECTNESS, status, told, data=data)
+
+
+def _relied_on(problem: Problem, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of the project, and facts of the spec, that less was asked for."""
+    permitted = list(data.get("permitted") or ())
+    if FIXED_SHAPES in problem.allow and problem.ragged is not None:
+        permitted.append(NO_OTHER_SHAPES)
+    found = {"permitted": permitted, "facts": list(problem.facts)}
+    return {name: texts for name, texts in found.items() if texts}
 
 
 def _kept(data: Mapping[str, Any]) -> dict[str, Any]:

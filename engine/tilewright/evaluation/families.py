@@ -11,6 +11,7 @@ from random import SystemRandom
 
 from tilewright.evaluation.checks import FORWARD, NORMAL, PLAIN, REVERSED, SHUFFLED, Check
 from tilewright.problems.model import Case, Problem, Ragged
+from tilewright.problems.permissions import FIXED_SHAPES
 
 SEEDS = (0, 1)
 # Seeds of the checks beyond the spec's cases begin here, so that no inputs are seen twice.
@@ -26,6 +27,7 @@ def checks_for(problem: Problem, *, can_time: bool) -> tuple[Check, ...]:
         can_time: whether it runs on a device, which takes measured shapes as well and does not
             let anybody choose the order of programs.
     """
+    problem = _without_others(problem)
     small = problem.check_cases()
     checks = [
         Check(case, seed, order=FORWARD if can_time or seed != SEEDS[-1] else REVERSED)
@@ -41,12 +43,18 @@ def checks_for(problem: Problem, *, can_time: bool) -> tuple[Check, ...]:
 def watched_for(problem: Problem) -> tuple[Check, ...]:
     """What is called in the interpreter as well where a device has the word: a small case, and
     extents that fit no tile. None where no case is small enough for the interpreter."""
+    problem = _without_others(problem)
     small = problem.check_cases()
     if not small:
         return ()
     primes = (problem.ragged or Ragged()).primes
     odd = (Check(_drawn(primes), _FIRST_SEED, required=False),) if primes else ()
     return (Check(small[0], SEEDS[0]), *odd)
+
+
+def _without_others(problem: Problem) -> Problem:
+    """A problem whose candidates may fail at extents that its cases do not have: none are asked."""
+    return replace(problem, ragged=None) if FIXED_SHAPES in problem.allow else problem
 
 
 def simpler(problem: Problem, check: Check) -> tuple[Check, ...]:

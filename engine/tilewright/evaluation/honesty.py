@@ -4,9 +4,10 @@ The facts are ``tilewright.worker.honesty``'s: of the import and the checked cal
 seen in its own process. What the original does too is part of its contract.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from tilewright.evaluation import permissions
 from tilewright.worker import reads
 
 # Host code allocates, shapes and copies; that is no work of a kernel.
@@ -30,8 +31,10 @@ SKIPPED_MARGIN = 0.2
 _Facts = Mapping[str, Any]
 
 
-def faults(original: _Facts, candidate: _Facts) -> tuple[str, ...]:
-    """What speaks against the candidate; empty when it did nothing that the original does not."""
+def faults(original: _Facts, candidate: _Facts, allow: Collection[str] = ()) -> tuple[str, ...]:
+    """What speaks against the candidate; empty when it did nothing that the original does not, and
+    that the project does not ``allow``."""
+    candidate = permissions.excused(candidate, allow)
     return tuple(
         fault
         for rule in (
@@ -145,7 +148,7 @@ def _kept(original: _Facts, candidate: _Facts) -> Iterator[str]:
         if way not in before:
             yield (
                 f"it keeps a tensor of {size} bytes in {way} after a call has returned; allocate "
-                "in each call what it needs"
+                f"in each call what it needs{permissions.hint(candidate, way)}"
             )
 
 

@@ -5,6 +5,8 @@ launching needs it (``tilewright.evaluation.rules``). This is a filter that expl
 ran is established by the later steps.
 """
 
+from collections.abc import Collection
+
 from tilewright.evaluation.constraints import constraint_violations
 from tilewright.evaluation.model import StepName, StepResult, StepStatus
 from tilewright.evaluation.rules import held_against
@@ -19,18 +21,21 @@ def check_structure(
     entry: Entry | None,
     target: Target | None,
     triton_version: tuple[int, int] | None = None,
+    allow: Collection[str] = (),
 ) -> StepResult:
     """Compare the candidate's structure with the original's; every violation is named.
 
-    ``data["evidence_needed"]`` lists what only running the candidate can settle.
+    ``data["evidence_needed"]`` lists what only running the candidate can settle, and
+    ``data["permitted"]`` what it does by leave of the project's ``allow``.
     """
     if candidate.text == original.text:
         return StepResult(StepName.STRUCTURE, StepStatus.PASSED)
-    verdict = held_against(original, candidate, entry)
+    verdict = held_against(original, candidate, entry, allow)
     faults = (
         *verdict.faults,
         *constraint_violations(original, candidate, target, triton_version),
     )
-    data = {"evidence_needed": list(verdict.questions)} if verdict.questions else {}
+    told = {"evidence_needed": list(verdict.questions), "permitted": list(verdict.permitted)}
+    data = {name: texts for name, texts in told.items() if texts}
     status = StepStatus.FAILED if faults else StepStatus.PASSED
     return StepResult(StepName.STRUCTURE, status, "; ".join(faults), data=data)

@@ -1,13 +1,13 @@
 """One candidate before the device's judge: what it is asked, and what came of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tilewright.captures import NoPlan
 from tilewright.devices.model import INTERPRETER, JobOutcome, JobStatus
-from tilewright.evaluation import honesty
+from tilewright.evaluation import honesty, permissions
 from tilewright.evaluation.checks import Check
 from tilewright.evaluation.families import SEEDS, simpler, watched_for
 from tilewright.evaluation.replaying import launching
@@ -81,10 +81,11 @@ def hear(
         job["each_config"] = next(plain, None)
     if bench.device.info.target is not None and candidate != original:
         job |= _watched(bench, job["performer"], texts)
-    return _heard(bench.run(job, TIMEOUT_S), itself=candidate == original)
+    heard = bench.run(job, TIMEOUT_S)
+    return _heard(heard, bench.problem.allow, itself=candidate == original)
 
 
-def _heard(outcome: JobOutcome, *, itself: bool) -> Heard:
+def _heard(outcome: JobOutcome, allow: Collection[str], *, itself: bool) -> Heard:
     if outcome.status is not JobStatus.OK:
         return Heard(explain(outcome))
     value = dict(outcome.value)
@@ -92,7 +93,8 @@ def _heard(outcome: JobOutcome, *, itself: bool) -> Heard:
     facts = value.get("honesty") or {}
     before, now = facts.get("original") or {}, facts.get("candidate") or {}
     if fault is None and not itself:
-        fault = "; ".join(honesty.faults(before, now)) or None
+        fault = "; ".join(honesty.faults(before, now, allow)) or None
+    value["permitted"] = list(permissions.used(before, now, allow))
     value["honesty"] = {"candidate": now, "notes": list(honesty.notes(before, now))}
     return Heard(fault, checks, value)
 
@@ -115,6 +117,7 @@ def _job(bench: Workbench, original: str, candidate: str) -> dict[str, Any]:
             "entry": entry,
         },
         "compiled_cases": [{"case": dump(case)} for case in cases],
+        "allow": list(problem.allow),
     }
 
 

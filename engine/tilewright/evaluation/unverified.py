@@ -46,7 +46,7 @@ def _open(certificate: Certificate) -> Iterator[str]:
             why = step.message if step and step.message else "no reason given"
             yield f"{name.value} was skipped: {why}"
     if (text := steps.get(StepName.STRUCTURE)) is not None:
-        yield from _texts(text.data, "evidence_needed")
+        yield from _texts(text.data, "evidence_needed", "permitted")
     checked = steps.get(StepName.CORRECTNESS)
     if checked is not None and checked.status is not StepStatus.SKIPPED:
         interpreted = (certificate.device or "").rpartition("#")[2].startswith(INTERPRETER)
@@ -64,7 +64,7 @@ def _of_checks(step: StepResult) -> Iterator[str]:
     checks = [check for check in step.data.get("checks", ()) if isinstance(check, Mapping)]
     if checks and all(check.get("oracle") == "original" for check in checks):
         yield NO_REFERENCE
-    yield from _texts(step.data, "inputs", "notes")
+    yield from _texts(step.data, "inputs", "notes", "permitted", "facts")
     noted: dict[str, str] = {}
     for check in checks:
         for text in () if check.get("skipped") else _texts(check, "caveats", "note"):

@@ -205,6 +205,8 @@ class Problem:
         sizes: of a module that makes its own inputs, its own size and smaller ones, of which the
             first that is small enough and works is to be taken.
         task: text that makes a file under test whole where it has no model of its own.
+        allow: what the project permits candidates to do (``permissions``).
+        facts: what the spec states of its inputs and the checks keep to, in sentences.
     """
 
     path: str
@@ -219,6 +221,8 @@ class Problem:
     target: Target | None = None
     sizes: tuple[Sizes, ...] = ()
     task: str | None = None
+    allow: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
 
     @property
     def is_captured(self) -> bool:

@@ -62,6 +62,7 @@ class OptimizeRequest:
             str(self.target),
             self.budget,
             info,
+            list(self.problem.allow) if self.problem else [],
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 

@@ -29,6 +29,7 @@ from . import (
 )
 from .protocol import JobError
 from .timing import fresh
+from .workspaces import KeptTensors
 
 INTERPRETER = "interpreter"
 
@@ -58,6 +59,7 @@ class Version:
 
     def __init__(self, job: Mapping[str, Any]) -> None:
         self.module: ModuleType = modules.load_for(job, job["module"])
+        self.kept = KeptTensors(str(job["module"]), job.get("allow") or ())
         self._models: dict[str, tuple[Any, Any, dict[str, Any]]] = {}
 
     def call(self, job: dict[str, Any]) -> dict[str, Any]:
@@ -72,6 +74,8 @@ class Version:
         around = bands.Bands() if job.get("guard", True) else None
         loaded = arranged(job["inputs"], job, device)
         call, model = self.entry(job, device, weights(job))
+        if model is not None:
+            self.kept.prepare(call, loaded)
         if around is None:
             inputs = {name: tensors.own(value) for name, value in loaded.items()}
         else:
@@ -79,6 +83,7 @@ class Version:
             inputs = around.place_all(dict(loaded), "input")
             if model is not None:
                 around.place_weights(model)
+        self.kept.overwrite(model)
         with (
             launches.counted() as counts,
             _circumstances(job, around) as found,
@@ -91,6 +96,10 @@ class Version:
         value = collect(job, returned, changed_inputs(loaded, inputs), counts)
         value["facts"] = seen.facts() if seen is not None else None
         leaves, _ = tensors.flatten(returned)
+        if value["facts"] is not None and model is not None and self.kept.packs:
+            value["facts"] |= self.kept.compared(
+                shadowed_case(job), self.module, model, loaded, weights(job), device
+            )
         if value["facts"] is not None:
             value["facts"]["shared"] = honesty.shared(list(leaves.values()), inputs)
         faults = around.out_of_bounds(leaves) if around is not None else []
@@ -109,6 +118,8 @@ class Version:
     ) -> tuple[Any, Any]:
         """(what to call with the inputs, the model if the entry is one), with these ``weights``."""
         case = shadowed_case(job)["case"]
+        if self.kept.packs:
+            self._models.clear()
         key = f"{case.get('category')} {case.get('index')} {case.get('dims')} {case.get('dtype')}"
         if key not in self._models:
             told = {**job, "case": case}

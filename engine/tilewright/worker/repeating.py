@@ -31,6 +31,8 @@ def perform(version: Version, job: dict[str, Any]) -> dict[str, Any]:
 
     def on(number: int) -> Any:
         _fill(buffers, sets[number % 2])
+        if number == 1 or number in watched:
+            version.kept.overwrite(model)
         if number not in watched:
             return call(*buffers.values())
         with honesty.observed(str(job["module"]), model) as seen:
@@ -44,9 +46,11 @@ def perform(version: Version, job: dict[str, Any]) -> dict[str, Any]:
         made = 2 + _many(on, int(job["calls"]), float(job["limit_s"]), device)
         third = call(*(tensors.own(value) for value in sets[0].values()))
         calling.synchronize(device)
+    seen = honesty.merged(facts)
+    seen["steady"] = seen.get("state", [])
     found = {_FIRST: first, _SECOND: second, _THIRD: third}
     saved = {name: _saved(value, job, name) for name, value in found.items()}
-    return {**saved, "calls": made + 1, "facts": honesty.merged(facts)}
+    return {**saved, "calls": made + 1, "facts": seen}
 
 
 def _many(on: Callable[[int], Any], calls: int, limit_s: float, device: str) -> int:

@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.evaluation.rules.model import Finding, Grade
+from tilewright.evaluation.rules.parameters import added, new_parameter
+from tilewright.evaluation.rules.view import is_script
 from tilewright.problems.model import Entry, EntryKind
 from tilewright.source.callgraph import call_graph
 from tilewright.source.model import Module
@@ -79,8 +81,13 @@ def _entry(original: Module, candidate: Module, entry: Entry) -> Iterator[Findin
         yield Finding(f"the entry point {entry.name} is gone", 1, "the problem calls it")
         return
     is_other = _name(original, entry) != _name(candidate, entry)
-    told = _arity if is_other else _signature  # of another model arguments may have other names
-    if told(before[-1]) != told(after[-1]):
+    # Of another model arguments may have other names.
+    new = (
+        () if is_other and _arity(before[-1]) == _arity(after[-1]) else added(before[-1], after[-1])
+    )
+    for name in new or ():
+        yield new_parameter(after[-1], name)
+    if new is None:
         yield Finding(
             f"the entry point {entry.name} changed its parameters from "
             f"({_signature(before[-1])}) to ({_signature(after[-1])})",
@@ -110,7 +117,8 @@ def _definitions(module: Module, entry: Entry) -> list[ast.FunctionDef]:
 
 def _bindings(tree: ast.Module, name: str) -> int:
     """How often module-level code binds a name, in whatever way."""
-    found, pending = 0, list[ast.AST](tree.body)
+    found = 0
+    pending: list[ast.AST] = [one for one in tree.body if not is_script(one)]
     while pending:
         node = pending.pop()
         bound = getattr(node, "asname", None) or getattr(node, "name", None)

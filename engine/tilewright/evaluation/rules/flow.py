@@ -13,6 +13,7 @@ _PLAIN = listed(
     "torch.inference_mode contextlib.contextmanager typing.overload typing.override "
     "abc.abstractmethod"
 )
+_NOT_INSTALLED = ("ImportError", "ModuleNotFoundError")
 _BASES = listed(
     "object torch.nn.Module torch.autograd.Function typing.NamedTuple typing.Protocol enum.Enum "
     "enum.IntEnum"
@@ -22,6 +23,8 @@ _BASES = listed(
 def flow(view: View) -> Iterator[Finding]:
     """Handlers that hide a failed launch, foreign decorators, bases that are no plain classes."""
     for node in view.host:
+        if isinstance(node, ast.ExceptHandler) and _is_optional_import(view, node):
+            continue
         if isinstance(node, ast.ExceptHandler):
             yield Finding("an except clause", line_of(node), "let a launch that fails fail")
         elif isinstance(node, ast.Try) and node.finalbody:
@@ -30,6 +33,26 @@ def flow(view: View) -> Iterator[Finding]:
             yield from _class(view, node)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield from _decorators(view, node)
+
+
+def _is_optional_import(view: View, node: ast.ExceptHandler) -> bool:
+    """Whether a handler is there for nothing but a module of the file that may not be installed."""
+    attempt = view.parent(node)
+    caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+    return (
+        isinstance(attempt, ast.Try)
+        and view.function_of(attempt) is None
+        and all(isinstance(one, ast.Import | ast.ImportFrom) for one in attempt.body)
+        and all(isinstance(one, ast.Name) and one.id in _NOT_INSTALLED for one in caught)
+        and all(map(_is_plain_stand_in, node.body))
+    )
+
+
+def _is_plain_stand_in(statement: ast.stmt) -> bool:
+    """``X = None``, another import, or nothing."""
+    if isinstance(statement, ast.Assign):
+        return isinstance(statement.value, ast.Constant)
+    return isinstance(statement, ast.Import | ast.ImportFrom | ast.Pass)
 
 
 def _class(view: View, node: ast.ClassDef) -> Iterator[Finding]:

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from tilewright.evaluation.rules.model import Finding
 from tilewright.evaluation.rules.view import View, line_of
 from tilewright.evaluation.rules.words import is_beyond
+from tilewright.problems.permissions import ASSEMBLY
 
+_ASSEMBLY = ("triton.language.inline_asm_elementwise",)
 _LANGUAGES = ("triton.", "nki.", "math.", "neuronxcc.")
 
 
@@ -34,7 +36,9 @@ def _name(view: View, node: ast.Name | ast.Attribute) -> Iterator[Finding]:
     if dotted is None or view.is_annotation(node):
         return
     if is_beyond(dotted):
-        yield Finding(dotted, line_of(node), "write it in the language of the kernel")
+        allowed_by = (ASSEMBLY,) if dotted in _ASSEMBLY else ()
+        way_out = "write it in the language of the kernel"
+        yield Finding(dotted, line_of(node), way_out, allowed_by=allowed_by)
     elif "." in dotted and not dotted.startswith(_LANGUAGES):
         root = dotted.partition(".")[0]
         if root in view.modules or root in ("torch", "numpy"):

@@ -21,9 +21,11 @@ class Finding:
         key: what it is, in words without a place: the same thing in the original has the same key.
         line: 1-based, in the candidate.
         way_out: what to do instead.
+        allowed_by: settings (``problems.permissions``) any of which permits it.
     """
 
     key: str
     line: int
     way_out: str = NOT_NEEDED
     grade: Grade = Grade.HARD
+    allowed_by: tuple[str, ...] = ()

@@ -34,7 +34,8 @@ def _name(view: View, node: ast.Name) -> Iterator[Finding]:
         yield Finding(f"the name {node.id}", line_of(node))
     if not isinstance(node.ctx, ast.Load) or view.is_local(node):
         return
-    if node.id in BUILTINS:
+    is_type = node.id == "object" and view.is_annotation(node)
+    if node.id in BUILTINS and not (is_type and not isinstance(above, ast.Call | ast.Attribute)):
         called = isinstance(above, ast.Call) and above.func is node
         yield Finding(f"{'a call of ' if called else ''}{node.id}", line_of(node))
     if node.id in view.modules and not isinstance(above, ast.Attribute):

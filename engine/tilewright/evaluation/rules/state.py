@@ -8,7 +8,7 @@ from tilewright.evaluation.rules.keepers import CACHES, is_advancing, keepers
 from tilewright.evaluation.rules.model import Finding
 from tilewright.evaluation.rules.tensors import tensor_names
 from tilewright.evaluation.rules.view import FUNCTIONS, Function, View, base_of, line_of
-from tilewright.evaluation.rules.words import CHANGING, TORCH_MADE, listed
+from tilewright.evaluation.rules.words import CHANGING, KEEPING_TENSORS, TORCH_MADE, listed
 
 _STATE = "a call may leave nothing behind; compute or allocate in the call"
 _READING = listed("get items keys values index count copy type multi_processor_count")
@@ -38,7 +38,9 @@ def _declared(view: View) -> Iterator[Finding]:
     for node in (*view.host, *view.kernels):
         if isinstance(node, ast.Global | ast.Nonlocal):
             names = ", ".join(node.names)
-            yield Finding(f"{type(node).__name__.lower()} {names}", line_of(node), _STATE)
+            kind = type(node).__name__.lower()
+            allowed_by = KEEPING_TENSORS if isinstance(node, ast.Global) else ()
+            yield Finding(f"{kind} {names}", line_of(node), _STATE, allowed_by=allowed_by)
 
 
 def _defaults(view: View) -> Iterator[Finding]:
@@ -58,7 +60,8 @@ def _caches(view: View) -> Iterator[Finding]:
             target = decorator.func if isinstance(decorator, ast.Call) else decorator
             name = view.dotted(target)
             if name in CACHES and _touches_tensors(view, function):
-                yield Finding(f"{name} on tensors", line_of(decorator), _STATE)
+                what = f"{name} on tensors"
+                yield Finding(what, line_of(decorator), _STATE, allowed_by=KEEPING_TENSORS)
 
 
 def _touches_tensors(view: View, function: Function) -> bool:
@@ -80,7 +83,7 @@ def _module_values(view: View) -> Iterator[Finding]:
             continue
         if is_advancing(view, node.id) or not _only_reads(view, node):
             what = f"a use of the module's {node.id} that could change it"
-            yield Finding(what, line_of(node), _STATE)
+            yield Finding(what, line_of(node), _STATE, allowed_by=KEEPING_TENSORS)
 
 
 def _only_reads(view: View, node: ast.Name) -> bool:
@@ -123,7 +126,7 @@ def _aliases(view: View) -> Iterator[Finding]:
         origin = known.origin(base) if isinstance(base, ast.Name) else None
         if isinstance(base, ast.Name) and origin is not None:
             what = f"a change of {base.id}, which is a part of {origin},"
-            yield Finding(what, line_of(node), _STATE)
+            yield Finding(what, line_of(node), _STATE, allowed_by=KEEPING_TENSORS)
 
 
 def _extended(node: ast.AST) -> ast.AST | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tilewright.evaluation.rules.aliases import Aliases
 from tilewright.evaluation.rules.model import Finding
 from tilewright.evaluation.rules.view import View, base_of, line_of
-from tilewright.evaluation.rules.words import CHANGING
+from tilewright.evaluation.rules.words import CHANGING, KEEPING_TENSORS
 
 _MAKERS = ("__init__", "__post_init__")
 _NAMING = (ast.Name, ast.NamedExpr, ast.IfExp, ast.BoolOp)
@@ -52,9 +52,12 @@ def _attribute(view: View, node: ast.Attribute) -> Iterator[Finding]:
                 return
             if _is_autograd(view, node):
                 return
+    is_self = isinstance(base, ast.Name) and base.id == "self"
     yield Finding(
-        f"a store to {owner}.{node.attr}", line_of(node), _STATE if _is_own(view, base) else _LEAVE
-    )
+        f"a store to {owner}.{node.attr}", line_of(node),
+        _STATE if _is_own(view, base) else _LEAVE,
+        allowed_by=KEEPING_TENSORS if is_self else (),
+    )  # fmt: skip
 
 
 def _item(view: View, node: ast.Subscript) -> Iterator[Finding]:
@@ -77,7 +80,9 @@ def _inside(view: View, node: ast.AST, owner: ast.expr) -> Iterator[Finding]:
     else:
         is_kept = any(isinstance(one, _DEFINITIONS) for one in view.globals.get(base.id, ()))
     if is_kept:
-        yield Finding(f"a change of {ast.unparse(owner)}", line_of(node), _STATE)
+        allowed_by = KEEPING_TENSORS if base.id == "self" else ()
+        what = f"a change of {ast.unparse(owner)}"
+        yield Finding(what, line_of(node), _STATE, allowed_by=allowed_by)
 
 
 def _of_function(view: View, known: Aliases, node: ast.Attribute) -> Iterator[Finding]:

@@ -1,7 +1,8 @@
 """All rules over an original and a candidate."""
 
+import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -11,6 +12,7 @@ from tilewright.evaluation.rules.encoding import encoding
 from tilewright.evaluation.rules.flow import flow
 from tilewright.evaluation.rules.imports import imports
 from tilewright.evaluation.rules.kernels import kernels
+from tilewright.evaluation.rules.loggers import loggers
 from tilewright.evaluation.rules.model import Finding, Grade
 from tilewright.evaluation.rules.names import names
 from tilewright.evaluation.rules.operators import operators
@@ -19,29 +21,42 @@ from tilewright.evaluation.rules.state import state
 from tilewright.evaluation.rules.stores import stores
 from tilewright.evaluation.rules.view import View, view_of
 from tilewright.problems.model import Entry
+from tilewright.problems.permissions import permitting
 from tilewright.source import parse_module
 from tilewright.source.model import Module
 
-_RULES = (encoding, imports, reflection, names, stores, state, operators, flow, kernels)
+_RULES = (
+    encoding, imports, reflection, names, stores, state, operators, flow, kernels, loggers,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """``faults`` refuse the candidate; ``questions`` are for its runs to answer. In words."""
+    """In words: ``faults`` refuse the candidate; ``questions`` are for its runs to answer;
+    ``permitted`` is what a setting excuses."""
 
     faults: tuple[str, ...]
     questions: tuple[str, ...]
+    permitted: tuple[str, ...] = ()
 
 
-def held_against(original: Module, candidate: Module, entry: Entry | None) -> Verdict:
-    """What the candidate's text does that the original's does not, or not as often."""
+def held_against(
+    original: Module, candidate: Module, entry: Entry | None, allow: Collection[str] = ()
+) -> Verdict:
+    """What the candidate's text does that the original's does not, or not as often.
+
+    ``allow``: what the project permits (``problems.permissions``).
+    """
     found = [
         *((finding, finding.key) for finding in contract(original, candidate, entry)),
         *_new(_counted(original.text, original.path), view_of(candidate)),
     ]
+    permitted = [one for one in found if not set(allow).isdisjoint(one[0].allowed_by)]
+    refused = [one for one in found if one not in permitted]
     return Verdict(
-        tuple(_said(found, Grade.HARD)),
-        tuple(_said(found, Grade.EVIDENCE)),
+        tuple(_said(refused, Grade.HARD)),
+        tuple(_said(refused, Grade.EVIDENCE)),
+        tuple(_excused(permitted, allow)),
     )
 
 
@@ -74,4 +89,10 @@ def _findings(view: View) -> Iterator[Finding]:
 def _said(found: list[tuple[Finding, str]], grade: Grade) -> Iterator[str]:
     for finding, text in found:
         if finding.grade is grade:
-            yield f"{text}; {finding.way_out}"
+            yield f"{text}; {finding.way_out}{permitting(finding.allowed_by)}"
+
+
+def _excused(found: list[tuple[Finding, str]], allow: Collection[str]) -> Iterator[str]:
+    for finding, text in found:
+        names = [name for name in finding.allowed_by if name in allow]
+        yield f"{text}: permitted by allow = {json.dumps(names)}"

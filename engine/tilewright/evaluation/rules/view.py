@@ -3,6 +3,8 @@
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import TypeGuard
 
 from tilewright.source.model import Module
 
@@ -88,7 +90,8 @@ def view_of(module: Module) -> View:
     inside = {id(kernel.node) for kernel in module.kernels}
     host: list[ast.AST] = []
     kernels: list[ast.AST] = []
-    pending: list[tuple[ast.AST, bool]] = [(s, False) for s in reversed(module.tree.body)]
+    body = _imported(module.tree.body)
+    pending: list[tuple[ast.AST, bool]] = [(s, False) for s in reversed(body)]
     while pending:
         node, within = pending.pop()
         within = within or id(node) in inside
@@ -101,9 +104,29 @@ def view_of(module: Module) -> View:
                 parents[id(child)] = node
         pending.extend((child, within and id(child) not in hosts) for child in reversed(children))
     return View(
-        module, tuple(host), tuple(kernels), frozenset(_modules(module.tree)), _globals(module),
+        module, tuple(host), tuple(kernels), frozenset(_modules(body)), _globals(module),
         parents,
     )  # fmt: skip
+
+
+def _imported(body: list[ast.stmt]) -> list[ast.stmt]:
+    """A module's statements without those of a script, which no import runs."""
+    found: list[ast.stmt] = []
+    for statement in body:
+        found += statement.orelse if is_script(statement) else [statement]
+    return found
+
+
+def is_script(statement: ast.stmt) -> TypeGuard[ast.If]:
+    """Whether a statement of a module is ``if __name__ == "__main__":``."""
+    match statement:
+        case ast.If(
+            test=ast.Compare(
+                left=ast.Name("__name__"), ops=[ast.Eq()], comparators=[ast.Constant("__main__")]
+            )
+        ):
+            return True
+    return False
 
 
 def _run_on_the_host(node: ast.AST) -> tuple[ast.AST, ...]:
@@ -134,8 +157,8 @@ def line_of(node: ast.AST) -> int:
     return int(getattr(node, "lineno", 1))
 
 
-def _modules(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _modules(body: list[ast.stmt]) -> Iterator[str]:
+    for node in chain.from_iterable(map(ast.walk, body)):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.asname or alias.name.partition(".")[0]
@@ -143,7 +166,7 @@ def _modules(tree: ast.Module) -> Iterator[str]:
 
 def _globals(module: Module) -> dict[str, tuple[ast.AST, ...]]:
     found: dict[str, list[ast.AST]] = {}
-    pending: list[ast.stmt] = list(module.tree.body)
+    pending: list[ast.stmt] = _imported(module.tree.body)
     while pending:
         statement = pending.pop(0)
         for name, value in (*_binds(statement), *_bound_within(statement)):

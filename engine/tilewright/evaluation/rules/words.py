@@ -11,6 +11,8 @@ import numbers
 import sys
 import typing
 
+from tilewright.problems.permissions import PREPACKED, WORKSPACES
+
 
 def is_beyond(dotted: str) -> bool:
     """Whether a name of the language is none of kernels."""
@@ -23,8 +25,8 @@ def listed(names: str) -> frozenset[str]:
 
 
 MODULES = listed(
-    "__future__ abc collections dataclasses enum functools itertools math numbers torch triton "
-    "typing typing_extensions nki neuronxcc"
+    "__future__ abc collections dataclasses enum functools itertools logging math numbers torch "
+    "triton typing typing_extensions nki neuronxcc"
 )
 """What a candidate may import though the original does not."""
 
@@ -39,7 +41,12 @@ OFFERED = {
     module.__name__: frozenset(getattr(module, "__all__", None) or dir(module)) | {"abc"}
     for module in _OFFERING
 }
+LEVELS = listed("DEBUG INFO WARNING ERROR CRITICAL")
+OFFERED["logging"] = LEVELS | {"getLogger", "Logger"}
 """What the modules of the standard library among them mean for others."""
+
+LOGGING = listed("debug info warning error exception critical log isEnabledFor")
+"""Methods of a logger that say something, or ask whether it is said."""
 
 BEYOND = ("extern_elementwise", "device_print", "globaltimer", "clock", "clock64")
 """Names of the language that are no language of kernels: other code, output, clocks."""
@@ -75,6 +82,7 @@ _TOLD = (
     "no_grad inference_mode nn.Module nn.Parameter autograd.Function version.hip version.cuda "
     "cuda.get_device_properties cuda.current_device cuda.get_device_capability cuda.is_available "
     "cuda.device xpu.get_device_properties xpu.current_device xpu.is_available xpu.device "
+    "cuda.current_stream xpu.current_stream cuda.device_count xpu.device_count "
     "float8_e8m0fnu"
 )
 TORCH_MADE = frozenset(f"torch.{name}" for name in listed(_MADE))
@@ -137,5 +145,8 @@ CHANGING = listed(
     "register_module register_parameter remove reverse setdefault sort update"
 )
 """Methods that change what they are called on."""
+
+KEEPING_TENSORS = (WORKSPACES, PREPACKED)
+"""Settings that permit what keeps something from call to call: what that is shows when it runs."""
 
 BUILTIN_OPERATORS = listed("abs bool float int sum max min pow divmod round any all sorted")

@@ -6,9 +6,19 @@ that what is still right was not the kernels' work. The facts are JSON. They com
 of the code under test: native code in it could forge them, so they may convict, never acquit.
 """
 
+from .keeping import tensors_kept_by
 from .launching import launches_skipped
 from .observing import Seen, merged, observed, warm_up
 from .replaying import unchanged_share
 from .sharing import shared
 
-__all__ = ["Seen", "launches_skipped", "merged", "observed", "shared", "unchanged_share", "warm_up"]
+__all__ = [
+    "Seen",
+    "launches_skipped",
+    "merged",
+    "observed",
+    "shared",
+    "tensors_kept_by",
+    "unchanged_share",
+    "warm_up",
+]

@@ -73,6 +73,18 @@ def kept_by(module_file: str, model: Any = None) -> Kept:
     return walk.kept
 
 
+def tensors_kept_by(
+    module_file: str, model: Any = None, *, alone: bool = False
+) -> dict[str, torch.Tensor]:
+    """Those tensors themselves, by the way to each; ``alone``: of the model alone."""
+    walk = _Walk()
+    for name, module in () if alone else _modules_of(module_file):
+        walk.take(list(vars(module).items()), name)
+    if model is not None:
+        walk.take(_instance(model), type(model).__name__)
+    return walk.held
+
+
 def _modules_of(module_file: str) -> list[tuple[str, ModuleType]]:
     """Modules of the file's folder, as they are called there."""
     found = []
@@ -95,7 +107,7 @@ def _names_of(module_file: str, loaded: int) -> tuple[str, ...]:
 
 
 def _instance(value: Any) -> list[tuple[str, Any]]:
-    """An instance's attributes; a torch module's parameters and buffers are its contract."""
+    """An instance's attributes; a torch module's parameters and saved buffers are its contract."""
     try:
         attributes = dict(vars(value))
     except TypeError:
@@ -103,6 +115,8 @@ def _instance(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, torch.nn.Module):
         for name in ("_parameters", "_buffers"):
             attributes[name] = len(attributes.get(name, ()))
+        for name in sorted(attributes.get("_non_persistent_buffers_set", ())):
+            attributes[name] = value._buffers.get(name)
     return list(attributes.items())
 
 
@@ -111,6 +125,7 @@ class _Walk:
 
     def __init__(self) -> None:
         self.kept = Kept()
+        self.held: dict[str, torch.Tensor] = {}
         self._seen: set[int] = set()
 
     def take(self, named: Iterable[tuple[str, Any]], prefix: str) -> None:
@@ -126,6 +141,7 @@ class _Walk:
             way, value = pending.popleft()
             if isinstance(value, torch.Tensor):
                 self.kept.tensors[way] = int(value.numel() * value.element_size())
+                self.held[way] = value
             if isinstance(value, _PLAIN):
                 self.kept.values[way] = value
                 continue

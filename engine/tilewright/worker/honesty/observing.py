@@ -136,6 +136,9 @@ def merged(facts: Iterable[dict[str, Any]]) -> dict[str, Any]:
         kept: bytes of tensors that the modules reach after the block, by the way to them.
         state: plain values in modules that were there already, which the block changed.
         unseen: modules that reach more than was looked through for either.
+        packed, unpacked: of the kept tensors, those that are the same whatever the inputs of the
+            first call are, and those that are not (``workspaces``).
+        steady: what of ``state`` calls changed that were not the first ones.
     """
     whole: dict[str, Any] = {}
     for one in facts:

@@ -156,7 +156,7 @@ class Judge:
 
     def _admit(self, message: dict[str, Any]) -> None:
         job, timeout_s = message["job"], float(message["timeout_s"])
-        told = {**job["performer"], "module": job["candidate"]}
+        told = {**job["performer"], "module": job["candidate"], "allow": job.get("allow") or ()}
         if job.get("timing"):
             told["baseline"] = job["timing"]["baseline"]
         told |= self._caches.of_candidate(message["trial"], job["original"], told.get("baseline"))

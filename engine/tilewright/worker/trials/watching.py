@@ -55,7 +55,8 @@ class Watching:
         asked = {**job, "reference": None, "performer": told["performer"]}
         found = Watched()
         left = max(1.0, deadline - time.monotonic())
-        candidate = self._start({**told["performer"], "module": job["candidate"]}, left)
+        own = {"module": job["candidate"], "allow": job.get("allow") or ()}
+        candidate = self._start({**told["performer"], **own}, left)
         try:
             for check in told["checks"]:
                 self._watch(candidate, self._originals.base(asked, check), check, found)

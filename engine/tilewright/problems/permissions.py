@@ -1,0 +1,23 @@
+"""What a project may permit candidates to do: ``allow`` in ``[tool.tilewright]``. Nothing is
+permitted unless it is named there."""
+
+from collections.abc import Iterable
+
+WORKSPACES = "workspaces"
+PREPACKED = "prepacked-weights"
+ASSEMBLY = "inline-assembly"
+FIXED_SHAPES = "fixed-shapes"
+
+PERMISSIONS = {
+    WORKSPACES: "memory that is kept from call to call, whose contents no call may rely on",
+    PREPACKED: "copies of a model's weights in another form, made at its first call or on loading",
+    ASSEMBLY: "inline assembly in kernels, which nobody looks into",
+    FIXED_SHAPES: "failing at extents that the spec's cases do not have",
+}
+"""By name, what each permits."""
+
+
+def permitting(names: Iterable[str]) -> str:
+    """How a refusal names the settings, any of which would do; empty for none."""
+    told = " or ".join(f'allow = ["{name}"]' for name in names)
+    return f"; {told} in [tool.tilewright] permits it" if told else ""
