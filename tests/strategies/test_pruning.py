@@ -18,7 +18,7 @@ from tilewright.strategies.pruning import PrunedProposer
 from tilewright.targets import parse_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SPILLS = 'triton.Config({"BLOCK": 16384}, num_warps=1)'
+SPILLS = 'triton.Config({"BLOCK": 8192}, num_warps=1)'
 FITS = 'triton.Config({"BLOCK": 1024}, num_warps=4)'
 
 
