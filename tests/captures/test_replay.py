@@ -101,7 +101,7 @@ def test_profile_runs_what_was_captured_and_says_so(project: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     value = json.loads(ended.stdout)
     assert [kernel["name"] for kernel in value["kernels"]] == ["pick", "shift"]
-    assert all("it runs" in kernel["notes"][0] for kernel in value["kernels"])
+    assert all("it runs" in kernel["correct_why"] for kernel in value["kernels"])
     assert value["notes"][0].startswith("run on 2 captured launches of pick, shift from")
 
 
