@@ -10,12 +10,14 @@ import {
   type ServerOptions,
   WorkDoneProgressCancelNotification,
 } from "vscode-languageclient/node";
+import type { FileTargets } from "./chips";
 import type { FoundServer } from "./discovery";
 import { resolveFix } from "./fixes";
 import { pickTarget } from "./picks";
 import type { Previews } from "./preview";
 import { JobProgress } from "./progress";
 import { SECTION, settingsForServer } from "./settings";
+import { type Told, toldOf } from "./targets";
 
 /** A client with its progress display, which has to be ended with it. */
 export interface Connection {
@@ -29,6 +31,7 @@ export function connect(
   cwd: string,
   log: vscode.LogOutputChannel,
   previews: Previews,
+  chosen: FileTargets,
 ): Connection {
   const progress = new JobProgress((token) => {
     void client.sendNotification(WorkDoneProgressCancelNotification.type, { token });
@@ -43,14 +46,14 @@ export function connect(
     ],
     outputChannel: log,
     revealOutputChannelOn: RevealOutputChannelOn.Never,
-    initializationOptions: () => settingsForServer(vscode.workspace.getConfiguration(SECTION)),
-    middleware: { ...middleware(progress, previews), resolveCodeAction: (item, token) => resolveFix(client, item, token) },
+    initializationOptions: () => settingsForServer(vscode.workspace.getConfiguration(SECTION), chosen.all()),
+    middleware: { ...middleware(progress, previews, chosen), resolveCodeAction: (item, token) => resolveFix(client, item, token) },
   };
   const client: LanguageClient = new LanguageClient(SECTION, "Tilewright", serverOptions, options);
   return { client, progress };
 }
 
-function middleware(progress: JobProgress, previews: Previews): Middleware {
+function middleware(progress: JobProgress, previews: Previews, chosen: FileTargets): Middleware {
   return {
     handleWorkDoneProgress: (token, params, next) => progress.handle(token, params, () => next(token, params)),
     workspace: {
@@ -68,14 +71,16 @@ function middleware(progress: JobProgress, previews: Previews): Middleware {
         const values = await next(params, token);
         return Array.isArray(values)
           ? values.map((value, index) =>
-              params.items[index]?.section === SECTION ? settingsForServer(value) : value,
+              params.items[index]?.section === SECTION ? settingsForServer(value, chosen.all()) : value,
             )
           : values;
       },
     },
     executeCommand: async (command, args, next) => {
       if (command === "tilewright.optimize") {
-        const completed = await withTarget(args[0]);
+        const completed = await withTarget(args[0], async (uri) =>
+          toldOf(await next("tilewright.target", [{ uri }])),
+        );
         return completed ? next(command, [completed]) : undefined;
       }
       return next(command, args);
@@ -84,14 +89,15 @@ function middleware(progress: JobProgress, previews: Previews): Middleware {
 }
 
 /** A code lens offers to optimize without saying for what: ask. */
-async function withTarget(argument: unknown): Promise<unknown> {
+async function withTarget(argument: unknown, ask: (uri: string) => Promise<Told | undefined>): Promise<unknown> {
   if (typeof argument !== "object" || argument === null || !("uri" in argument)) {
     return argument;
   }
   if ("target" in argument && argument.target) {
     return argument;
   }
-  const target = await pickTarget(vscode.Uri.parse(String(argument.uri)));
+  const uri = String(argument.uri);
+  const target = await pickTarget(vscode.Uri.parse(uri), await ask(uri));
   return target ? { ...argument, target } : undefined;
 }
 

@@ -1,6 +1,7 @@
 /** The commands of the palette. The server's own commands are registered by the language client under their own ids. */
 import * as vscode from "vscode";
 import type { AssemblyViews } from "./assembly";
+import type { ChipStatus } from "./chips";
 import { execute } from "./client";
 import { PREVIEW_FIX, previewFix } from "./fixes";
 import { install, offerInstall, showError } from "./install";
@@ -15,15 +16,17 @@ export function commands(
   server: Server,
   previews: Previews,
   assemblies: AssemblyViews,
+  chip: ChipStatus,
   log: vscode.LogOutputChannel,
 ): Readonly<Record<string, Command>> {
   const ask = (command: string, ...args: unknown[]): Promise<unknown> => askServer(server, log, command, ...args);
   return {
     "tilewright.optimizeFor": async () => {
       const document = activeDocument();
-      const target = document && (await pickTarget(document.uri));
+      const target = document && (await pickTarget(document.uri, await chip.told(document)));
       return target ? ask("tilewright.optimize", { ...place(document), target }) : undefined;
     },
+    "tilewright.chooseTarget": () => chip.choose(),
     "tilewright.profileKernel": () => {
       const document = activeDocument();
       return document ? ask("tilewright.profile", { uri: document.uri.toString() }) : undefined;
@@ -131,8 +134,9 @@ async function showMenu(server: Server, log: vscode.LogOutputChannel): Promise<v
   }
   const items = [
     { label: "$(rocket) Optimize Kernel for…", command: "tilewright.optimizeFor" },
+    { label: "$(chip) Choose Chip of This File…", command: "tilewright.chooseTarget" },
     { label: "$(dashboard) Profile Kernel", command: "tilewright.profileKernel" },
-    { label: "$(chip) Compile Kernels", command: "tilewright.compileKernels" },
+    { label: "$(gear) Compile Kernels", command: "tilewright.compileKernels" },
     { label: "$(verified) Verify Again", command: "tilewright.verifyAgain" },
     { label: "$(file) Show Certificate", command: "tilewright.openCertificate" },
     { label: "$(list-flat) Show Assembly", command: "tilewright.showAssembly" },

@@ -1,6 +1,7 @@
 /** Entry points of the extension: wires settings, server, commands and status together. */
 import * as vscode from "vscode";
 import { AssemblyViews } from "./assembly";
+import { ChipStatus, FileTargets } from "./chips";
 import { commands } from "./commands";
 import { offerInstall, offerUpdate, showError } from "./install";
 import { Previews } from "./preview";
@@ -13,15 +14,17 @@ let running: Server | undefined;
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const log = vscode.window.createOutputChannel("Tilewright", { log: true });
   const previews = new Previews();
-  const server = new Server(context.globalStorageUri.fsPath, context.asAbsolutePath("bundled"), log, previews);
+  const chosen = new FileTargets(context.workspaceState);
+  const server = new Server(context.globalStorageUri.fsPath, context.asAbsolutePath("bundled"), log, previews, chosen);
   running = server;
   const assemblies = new AssemblyViews(() => server.client);
   const status = createStatus();
+  const chip = new ChipStatus(server, chosen);
   status.show(server.state);
-  context.subscriptions.push(log, server, status, previews, assemblies);
+  context.subscriptions.push(log, server, status, chip, previews, assemblies);
   context.subscriptions.push(server.onState((state) => status.show(state)));
   context.subscriptions.push(server.onState(announcer(server, log)));
-  for (const [id, command] of Object.entries(commands(server, previews, assemblies, log))) {
+  for (const [id, command] of Object.entries(commands(server, previews, assemblies, chip, log))) {
     context.subscriptions.push(vscode.commands.registerCommand(id, command));
   }
   context.subscriptions.push(

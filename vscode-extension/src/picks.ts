@@ -1,11 +1,13 @@
 /** Questions asked with a quick pick. */
 import * as vscode from "vscode";
 import { configuredTargets } from "./settings";
-import { targetChoices } from "./targets";
+import { DEFAULT_TARGETS, targetChoices, type Told } from "./targets";
 
-/** Which chip to optimize for; undefined when the person turned away. */
-export async function pickTarget(document: vscode.Uri): Promise<string | undefined> {
-  const items = targetChoices(configuredTargets(document)).map((choice) => ({
+/** Which chip to optimize for, the file's own first; undefined when the person turned away. */
+export async function pickTarget(document: vscode.Uri, told?: Told): Promise<string | undefined> {
+  const offered = configuredTargets(document);
+  const own = told && told.origin !== "default" ? [told.target] : [];
+  const items = targetChoices([...own, ...(offered.length > 0 ? offered : DEFAULT_TARGETS)]).map((choice) => ({
     label: choice.label,
     description: choice.target,
   }));

@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { State } from "vscode-languageclient/node";
+import type { FileTargets } from "./chips";
 import { type Connection, connect } from "./client";
 import { discover, type Discovery, type FoundServer, type Machine } from "./discovery";
 import { pythonOf } from "./environment";
@@ -35,6 +36,7 @@ export class Server implements vscode.Disposable {
     readonly bundled: string,
     private readonly log: vscode.LogOutputChannel,
     private readonly previews: Previews,
+    private readonly chosen: FileTargets,
   ) {}
 
   get state(): ServerState {
@@ -102,7 +104,7 @@ export class Server implements vscode.Disposable {
 
   private async start(server: FoundServer): Promise<void> {
     this.log.info(`starting ${server.command} ${server.args.join(" ")} (${server.version}, ${server.origin})`);
-    const connection = connect(server, this.storage, this.log, this.previews);
+    const connection = connect(server, this.storage, this.log, this.previews, this.chosen);
     this.connection = connection;
     connection.client.onDidChangeState(({ newState }) => {
       if (this.connection === connection && newState === State.Stopped) {

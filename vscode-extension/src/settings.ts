@@ -58,10 +58,13 @@ export function workspacePythons(): readonly string[] {
  * What the server receives as its settings: the section without what is not set (empty texts and lists), whether it may
  * run what it reads, that this editor shows a diagnostic's message above a hover by itself, and that it can show assembly.
  */
-export function settingsForServer(section: unknown): Record<string, unknown> {
+export function settingsForServer(
+  section: unknown,
+  fileTargets: Readonly<Record<string, string>>,
+): Record<string, unknown> {
   const values = typeof section === "object" && section !== null ? section : {};
   const set = Object.entries(values).filter(([, value]) => !isEmpty(value));
-  return { ...Object.fromEntries(set), ...ALWAYS, trusted: vscode.workspace.isTrusted };
+  return { ...Object.fromEntries(set), ...ALWAYS, fileTargets, trusted: vscode.workspace.isTrusted };
 }
 
 function isEmpty(value: unknown): boolean {

@@ -23,3 +23,57 @@ export function targetChoices(targets: readonly string[]): readonly TargetChoice
     return { label: VENDORS[backend] ?? backend, target };
   });
 }
+
+/** What the server says of a document's chip. */
+export interface Told {
+  readonly target: string;
+  readonly why: string;
+  /** Who chose it: "asked" is a person, for this file. */
+  readonly origin: string;
+  /** The chip where nobody chose one for this file. */
+  readonly followed: string;
+}
+
+/** A chip there is; `here` is "gpu", "compiles" or "none". */
+export interface Chip {
+  readonly target: string;
+  readonly label: string;
+  readonly here: string;
+}
+
+/** An entry of the quick pick; one with a heading is only that. */
+export interface ChipItem {
+  readonly label: string;
+  readonly description?: string;
+  readonly heading?: string;
+}
+
+export const FOLLOW = "Follow the file";
+
+const HEADINGS: Readonly<Record<string, string>> = {
+  gpu: "GPU of this machine",
+  compiles: "compiled for on this machine",
+  none: "no compiler on this machine",
+};
+
+/** The server's answer, if it is one. */
+export function toldOf(answer: unknown): Told | undefined {
+  const isTold = typeof answer === "object" && answer !== null && "target" in answer && "why" in answer;
+  return isTold ? (answer as Told) : undefined;
+}
+
+/** The entries of the quick pick: back to the file's own, then every chip under what this machine has for it. */
+export function chipItems(told: Told, chips: readonly Chip[]): readonly ChipItem[] {
+  const follow = told.origin === "asked" ? [{ label: FOLLOW, description: told.followed }] : [];
+  const groups = Object.keys(HEADINGS).map((here) => chips.filter((chip) => chip.here === here));
+  const listed = groups
+    .filter((group) => group.length > 0)
+    .flatMap((group) => [
+      { label: "", heading: HEADINGS[group[0]?.here ?? ""] ?? "" },
+      ...group.map(({ target, label }) => ({
+        label: target,
+        description: target === told.target ? `${label} (now)` : label,
+      })),
+    ]);
+  return [...follow, ...listed];
+}

@@ -22,14 +22,14 @@ const manifest = JSON.parse(read("package.json")) as {
 };
 const properties = manifest.contributes.configuration.properties;
 // The server's own commands; the language client registers them, so the extension must not.
-const SERVERS = ["optimize", "profile", "compile", "verify", "showCertificate", "cancelJob", "listJobs", "debugInfo"].map(
+const SERVERS = ["optimize", "profile", "compile", "verify", "showCertificate", "cancelJob", "listJobs", "debugInfo", "target", "listTargets"].map(
   (name) => `tilewright.${name}`,
 );
 
 describe("package.json", () => {
   it("offers exactly the commands that are registered, none of them the server's", () => {
     const never = undefined as never;
-    const registered = Object.keys(commands(never, never, never, never));
+    const registered = Object.keys(commands(never, never, never, never, never));
     const offered = manifest.contributes.commands.map((command) => command.command);
     expect([...offered, PREVIEW_FIX].sort()).toEqual(registered.sort());
     expect(registered.filter((id) => SERVERS.includes(id))).toEqual([]);

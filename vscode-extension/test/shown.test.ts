@@ -4,7 +4,7 @@ import { jobsOf } from "../src/commands";
 import { JobProgress } from "../src/progress";
 import { settingsForServer } from "../src/settings";
 import { statusText } from "../src/status";
-import { targetChoices } from "../src/targets";
+import { chipItems, FOLLOW, targetChoices, toldOf } from "../src/targets";
 
 vi.mock("vscode-languageclient/node", () => ({ ExecuteCommandRequest: { type: "workspace/executeCommand" } }));
 
@@ -79,8 +79,9 @@ describe("settings for the server", () => {
   it("leave out what is not set and say whether the workspace is trusted", () => {
     const section = { targets: [], target: "", budget: null, device: "auto", profileOnSave: false };
     const always = { trusted: true, diagnosticsInHover: true, assemblyView: true };
-    expect(settingsForServer(section)).toEqual({ device: "auto", profileOnSave: false, ...always });
-    expect(settingsForServer(undefined)).toEqual(always);
+    const fileTargets = { "file:///a.py": "xpu:pvc" };
+    expect(settingsForServer(section, {})).toEqual({ device: "auto", profileOnSave: false, fileTargets: {}, ...always });
+    expect(settingsForServer(undefined, fileTargets)).toEqual({ fileTargets, ...always });
   });
 });
 
@@ -123,5 +124,35 @@ describe("jobs to cancel", () => {
     ];
     expect(jobsOf(answer)).toEqual([{ job: "a", title: "optimize my matmul.py xpu:bmg-g31" }]);
     expect(jobsOf(undefined)).toEqual([]);
+  });
+});
+
+describe("chips of a file", () => {
+  const told = { target: "xpu:bmg-g31", why: "the file's host code names torch.xpu", origin: "file", followed: "xpu:bmg-g31" };
+  const chips = [
+    { target: "xpu:bmg-g31", label: "Intel Battlemage", here: "compiles" },
+    { target: "xpu:pvc", label: "Intel Ponte Vecchio", here: "compiles" },
+    { target: "cuda:90", label: "NVIDIA Hopper", here: "none" },
+  ];
+
+  it("lists every chip under what this machine has for it", () => {
+    expect(chipItems(told, chips)).toEqual([
+      { label: "", heading: "compiled for on this machine" },
+      { label: "xpu:bmg-g31", description: "Intel Battlemage (now)" },
+      { label: "xpu:pvc", description: "Intel Ponte Vecchio" },
+      { label: "", heading: "no compiler on this machine" },
+      { label: "cuda:90", description: "NVIDIA Hopper" },
+    ]);
+  });
+
+  it("offers to follow the file again where somebody chose", () => {
+    const asked = { ...told, target: "xpu:pvc", origin: "asked" };
+    expect(chipItems(asked, chips)[0]).toEqual({ label: FOLLOW, description: "xpu:bmg-g31" });
+  });
+
+  it("takes no answer for one that is none", () => {
+    expect(toldOf(null)).toBeUndefined();
+    expect(toldOf({ job: "1" })).toBeUndefined();
+    expect(toldOf(told)).toEqual(told);
   });
 });
