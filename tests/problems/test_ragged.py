@@ -4,11 +4,13 @@ import math
 import textwrap
 import time
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from tilewright.problems import Problem, load_problem
 from tilewright.problems.model import Ragged
+from tilewright.problems.ragged import tied_dims
 from tilewright.problems.scalars import fixed
 
 
@@ -261,3 +263,12 @@ def test_extents_that_belong_together_in_the_spec_are_tried_together(tmp_path: P
     assert found.tied
     assert all(2 * int(str(c.dims["H"])) == int(str(c.dims["W"])) for c in found.tied)
     assert any(2 * int(str(c.dims["H"])) != int(str(c.dims["W"])) for c in found.primes)
+
+
+def test_three_dimensions_of_one_size_hang_together() -> None:
+    dims = {"M": 64, "N": 64, "K": 128}
+    for found in tied_dims([dims], dims, dims, Random(1)):
+        assert found["M"] == found["N"]
+        assert int(str(found["K"])) == 2 * int(str(found["N"]))
+    same = {"M": 64, "N": 64, "K": 64}
+    assert all(len(set(found.values())) == 1 for found in tied_dims([same], same, same, Random(1)))

@@ -129,7 +129,14 @@ def tied_dims(
     def once() -> dict[str, Dim] | None:
         alone = tuple(name for name in names if name not in ratios)
         made = _primes(dims, alone, draw, steps)
-        return _changed(dims, made | {n: ratio * made[base] for n, (base, ratio) in ratios.items()})
+
+        def size(name: str) -> int:
+            if name not in ratios:
+                return made[name]
+            base, ratio = ratios[name]  # which may hang on a third
+            return ratio * size(base)
+
+        return _changed(dims, {name: size(name) for name in names})
 
     return _different(once() for _ in range(_CHOICES))
 
