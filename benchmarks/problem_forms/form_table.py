@@ -3,7 +3,8 @@
     python benchmarks/problem_forms/form_table.py [options] FILE_OR_FOLDER ...
 
 For each Python file: is its problem understood (read), is its text checked, does it compile
-for the target, and does it hold against itself and its reference in the interpreter (verify). Options:
+for the target, and does it hold against itself and its reference in the interpreter (verify).
+Options:
 
     --problem-of "{stem}_reference.py"   the problem of a file, relative to it; files that are the
                                          problem of another are left out
