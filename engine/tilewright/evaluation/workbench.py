@@ -19,6 +19,7 @@ from tilewright.evaluation.placing import place_source
 from tilewright.evaluation.replaying import launching
 from tilewright.problems.model import Case, Problem
 from tilewright.problems.modules import completed
+from tilewright.problems.tests_below import above_tests
 from tilewright.serialize import dump, load
 from tilewright.targets import compile_launch
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
@@ -72,6 +73,8 @@ class Workbench:
     def _whole(self, text: str) -> str:
         """The text as it is to be imported: with what its task says of it."""
         problem = self.problem
+        if problem.has_tests:
+            return above_tests(text)
         return text if problem.task is None else completed(text, problem.task, problem.entry.name)
 
     def job(self, kind: str, text: str | None = None, **fields: Any) -> dict[str, Any]:

@@ -24,9 +24,10 @@ from tilewright.problems.modules import (
 )
 from tilewright.problems.nodes import SpecNode, read_text
 from tilewright.problems.places import references_of, specs_of
-from tilewright.problems.pyfile import PythonFile, is_kernelbench, read_python
+from tilewright.problems.pyfile import PythonFile, is_kernelbench, python_file, read_python
 from tilewright.problems.spec import Spec, parse_spec
 from tilewright.problems.splits import splits_of
+from tilewright.problems.tests_below import parts_of
 
 MODELS = ("Model", "ModelNew")
 TASK_FUNCTION = "forward_fn"
@@ -58,7 +59,9 @@ def find_problem(source_path: str | Path) -> Problem | None:
     if is_kernelbench(source):
         return load_problem(source)
     task = task_of(source)
-    return load_problem(task, source) if task is not None and _is_of_task(source) else None
+    if task is not None and _is_of_task(source):
+        return load_problem(task, source)
+    return _tests_problem(source)
 
 
 def problem_or_flaw(source: Path) -> tuple[Problem | None, ProblemError | None]:
@@ -82,6 +85,9 @@ def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
     if where.is_dir():
         where = where / TASK
     if where.suffix == ".py":
+        made = _tests_problem(where) if source is None or Path(source) == where else None
+        if made is not None and not is_kernelbench(where):
+            return made
         return _module_problem(where, where if source is None else Path(source))
     text, file = read_text(where), _source_file(where, source)
     spec = parse_spec(text, str(where))
@@ -99,6 +105,24 @@ def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
         warnings=(*spec.warnings, *notes, *reference.warnings),
         ragged=_ragged(spec, text, entry, file),
         target=spec.target,
+    )
+
+
+def _tests_problem(path: Path) -> Problem | None:
+    """The problem that tests below a kernel's code state; None where nothing above is launched."""
+    parts = parts_of(read_python(path).text)
+    file = python_file(path, parts.above) if parts is not None else None
+    if parts is None or file is None or not file.jitted:
+        return None
+    hosts = file.launching or file.functions
+    return Problem(
+        path=str(path),
+        content_hash=_hash(parts.below),
+        entry=Entry(EntryKind.FUNCTION, hosts[0] if hosts else "tests"),
+        reference=None,
+        cases={},
+        default_category=SMALL,
+        has_tests=True,
     )
 
 

@@ -63,6 +63,7 @@ class Input:
         values: of an integer tensor, all of them in order.
         ascending: integers are drawn and put in order.
         mean, std: of floats, which then lie within ``low`` and ``high``, both included.
+        strides: in elements, where the tensor is not dense and in order.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Input:
     ascending: bool = False
     mean: float | None = None
     std: float | None = None
+    strides: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,18 @@ class LaunchCase:
 
 
 @dataclass(frozen=True)
+class Call:
+    """A recorded call of a function, to be made again.
+
+    Attributes:
+        arguments: a template as the worker records and fills it, as JSON; names in it are inputs.
+    """
+
+    function: str
+    arguments: str
+
+
+@dataclass(frozen=True)
 class Case:
     """One shape a problem is run at.
 
@@ -134,6 +148,7 @@ class Case:
         flop, mem_bytes: of one call, None if the spec gives none.
         rtol, atol: tolerances of the spec or its defaults.
         launch: of a problem made from captured launches: what is launched on the inputs.
+        call: of a problem made from tests: which function is called, and how.
     """
 
     category: str
@@ -150,10 +165,12 @@ class Case:
     atol: float = 1e-5
     memory_format: str | None = None
     launch: LaunchCase | None = None
+    call: Call | None = None
 
     @property
     def name(self) -> str:
-        return f"{self.category}[{self.index}]"
+        called = f" {self.call.function}" if self.call is not None else ""
+        return f"{self.category}[{self.index}]{called}"
 
 
 @dataclass(frozen=True)
@@ -207,6 +224,7 @@ class Problem:
         task: text that makes a file under test whole where it has no model of its own.
         allow: what the project permits candidates to do (``permissions``).
         facts: what the spec states of its inputs and the checks keep to, in sentences.
+        has_tests: whether tests below the part under test say what it is called with.
     """
 
     path: str
@@ -223,6 +241,7 @@ class Problem:
     task: str | None = None
     allow: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
+    has_tests: bool = False
 
     @property
     def is_captured(self) -> bool:

@@ -77,7 +77,11 @@ def is_kernelbench(path: Path) -> bool:
 
 def read_python(path: Path) -> PythonFile:
     """What the file defines; a file that does not parse defines nothing. Raises ProblemError."""
-    text = _text(path)
+    return python_file(path, _text(path))
+
+
+def python_file(path: Path, text: str) -> PythonFile:
+    """What a file of this text defines."""
     try:
         tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -28,7 +28,9 @@ from .protocol import (
 _MEMORY_WORDS = ("can't allocate memory", "out of memory", "cannot allocate memory")
 _TRACEBACK_TAIL = 6000
 _NOT_USER = (os.path.dirname(__file__), "site-packages", "/lib/python", "<")  # noqa: PTH120
-_RUNS_CODE_UNDER_TEST = {"capture", "compile", "run", "measure", "perform", "tries", "size"}
+_RUNS_CODE_UNDER_TEST = {
+    "capture", "compile", "run", "measure", "perform", "tries", "size", "calls",
+}  # fmt: skip
 _ONE_VERSION_A_PROCESS = {"run", "measure", "profile", "perform"}
 _CONFINES_ANOTHER = {"counters"}  # a profiler, which starts the process that confines itself
 

@@ -99,6 +99,12 @@ def make_input(spec: dict[str, Any], generator: torch.Generator, values: str = "
     """One input from its spec."""
     if spec.get("value") is not None:
         return _scalar(spec, generator, values)
+    made = _tensor(spec, generator, values)
+    return _strided(made, tuple(spec["strides"])) if spec.get("strides") else made
+
+
+def _tensor(spec: dict[str, Any], generator: torch.Generator, values: str) -> torch.Tensor:
+    """A dense one."""
     dtype, shape = tensors.dtype_of(spec["dtype"]), tuple(spec.get("shape") or ())
     if spec.get("values"):
         return torch.tensor(spec["values"], dtype=torch.int64).to(dtype).reshape(shape)
@@ -122,6 +128,19 @@ def make_input(spec: dict[str, Any], generator: torch.Generator, values: str = "
             raise JobError(f"input {spec['name']}: unknown transform {transform!r}")
         data = _TRANSFORMS[transform](data, generator)
     return data.to(dtype).contiguous()
+
+
+def _strided(made: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
+    """The same numbers as far as they go, at strides of one's own: some may lie on others."""
+    shape = tuple(made.shape)
+    held = torch.empty(tensors.extent(shape, strides), dtype=made.dtype)
+    view = held.as_strided(shape, strides)
+    if torch._debug_has_internal_overlap(view) == 0:
+        held.zero_()
+        view.copy_(made)
+    else:
+        held.copy_(made.reshape(-1)[: held.numel()])
+    return view
 
 
 def _reach_both_ends(
@@ -211,6 +230,10 @@ def fake_inputs(case: dict[str, Any], module: Any, device: str) -> list[Any]:
             continue
         dtype = tensors.dtype_of(spec["dtype"])
         tensor = torch.empty(tuple(spec.get("shape") or ()), dtype=dtype, device=device)
+        if spec.get("strides"):
+            tensor = torch.empty_strided(
+                tensor.shape, tuple(spec["strides"]), dtype=dtype, device=device
+            )
         made.append(_formatted(tensor, case.get("memory_format")))
     return made
 

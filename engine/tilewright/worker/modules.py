@@ -7,6 +7,7 @@ import gc
 import hashlib
 import importlib
 import importlib.util
+import json
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -69,7 +70,7 @@ def load_definitions(path: str) -> ModuleType:
         raise _FirstLaunch
 
     with contextlib.ExitStack() as stack:
-        for launcher in (*_kernel_types(), Autotuner):
+        for launcher in (*launchable_types(), Autotuner):
             stack.enter_context(mock.patch.object(launcher, "run", stop))
         try:
             return load_module(path)
@@ -81,7 +82,7 @@ def load_definitions(path: str) -> ModuleType:
             return found
 
 
-def _kernel_types() -> tuple[Any, ...]:
+def launchable_types() -> tuple[Any, ...]:
     """What a kernel may be; the interpreter needs numpy, which a compiler's environment lacks."""
     from triton.runtime.jit import JITFunction
 
@@ -126,6 +127,12 @@ def build_call(
         from . import replaying
 
         return replaying.launcher(job, module), None
+    if case.get("call"):
+        from . import templates
+
+        call, names = case["call"], [one["name"] for one in case["inputs"]]
+        target = find_entry({"entry": {"name": call["function"]}}, module)
+        return templates.caller(target, json.loads(call["arguments"]), names, device), None
     target = find_entry(job, module)
     if entry["kind"] == "function":
         return target, None
@@ -164,7 +171,7 @@ def load_state(model: torch.nn.Module, state: dict[str, Any]) -> None:
 
 def find_kernel(module: ModuleType, name: str) -> Any:
     """The ``JITFunction`` called ``name``, unwrapped from autotune and heuristics decorators."""
-    kinds = _kernel_types()
+    kinds = launchable_types()
     found = unwrap(getattr(module, name, None))
     if isinstance(found, kinds):
         return found

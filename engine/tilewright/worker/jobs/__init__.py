@@ -25,6 +25,7 @@ _MODULES = {
     "perform": "performing",
     "tries": "trying",
     "size": "sizing",
+    "calls": "tests_below",
 }
 
 

@@ -13,11 +13,9 @@ from typing import Any
 
 import torch
 
-from .. import generate, makers, modules, pretend
+from .. import generate, makers, modules, piecewise, pretend
 from ..launches import Recorder
 from ..protocol import JobError
-
-_FAILURES = (Exception, SystemExit)
 
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
@@ -47,7 +45,7 @@ def _tried(
     for number, case in enumerate(cases):
         try:
             taken = _works({**job, "case": case}, small=small)
-        except _FAILURES as error:
+        except piecewise.FAILURES as error:
             why = why or f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
             continue
         working.append(number)
@@ -60,7 +58,7 @@ def _works(job: dict[str, Any], *, small: bool) -> int:
     try:
         with pretend.fake_tensors(), _on_cpu():
             return _called(job, "cpu", generate.fake_inputs)
-    except _FAILURES:
+    except piecewise.FAILURES:
         if not small:
             raise
     with _on_cpu():
@@ -112,7 +110,7 @@ def _arguments(job: dict[str, Any], case: dict[str, Any]) -> list[Any] | None:
     try:
         with _on_cpu():
             found = makers.arguments(makers.maker(job["inputs_from"], case))
-    except _FAILURES as error:
+    except piecewise.FAILURES as error:
         raise JobError(f"get_init_inputs() fails: {type(error).__name__}: {error}") from error
     return list(found) if _is_plain(found) else None
 

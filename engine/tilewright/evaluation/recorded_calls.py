@@ -1,0 +1,152 @@
+"""The cases of a file with tests below: what these call, with inputs like those that they give."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tilewright.devices.model import JobStatus
+from tilewright.evaluation.workbench import TIMEOUT_S, Workbench, explain
+from tilewright.problems.dtypes import is_floating, size_bytes
+from tilewright.problems.model import Call, Case, Input, Problem, ProblemError
+from tilewright.problems.modules import OWN, SMALL
+from tilewright.problems.tests_below import parts_of
+
+_MOST_BYTES = 16 << 20
+_MOST_SECONDS = 8.0
+_MOST_OF_FUNCTION = 3
+_MOST_SMALL = 6
+_MOST_TIMED = 2
+_SEED = 20_011
+_ROUGH = frozenset({"float16", "bfloat16", "int8", "float8_e4m3fn", "float8_e5m2"})
+
+
+def with_calls(problem: Problem, bench: Workbench, text: str) -> Problem:
+    """The problem with a case for each call that its tests make, as far as it can be made again.
+
+    Raises:
+        ProblemError: there is none, with what became of the tests.
+    """
+    parts = parts_of(text)
+    assert parts is not None
+    told = {"above": parts.above, "below": parts.below, "line": parts.line - 1, "seed": _SEED}
+    job = bench.job("calls", text, device=bench.device.info.id, **told)
+    outcome = bench.run(job, TIMEOUT_S)
+    if outcome.status is not JobStatus.OK:
+        raise ProblemError(f"its tests cannot be run: {explain(outcome)}", problem.path, parts.line)
+    calls: list[Mapping[str, Any]] = outcome.value["calls"]
+    cases = _different([_case(call) for call in calls if not call["failure"]])
+    if not cases:
+        raise ProblemError(_nothing(calls, outcome.value["failure"]), problem.path, parts.line)
+    fast = {id(case): seconds for case, seconds in cases}
+    small = [one for one, seconds in cases if seconds < _MOST_SECONDS and _fits(one)]
+    small = _few(sorted(small, key=lambda one: (fast[id(one)], size_bytes(one))))
+    timed = sorted((one for one, _ in cases), key=lambda one: -size_bytes(one))[:_MOST_TIMED]
+    names = list(dict.fromkeys(case.call.function for case, _ in cases if case.call))
+    found = {SMALL: _numbered(small, SMALL)} if small else {}
+    return replace(
+        problem,
+        entry=replace(problem.entry, name=names[0]),
+        cases={**found, OWN: _numbered(timed, OWN)},
+        default_category=OWN,
+        warnings=(*problem.warnings, *_notes(names, calls, outcome.value["failure"], small)),
+    )
+
+
+def _case(call: Mapping[str, Any]) -> tuple[Case, float]:
+    inputs = tuple(_input(one) for one in call["inputs"])
+    dtypes = {one.dtype for one in inputs if one.value is None}
+    rtol, atol = (2e-2, 2e-2) if dtypes & _ROUGH else (1e-3, 1e-4)
+    made = Call(call["function"], json.dumps(call["arguments"]))
+    case = Case(SMALL, 0, {}, None, inputs, rtol=rtol, atol=atol, call=made)
+    return case, float(call["seconds"])
+
+
+def _input(told: Mapping[str, Any]) -> Input:
+    name = str(told["name"])
+    if "value" in told:
+        return Input(name, value=told["value"])
+    shape, strides = tuple(told["shape"]), tuple(told["strides"])
+    made = Input(name, shape, told["dtype"], strides=None if _is_dense(shape, strides) else strides)
+    held = told["contents"]
+    if held is None or made.dtype == "bool" or "complex" in made.dtype:
+        return made
+    if is_floating(made.dtype):
+        # Numbers of both signs are as good as any others; a sum of squares is not.
+        given = held["low"] >= 0 or held["high"] <= 0
+        return replace(made, low=held["low"], high=held["high"]) if given else made
+    return replace(
+        made,
+        low=int(held["low"]),
+        high=int(held["high"]) + 1,
+        values=tuple(held.get("values") or ()),
+        ascending=bool(held.get("ascending")),
+    )
+
+
+def _is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    step = 1
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent != 1 and stride != step:
+            return False
+        step *= extent
+    return True
+
+
+def _different(cases: list[tuple[Case, float]]) -> list[tuple[Case, float]]:
+    """Each call once, without those of no elements."""
+    kept: dict[str, tuple[Case, float]] = {}
+    for case, seconds in cases:
+        shapes = [(one.name, one.shape, one.dtype, one.strides, one.value) for one in case.inputs]
+        empty = any(one.value is None and 0 in one.shape for one in case.inputs)
+        if not empty:
+            kept.setdefault(f"{case.call} {shapes}", (case, seconds))
+    return list(kept.values())
+
+
+def _fits(case: Case) -> bool:
+    return size_bytes(case) <= _MOST_BYTES
+
+
+def _few(cases: Sequence[Case]) -> list[Case]:
+    """Some of each function, the first ones."""
+    counts: dict[str, int] = {}
+    kept = []
+    for case in cases:
+        name = case.call.function if case.call else ""
+        counts[name] = counts.get(name, 0) + 1
+        if counts[name] <= _MOST_OF_FUNCTION:
+            kept.append(case)
+    return kept[:_MOST_SMALL]
+
+
+def _numbered(cases: Sequence[Case], category: str) -> tuple[Case, ...]:
+    return tuple(replace(case, category=category, index=at) for at, case in enumerate(cases))
+
+
+def _notes(
+    names: Sequence[str], calls: Sequence[Mapping[str, Any]], failure: str, small: Sequence[Case]
+) -> list[str]:
+    notes = [
+        f"run on calls of {', '.join(names)} that the tests below it make, with inputs made like "
+        "theirs; correct means: as the original computes"
+    ]
+    reasons = dict.fromkeys(f"{c['function']}: {c['failure']}" for c in calls if c["failure"])
+    notes += [f"a call of {reason}; it is left out" for reason in reasons]
+    notes += [f"the tests ended early: {failure}"] if failure else []
+    if not small:
+        notes.append("no call of the tests is small enough for the interpreter")
+    return notes
+
+
+def _nothing(calls: Sequence[Mapping[str, Any]], failure: str) -> str:
+    reasons = list(dict.fromkeys(str(call["failure"]) for call in calls if call["failure"]))
+    why = "; ".join([*reasons[:2], *([f"the tests end with {failure}"] if failure else [])])
+    if not calls:
+        way_out = (
+            "they call no function of the part above; let them call the function that launches the "
+            "kernels, or capture launches (`tilewright capture -- python FILE`)"
+        )
+        return f"its tests give nothing to run: {way_out}" + (f" ({why})" if why else "")
+    return f"none of the calls in its tests can be made again: {why or math.nan}"
