@@ -110,7 +110,7 @@ def test_every_way_to_write_a_block(parts: dict[str, str], expected: str) -> Non
     ("parts", "reason"),
     [
         ({"grid": "(programs,)", "parameter": ", programs"}, "does not follow BLOCK"),
-        ({"grid": "(n // 128,)"}, "does not follow BLOCK"),
+        ({"grid": "(n // 128,)"}, "the grid rounds down"),
         ({"grid": "make_grid(n)"}, "not a tuple"),
         ({"block": ", BLOCK=triton.next_power_of_2(n)", "grid": "(1,)"}, "not follow BLOCK"),
         ({"block": ", **extra"}, "hides arguments"),

@@ -15,13 +15,14 @@ from tilewright.cli.inputs import target_of
 from tilewright.cli.output import ERR, OUT, Exit, Format, emit_json, working
 from tilewright.errors import InputError
 from tilewright.hardware import Chip, chip
+from tilewright.rewrites.launch_config import set_launch_config
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.tiles import tunable
 from tilewright.serialize import dump
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Module
 from tilewright.strategies.menus import Setting, menu
-from tilewright.strategies.ranking import Ranked, ranked
+from tilewright.strategies.ranking import Ranked, launch_with, ranked
 from tilewright.targets import compile_many
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
 from tilewright.targets.toolchains import NoToolchainError
@@ -38,6 +39,7 @@ class _Order:
     kernel: str
     source: str
     found: list[Ranked]
+    ties: tuple[str, ...] = ()
 
 
 def tune(
@@ -128,10 +130,60 @@ def _orders(
         source, settings = _settings(module, kernel, launch, chip(target), space)
         if settings:
             compiling = _Compiling(launches, target, kernel.name)
+            apart = _apart(module, kernel, settings, is_made_up=not space)
             found = ranked(
-                module, kernel, launch, settings, chip(target), compiling, compile_each=every
+                module,
+                kernel,
+                launch,
+                [one for one in settings if str(one) not in apart],
+                chip(target),
+                compiling,
+                compile_each=every,
             )
-            yield _Order(kernel.name, source, found)
+            found += [
+                Ranked(one, launch_with(launch, one), why=apart[str(one)])
+                for one in settings
+                if str(one) in apart
+            ]
+            yield _Order(kernel.name, source, found, _ties(module, kernel, settings))
+
+
+def _apart(
+    module: Module, kernel: Kernel, settings: Sequence[Setting], *, is_made_up: bool
+) -> Mapping[str, str]:
+    """Settings that would come apart from the rest of the file, each with the reason.
+
+    ``is_made_up``: they are neither the file's own nor the user's, who may change its host code.
+    """
+    found = tunable(module, kernel)
+    if isinstance(found, Refusal):
+        return {}
+    apart: dict[str, str] = {}
+    for one in settings:
+        why = found.refusal(one.values)
+        if not why and is_made_up and kernel.autotune is None:
+            text = set_launch_config(module, kernel, one.values, one.options)
+            why = text.reason if isinstance(text, Refusal) else ""
+        if why:
+            apart[str(one)] = why
+    return apart
+
+
+def _ties(module: Module, kernel: Kernel, settings: Sequence[Setting]) -> tuple[str, ...]:
+    """What belongs together with the constants that settings change, or would have changed."""
+    found = tunable(module, kernel)
+    if isinstance(found, Refusal):
+        return ()
+    names = {name for one in settings for name in one.values}
+    doubts = found.doubts(sorted(names))
+    return (
+        *(f"{name} is left as it is: {why}" for name, why in found.held.items()),
+        *(f"{name} is only made smaller: {why}" for name, why in found.limited.items()),
+        *(
+            f"{doubt}: that it may change alone was not checked, as nothing is run"
+            for doubt in doubts
+        ),
+    )
 
 
 def _settings(
@@ -223,6 +275,8 @@ def _print(order: _Order, top: int) -> None:
     if len(kept) > top:
         OUT.print(f"{len(kept) - top} more; --top {len(kept)} shows all", markup=False)
     _print_left_out([one for one in order.found if one.why])
+    for tie in order.ties:
+        OUT.print(f"note: {order.kernel}: {tie}", markup=False)
     for note in _notes(kept):
         OUT.print(f"note: {order.kernel}: {note}", markup=False)
 
@@ -269,6 +323,7 @@ def _as_json(order: _Order) -> dict[str, Any]:
     return {
         "kernel": order.kernel,
         "configurations_of": order.source,
+        "ties": list(order.ties),
         "ranked": [_one_as_json(one) for one in order.found],
     }
 

@@ -20,6 +20,7 @@ from tilewright.rewrites.scope import (
     same,
     uses,
 )
+from tilewright.rewrites.ties import Ties
 from tilewright.rewrites.tiles import TileKind, Tunable, current_value, tunable
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.targets.model import Target
@@ -53,6 +54,9 @@ def _add_autotune(module: Module, issue: Issue, context: AnalysisContext) -> str
     if refusal is not None:
         return refusal
     choices = _choices(module, kernel, found, context)
+    if isinstance(choices, Refusal):
+        return choices
+    choices = _untied(found, choices)
     if isinstance(choices, Refusal):
         return choices
     tuned = set(choices[0].values)
@@ -126,6 +130,19 @@ def _choices(
     else:
         choices = _row_choices(kernel, found, context, target, extents)
     return choices or Refusal(f"no configuration fits {target}")
+
+
+def _untied(found: Tunable, choices: list[_Choice]) -> list[_Choice] | Refusal:
+    """The configurations that come apart from nothing that the host has settled before."""
+    tuned = sorted({name for choice in choices for name in choice.values})
+    for name in tuned:
+        ties = found.ties.get(name, Ties())
+        if ties.followers:
+            return Refusal(f"{name} has to be known before the launch: {ties.followers[0]}")
+    numbers = [{n: v for n, v in choice.values.items() if isinstance(v, int)} for choice in choices]
+    told = [found.refusal(values) for values in numbers]
+    kept = [choice for choice, why in zip(choices, told, strict=True) if not why]
+    return kept or Refusal(next(filter(None, told), "no configuration is left"))
 
 
 def _free_roles(found: Tunable) -> set[str]:

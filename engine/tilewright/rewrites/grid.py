@@ -93,6 +93,18 @@ def divisions(module: Module, expression: ast.expr) -> list[Division]:
     return [d for d in found if d is not None]
 
 
+def floors(module: Module, expression: ast.expr) -> list[ast.BinOp]:
+    """Divisions in an expression that round down: ``x // b`` and nothing that makes it round up."""
+    found: list[ast.BinOp] = []
+    for node in ast.walk(expression):
+        if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv)):
+            continue
+        rounds_up = isinstance(node.left, ast.BinOp | ast.UnaryOp)  # (x + b - 1) // b, -x // b
+        if division(module, node) is None and not rounds_up:
+            found.append(node)
+    return found
+
+
 def division(module: Module, node: ast.expr) -> Division | None:
     """The ceiling division that an expression is, if it is one."""
     if isinstance(node, ast.Call) and len(node.args) == 2:

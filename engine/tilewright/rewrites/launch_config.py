@@ -8,7 +8,7 @@ from functools import cached_property
 from tilewright.rewrites.calls import append_keywords, literal
 from tilewright.rewrites.configs import autotune_call, config_source, configs_node
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.grid import Division, divisions, grid_of, meta_keys
+from tilewright.rewrites.grid import Division, divisions, floors, grid_of, meta_keys
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.scope import (
     Scope,
@@ -22,7 +22,16 @@ from tilewright.rewrites.scope import (
     same,
     uses,
 )
-from tilewright.rewrites.tiles import coverage, current_value, default_of, extents
+from tilewright.rewrites.tiles import (
+    configured,
+    coverage,
+    current_value,
+    default_of,
+    extents,
+    present_value,
+    ties_at,
+)
+from tilewright.source.grids import grid_of as called_grid
 from tilewright.source.model import Kernel, Launch, Module
 
 Value = int | float | bool | str
@@ -82,11 +91,22 @@ def set_launch_config(
 def _check(p: _Pinning, values: Mapping[str, Value]) -> None:
     if not p.launch.is_complete:
         raise _RefusedError(f"the launch of {p.kernel.name} hides arguments behind * or **")
-    for name in values:
+    for name, value in values.items():
         if name not in p.kernel.constexprs:
             raise _RefusedError(f"{name} is not a constexpr of {p.kernel.name}")
         if name in p.kernel.heuristics:
             raise _RefusedError(f"{name} is computed by triton.heuristics")
+        _check_ties(p, name, value)
+
+
+def _check_ties(p: _Pinning, name: str, value: Value) -> None:
+    """Refuse what would come apart from something else that cannot change with it."""
+    if value in configured(p.kernel, name):
+        return  # its author's own choice
+    present = present_value(p.module, p.kernel, p.launch, name)
+    why = ties_at(p.module, p.kernel, p.launch, name).refusal(name, present, value)
+    if why:
+        raise _RefusedError(why)
 
 
 def _pin(p: _Pinning, values: Mapping[str, Value], options: Mapping[str, Value]) -> None:
@@ -94,6 +114,7 @@ def _pin(p: _Pinning, values: Mapping[str, Value], options: Mapping[str, Value])
     if p.kernel.autotune is not None:
         tuned = _tuned_names(p.kernel)
         given = {n for n in values if n in p.launch.arguments and n not in tuned}
+        _check_grid(p, values)
         _pin_configs(p, {n: v for n, v in values.items() if n not in given}, options)
         at_launch = {n: values[n] for n in given}
         at_launch_options = {}
@@ -239,7 +260,8 @@ def _check_grid(p: _Pinning, values: Mapping[str, Value]) -> None:
         return
     grid = grid_of(p.module, p.launch)
     if isinstance(grid, Refusal):
-        raise _RefusedError(grid.reason)
+        _check_called_grid(p, changed, grid.reason)
+        return
     expressions = list(grid.expressions())
     followed = {key for e in expressions for key in meta_keys(e, grid.meta)}
     names = {n for e in expressions for n in names_in(e)}
@@ -250,8 +272,18 @@ def _check_grid(p: _Pinning, values: Mapping[str, Value]) -> None:
             _rewrite_literals(p, expressions, name, value)
 
 
+def _check_called_grid(p: _Pinning, changed: Mapping[str, Value], reason: str) -> None:
+    """Refuse what a grid function of several statements does not take from its argument."""
+    called = called_grid(p.module, p.launch)
+    chosen = {name for axis in called.axes for name in axis.chosen} if called else set()
+    if not set(changed) <= chosen:
+        raise _RefusedError(reason)
+
+
 def _rewrite_literals(p: _Pinning, expressions: list[ast.expr], name: str, value: Value) -> None:
-    found = [d for e in expressions for d in divisions(p.module, e) if _divides_by(p, d, name)]
+    rounding_up = [d for e in expressions for d in divisions(p.module, e)]
+    down = [Division(n, n.left, n.right) for e in expressions for n in floors(p.module, e)]
+    found = [d for d in (*rounding_up, *down) if _divides_by(p, d, name)]
     if not found:
         raise _RefusedError(f"the grid does not follow {name}, so the output would not be covered")
     for d in {id(d.node): d for d in found}.values():

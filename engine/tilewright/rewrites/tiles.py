@@ -4,7 +4,8 @@
 """
 
 import ast
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -26,6 +27,7 @@ from tilewright.rewrites.scope import (
     targets_of,
 )
 from tilewright.rewrites.shapes import Shapes
+from tilewright.rewrites.ties import Ties, is_counted_by_programs, ties_of
 from tilewright.source.model import Kernel, Launch, Module
 
 _REDUCTIONS = ("sum", "max", "min", "argmax", "argmin", "reduce")
@@ -54,6 +56,9 @@ class Tunable:
         axes: constexprs that decide how many programs cover the output.
         autotuned: whether the values come from a ``triton.autotune``.
         whole_blocks: whether results are stored by block pointers or tensor descriptors alone.
+        ties: what belongs together with each of ``roles``.
+        present: constexpr to its value, of several configurations to what all of them divide.
+        listed: constexpr to its values in the configurations of an autotuned kernel.
     """
 
     kernel: str
@@ -67,6 +72,33 @@ class Tunable:
     axes: tuple[str, ...] = ()
     autotuned: bool = False
     whole_blocks: bool = False
+    ties: Mapping[str, Ties] = field(default_factory=dict)
+    present: Mapping[str, int | None] = field(default_factory=dict)
+    listed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def held(self) -> Mapping[str, str]:
+        """Constexprs that must stay as they are, and why."""
+        return {name: found.fixed for name, found in self.ties.items() if found.fixed}
+
+    @property
+    def limited(self) -> Mapping[str, str]:
+        """Constexprs that may only be a divisor of what they are, and why."""
+        return {n: found.whole for n, found in self.ties.items() if found.whole and not found.fixed}
+
+    def refusal(self, values: Mapping[str, int]) -> str:
+        """Why these values would come apart from something else; empty where they would not."""
+        told = (
+            self.ties[name].refusal(name, self.present.get(name), value)
+            for name, value in values.items()
+            if name in self.ties and value not in self.listed.get(name, ())
+        )
+        return next(filter(None, told), "")
+
+    def doubts(self, names: Iterable[str]) -> tuple[str, ...]:
+        """What may have to change with these and does not: only comparing results tells."""
+        told = (f"{n}: {doubt}" for n in names if n in self.ties for doubt in self.ties[n].doubts)
+        return tuple(told)
 
 
 def tunable(module: Module, kernel: Kernel | str) -> Tunable | Refusal:
@@ -89,18 +121,26 @@ def _tunable(module: Module, kernel: Kernel, launch: Launch) -> Tunable | Refusa
     covering = coverage(kernel, module)
     axes = tuple(name for name in roles.values() if name in covering)
     values = {name: current_value(module, kernel, launch, name) for name in roles.values()}
+    ties = {name: ties_at(module, kernel, launch, name) for name in roles.values()}
     return Tunable(
         kernel=kernel.name,
         kind=kind,
         roles=roles,
         values=values,
-        free=tuple(n for r, n in roles.items() if _is_free(module, kernel, launch, r, n)),
+        free=tuple(
+            n
+            for r, n in roles.items()
+            if not ties[n].fixed and _is_free(module, kernel, launch, r, n)
+        ),
         options=_options(kernel, launch),
         extents={role: blocks[name] for role, name in roles.items() if name in blocks},
         operands=_operands(module, kernel),
         axes=axes,
         autotuned=kernel.autotune is not None,
         whole_blocks=stores_whole_blocks(module, kernel),
+        ties=ties,
+        present={name: present_value(module, kernel, launch, name) for name in roles.values()},
+        listed={name: configured(kernel, name) for name in roles.values()},
     )
 
 
@@ -166,7 +206,15 @@ def coverage(kernel: Kernel, module: Module) -> set[str]:
                 scales = names_in(other) & tainted or _has_program_id(module, other)
                 if scales and isinstance(block, ast.Name) and block.id in kernel.constexprs:
                     found.add(block.id)
+    found |= {n for n in _ended_by(module, kernel) if is_counted_by_programs(module, kernel, n)}
     return found - set(_GROUP_NAMES)
+
+
+def _ended_by(module: Module, kernel: Kernel) -> set[str]:
+    """Constexprs that size something: in the kernel, or in a helper that they are given to."""
+    calls = [node for node in ast.walk(kernel.node) if isinstance(node, ast.Call)]
+    given = (names_in(part) for call in calls for part in (*call.args, *call.keywords))
+    return set().union(*given) & set(kernel.constexprs)
 
 
 def _has_program_id(module: Module, node: ast.expr) -> bool:
@@ -235,6 +283,27 @@ def current_value(module: Module, kernel: Kernel, launch: Launch, name: str) -> 
         default = parameter.default if parameter else None
         return int(default) if default and default.isdigit() else None
     return literal_int(resolved(module, launch, given))
+
+
+def present_value(module: Module, kernel: Kernel, launch: Launch, name: str) -> int | None:
+    """``current_value``; of several configurations the least number that all of them divide."""
+    known = current_value(module, kernel, launch, name)
+    stated = configured(kernel, name)
+    return math.lcm(*stated) if known is None and stated else known
+
+
+def configured(kernel: Kernel, name: str) -> tuple[int, ...]:
+    """What a constexpr is in the configurations of an autotuned kernel."""
+    configs = (kernel.autotune.configs if kernel.autotune else None) or ()
+    values = [config.values.get(name) for config in configs]
+    return tuple(dict.fromkeys(v for v in values if type(v) is int and v > 0))
+
+
+def ties_at(module: Module, kernel: Kernel, launch: Launch, name: str) -> Ties:
+    """What belongs together with a constexpr of a launch."""
+    # A number that a tuner varies is written nowhere else, or its kernel would be wrong as it is.
+    present = current_value(module, kernel, launch, name)
+    return ties_of(module, kernel, launch, name, present, group=name in _GROUP_NAMES)
 
 
 def resolved(module: Module, launch: Launch, node: ast.expr) -> ast.expr:

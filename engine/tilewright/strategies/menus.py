@@ -35,12 +35,14 @@ class Setting:
 
 
 def menu(found: Tunable, launch: LaunchFacts, on: Chip) -> list[Setting]:
-    """What to look at first, best guess first."""
+    """What to look at first, best guess first; what would come apart from a tie is left out."""
     if found.kind is TileKind.DOT:
-        return list(_dot_menu(found, launch, on))
-    if found.kind is TileKind.ROW:
-        return list(_row_menu(found, launch, on))
-    return list(_element_menu(found))
+        every = _dot_menu(found, launch, on)
+    elif found.kind is TileKind.ROW:
+        every = _row_menu(found, launch, on)
+    else:
+        every = _element_menu(found)
+    return [one for one in every if not found.refusal(one.values)]
 
 
 def _dot_menu(found: Tunable, launch: LaunchFacts, on: Chip) -> Iterator[Setting]:
@@ -99,7 +101,7 @@ def neighbours(setting: Setting, found: Tunable, launch: LaunchFacts, on: Chip) 
     if found.kind is TileKind.DOT:
         for value in _in_range((stages - 1, stages + 1), OPTION_RANGE["num_stages"]):
             steps.append(Setting(full, {**options, "num_stages": value}))
-    return steps
+    return [one for one in steps if not found.refusal(one.values)]
 
 
 def _in_range(values: tuple[int, ...], bounds: tuple[int, int]) -> list[int]:

@@ -80,6 +80,9 @@ class LaunchTuner:
             if isinstance(found, Refusal):
                 self._note(f"{kernel.name} is not tuned: {found.reason}")
                 continue
+            for name, why in {**found.held, **found.limited}.items():
+                kept = "stays as it is" if name in found.held else "is only made smaller"
+                self._note(f"{kernel.name}: {name} {kept}: {why}")
             launch = next((x for x in request.context.launches if x.kernel == kernel.name), None)
             if launch is not None:
                 best = tuple(self._tune(request.module, kernel, found, launch, chip(self._target)))
@@ -122,7 +125,7 @@ class LaunchTuner:
         if results[0].us is not None:
             timed[results[0].candidate] = (_own(module.text), results[0].us)
         for _ in range(WAVES):
-            entries = self._entries(module, kernel, wave, seen)
+            entries = self._entries(module, kernel, found, wave, seen)
             entries = entries[: max(0, self._budget - len(results))]
             if not entries:
                 break
@@ -159,10 +162,20 @@ class LaunchTuner:
             return self._kept[own]
 
     def _entries(
-        self, module: Module, kernel: Kernel, wave: Sequence[Setting], seen: set[str]
+        self,
+        module: Module,
+        kernel: Kernel,
+        found: Tunable,
+        wave: Sequence[Setting],
+        seen: set[str],
     ) -> list[_Entry]:
         entries: list[_Entry] = []
         for setting in wave:
+            doubts = found.doubts(setting.values)
+            if doubts and self._kept_of(module.text).results is None:
+                why = f"{doubts[0]}, and no results are compared"
+                self._note(f"{kernel.name} with {setting} is not tried: {why}")
+                continue
             text = set_launch_config(module, kernel, setting.values, setting.options)
             if isinstance(text, Refusal):
                 self._note(f"{kernel.name} with {setting}: {text.reason}")
