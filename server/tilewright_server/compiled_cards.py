@@ -25,8 +25,14 @@ _DEFAULT_WARPS = 4
 ORIGINS = {
     "spec": "launched as the spec beside the file says",
     "captured": "launched as captured from your own run",
-    "inferred": "ASSUMED launch: there is neither a spec nor a captured launch",
 }
+
+
+def origin_in_words(origin: str | None, why: str) -> str:
+    """Where a kernel's launches come from; ``why``: of assumed ones, why there are no better."""
+    if origin == "inferred":
+        return f"ASSUMED launch: {why}" if why else "ASSUMED launch"
+    return ORIGINS.get(origin or "", "it is not known how it is launched")
 
 
 def short_compiled(facts: CompiledFacts, target: str) -> str:
@@ -83,7 +89,8 @@ def compiled_card(facts: CompiledFacts) -> str:
     """All that is known of a kernel, target by target, and where its launch comes from."""
     parts = ["\n".join(_of_target(facts, target)) for target in facts.targets]
     if facts.origin:
-        parts.append(f"Compiled {wording.age(facts.taken)}, {ORIGINS[facts.origin]}.")
+        where = origin_in_words(facts.origin, facts.why)
+        parts.append(f"Compiled {wording.age(facts.taken)}, {where}.")
     if facts.notes:
         left = len(facts.notes) - _MOST_NOTES
         notes = [f"- {note}" for note in facts.notes[:_MOST_NOTES]]
@@ -194,4 +201,4 @@ def issue_evidence(facts: CompiledFacts, data: Mapping[str, str]) -> str:
     what = f"with {data['configuration']} " if data.get("configuration") else ""
     by = f"by {data['toolchain']}" if data.get("toolchain") else "by a compiler that is not named"
     targets = data.get("targets", "").replace(",", ", ") or ", ".join(facts.targets)
-    return f"Compiled for {targets} {what}{by}; {ORIGINS.get(facts.origin or '', 'not run')}."
+    return f"Compiled for {targets} {what}{by}; {origin_in_words(facts.origin, facts.why)}."

@@ -43,6 +43,7 @@ class CompiledFacts:
     Attributes:
         targets: that it was compiled for; one without a report has a note that says why.
         origin: where the launches come from: "spec", "captured", "inferred"; None if there is none.
+        why: of inferred launches, why there are no better ones.
         estimates: of each report's time, None where there is none; nothing of it is measured.
     """
 
@@ -54,6 +55,7 @@ class CompiledFacts:
     notes: tuple[str, ...]
     functions: tuple[Function, ...]
     estimates: tuple[Estimate | None, ...] = ()
+    why: str = ""
     taken: float = field(default_factory=now)
 
     def of_target(self, target: str) -> tuple[CompileReport, ...]:
@@ -124,6 +126,7 @@ def read_compiled(data: Mapping[str, Any], functions: tuple[Function, ...]) -> C
             issues=tuple(load(Issue, issue) for issue in data["issues"]),
             notes=tuple(str(note) for note in data["notes"]),
             functions=functions,
+            why=str(data.get("why") or ""),
             estimates=tuple(
                 None if one is None else load(Estimate, one) for one in data.get("estimates", ())
             ),

@@ -182,6 +182,7 @@ def compiled(kernel: Any, targets: list[str], text: str) -> dict[str, Any]:
         "line": kernel.range.line,
         "content_hash": kernel.content_hash,
         "origin": "inferred" if "assumed" in text else "spec",
+        "why": "its problem's entry point fails: no GPU" if "assumed" in text else "",
         "targets": [report["target"] for report in reports],
         "reports": reports,
         "estimates": [

@@ -167,7 +167,7 @@ async def test_what_an_assumed_launch_shows_is_a_remark(talk: Conversation) -> N
     await until(lambda: _found(talk))
     (shown,) = _found(talk)
     assert shown.severity is types.DiagnosticSeverity.Information
-    assert "ASSUMED launch: there is neither a spec nor a captured launch" in shown.message
+    assert "ASSUMED launch: its problem's entry point fails: no GPU" in shown.message
     assert (await talk.lenses())[0].endswith("(launch assumed)")
 
 

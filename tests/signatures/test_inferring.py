@@ -233,3 +233,31 @@ def test_a_standard_deviation_is_no_stride() -> None:
             tl.store(at, tl.load(at) * std)
     """)
     assert (argument(guess, "std").type, argument(guess, "sxm").type) == ("fp32", "i32")
+
+
+def test_a_parameter_is_what_the_files_own_call_gives_through_several_functions() -> None:
+    text = """
+    @triton.jit
+    def loss(x_ptr, n, smoothing: tl.constexpr, kind: tl.constexpr, BLOCK: tl.constexpr):
+        cols = tl.arange(0, BLOCK)
+        tl.store(x_ptr + cols, tl.load(x_ptr + cols) * smoothing, cols < n)
+
+    def forward(x, smoothing, kind, block=64):
+        loss[(1,)](x, x.shape[0], smoothing, kind=kind, BLOCK=block)
+
+    class Loss(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, smoothing: float = 0.25):
+            return outer(x, smoothing)
+
+    def outer(x, smoothing):
+        return forward(x, smoothing, kind="mean", block=128)
+
+    def forward_again(x, smoothing):
+        return forward_again(x, 4)
+    """
+    guess = first(text)
+    told = in_a_line(guess.launch.settings)
+    assert "smoothing=0.25" in told
+    assert "kind=mean" in told
+    assert "BLOCK=64" in told, "a default goes before a call"

@@ -118,7 +118,7 @@ def _stage(opened: _Opened, kernel: str, targets: Sequence[Target], stage: str) 
         )
     wanted = None if stage == "native" else stage
     view = stage_view(one.launches[0], targets[0], wanted, opened.compilers)
-    return {**view, "origin": one.origin, "notes": list(one.notes)}
+    return {**view, "origin": one.origin, "why": one.why, "notes": list(one.notes)}
 
 
 def _print_stage(value: dict[str, Any]) -> None:
@@ -134,7 +134,8 @@ def _print(value: dict[str, Any]) -> None:
 
 
 def _print_kernel(path: str, kernel: dict[str, Any]) -> None:
-    known = f" (launches: {kernel['origin']})" if kernel["origin"] else ""
+    why = f": {kernel['why']}" if kernel["why"] else ""
+    known = f" (launches: {kernel['origin']}{why})" if kernel["origin"] else ""
     OUT.print(f"{path}:{kernel['line']}: {kernel['name']}{known}", markup=False)
     for report, estimate in zip(kernel["reports"], kernel["estimates"], strict=True):
         target = f"{report['target']['backend']}:{report['target']['arch']}"

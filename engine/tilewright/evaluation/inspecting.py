@@ -24,6 +24,7 @@ class Inspected:
     Attributes:
         line: of its first decorator, in the text that was inspected.
         origin: how its launches are known; None if none is, and then ``notes`` say why.
+        why: of inferred launches, why there are no better ones.
         reports: one a launch and target; none for a target that nothing here compiles for.
         estimates: of each report's time; None where there is nothing to reckon with.
     """
@@ -37,6 +38,7 @@ class Inspected:
     estimates: tuple[Estimate | None, ...] = ()
     issues: tuple[Issue, ...] = ()
     notes: tuple[str, ...] = ()
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,12 @@ def not_inspected(one: KernelLaunches) -> Inspected:
     """A kernel before any compiler has seen it."""
     kernel = one.kernel
     return Inspected(
-        kernel.name, kernel.range.line, kernel.content_hash, one.origin, notes=one.notes
+        kernel.name,
+        kernel.range.line,
+        kernel.content_hash,
+        one.origin,
+        notes=one.notes,
+        why=one.why,
     )
 
 

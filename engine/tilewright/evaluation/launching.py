@@ -1,4 +1,4 @@
-"""What to compile a file's kernels with: captured launches, those of its problem, or inferred."""
+"""What to compile a file's kernels with: its problem's launches, captured ones, inferred ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,12 +19,16 @@ MOST = 8
 
 @dataclass(frozen=True)
 class KernelLaunches:
-    """A kernel and what to compile it with; ``notes`` say what was assumed or left out."""
+    """A kernel and what to compile it with; ``notes`` say what was assumed or left out.
+
+    ``why`` says of an inferred launch why there is no better one.
+    """
 
     kernel: Kernel
     launches: tuple[LaunchFacts, ...] = ()
     origin: Origin | None = None
     notes: tuple[str, ...] = ()
+    why: str = ""
 
 
 def captures_near(path: Path) -> Captures | None:
@@ -47,7 +51,7 @@ def launches_of_kernels(
 ) -> tuple[KernelLaunches, ...]:
     """Each Triton kernel that can be compiled by itself, with the best known of its launches.
 
-    Captured launches go before those of the problem: they are what the person's own program does.
+    A problem's go first, as they do for every command; then captured ones, then inferred ones.
 
     Args:
         placed: the file to import, which holds the module's text.
@@ -62,13 +66,13 @@ def launches_of_kernels(
             raise error
         return tuple(KernelLaunches(kernel, notes=(str(error),)) for kernel in kernels)
     found: dict[str, KernelLaunches] = {}
-    if captures is not None:
-        found |= _chosen(kernels, captures.of(module, path).launches(), Origin.CAPTURED)
-    left = [kernel for kernel in kernels if kernel.name not in found]
-    why: tuple[str, ...] = ()
-    if left and bench is not None:
+    why = "there is neither a spec nor a captured launch"
+    if bench is not None:
         made, why = _of_problem(bench, module.text)
-        found |= _chosen(left, made, Origin.SPEC)
+        found |= _chosen(kernels, made, Origin.SPEC)
+    left = [kernel for kernel in kernels if kernel.name not in found]
+    if left and captures is not None:
+        found |= _chosen(left, captures.of(module, path).launches(), Origin.CAPTURED)
         left = [kernel for kernel in left if kernel.name not in found]
     if left:
         found |= _inferred(device, module, placed, left, why)
@@ -89,26 +93,26 @@ def _chosen(
     return found
 
 
-def _of_problem(bench: Workbench, text: str) -> tuple[tuple[LaunchFacts, ...], tuple[str, ...]]:
-    """The launches of the problem's measured case, or why there are none."""
+def _of_problem(bench: Workbench, text: str) -> tuple[tuple[LaunchFacts, ...], str]:
+    """The launches of the problem's measured case, and why one may not be among them."""
     case = next(iter((*bench.problem.measured_cases(), *bench.problem.check_cases())), None)
     if case is None:
-        return (), ("its problem has no case",)
+        return (), "its problem has no case"
     capture = bench.capture(text, case)
     if capture.failure is not None:
-        return (), (f"its problem's entry point fails: {capture.failure}",)
-    return capture.launches, (f"{bench.problem.entry.name} does not launch it",)
+        return (), f"its problem's entry point fails: {capture.failure}"
+    return capture.launches, f"{bench.problem.entry.name} does not launch it"
 
 
 def _inferred(
-    device: Device, module: Module, placed: Path, kernels: Sequence[Kernel], why: tuple[str, ...]
+    device: Device, module: Module, placed: Path, kernels: Sequence[Kernel], why: str
 ) -> Mapping[str, KernelLaunches]:
     """What the text and its import tell of each, and what is assumed for the rest."""
     found = {}
     try:
         made = inferred(device, module, str(placed), kernels)
     except InputError as error:
-        return {k.name: KernelLaunches(k, notes=(*why, error.message)) for k in kernels}
+        return {k.name: KernelLaunches(k, notes=(why, error.message), why=why) for k in kernels}
     for kernel in kernels:
         own = [s for s in made.signatures if s.launch.kernel == kernel.name]
         refused = [
@@ -116,7 +120,7 @@ def _inferred(
         ]
         launches = tuple(s.launch for s in own if not s.compiler_says)
         assumed = [words for s in own for words in s.assumptions]
-        notes = (*refused[:1], *why, *made.notes, *dict.fromkeys(assumed))
+        notes = (*refused[:1], *made.notes, *dict.fromkeys(assumed))
         origin = Origin.INFERRED if launches else None
-        found[kernel.name] = KernelLaunches(kernel, launches, origin, notes)
+        found[kernel.name] = KernelLaunches(kernel, launches, origin, notes, why)
     return found

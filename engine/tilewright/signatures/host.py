@@ -6,18 +6,19 @@ stand in, and what a tensor's shape would say is answered with one extent.
 
 import ast
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tilewright.signatures.tensors import TensorReader, mentions
 from tilewright.source.constants import Evaluator, Undecidable
-from tilewright.source.model import Launch, Module
+from tilewright.source.model import Module
 from tilewright.source.parse import module_constants
 
 Literal = int | float | bool | str | None
 _HEADS = ("head_dim", "headdim", "head_size", "d_head", "HEAD_DIM")
 _HEAD_EXTENT = 64
+_MOST_CALLERS = 4
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def host_code(module: Module, kernel: str, which: int, extent: int) -> HostCode:
     if not launches:
         return HostCode()
     launch = launches[which]
-    reader = _Reader(module, launch, extent)
+    reader = _Reader(module, launch.node, extent)
     arguments = {name: reader.told(node) for name, node in launch.arguments.items()}
     options = {name: reader.told(node).value for name, node in launch.options.items()}
     known = {k: v for k, v in options.items() if isinstance(v, int | float | bool | str)}
@@ -70,9 +71,17 @@ def host_code(module: Module, kernel: str, which: int, extent: int) -> HostCode:
 
 
 class _Reader:
-    """The names of one host function, as they are where it launches."""
+    """The names of one host function, as they are where it launches, or calls what launches.
 
-    def __init__(self, module: Module, launch: Launch, extent: int) -> None:
+    Args:
+        inside: the functions that were followed to this call, this one's callers not among them.
+    """
+
+    def __init__(
+        self, module: Module, call: ast.Call, extent: int, inside: tuple[str, ...] = ()
+    ) -> None:
+        self._module = module
+        self._inside = inside
         functions = {n.name: n for n in module.tree.body if isinstance(n, ast.FunctionDef)}
         self._evaluator = Evaluator(module_constants(module.tree), functions, module.names)
         self._extent = extent
@@ -80,10 +89,10 @@ class _Reader:
         self._assumed: set[str] = set()
         self._assigned: dict[str, ast.expr] = {}
         self._innermost: dict[str, int] = {}
-        around = _function_around(module.tree, launch.node)
-        self._note_strides(launch)
+        around = _function_around(module.tree, call)
+        self._note_strides(call)
         if around is not None:
-            self._enter(around, launch.node.lineno)
+            self._enter(around, call.lineno)
         self.tensors = TensorReader(module.names, self._assigned)
 
     def told(self, node: ast.expr) -> Told:
@@ -110,7 +119,25 @@ class _Reader:
         for argument, default in [*defaults, *keywords]:
             if default is not None:
                 self._assign(argument.arg, default, keep_none=False)
+        self._ask_caller(function, [argument.arg for argument in positional])
         self._body(function.body, line)
+
+    def _ask_caller(self, function: ast.FunctionDef, names: list[str]) -> None:
+        """Parameters without a default are what the file's first call of the function gives."""
+        if function.name in self._inside or len(self._inside) >= _MOST_CALLERS:
+            return
+        call = next(_calls_of(self._module.tree, function.name), None)
+        if call is None:
+            return
+        inside = (*self._inside, function.name)
+        caller = _Reader(self._module, call, self._extent, inside)
+        plain = not any(isinstance(given, ast.Starred) for given in call.args)
+        positional = zip(names, call.args, strict=False) if plain else ()
+        keywords = ((one.arg, one.value) for one in call.keywords if one.arg)
+        for name, given in (*positional, *keywords):
+            told = caller.told(given) if name not in self._scope else Told()
+            if told.has_value and not told.is_assumed and not told.is_type:
+                self._scope[name] = told.value
 
     def _body(self, body: list[ast.stmt], line: int, *, is_sure: bool = True) -> None:
         """Statements before a line, of one branch where its condition is decided.
@@ -214,9 +241,9 @@ class _Reader:
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         return value, assuming.count > 0 or bool(names & self._assumed)
 
-    def _note_strides(self, launch: Launch) -> None:
+    def _note_strides(self, call: ast.Call) -> None:
         """The highest axis whose stride is passed is a tensor's innermost."""
-        for node in launch.arguments.values():
+        for node in (*call.args, *(keyword.value for keyword in call.keywords)):
             if (found := _stride(node)) is not None:
                 tensor, axis = found
                 self._innermost[tensor] = max(axis, self._innermost.get(tensor, 0))
@@ -241,6 +268,13 @@ class _Reader:
         if isinstance(block, list | tuple) and all(isinstance(side, int) for side in block):
             return tuple(block)
         return None
+
+
+def _calls_of(tree: ast.Module, name: str) -> Iterator[ast.Call]:
+    """Calls of a function by its name, in the file's order."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    named = (c for c in calls if isinstance(c.func, ast.Name) and c.func.id == name)
+    return iter(sorted(named, key=lambda call: call.lineno))
 
 
 def _reaches(statement: ast.stmt, line: int) -> bool:

@@ -11,7 +11,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from tilewright_server.analysis import Analysis
 from tilewright_server.commands.start import why_not
-from tilewright_server.compiled_cards import ORIGINS, configuration
+from tilewright_server.compiled_cards import configuration, origin_in_words
 from tilewright_server.compiling import compilable, compile_targets
 from tilewright_server.facts import read_launch
 from tilewright_server.jobs.process import EngineRun, Outcome
@@ -137,7 +137,7 @@ def _answer(analysis: Analysis, snapshot: Snapshot, result: Mapping[str, Any]) -
         "text": result["text"],
         "missing": result["missing"],
         "configuration": configuration(launch) if launch else "",
-        "origin": ORIGINS.get(str(result.get("origin")), "it is not known how it is launched"),
+        "origin": origin_in_words(result.get("origin"), str(result.get("why") or "")),
         "notes": [str(note) for note in result.get("notes") or ()],
         "version": snapshot.version,
         "hash": kernel.content_hash[:7] if kernel else "",
