@@ -19,6 +19,7 @@ from tilewright.evaluation.model import (
     text_hash,
 )
 from tilewright.evaluation.workbench import Capture
+from tilewright.harness_fault import HarnessFaultError
 from tilewright.knowledge.stages import Stage
 from tilewright.problems.model import Case, Entry, EntryKind, Problem
 from tilewright.store import Store
@@ -26,6 +27,7 @@ from tilewright.strategies.model import ProposalRequest
 from tilewright.strategies.observer import Silent
 from tilewright.strategies.staged import StagedSearch
 
+FAULTY = 1e-3
 CASE = Case("bench-gpu", 0, {}, None, ())
 PROBLEM = Problem(
     "kernel.yaml",
@@ -42,7 +44,7 @@ def source(us: float) -> str:
 
 
 def time_of(text: str) -> float:
-    return float(text.split("=")[1])
+    return float(text.split("=")[1].split("#")[0])
 
 
 @dataclass
@@ -71,6 +73,11 @@ class ScriptedCascade:
         self.judged.append((text, baseline))
         self.whole += [text] if thorough else []
         us, before = time_of(text), time_of(baseline)
+        if us == FAULTY:
+            broken = StepResult(
+                StepName.CORRECTNESS, StepStatus.ERROR, "a fault of ours", data={"cause": "harness"}
+            )
+            return Evaluation(text_hash(text), text_hash(baseline), Level.COMPILED, (broken,))
         if us < 0:
             wrong = StepResult(StepName.CORRECTNESS, StepStatus.FAILED, "output 0 differs")
             return Evaluation(text_hash(text), text_hash(baseline), Level.REJECTED, (wrong,))
@@ -126,6 +133,36 @@ def test_a_wrong_result_is_rejected_whatever_its_speed(store: Store) -> None:
     found = search(store, ScriptedCascade(source(100)), -0.1)
     assert found.current == source(100)
     assert found.trials[0].reason == "rejected at correctness: output 0 differs"
+
+
+def test_a_fault_of_ours_is_no_verdict_and_not_on_record(store: Store) -> None:
+    cascade = ScriptedCascade(source(100))
+    for _ in range(2):
+        found = search(store, cascade, FAULTY, 40)
+        assert (found.trials[0].kept, found.trials[0].reason) == (False, "a fault of ours")
+        assert found.current == source(40)
+        assert [fault.message for fault in found.faults] == ["a fault of ours"]
+    assert [text for text, _ in cascade.judged].count(source(FAULTY)) == 2
+    assert [text for text, _ in cascade.judged].count(source(40)) == 1
+
+
+def test_three_faults_of_ours_in_a_row_end_the_search(store: Store) -> None:
+    cascade = ScriptedCascade(source(100))
+    spoiled = [f"TIME = {FAULTY}  # {at}\n" for at in range(4)]
+    cascade.judge = lambda text, baseline, *, thorough=True: ScriptedCascade.judge(  # type: ignore[method-assign]
+        cascade, source(FAULTY) if text in spoiled else text, baseline, thorough=thorough
+    )
+
+    class Spoiled(Fixed):
+        def propose(self, request: ProposalRequest) -> Iterator[Candidate]:
+            for text in spoiled:
+                yield Candidate(text, text_hash(request.module.text), self.name, "spoiled")
+
+    with store.run("key", "kernel.py", {}) as (_, ledger):
+        found = StagedSearch(cascade, (Spoiled(()),), ledger, Silent(), 50)  # type: ignore[arg-type]
+        with pytest.raises(HarnessFaultError, match="a fault of ours"):
+            found.run()
+    assert len(found.trials) == 3
 
 
 def test_every_candidate_is_measured_against_what_is_current(store: Store) -> None:

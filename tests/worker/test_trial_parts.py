@@ -9,8 +9,15 @@ from typing import Any
 
 import pytest
 
-from tilewright.worker.trials import ahead, faults, judge, originals
-from tilewright.worker.trials.handle import PerformerEndedError, owned
+from tilewright.worker.protocol import HarnessError
+from tilewright.worker.trials import ahead, answers, faults, judge, originals
+from tilewright.worker.trials.handle import (
+    BrokenOffError,
+    CandidateEndedError,
+    Handle,
+    PerformerEndedError,
+    owned,
+)
 from tilewright.worker.trials.turns import Turns
 from tilewright.worker.trials.wire import Line, Wire
 
@@ -76,7 +83,7 @@ def test_a_result_outside_of_ones_own_folder_is_refused(tmp_path: Path) -> None:
     )
     assert [entry["name"] for entry in kept] == ["a", "b"]
     for file in (other / "output0.bin", mine / "link.bin", mine / ".." / "other" / "output0.bin"):
-        with pytest.raises(PerformerEndedError, match="not its own"):
+        with pytest.raises(ValueError, match="not its own"):
             owned([{"name": "a", "file": str(file)}], mine)
 
 
@@ -186,7 +193,12 @@ def test_what_may_pass_is_not_kept_against_an_original(
     [
         (OSError(errno.ENOSPC, "No space left"), "out_of_memory", "no room left for tensors"),
         (RuntimeError("CUDA error: out of memory"), "out_of_memory", "the judge ran out of memory"),
-        (KeyError("outputs"), "crashed", "an answer that makes no sense"),
+        (KeyError("outputs"), "fault", "KeyError: 'outputs'"),
+        (FileNotFoundError(errno.ENOENT, "gone", "in/1.bin"), "fault", "in/1.bin"),
+        (ZeroDivisionError("by zero"), "fault", "ZeroDivisionError"),
+        (HarnessError("no process could be started"), "fault", "no process could be started"),
+        (PerformerEndedError("error", "get_inputs failed"), "error", "get_inputs failed"),
+        (BrokenOffError("timeout", "it took too long"), "timeout", "it took too long"),
     ],
 )
 def test_a_candidate_is_not_blamed_for_what_the_judge_lacks(
@@ -212,3 +224,74 @@ def test_a_candidate_is_not_blamed_for_what_the_judge_lacks(
     answer = judge.Judge._hear(NoJudge(), NoTrial())  # type: ignore[arg-type]
     assert answer["status"] == status
     assert words in answer["message"]
+
+
+def handle(folder: Path) -> Handle:
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    made = Handle("1", Wire(ours), folder, lambda *_: None, CandidateEndedError)
+    made.outbox.mkdir(parents=True)
+    return made
+
+
+def test_an_answer_that_makes_no_sense_is_its_performers_fault(tmp_path: Path) -> None:
+    candidate = handle(tmp_path)
+    with (
+        pytest.raises(CandidateEndedError, match="makes no sense: KeyError"),
+        candidate.answering(),
+    ):
+        raise KeyError("outputs")
+    full = OSError(errno.ENOSPC, "No space left on device")
+    for error in (
+        full,
+        MemoryError(),
+        RuntimeError("CUDA error: unknown error"),
+        HarnessError("x"),
+    ):
+        with pytest.raises(type(error)), candidate.answering():
+            raise error
+
+
+@pytest.mark.parametrize(
+    ("status", "raised"),
+    [("lost", HarnessError), ("fault", HarnessError), ("crashed", CandidateEndedError)],
+)
+def test_who_could_not_be_started_is_not_blamed(
+    tmp_path: Path, status: str, raised: type[Exception]
+) -> None:
+    candidate = handle(tmp_path)
+    candidate.has_ended(status, "why")
+    candidate.wire.gone = True
+    with pytest.raises(raised, match="why"):
+        candidate.reply(1.0)
+
+
+ENTRY = {
+    "name": "output",
+    "file": "o.bin",
+    "dtype": "float32",
+    "shape": [2],
+    "strides": [1],
+    "offset": 0,
+}
+TREE = {"kind": "tensor", "name": "output"}
+CALL = {"outputs": [ENTRY], "changed_inputs": [], "output_tree": TREE, "inputs_changed": []}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"outputs": 3}, "outputs"),
+        ({"outputs": [{"name": 1, "file": 2}]}, r"outputs\.dtype"),
+        ({"outputs": [{**ENTRY, "shape": ["many"]}]}, r"shape\[0\]"),
+        ({"outputs": [{"name": "n", "value": [1]}]}, "value"),
+        ({"output_tree": {"kind": "dict", "items": [TREE]}}, "keys"),
+        ({"configs": {"k": "many"}}, "configs"),
+        ({"facts": {"launches": {"k": 5}}}, "launches"),
+        ({"unwritten": [{"name": None}]}, "unwritten"),
+    ],
+)
+def test_an_answer_of_another_shape_is_refused(change: dict[str, Any], said: str) -> None:
+    assert answers.of_call(dict(CALL)) == CALL
+    with pytest.raises(ValueError, match=said):
+        answers.of_call({**CALL, **change})

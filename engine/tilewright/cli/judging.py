@@ -53,7 +53,7 @@ def judge(subject: Subject, device: Device, target: Target | None, seed: int) ->
         certificate = certify(evaluation, bench, target)
     texts = (subject.original, subject.candidate)
     file = None
-    if problem is not None:
+    if problem is not None and evaluation.error is None:
         file = certificate_file(
             certificate, texts, problem, device.info, subject.source, subject.place
         )

@@ -119,7 +119,9 @@ def optimize(
     if proof is not None and (write or certificate):
         value["notes"].append(keep(proof, file, certificate)[1])
     answer(value, form, lambda v: show_diff(v) if diff else show_result(v))
-    raise typer.Exit(Exit.DONE)
+    for message in dict.fromkeys(fault["message"] for fault in value["harness_faults"]):
+        ERR.print(f"tilewright: {message}", markup=False)
+    raise typer.Exit(Exit.USAGE if value["harness_faults"] else Exit.DONE)
 
 
 def _certificate(

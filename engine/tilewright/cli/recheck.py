@@ -26,6 +26,7 @@ from tilewright.errors import InputError
 from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.rechecking import Outcome, Recheck, compared, renewed
 from tilewright.evaluation.sizing import sized
+from tilewright.harness_fault import HarnessFaultError
 from tilewright.problems import load_problem
 from tilewright.problems.model import Problem
 from tilewright.source import parse_module
@@ -116,7 +117,12 @@ def _repeated(
         problem = sized(problem, opened, source, original) or problem
         subject = Subject(original, text, source, source, problem, wanted.place)
         judged = judge(subject, opened, _target(before, opened.info), seed)
-    failed = judged.evaluation.failed
+    failed, error = judged.evaluation.failed, judged.evaluation.error
+    if judged.evaluation.harness_fault is not None:
+        fault = judged.evaluation.harness_fault
+        raise HarnessFaultError(fault.message, fault.data.get("report"))
+    if error is not None:
+        raise _EndedError(Outcome.CANNOT, error.message)
     told = f"{failed.step.value}: {failed.message}" if failed else None
     if not wanted.renew:
         return compared(before, judged.file, told), judged.file

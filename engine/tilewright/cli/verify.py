@@ -12,7 +12,7 @@ from tilewright.cli.captured import CAPTURED_HELP, problem_for
 from tilewright.cli.certifying import keep
 from tilewright.cli.inputs import read_source
 from tilewright.cli.judging import Judged, Subject, judge
-from tilewright.cli.output import OUT, Exit, StreamFormat, answer, working
+from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer, working
 from tilewright.cli.recheck import Wanted, recheck
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.show import speedup_line
@@ -22,6 +22,7 @@ from tilewright.evaluation.model import Evaluation, Level, StepName, StepStatus
 from tilewright.evaluation.sizing import sized
 from tilewright.problems.model import Problem
 from tilewright.serialize import dump
+from tilewright.strategies.present import error_json
 
 _PROOF = {
     Level.COMPILED: StepName.COMPILE,
@@ -132,6 +133,9 @@ def verify(
     value = _value(judged, needed, spec)
     kept = not (certify or certificate) or _kept(value, judged, after, certificate)
     answer(value, form, lambda v: _print(v, judged, needed))
+    if value["error"]:
+        ERR.print(f"tilewright: {value['error']['message']}", markup=False)
+        raise typer.Exit(Exit.USAGE)
     raise typer.Exit(Exit.DONE if value["accepted"] and kept else Exit.FINDINGS)
 
 
@@ -162,20 +166,22 @@ def _default(*, can_time: bool) -> Level:
 def accepted(evaluation: Evaluation, needed: Level) -> bool:
     """Whether what was needed was reached by a step that passed, not by one left out."""
     step = evaluation.step(_PROOF[needed])
-    passed = step is not None and step.status is StepStatus.PASSED
+    passed = step is not None and step.status is StepStatus.PASSED and evaluation.error is None
     return passed and evaluation.level.reaches(needed)
 
 
 def as_json(evaluation: Evaluation, needed: Level) -> dict[str, Any]:
-    """The verdict; ``failed`` names the step that kept it from being accepted."""
+    """The verdict; ``failed`` names the step that kept it from being accepted, ``error`` the one
+    that broke off for no reason of the candidate's, so that there is no verdict."""
     good = accepted(evaluation, needed)
-    failed = evaluation.failed
-    blocking = None if good else failed or evaluation.step(_PROOF[needed])
+    failed, error = evaluation.failed, evaluation.error
+    blocking = None if good or error else failed or evaluation.step(_PROOF[needed])
     return {
         "accepted": good,
         "level": evaluation.level.value,
         "required": needed.value,
         "failed": {"step": blocking.step.value, "message": blocking.message} if blocking else None,
+        "error": error_json(evaluation),
         "speedup": dump(evaluation.speedup) if evaluation.speedup else None,
     }
 
@@ -196,6 +202,7 @@ def _print(value: dict[str, Any], judged: Judged, needed: Level) -> None:
     for text in judged.certificate.unverified if judged.evaluation.failed is None else ():
         OUT.print(f"not verified: {text}", markup=False)
     verdict = "accepted" if value["accepted"] else "not accepted"
+    verdict = "not judged" if value["error"] else verdict
     OUT.print(
         f"{verdict}: {judged.evaluation.level.value}, {needed.value} was needed", markup=False
     )

@@ -17,7 +17,10 @@ class DeviceError(TilewrightError):
 
 
 class JobStatus(StrEnum):
-    """How a job in a worker ended. Only ``OK`` carries a value."""
+    """How a job in a worker ended. Only ``OK`` carries a value.
+
+    After ``FAULT`` (the worker's own) and ``LOST`` nothing is known of what the job was about.
+    """
 
     OK = "ok"
     ERROR = "error"
@@ -25,6 +28,7 @@ class JobStatus(StrEnum):
     CRASHED = "crashed"
     OUT_OF_MEMORY = "out_of_memory"
     UNSUPPORTED = "unsupported"
+    FAULT = "fault"
     LOST = "lost"
 
 

@@ -6,7 +6,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from tilewright.evaluation.compiling import check_compile
-from tilewright.evaluation.correctness import correctness_step, planned_checks
+from tilewright.evaluation.correctness import correctness_step, judged_or_not, planned_checks
 from tilewright.evaluation.model import (
     Evaluation,
     Level,
@@ -76,7 +76,7 @@ class Cascade:
             (StepName.CORRECTNESS, trial.correctness),
         ):
             steps.append(_clocked(name, step))
-            if steps[-1].status is StepStatus.FAILED:
+            if steps[-1].status in (StepStatus.FAILED, StepStatus.ERROR):
                 return None
         started = time.perf_counter()
         last, speedup = trial.speed(steps)
@@ -210,7 +210,7 @@ def level_of(steps: list[StepResult]) -> Level:
 
 def _clocked(name: StepName, step: Callable[[], StepResult]) -> StepResult:
     started = time.perf_counter()
-    result = step()
+    result = judged_or_not(name, step)
     assert result.step is name
     return replace(result, seconds=time.perf_counter() - started)
 

@@ -1,16 +1,17 @@
 """The fourth step: does it compute the same as before, on inputs it could not foresee?"""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tilewright.evaluation.checks import Check
 from tilewright.evaluation.families import SEEDS as SEEDS
 from tilewright.evaluation.families import checks_for
-from tilewright.evaluation.model import StepName, StepResult, StepStatus
+from tilewright.evaluation.model import Cause, StepName, StepResult, StepStatus
 from tilewright.evaluation.replaying import concerned
 from tilewright.evaluation.trial import Heard, hear
 from tilewright.evaluation.waysout import way_out
-from tilewright.evaluation.workbench import Workbench
+from tilewright.evaluation.workbench import BrokenOffError, Workbench
+from tilewright.harness_fault import HarnessFaultError
 from tilewright.problems.model import Case, Problem
 from tilewright.problems.permissions import FIXED_SHAPES
 from tilewright.problems.scalars import fixed
@@ -44,8 +45,24 @@ def check_correctness(bench: Workbench, original: str, candidate: str) -> StepRe
     The oracle is the problem's reference where the original agrees with it, else the original.
     """
     checks = planned_checks(bench, original, candidate)
-    heard = hear(bench, original, candidate, checks) if checks else None
-    return correctness_step(bench, heard)
+
+    def checked() -> StepResult:
+        heard = hear(bench, original, candidate, checks) if checks else None
+        return correctness_step(bench, heard)
+
+    return judged_or_not(StepName.CORRECTNESS, checked)
+
+
+def judged_or_not(name: StepName, step: Callable[[], StepResult]) -> StepResult:
+    """A step's result; an error where it broke off for no reason of the candidate's."""
+    try:
+        return step()
+    except BrokenOffError as error:
+        data = {"cause": error.cause.value}
+        return StepResult(name, StepStatus.ERROR, f"not judged: {error}", data=data)
+    except HarnessFaultError as error:
+        data = {"cause": Cause.HARNESS.value, "report": error.report or ""}
+        return StepResult(name, StepStatus.ERROR, str(error), data=data)
 
 
 def correctness_step(bench: Workbench, heard: Heard | None) -> StepResult:

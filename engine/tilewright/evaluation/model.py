@@ -37,9 +37,20 @@ class StepName(StrEnum):
 
 
 class StepStatus(StrEnum):
+    """``ERROR``: the step broke off for a ``Cause`` that is not the candidate's."""
+
     PASSED = "passed"
     FAILED = "failed"
     SKIPPED = "skipped"
+    ERROR = "error"
+
+
+class Cause(StrEnum):
+    """Whose fault it is that nothing can be said of a candidate."""
+
+    HARNESS = "harness"
+    ORIGINAL = "original"
+    MACHINE = "machine"
 
 
 def text_hash(text: str) -> str:
@@ -93,7 +104,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class StepResult:
-    """One step of the cascade. ``message``: what failed or why it was skipped; ``data`` is JSON."""
+    """One step of the cascade. ``message``: what failed or why it was skipped; ``data`` is JSON.
+
+    Of an error, ``data`` has its ``cause``, and the ``report`` that goes with the harness's.
+    """
 
     step: StepName
     status: StepStatus
@@ -160,6 +174,17 @@ class Evaluation:
     @property
     def failed(self) -> StepResult | None:
         return next((s for s in self.steps if s.status is StepStatus.FAILED), None)
+
+    @property
+    def error(self) -> StepResult | None:
+        """The step that broke off; then it is neither accepted nor refused."""
+        return next((s for s in self.steps if s.status is StepStatus.ERROR), None)
+
+    @property
+    def harness_fault(self) -> StepResult | None:
+        """The error, where it is the harness's own."""
+        error = self.error
+        return error if error and error.data.get("cause") == Cause.HARNESS else None
 
     def step(self, name: StepName) -> StepResult | None:
         return next((s for s in self.steps if s.step is name), None)

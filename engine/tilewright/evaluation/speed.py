@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.devices.model import DeviceInfo
+from tilewright.devices.model import DeviceInfo, JobStatus
 from tilewright.evaluation.correctness import cases_for
-from tilewright.evaluation.model import Speedup, StepName, StepResult, StepStatus, text_hash
+from tilewright.evaluation.model import Cause, Speedup, StepName, StepResult, StepStatus, text_hash
 from tilewright.evaluation.noise import NoiseFloors
 from tilewright.evaluation.physics import SHARE, least_time
 from tilewright.evaluation.replaying import concerned
@@ -77,6 +77,8 @@ def judged(
     ``baseline``: hash of the original. Times whose clocks disagree, whose outputs were wrong, or
     that no such chip could reach, are no evidence and give no ratio.
     """
+    if timing.get("failed"):
+        return Timed(_untimed(timing["failed"], case))
     refused = _refusal(timing, case, info)
     if refused is not None:
         return _failed(refused)
@@ -90,6 +92,19 @@ def judged(
         return Timed(StepResult(StepName.SPEED, StepStatus.PASSED, data=data), speedup)
     message = _told(speedup, data)
     return Timed(StepResult(StepName.SPEED, StepStatus.FAILED, message, data=data), speedup)
+
+
+def _untimed(failed: Mapping[str, Any], case: Case) -> StepResult:
+    """What is to be said of a contest that did not come about: whose fault it was decides."""
+    why = f"{case.name}: {failed['message']}"
+    if failed["of"] != "candidate":
+        message = f"not measured: the text that it is timed against could not be timed: {why}"
+        data = {"cause": Cause.ORIGINAL.value}
+        return StepResult(StepName.SPEED, StepStatus.ERROR, message, data=data)
+    if failed["status"] == JobStatus.OUT_OF_MEMORY:
+        message = f"not measured: there is no room for it and its original in one process: {why}"
+        return StepResult(StepName.SPEED, StepStatus.SKIPPED, message)
+    return StepResult(StepName.SPEED, StepStatus.FAILED, f"it could not be timed: {why}")
 
 
 def _refusal(timing: Mapping[str, Any], case: Case, info: DeviceInfo) -> str | None:

@@ -10,12 +10,19 @@ from tilewright.devices.model import INTERPRETER, JobOutcome, JobStatus
 from tilewright.evaluation import honesty, permissions
 from tilewright.evaluation.checks import Check
 from tilewright.evaluation.families import SEEDS, simpler, watched_for
+from tilewright.evaluation.model import Cause
 from tilewright.evaluation.replaying import launching
-from tilewright.evaluation.workbench import Workbench, explain
+from tilewright.evaluation.workbench import BrokenOffError, Workbench, explain
 from tilewright.problems.model import Case
 from tilewright.serialize import dump
 
 TIMEOUT_S = 900.0
+# A judge speaks against a candidate in its value alone; other ends of a trial are not its.
+_CAUSES = {
+    JobStatus.ERROR: Cause.ORIGINAL,
+    JobStatus.OUT_OF_MEMORY: Cause.MACHINE,
+    JobStatus.TIMEOUT: Cause.MACHINE,
+}
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,9 @@ def hear(
     """Have the device's judge hold a candidate against its original, and time it.
 
     ``thorough``: make every check even of what is not faster, which a search does not want.
+
+    Raises:
+        BrokenOffError, HarnessFaultError: nothing can be said of the candidate.
     """
     versions = (original, candidate, *((timing.baseline,) if timing else ()))
     texts = {str(bench.place(text)): text for text in versions}
@@ -81,13 +91,15 @@ def hear(
         job["each_config"] = next(plain, None)
     if bench.device.info.target is not None and candidate != original:
         job |= _watched(bench, job["performer"], texts)
-    heard = bench.run(job, TIMEOUT_S)
-    return _heard(heard, bench.problem.allow, itself=candidate == original)
+    outcome = bench.run(job, TIMEOUT_S)
+    if outcome.status in _CAUSES:
+        raise BrokenOffError(_CAUSES[outcome.status], explain(outcome))
+    if outcome.status is not JobStatus.OK:
+        raise bench.fault(job, outcome)
+    return _heard(outcome, bench.problem.allow, itself=candidate == original)
 
 
 def _heard(outcome: JobOutcome, allow: Collection[str], *, itself: bool) -> Heard:
-    if outcome.status is not JobStatus.OK:
-        return Heard(explain(outcome))
     value = dict(outcome.value)
     fault, checks = value.pop("fault"), tuple(value.pop("checks"))
     facts = value.get("honesty") or {}

@@ -15,6 +15,7 @@ NO_REFERENCE = (
     "Results were compared with the original's alone, as there is no independent reference that "
     "could be used: a mistake that both make would not show."
 )
+_OPEN = (StepStatus.SKIPPED, StepStatus.ERROR)
 _MOST_NAMED = 3
 _LONGEST = 300
 _NUMBERS = re.compile(r"\d+")
@@ -42,13 +43,13 @@ def _open(certificate: Certificate) -> Iterator[str]:
     steps = {step.step: step for step in certificate.steps}
     for name in (StepName.COMPILE, StepName.CORRECTNESS):
         step = steps.get(name)
-        if step is None or step.status is StepStatus.SKIPPED:
+        if step is None or step.status in _OPEN:
             why = step.message if step and step.message else "no reason given"
             yield f"{name.value} was skipped: {why}"
     if (text := steps.get(StepName.STRUCTURE)) is not None:
         yield from _texts(text.data, "evidence_needed", "permitted")
     checked = steps.get(StepName.CORRECTNESS)
-    if checked is not None and checked.status is not StepStatus.SKIPPED:
+    if checked is not None and checked.status not in _OPEN:
         interpreted = (certificate.device or "").rpartition("#")[2].startswith(INTERPRETER)
         if interpreted:
             yield INTERPRETER_LIMITS
@@ -109,7 +110,7 @@ def _of_accesses(watched: Sequence[Json], itself: bool) -> Iterator[str]:
 
 
 def _of_speed(step: StepResult | None) -> Iterator[str]:
-    if step is None or step.status is StepStatus.SKIPPED:
+    if step is None or step.status in _OPEN:
         told = step.message if step is not None else "no device that can time took part"
         yield f"speed was not measured: {told.removeprefix('not measured: ')}"
         return

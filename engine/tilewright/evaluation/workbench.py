@@ -11,12 +11,14 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import tilewright
 from tilewright.captures import NoPlan
 from tilewright.devices.model import Device, JobOutcome, JobStatus
 from tilewright.errors import TilewrightError
-from tilewright.evaluation.model import text_hash
+from tilewright.evaluation.model import Cause, text_hash
 from tilewright.evaluation.placing import place_source
 from tilewright.evaluation.replaying import launching
+from tilewright.harness_fault import HarnessFaultError, harness_fault
 from tilewright.problems.model import Case, Problem
 from tilewright.problems.modules import completed
 from tilewright.problems.tests_below import above_tests
@@ -34,6 +36,14 @@ class Capture:
     launches: tuple[LaunchFacts, ...]
     notes: tuple[str, ...] = ()
     failure: str | None = None
+
+
+class BrokenOffError(TilewrightError):
+    """Nothing can be said of a candidate, for a cause that is neither its nor the harness's."""
+
+    def __init__(self, cause: Cause, message: str) -> None:
+        super().__init__(message)
+        self.cause = cause
 
 
 class DeviceLostError(TilewrightError):
@@ -104,6 +114,7 @@ class Workbench:
         Raises:
             DeviceLostError: the worker went away twice; nothing is known of the job, so nothing
                 may be recorded of it.
+            HarnessFaultError: what runs the job went wrong, and not the job.
         """
         told = self._launching(job)
         if isinstance(told, NoPlan):
@@ -114,7 +125,20 @@ class Workbench:
                 f"the worker of {self.device.info.id} went away during a {job['kind']} job and "
                 f"again when it was repeated ({outcome.message}); run the command again to go on"
             )
+        if outcome.status is JobStatus.FAULT:
+            raise self.fault(job, outcome)
         return outcome
+
+    def fault(self, job: Mapping[str, Any], outcome: JobOutcome) -> HarnessFaultError:
+        """The harness's fault that an outcome stands for, with its file for a report."""
+        info = self.device.info
+        what = explain(outcome) if outcome.message else f"a {job['kind']} job {outcome.status}"
+        details = {
+            "job": str(job["kind"]), "worker": f"torch {info.torch}, Triton {info.triton}",
+            "python of the worker": info.python, "printed": outcome.output[-4000:],
+            "traceback": f"\n{outcome.value.get('traceback') or 'none'}",
+        }  # fmt: skip
+        return harness_fault(what, tilewright.__version__, f"{info.id} ({info.name})", details)
 
     def _launching(self, job: Mapping[str, Any]) -> dict[str, Any] | NoPlan:
         """What a job on a captured launch is told beside: how each of its files is launched."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tilewright.analysis.model import AnalysisContext, Issue
-from tilewright.evaluation.model import Candidate, Certificate, Evaluation
+from tilewright.evaluation.model import Candidate, Certificate, Evaluation, StepResult
 from tilewright.knowledge.stages import Stage
 from tilewright.source.model import Module
 
@@ -51,7 +51,11 @@ class Trial:
 
 @dataclass(frozen=True)
 class OptimizeResult:
-    """The end of a run. ``certificate`` is None where nothing beat the original."""
+    """The end of a run. ``certificate`` is None where nothing beat the original.
+
+    ``harness_faults``: steps that broke off through faults of our own; the run is not to be called
+    done then.
+    """
 
     path: str
     original: str
@@ -65,6 +69,7 @@ class OptimizeResult:
     certificate: Certificate | None
     notes: tuple[str, ...]
     seconds: float
+    harness_faults: tuple[StepResult, ...] = ()
 
     @property
     def changed(self) -> bool:

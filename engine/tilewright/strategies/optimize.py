@@ -21,6 +21,7 @@ from tilewright.evaluation.model import (
     text_hash,
 )
 from tilewright.evaluation.workbench import Workbench
+from tilewright.harness_fault import HarnessFaultError
 from tilewright.knowledge.stages import Stage
 from tilewright.problems.model import Problem
 from tilewright.scratch import scratch_folder
@@ -129,6 +130,11 @@ def _optimize(
     except Stopped:
         notes.append("stopped before the end; the result is the best kept so far")
         certificate = _certificate_so_far(search, cascade, request)
+    except HarnessFaultError as error:
+        if not search.trials:
+            raise
+        notes.append(f"{error}; it ended the search, and the result is the best kept so far")
+        certificate = _certificate_so_far(search, cascade, request)
     final = search.current if certificate else request.text
     return OptimizeResult(
         path=str(request.path),
@@ -142,6 +148,7 @@ def _optimize(
         trials=tuple(search.trials),
         certificate=certificate,
         notes=tuple(dict.fromkeys(notes)),
+        harness_faults=tuple(search.faults),
         seconds=time.perf_counter() - started,
     )
 
@@ -169,9 +176,11 @@ def _proposers(
 
 def _check_original(search: StagedSearch, request: OptimizeRequest, notes: list[str]) -> None:
     evaluation = search.evaluate(request.text, request.text, "original")
-    failed = evaluation.failed
+    failed = evaluation.failed or evaluation.error
     if failed is None:
         return
+    if evaluation.harness_fault is not None:
+        raise HarnessFaultError(failed.message, failed.data.get("report"))
     if failed.step is StepName.SYNTAX:
         raise OriginalFailsError(
             f"it cannot be parsed: {failed.message}; mend it first", str(request.path)
@@ -197,11 +206,14 @@ def _final(
         return None
     observer.progress(92, "measuring the result against the original")
     evaluation = search.evaluate(search.current, request.text, "final")
+    if evaluation.harness_fault is not None:
+        search.faults.append(evaluation.harness_fault)
     fixed = any(t.kept and t.stage is Stage.CORRECTNESS for t in search.trials)
     speed = evaluation.step(StepName.SPEED)
-    slow = speed is not None and speed.status is StepStatus.FAILED and not fixed
+    failing = (StepStatus.FAILED, StepStatus.ERROR)
+    slow = speed is not None and speed.status in failing and not fixed
     if slow or not evaluation.level.reaches(Level.CORRECT):
-        failed = evaluation.failed
+        failed = evaluation.failed or evaluation.error
         told = failed.message if failed else evaluation.level.value
         notes.append(f"the result did not hold against the original and is withdrawn: {told}")
         return None

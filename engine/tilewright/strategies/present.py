@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.analysis.model import Issue
-from tilewright.evaluation.model import Promise
+from tilewright.evaluation.model import Evaluation, Promise, StepResult
 from tilewright.serialize import dump
 from tilewright.strategies.model import OptimizeResult, Trial
 
@@ -40,10 +40,23 @@ def dump_trial(trial: Trial) -> dict[str, Any]:
         "kept": trial.kept,
         "reason": trial.reason,
         "failed": {"step": failed.step.value, "message": failed.message} if failed else None,
+        "error": error_json(evaluation),
         "screened": _screened(candidate.promise),
         "speedup": dump(evaluation.speedup) if evaluation.speedup else None,
         "seconds": round(sum(step.seconds for step in evaluation.steps), 2),
     }
+
+
+def error_json(evaluation: Evaluation) -> dict[str, Any] | None:
+    """Why there is no verdict: the step that broke off, its cause, and the file to report."""
+    return _error(evaluation.error) if evaluation.error is not None else None
+
+
+def _error(error: StepResult) -> dict[str, Any]:
+    return {
+        "step": error.step.value, "cause": error.data.get("cause"), "message": error.message,
+        "report": error.data.get("report") or None,
+    }  # fmt: skip
 
 
 def _screened(promise: Promise | None) -> dict[str, float] | None:
@@ -78,5 +91,6 @@ def dump_result(result: OptimizeResult) -> dict[str, Any]:
         "speedup": dump(certificate.speedup) if certificate and certificate.speedup else None,
         "certificate": dump(certificate) if certificate else None,
         "notes": list(result.notes),
+        "harness_faults": [_error(error) for error in result.harness_faults],
         "seconds": round(result.seconds, 2),
     }

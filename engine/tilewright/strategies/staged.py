@@ -7,12 +7,14 @@ that was killed takes the same path again and repeats no finished evaluation.
 from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import partial
+from typing import Any
 
 from tilewright.analysis import analyze
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.devices.pool import share_of, width
 from tilewright.evaluation.cascade import Cascade
-from tilewright.evaluation.model import Candidate, Evaluation, text_hash
+from tilewright.evaluation.model import Candidate, Evaluation, StepResult, text_hash
+from tilewright.harness_fault import HarnessFaultError
 from tilewright.knowledge.stages import Stage
 from tilewright.serialize import dump, load
 from tilewright.source import parse_module
@@ -23,6 +25,16 @@ from tilewright.strategies.observer import Observer
 from tilewright.strategies.planner import plan, replan
 from tilewright.strategies.verdict import decide
 from tilewright.targets.model import LaunchFacts
+
+_MOST_FAULTS = 3
+
+
+class _BrokenOffError(Exception):
+    """An evaluation that came to no verdict, which is not put on record: the next time it may."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        super().__init__()
+        self.evaluation = evaluation
 
 
 class StagedSearch:
@@ -38,6 +50,7 @@ class StagedSearch:
     ) -> None:
         self.trials: list[Trial] = []
         self.plan: tuple[Stage, ...] = ()
+        self.faults: list[StepResult] = []
         self._cascade = cascade
         self._proposers = proposers
         self._ledger = ledger
@@ -158,10 +171,20 @@ class StagedSearch:
         )
         self.trials.append(trial)
         self._observer.trial(trial)
+        if evaluation.harness_fault is not None:
+            self.faults.append(evaluation.harness_fault)
+        self._stop_at_faults()
         return verdict.kept
 
+    def _stop_at_faults(self) -> None:
+        """Raise the harness's fault where it has met so many candidates in a row."""
+        last = [trial.evaluation.harness_fault for trial in self.trials[-_MOST_FAULTS:]]
+        if len(last) == _MOST_FAULTS and all(last) and (fault := last[-1]) is not None:
+            raise HarnessFaultError(fault.message, fault.data.get("report"))
+
     def evaluate(self, text: str, baseline: str, proposer: str) -> Evaluation:
-        """The cascade's word on ``text`` against ``baseline``; on record after the first time."""
+        """The cascade's word on ``text`` against ``baseline``; on record after the first time,
+        unless it broke off."""
         return self._judged(self._cascade, text, baseline, proposer, thorough=True)
 
     def _judged(
@@ -170,8 +193,13 @@ class StagedSearch:
         key = f"evaluate:{text_hash(text)}:{text_hash(baseline)}" + ("" if thorough else ":search")
         described = {"proposer": proposer, "candidate": text_hash(text)}
 
-        def judged() -> Evaluation:
-            return cascade.judge(text, baseline, thorough=thorough)
+        def judged() -> Any:
+            evaluation = cascade.judge(text, baseline, thorough=thorough)
+            if evaluation.error is not None:
+                raise _BrokenOffError(evaluation)
+            return dump(evaluation)
 
-        value = self._ledger.once("evaluate", key, described, lambda: dump(judged()))
-        return load(Evaluation, value)
+        try:
+            return load(Evaluation, self._ledger.once("evaluate", key, described, judged))
+        except _BrokenOffError as broken_off:
+            return broken_off.evaluation

@@ -45,7 +45,9 @@ def decide(
 
 
 def _decide(stage: Stage, before: Evaluation, after: Evaluation, *, can_time: bool) -> Verdict:
-    failed = after.failed
+    failed, error = after.failed, after.error
+    if error is not None:
+        return Verdict(False, error.message)
     if after.level is Level.REJECTED:
         assert failed is not None
         return Verdict(False, f"rejected at {failed.step.value}: {failed.message}")

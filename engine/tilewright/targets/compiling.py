@@ -11,6 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+import tilewright
+from tilewright.harness_fault import harness_fault
 from tilewright.serialize import dump, load
 from tilewright.targets.by_line import READ, digest
 from tilewright.targets.cache import ReportCache, text_cache
@@ -255,6 +257,10 @@ def _failed(
 ) -> CompileReport:
     if outcome.message.startswith(_NO_VERDICT):
         raise NoToolchainError(outcome.message)
+    if outcome.status == "fault":
+        what = f"{launch.kernel} was not compiled for {target}: {outcome.message}"
+        details = {"traceback": f"\n{outcome.value.get('traceback') or 'none'}"}
+        raise harness_fault(what, tilewright.__version__, str(target), details)
     if outcome.status == "lost":
         from tilewright.devices.model import DeviceError
 

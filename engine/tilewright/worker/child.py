@@ -15,10 +15,12 @@ from . import confine, gpu_memory, jobs, network, readable
 from .protocol import (
     CRASHED,
     ERROR,
+    FAULT,
     MARKER,
     OK,
     OUT_OF_MEMORY,
     UNSUPPORTED,
+    HarnessError,
     JobError,
     NotInterpretedError,
     OutOfMemoryError,
@@ -67,9 +69,16 @@ def main(
 def _answer(job: dict[str, Any], scratch: str, timeout_s: float) -> dict[str, Any]:
     def confined() -> dict[str, Any]:
         job["confinement"] = _confine(job, scratch, timeout_s)
-        return jobs.perform(job)
+        return {}
 
-    return attempted(confined)
+    # What goes wrong before any code under test is there is nobody's fault but ours.
+    answer = attempted(confined)
+    if answer["status"] == OK:
+        return attempted(lambda: jobs.perform(job))
+    if answer["status"] == ERROR:
+        told = f"its process could not be confined: {answer['message']}"
+        return {**answer, "status": FAULT, "message": told}
+    return answer
 
 
 def attempted(perform: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -82,6 +91,8 @@ def attempted(perform: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         return _failed(UNSUPPORTED, str(error), error)
     except JobError as error:
         return _failed(ERROR, str(error), error)
+    except HarnessError as error:
+        return _failed(FAULT, str(error), error)
     except BaseException as error:  # noqa: BLE001 - the worker loop's boundary
         if is_out_of_memory(error):
             return _failed(OUT_OF_MEMORY, f"ran out of memory: {_one_line(error)}", error)

@@ -20,6 +20,7 @@ from . import cgroups, child, jobs, processes, visible
 from .protocol import (
     CRASHED,
     ERROR,
+    FAULT,
     OK,
     OUT_OF_MEMORY,
     OUTPUT_TAIL,
@@ -30,7 +31,7 @@ from .protocol import (
 
 _CHUNK = 1 << 16
 _READS_A_TURN = 64
-_STATUSES = (OK, ERROR, TIMEOUT, CRASHED, OUT_OF_MEMORY, UNSUPPORTED)
+_STATUSES = (OK, ERROR, TIMEOUT, CRASHED, OUT_OF_MEMORY, UNSUPPORTED, FAULT)
 
 Deliver = Callable[[dict[str, Any]], None]
 """Gets a job's answer: status, message, value, output, seconds."""

@@ -12,7 +12,7 @@ Engine to worker: ``{"id", "job", "timeout_s"}``, or ``{"cancel": id}``. End of 
 and all that it started.
 Worker to engine, once a request: ``{"id", "status", "value", "message", "output", "seconds"}``;
 status is ok, error, timeout, crashed, out_of_memory, unsupported where the interpreter cannot run
-it, or lost where no process could be started;
+it, fault where the worker itself went wrong, or lost where no process could be started;
 ``output`` is the tail of what was printed.
 
 As a service (``SERVICE``) a worker has no engine: it listens on a Unix socket, says hello to each
@@ -99,6 +99,9 @@ honesty ``{original, candidate}`` (facts), timing (for each case what ``timing.c
 returns, and case), checked_s, waited_s, heard_s. A *check* has name, case, seed, values, layout,
 order, config_index, repeats, launch_options, required, launching?.
 ``trials`` says how it is heard; ``perform`` and ``judge`` are its own jobs, which no engine asks.
+Only ``fault`` speaks against the candidate. A trial that ends with a status other than ok says
+nothing of it: error (the original, its inputs or its reference failed), out_of_memory (the judge
+had no room), timeout, crashed, fault (the harness; ``traceback`` in its value).
 
 ``measure``: module, entry, case, inputs, device, out?, like?, budget_s, state?, gpu_lock?, target?
 -> us (samples), compile_seconds, waited_s, device_name; with out also outputs, output_tree,
@@ -152,6 +155,7 @@ TIMEOUT = "timeout"
 CRASHED = "crashed"
 OUT_OF_MEMORY = "out_of_memory"
 UNSUPPORTED = "unsupported"
+FAULT = "fault"
 LOST = "lost"
 
 
@@ -161,6 +165,10 @@ class JobError(Exception):
 
 class NotInterpretedError(JobError):
     """What Triton's interpreter has no means to run: nobody's fault, and no verdict."""
+
+
+class HarnessError(Exception):
+    """What runs a job went wrong, and not the job: nothing follows of the code under test."""
 
 
 class OutOfMemoryError(Exception):

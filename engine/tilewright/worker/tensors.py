@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import torch
 
-from .protocol import JobError
+from .protocol import HarnessError, JobError
 
 Manifest = list[dict[str, Any]]
 _ALIGNMENT = 16
@@ -58,11 +59,27 @@ def _save_tensor(tensor: torch.Tensor, file: str) -> dict[str, Any]:
 
 
 def _write(data: torch.Tensor, file: str) -> None:
-    """Bytes to a file; from a device straight into its pages, which spares a copy."""
-    if data.device.type == "cpu" or not data.numel():
-        data.cpu().numpy().tofile(file)
-        return
+    """Bytes to a file; from a device straight into its pages, which spares a copy.
+
+    Raises HarnessError where there is no room for it.
+    """
+    try:
+        _put(data, file)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise HarnessError(
+            f"there is no room for a tensor of {data.numel()} bytes in {os.path.dirname(file)}"  # noqa: PTH120
+        ) from error
+
+
+def _put(data: torch.Tensor, file: str) -> None:
     size = data.numel()
+    with open(file, "wb") as made:  # noqa: PTH123
+        if data.device.type == "cpu" or not size:
+            made.write(data.cpu().numpy().data)
+            return
+        os.posix_fallocate(made.fileno(), 0, size)  # else a full disk is a signal, not an error
     storage: Any = torch.UntypedStorage.from_file(file, shared=True, nbytes=size)
     torch.empty(0, dtype=torch.uint8).set_(storage, 0, (size,), (1,)).copy_(data)
 

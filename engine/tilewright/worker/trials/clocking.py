@@ -9,12 +9,13 @@ from typing import Any
 
 from .. import tensors
 from ..calling import place_of
+from ..protocol import ERROR
 from ..timing import fresh
 from ..timing.conducting import Ask, conduct
 from ..timing.noise import clean_time, survey
 from ..timing.sampling import sampled
-from . import results
-from .handle import Handle, PerformerEndedError, owned
+from . import answers, results
+from .handle import CandidateEndedError, Handle, PerformerEndedError, judging, owned
 from .originals import Base, Originals
 
 _OPEN_S = 120.0
@@ -38,11 +39,13 @@ class Timing:
         self._told = told
         self._check = {**told["check"], "seed": 0}
         self._base = originals.base(job, self._check)
-        self._wrong: str | None = self._base.failure or None
+        self._failed: dict[str, str] | None = None
+        if self._base.failure:
+            self._failed = _failure(PerformerEndedError(ERROR, self._base.failure))
 
     def open(self) -> None:
         """Have the candidate's process get both versions and their inputs ready."""
-        if self._wrong is not None:
+        if self._failed is not None:
             return
         base, check = self._base, self._check
         if base.plan is None:
@@ -51,16 +54,17 @@ class Timing:
         try:
             _open(self._originals, self._candidate, base, message)
         except PerformerEndedError as error:
-            self._wrong = f"it could not be timed: {error}"
+            self._failed = _failure(error)
         finally:
             self._candidate.clear()
 
     def value(self) -> dict[str, Any]:
-        """What ``timing.conducting.conduct`` says; ``wrong`` where it could not be timed."""
+        """What ``timing.conducting.conduct`` says; ``failed`` where it could not be timed: ``of``
+        ("candidate" or "original"), status, message."""
         case = self._check["case"]
         named = {"case": f"{case['category']}[{case['index']}]"}
-        if self._wrong is not None or self._base.plan is None:
-            return {**named, "wrong": self._wrong, "faults": []}
+        if self._failed is not None or self._base.plan is None:
+            return {**named, "failed": self._failed, "wrong": None, "faults": []}
         base, plan = self._base, self._base.plan
         spec = {
             **{key: self._told[key] for key in _SPEC if key in self._told},
@@ -72,9 +76,10 @@ class Timing:
         verify = _Verify(self._originals, self._candidate, self._job, self._check, plan)
         try:
             spec["original_us"] = alone.clean()
-            found = conduct(verify.ask, spec, verify, alone.measured, alone.survey)
+            with self._candidate.answering():
+                found = conduct(verify.ask, spec, verify, alone.measured, alone.survey)
         except PerformerEndedError as error:
-            return {**named, "wrong": f"it could not be timed: {error}", "faults": []}
+            return {**named, "failed": _failure(error), "wrong": None, "faults": []}
         finally:
             self._candidate.clear()
         return {**named, **found}
@@ -106,12 +111,12 @@ class _Alone:
 
     def measured(self) -> float:
         """The same, measured now."""
-        with self._originals.lock:
+        with self._originals.lock, judging():
             return clean_time(self._opened(twice=False), self._spec)
 
     def survey(self) -> dict[str, Any]:
         """How far the baseline strays from itself."""
-        with self._originals.lock:
+        with self._originals.lock, judging():
             return survey(self._opened(twice=True), self._spec)
 
     def _opened(self, *, twice: bool) -> Ask:
@@ -144,16 +149,24 @@ class _Verify:
     def __call__(self, turn: int, outputs: list[dict[str, Any]]) -> str | None:
         """What is wrong with the outputs of a call on the contents of ``turn``."""
         check = {**self._check, "turn": turn}
-        # Precision was judged against the oracle: here the original's own result will do.
-        base = self._originals.base({**self._job, "reference": None}, check)
-        if base.failure or base.oracle is None or base.original is None:
-            return base.failure
-        entries = owned(outputs, self._candidate.outbox)
+        with judging():
+            # Precision was judged against the oracle: here the original's own result will do.
+            base = self._originals.base({**self._job, "reference": None}, check)
+            if base.oracle is None or base.original is None:
+                raise PerformerEndedError(ERROR, base.failure)
+            parts = tuple(sampled(value, self._seed) for value in base.oracle.values)
+            expected = replace(base.oracle, values=parts)
+        entries = owned(answers.manifest(outputs, "outputs"), self._candidate.outbox)
         told = {"outputs": entries, "changed_inputs": [], "output_tree": base.original.tree}
         given = results.read(told, place_of(self._originals.device))
-        parts = tuple(sampled(value, self._seed) for value in base.oracle.values)
-        expected = replace(base.oracle, values=parts)
-        return results.fault(expected, None, given, _twice_as_wide(check))
+        with judging():
+            return results.fault(expected, None, given, _twice_as_wide(check))
+
+
+def _failure(error: PerformerEndedError) -> dict[str, str]:
+    """Why there is no time, and whose failure that is."""
+    of = "candidate" if isinstance(error, CandidateEndedError) else "original"
+    return {"of": of, "status": error.status, "message": str(error)}
 
 
 def _twice_as_wide(check: dict[str, Any]) -> dict[str, Any]:

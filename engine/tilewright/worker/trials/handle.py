@@ -3,26 +3,47 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import processes
-from ..protocol import CRASHED, ERROR, TIMEOUT
+from .. import child, processes
+from ..protocol import CRASHED, ERROR, FAULT, LOST, TIMEOUT, HarnessError
 from .wire import Wire
 
 _ENDING_S = 10.0
 _TICK_S = 0.5
 _IDLE_S = 10.0
+# What making sense of an answer raises that is not as it should be: it may be forged.
+_NONSENSE = (
+    KeyError, TypeError, ValueError, AttributeError, IndexError, OSError, OverflowError,
+    RecursionError, RuntimeError,
+)  # fmt: skip
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
+_OF_A_DRIVER = ("cuda error", "hip error", "driver error", "ur error", "device-side")
 
 
 class PerformerEndedError(Exception):
     """A performer is gone, or refused what it was asked: ``status`` as of a job, and why."""
+
+    def __init__(self, status: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class CandidateEndedError(PerformerEndedError):
+    """The candidate's own performer; of others' ends nothing follows for the candidate."""
+
+
+class BrokenOffError(Exception):
+    """Nothing can be said of the candidate: ``status`` as of a trial's answer, and why."""
 
     def __init__(self, status: str, message: str) -> None:
         super().__init__(message)
@@ -80,12 +101,14 @@ class Handle:
         prepared: what it answered when it was told to prepare.
         spent_s: seconds waited for its answers, by what was asked.
         patience: how long it may work.
+        ends: what is raised when it is gone, or answers nonsense.
     """
 
     key: str
     wire: Wire
     folder: Path
     end: Callable[[str, str, str], None]
+    ends: type[PerformerEndedError] = PerformerEndedError
     ended: tuple[str, str] | None = None
     prepared: dict[str, Any] | None = None
     calls: int = 0
@@ -129,10 +152,27 @@ class Handle:
         if reply is None:
             text = f"did not finish within {over} and was stopped"
             self.end(self.key, TIMEOUT, text)
-            raise PerformerEndedError(TIMEOUT, text)
+            raise self.ends(TIMEOUT, text)
         if "failed" in reply:
-            raise PerformerEndedError(str(reply["failed"]), str(reply.get("message") or ""))
+            raise self.failed(str(reply["failed"]), str(reply.get("message") or ""))
         return reply
+
+    @contextlib.contextmanager
+    def answering(self) -> Iterator[None]:
+        """Its answers are made sense of: where there is none in them, it is at fault."""
+        try:
+            yield
+        except _NONSENSE as error:
+            if _is_the_readers(error) or not self.outbox.is_dir():
+                raise
+            told = f"gave an answer that makes no sense: {_described(error)}"
+            raise self.ends(CRASHED, told) from error
+
+    def failed(self, status: str, message: str) -> Exception:
+        """What to raise for an end: it says nothing of a version that was never started."""
+        if status in (LOST, FAULT):
+            return HarnessError(message)
+        return self.ends(status, message)
 
     def place(self, manifest: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Lend the files of a manifest to the performer, until ``clear``."""
@@ -169,18 +209,47 @@ class Handle:
         self.ended = (status, message)
         self._over.set()
 
-    def _gone(self) -> PerformerEndedError:
+    def _gone(self) -> Exception:
         self._over.wait(_ENDING_S)
         status, message = self.ended or (CRASHED, "ended without a word")
-        return PerformerEndedError(status, message)
+        return self.failed(status, message)
 
 
 def owned(manifest: Sequence[Mapping[str, Any]], folder: Path) -> list[dict[str, Any]]:
-    """A manifest whose files lie in ``folder``, links resolved; others are refused."""
+    """A manifest whose files lie in ``folder``, links resolved. Raises ValueError for others."""
     kept = []
     root = folder.resolve()
     for entry in manifest:
         if "file" in entry and root not in Path(str(entry["file"])).resolve().parents:
-            raise PerformerEndedError(CRASHED, "named a result that is not its own")
+            raise ValueError("it named a result that is not its own")
         kept.append(dict(entry))
     return kept
+
+
+@contextlib.contextmanager
+def judging() -> Iterator[None]:
+    """What goes wrong here is the judge's own, even where a performer's answers are read around
+    it: HarnessError."""
+    try:
+        yield
+    except _NONSENSE as error:
+        if _is_the_readers(error):
+            raise
+        raise HarnessError(_described(error)) from error
+
+
+def is_of_a_driver(error: BaseException) -> bool:
+    """Whether a device failed, after which nothing more can be judged on it in this process."""
+    told = any(words in str(error).lower() for words in _OF_A_DRIVER)
+    return told and isinstance(error, RuntimeError) and not child.is_out_of_memory(error)
+
+
+def _is_the_readers(error: BaseException) -> bool:
+    """Whether an error is the judge's own, whatever it was reading."""
+    no_room = isinstance(error, OSError) and error.errno in NO_ROOM
+    return no_room or child.is_out_of_memory(error) or is_of_a_driver(error)
+
+
+def _described(error: BaseException) -> str:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"

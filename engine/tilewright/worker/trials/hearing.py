@@ -8,9 +8,9 @@ from typing import Any
 
 from .. import honesty
 from ..calling import INTERPRETER
-from ..protocol import UNSUPPORTED
-from . import clocking, faults, repetition, results
-from .handle import Handle, PerformerEndedError
+from ..protocol import ERROR, TIMEOUT, UNSUPPORTED
+from . import answers, clocking, faults, repetition, results
+from .handle import BrokenOffError, CandidateEndedError, Handle, PerformerEndedError
 from .originals import Base, Originals, with_config
 from .repetition import Repeated
 from .results import Results
@@ -63,12 +63,17 @@ class Hearing:
         self._over = False
         self._given: Results | None = None
 
-    def value(
-        self, prepared: dict[str, Any] | None, failed: PerformerEndedError | None
-    ) -> dict[str, Any]:
+    def value(self, prepared: dict[str, Any] | None, failed: Exception | None) -> dict[str, Any]:
         """The trial's value: ``fault`` is what a person is told, None where nothing was found;
-        ``unjudged`` is there where the interpreter cannot run it, and says why."""
-        if prepared is None:
+        ``unjudged`` is there where the interpreter cannot run it, and says why.
+
+        Raises BrokenOffError, HarnessError or PerformerEndedError (of another performer than the
+        candidate's) where nothing can be said of the candidate.
+        """
+        if failed is not None and not isinstance(failed, CandidateEndedError):
+            raise failed
+        failed = failed or self._forged(prepared)
+        if prepared is None or failed is not None:
             told = f"the candidate failed: {failed or 'it could not be prepared'}"
             return {"checks": [], "fault": told, "prepared": None}
         found: dict[str, Any] = {"prepared": prepared, "checks": self._checks}
@@ -80,6 +85,15 @@ class Hearing:
         found["checked_s"] = time.monotonic() - start
         found["spent_s"] = {**self._candidate.spent_s, **self._phases}
         return {**found, "fault": fault, "honesty": self._honesty(prepared, found)}
+
+    def _forged(self, prepared: Mapping[str, Any] | None) -> CandidateEndedError | None:
+        """What is wrong with its first answer; None where that can be read, or there is none."""
+        try:
+            with self._candidate.answering():
+                answers.facts((prepared or {}).get("facts") or {})
+        except CandidateEndedError as error:
+            return error
+        return None
 
     def _go_through(self, found: dict[str, Any], start: float) -> str | None:
         """The first checks, the time, and all the rest; what is wrong. Figures go into ``found``.
@@ -176,10 +190,16 @@ class Hearing:
             return None
         if base.is_unsupported:
             raise NotJudgedError(f"the original: {base.failure}")
-        fault: str | None = base.failure or None
+        fault = self._of_original(base)
         for _ in range(0 if fault else int(check.get("repeats") or 1)):
             fault = fault or self._called(check, base, record)
         return fault and f"{', '.join([check['name'], *_drawn(check, base)])}: {fault}"
+
+    def _of_original(self, base: Base) -> str | None:
+        """That the original failed, which is the candidate's fault where it is the same text."""
+        if base.failure and self._job["candidate"] != self._job["original"]:
+            raise BrokenOffError(ERROR, base.failure)
+        return base.failure or None
 
     def _plain(
         self, check: dict[str, Any], base: Base, notes: list[str]
@@ -197,9 +217,12 @@ class Hearing:
         observe = len(self._facts[1]) < _OBSERVED or self._over or check is self._last
         try:
             given = self._call({**check, "observe": observe}, base)
-        except PerformerEndedError as error:
+        except CandidateEndedError as error:
             if error.status == UNSUPPORTED:
                 raise NotJudgedError(f"the candidate: {error}") from error
+            if error.status == TIMEOUT and time.monotonic() > self._deadline:
+                told = "the whole trial took longer than it may, waiting for its turn included"
+                raise BrokenOffError(TIMEOUT, told) from error
             return f"the candidate failed: {error}"
         self._given = self._given or given
         self._configs = max(self._configs, given.configs)
@@ -239,7 +262,7 @@ class Hearing:
             return Repeated(None, {"skipped": "no case has two seeds"})
         try:
             return repetition.held(self._originals, self._candidate, self._job, pair)
-        except PerformerEndedError as error:
+        except CandidateEndedError as error:
             told = f"{pair[0]['name']}: called many times in a row, it failed: {error}"
             return Repeated(told, None)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import select
 import shutil
@@ -22,10 +21,25 @@ import torch
 from .. import child, confine
 from ..calling import INTERPRETER
 from ..jobs import measuring
-from ..protocol import CRASHED, ERROR, OK, OUT_OF_MEMORY, TIMEOUT, JobError, OutOfMemoryError
+from ..protocol import (
+    ERROR,
+    FAULT,
+    OK,
+    OUT_OF_MEMORY,
+    TIMEOUT,
+    HarnessError,
+    JobError,
+)
 from . import ahead
 from .caches import Caches
-from .handle import Handle, PerformerEndedError
+from .handle import (
+    NO_ROOM,
+    BrokenOffError,
+    CandidateEndedError,
+    Handle,
+    PerformerEndedError,
+    is_of_a_driver,
+)
 from .hearing import Hearing, first_checks
 from .originals import Originals
 from .performers import Performers
@@ -40,11 +54,7 @@ _COMPILERS = max(1, min(4, _CPUS // 4))
 _HEARINGS = max(1, min(4, _CPUS // 2))
 # Processes and threads: host code that forks without end is not ended by patience while compiling.
 _OF_A_COMPILER = 64 + 2 * _CPUS
-# What reading an answer raises that is not as it should be: a performer may have forged it.
-NONSENSE = (
-    KeyError, TypeError, ValueError, AttributeError, IndexError, OSError, OverflowError,
-    RecursionError, AssertionError,
-)  # fmt: skip
+_TRACEBACK_TAIL = 6000
 
 
 def main(job: dict[str, Any], parent: int) -> None:
@@ -81,7 +91,8 @@ class _Trial:
     compilers: list[Handle] = field(default_factory=list)
     asked: float = field(default_factory=time.monotonic)
     prepared: dict[str, Any] | None = None
-    failed: PerformerEndedError | None = None
+    failed: Exception | None = None
+    cancelled: bool = False
     begun: bool = False
     compiled: list[dict[str, Any]] = field(default_factory=list)
     told: dict[str, Any] = field(default_factory=dict)
@@ -152,6 +163,7 @@ class Judge:
         elif "cancel" in message:
             for trial in self._trials[:]:
                 if trial.number == message["cancel"]:
+                    trial.cancelled = True
                     self._performers.end(trial.candidate.key, ERROR, "was cancelled")
 
     def _admit(self, message: dict[str, Any]) -> None:
@@ -160,7 +172,7 @@ class Judge:
         if job.get("timing"):
             told["baseline"] = job["timing"]["baseline"]
         told |= self._caches.of_candidate(message["trial"], job["original"], told.get("baseline"))
-        candidate = self._performers.start(told, timeout_s)
+        candidate = self._performers.start(told, timeout_s, CandidateEndedError)
         trial = _Trial(message["trial"], job, candidate, time.monotonic() + timeout_s)
         self._trials.append(trial)
         with contextlib.suppress(OSError):  # one that is gone is noticed when it is looked at
@@ -188,7 +200,8 @@ class Judge:
     def _compile_rest(self, trial: _Trial, checks: list[dict[str, Any]]) -> None:
         left = max(1.0, min(_READY_S, trial.deadline - time.monotonic()))
         for compiler in self._compilers(trial.told, checks, left):
-            with contextlib.suppress(PerformerEndedError):  # then the candidate compiles it itself
+            # One that fails leaves it to the candidate.
+            with contextlib.suppress(PerformerEndedError, HarnessError):
                 compiler.reply(left)
             compiler.close()
 
@@ -219,6 +232,8 @@ class Judge:
     def _judge(self, trial: _Trial) -> None:
         """Hear a trial and answer it, in a thread of its own."""
         answer = self._hear(trial)
+        if trial.cancelled:
+            answer = _answer(ERROR, "was cancelled")
         self._performers.tell({"answer": trial.number, **answer})
         for performer in (trial.candidate, *trial.compilers):
             performer.close()
@@ -235,20 +250,11 @@ class Judge:
         )  # fmt: skip
         try:
             value = hearing.value(trial.prepared, trial.failed)
-        except PerformerEndedError as error:
-            return _answer(error.status, str(error))
-        except JobError as error:
-            return _answer(ERROR, str(error))
-        except (OutOfMemoryError, MemoryError, torch.OutOfMemoryError) as error:
-            return _answer(OUT_OF_MEMORY, f"the judge ran out of memory: {error}")
-        except NONSENSE as error:
-            return _of_nonsense(error)
-        except RuntimeError as error:
-            if child.is_out_of_memory(error):  # a driver's, which torch has no exception for
-                return _answer(OUT_OF_MEMORY, f"the judge ran out of memory: {error}")
-            # The device is in a state that nothing more can be judged in.
-            traceback.print_exc()
-            os._exit(1)
+        except Exception as error:  # noqa: BLE001 - the worker loop's boundary
+            if is_of_a_driver(error):
+                traceback.print_exc()
+                os._exit(1)
+            return _not_judged(error)
         return _answer(OK, "", {**value, **waits, "heard_s": time.monotonic() - start})
 
 
@@ -274,9 +280,9 @@ def _note_candidate(trial: _Trial) -> None:
     if reply is not None and "failed" not in reply:
         trial.prepared = reply
     elif reply is not None:
-        trial.failed = PerformerEndedError(str(reply["failed"]), str(reply.get("message") or ""))
+        trial.failed = handle.failed(str(reply["failed"]), str(reply.get("message") or ""))
     elif handle.ended is not None:
-        trial.failed = PerformerEndedError(*handle.ended)
+        trial.failed = handle.failed(*handle.ended)
 
 
 def _readiness(trial: _Trial) -> list[dict[str, float]]:
@@ -294,16 +300,19 @@ def _readiness(trial: _Trial) -> list[dict[str, float]]:
     ]
 
 
-def _described(error: BaseException) -> str:
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
-
-
-def _of_nonsense(error: BaseException) -> dict[str, Any]:
-    """A full disk is nobody's fault; what else cannot be read, the performer has given."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+def _not_judged(error: Exception) -> dict[str, Any]:
+    """What to answer where nothing can be said of the candidate, whatever the reason."""
+    if isinstance(error, BrokenOffError | PerformerEndedError):
+        return _answer(error.status, str(error))
+    if isinstance(error, JobError):
+        return _answer(ERROR, str(error))
+    if child.is_out_of_memory(error):
+        return _answer(OUT_OF_MEMORY, f"the judge ran out of memory: {error}")
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
         return _answer(OUT_OF_MEMORY, f"the judge has no room left for tensors: {error}")
-    return _answer(CRASHED, f"gave an answer that makes no sense: {_described(error)}")
+    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    told = str(error) if isinstance(error, HarnessError) else child.describe(error)
+    return _answer(FAULT, told, {"traceback": trace[-_TRACEBACK_TAIL:]})
 
 
 def _answer(status: str, message: str, value: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import torch
 from .. import generate, layouts, tensors
 from ..calling import INTERPRETER, place_of
 from ..protocol import LOST, OUT_OF_MEMORY, TIMEOUT, UNSUPPORTED
-from . import faults, results, weights
+from . import answers, faults, results, weights
 from .handle import Handle, PerformerEndedError, owned
 from .results import Results
 
@@ -263,9 +263,10 @@ class Originals:
         """What a performer gives on the inputs of a base."""
         try:
             reply = self.asked(performer, base, {**message, "do": "call"}, timeout_s)
-            for name in ("outputs", "changed_inputs"):
-                reply[name] = owned(reply[name], performer.outbox)
-            return results.read(reply, place_of(self.device))
+            with performer.answering():
+                for name in ("outputs", "changed_inputs"):
+                    reply[name] = owned(reply[name], performer.outbox)
+                return results.read(answers.of_call(reply), place_of(self.device))
         finally:
             if not message.get("keep_state") or not performer.alive:
                 performer.clear()

@@ -29,7 +29,7 @@ from typing import Any
 from .. import calling, child, generate, honesty, makers, repeating, tensors
 from ..calling import INTERPRETER, Version
 from ..jobs import measuring
-from ..protocol import OK, JobError
+from ..protocol import OK, HarnessError, JobError
 from ..timing.clocks import AnyClock, clock_for
 from ..timing.contest import Contest
 from .wire import Wire
@@ -106,8 +106,7 @@ class Performer:
         start = time.perf_counter()
         if self._job["device"] != INTERPRETER:
             # Before the file is imported: what it changes of torch is not what is timed with.
-            self._clock = clock_for(self._job["device"])
-            self._clock.synchronize()
+            self._clock = _opened(self._job["device"])
         self._reached["opened"] = time.monotonic()
         assert self.version is not None
         self._reached["imported"] = time.monotonic()
@@ -171,3 +170,15 @@ class Performer:
         module = makers.maker(str(self._job["module"]), message["case"])
         made = generate.make_inputs(message["case"], int(message["seed"]), module, values)
         return {"inputs": tensors.save(made, f"{self._job['out']}/inputs", "input")}
+
+
+def _opened(device: str) -> AnyClock:
+    """A device's clock; raises HarnessError where the device cannot be opened."""
+    try:
+        clock = clock_for(device)
+        clock.synchronize()
+    except (RuntimeError, AssertionError) as error:  # torch raises both
+        raise HarnessError(
+            f"{device} could not be opened: {' '.join(str(error).split())}"
+        ) from error
+    return clock

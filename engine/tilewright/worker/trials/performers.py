@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .handle import Handle
+from .handle import Handle, PerformerEndedError
 from .wire import Wire
 
 _TAIL = 400
@@ -30,13 +30,16 @@ class Performers:
         self._next = 0
         self._lock = threading.Lock()
 
-    def start(self, job: Mapping[str, Any], timeout_s: float) -> Handle:
+    def start(
+        self, job: Mapping[str, Any], timeout_s: float,
+        ends: type[PerformerEndedError] = PerformerEndedError,
+    ) -> Handle:  # fmt: skip
         """Have a performer started; with 0 seconds it may stay as long as it is wanted."""
         ours, theirs = socket.socketpair()
         with self._lock, theirs:
             self._next += 1
             key = str(self._next)
-            handle = Handle(key, Wire(ours), self._folder / key, self.end)
+            handle = Handle(key, Wire(ours), self._folder / key, self.end, ends)
             for place in (handle.inbox, handle.outbox):
                 place.mkdir(mode=0o700, parents=True)
             self._handles[key] = handle

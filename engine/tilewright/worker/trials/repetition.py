@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import tensors
 from ..calling import INTERPRETER, place_of
-from . import faults, results
+from . import answers, faults, results
 from .handle import Handle, PerformerEndedError, owned
 from .originals import Base, Originals
 from .results import Results
@@ -103,6 +103,8 @@ def _wrong(
 ) -> tuple[str | None, int, dict[str, Any]]:  # fmt: skip
     """(what is wrong, how many calls were made, what was seen in some of them)."""
     reply = originals.asked(performer, bases[0], message, _TIMEOUT_S)
+    with performer.answering():
+        answers.of_repeat(reply)
     calls, facts = int(reply["calls"]), dict(reply["facts"])
     said = (
         ("first", 0, "the result of the first of many calls, looked at after the last"),
@@ -125,7 +127,8 @@ def _wrong(
 def _read(manifest: list[dict[str, Any]], performer: Handle, base: Base, device: str) -> Results:
     assert base.original is not None
     place = place_of(device)
-    entries = owned(manifest, performer.outbox)
-    values = tuple(tensors.load_entry(entry, place) for entry in entries)
+    with performer.answering():
+        entries = owned(manifest, performer.outbox)
+        values = tuple(tensors.load_entry(entry, place) for entry in entries)
     names = tuple(str(entry["name"]) for entry in entries)
     return Results(names, values, {"output_tree": base.original.tree})

@@ -17,7 +17,7 @@ from typing import Any
 from ..calling import INTERPRETER
 from . import faults
 from .caches import Caches
-from .handle import Handle, PerformerEndedError
+from .handle import CandidateEndedError, Handle, PerformerEndedError
 from .originals import Base, Originals, with_config
 from .performers import Performers
 
@@ -56,7 +56,7 @@ class Watching:
         found = Watched()
         left = max(1.0, deadline - time.monotonic())
         own = {"module": job["candidate"], "allow": job.get("allow") or ()}
-        candidate = self._start({**told["performer"], **own}, left)
+        candidate = self._start({**told["performer"], **own}, left, CandidateEndedError)
         try:
             for check in told["checks"]:
                 self._watch(candidate, self._originals.base(asked, check), check, found)
@@ -97,12 +97,16 @@ class Watching:
         patience = _PATIENCE_S + _PATIENCE_RATIO * base.original.seconds
         try:
             given = self._originals.results(candidate, base, check, patience)
-        except PerformerEndedError as error:
+        except CandidateEndedError as error:
             record["skipped"] = f"the interpreter does not run the candidate: {error}"
             return None
         found.configs = max(found.configs, given.configs)
         wrong = next(faults.of_run(base.original.told, given.told), None)
         return wrong and f"{check['name']}, watched in the interpreter: {wrong}"
 
-    def _start(self, job: dict[str, Any], timeout_s: float) -> Handle:
-        return self._performers.start({**job, **self._caches.of_kept(job["module"])}, timeout_s)
+    def _start(
+        self, job: dict[str, Any], timeout_s: float,
+        ends: type[PerformerEndedError] = PerformerEndedError,
+    ) -> Handle:  # fmt: skip
+        cached = self._caches.of_kept(job["module"])
+        return self._performers.start({**job, **cached}, timeout_s, ends)
