@@ -57,7 +57,10 @@ def _at(problem: Problem, found: Mapping[str, Any]) -> Problem:
     if not found["chosen"]:
         return replace(problem, cases={SMALL: cases}, ragged=ragged, sizes=())
     own = problem.sizes[0]
-    large = tuple(replace(case, category=OWN) for case in own.cases)
+    given = [_arguments(one) for one in found["own_args"]]
+    large = tuple(
+        replace(_with(case, one), category=OWN) for case, one in zip(own.cases, given, strict=True)
+    )
     if found["bytes"][0] is None:
         large = ()
     notes = [*problem.warnings, _told(problem, cases, found)]

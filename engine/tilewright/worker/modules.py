@@ -153,7 +153,8 @@ def build_call(
 
 
 def load_state(model: torch.nn.Module, state: dict[str, Any]) -> None:
-    """Give the model the weights of ``state``: by name, else by position with equal shapes."""
+    """Give the model the weights of ``state``: by name, else by position with equal shapes, else by
+    shape and the last part of their names, where that leaves no choice."""
     own = model.state_dict()
     if {name: value.shape for name, value in own.items()} == {
         name: value.shape for name, value in state.items()
@@ -161,12 +162,29 @@ def load_state(model: torch.nn.Module, state: dict[str, Any]) -> None:
         model.load_state_dict(state, strict=True)
         return
     shapes = [tuple(value.shape) for value in own.values()]
+    found = dict(zip(own, state.values(), strict=False))
     if shapes != [tuple(value.shape) for value in state.values()]:
+        found = _paired(own, state)
+    if len(found) != len(state) or len(found) != len(own):
         raise JobError(
             "the model's parameters do not match the original's: it has "
             f"{_listed(own)}, the original {_listed(state)}"
         )
-    model.load_state_dict(dict(zip(own, state.values(), strict=True)), strict=True)
+    model.load_state_dict(found, strict=True)
+
+
+def _paired(own: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
+    """The one weight of equal shape for each, or the one with the same last part of its name."""
+    found: dict[str, Any] = {}
+    for name, value in own.items():
+        fitting = [other for other, held in state.items() if held.shape == value.shape]
+        if len(fitting) > 1:
+            last = name.rpartition(".")[2]
+            fitting = [other for other in fitting if other.rpartition(".")[2] == last]
+        if len(fitting) == 1:
+            found[name] = state[fitting[0]]
+    taken = {id(value) for value in found.values()}
+    return found if len(taken) == len(found) else {}
 
 
 def find_kernel(module: ModuleType, name: str) -> Any:

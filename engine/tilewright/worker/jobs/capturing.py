@@ -29,7 +29,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
                 recorder = _with_fake_tensors(job, module, "cpu", notes)
         mode = "cpu" if recorder is None else "fake"
         if recorder is None:
-            recorder = _with_real_tensors(job, module)
+            recorder = _with_real_tensors(job, module, notes)
     return {
         "launches": recorder.launches,
         "config_index": recorder.config_index,
@@ -62,7 +62,7 @@ def _with_fake_tensors(
     return recorder
 
 
-def _with_real_tensors(job: dict[str, Any], module: Any) -> Recorder:
+def _with_real_tensors(job: dict[str, Any], module: Any, notes: list[str]) -> Recorder:
     size = generate.case_bytes(job["case"])
     if _makes_inputs(job):
         size = generate.made_bytes(job["case"], _maker(job, module))
@@ -71,6 +71,7 @@ def _with_real_tensors(job: dict[str, Any], module: Any) -> Recorder:
             f"the launches cannot be recorded without a device: the host code needs real data, and "
             f"this case's inputs take {size >> 20} MiB, over the limit of "
             f"{_MAX_REAL_BYTES >> 20} MiB; name a smaller case"
+            f"{' (' + '; '.join(dict.fromkeys(notes)) + ')' if notes else ''}"
         )
     recorder = Recorder()
     with contextlib.ExitStack() as stack:

@@ -20,7 +20,8 @@ from ..protocol import JobError
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
     """-> chosen (index of a choice, None where none works), working (its cases that do), bytes of
-    each choice, failures of each, init_args of each of the chosen ``variants``."""
+    each choice, failures of each, own_args of the first choice, init_args of the working cases and
+    then of the chosen ``variants``."""
     modules.load_module(job["module"])  # what is wrong with the file itself is no size's failure
     sizes: list[int | None] = []
     failures: list[str] = []
@@ -31,7 +32,9 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
         if working and largest is not None and (largest <= job["most_bytes"] or number):
             told = {"chosen": number, "working": working, "bytes": sizes, "failures": failures}
             cases = [cases[at] for at in working] + job["variants"][number]
-            return {**told, "init_args": [_arguments(job, case) for case in cases]}
+            own = [_arguments(job, case) for case in job["choices"][0]]
+            built = [_arguments(job, case) for case in cases]
+            return {**told, "own_args": own, "init_args": built}
     return {"chosen": None, "working": [], "bytes": sizes, "failures": failures, "init_args": []}
 
 
