@@ -14,7 +14,7 @@ from tilewright.problems.modules import OWN, SMALL
 from tilewright.problems.tests_below import parts_of
 
 _MOST_BYTES = 16 << 20
-_MOST_SECONDS = 8.0
+_MOST_PROGRAMS = 512
 _MOST_OF_FUNCTION = 3
 _MOST_SMALL = 6
 _MOST_TIMED = 2
@@ -39,9 +39,9 @@ def with_calls(problem: Problem, bench: Workbench, text: str) -> Problem:
     cases = _different([_case(call) for call in calls if not call["failure"]])
     if not cases:
         raise ProblemError(_nothing(calls, outcome.value["failure"]), problem.path, parts.line)
-    fast = {id(case): seconds for case, seconds in cases}
-    small = [one for one, seconds in cases if seconds < _MOST_SECONDS and _fits(one)]
-    small = _few(sorted(small, key=lambda one: (fast[id(one)], size_bytes(one))))
+    fitting = [(one, programs) for one, programs in cases if programs <= _MOST_PROGRAMS]
+    fitting.sort(key=lambda pair: (pair[1], size_bytes(pair[0])))
+    small = _few([one for one, _ in fitting if size_bytes(one) <= _MOST_BYTES])
     timed = sorted((one for one, _ in cases), key=lambda one: -size_bytes(one))[:_MOST_TIMED]
     names = list(dict.fromkeys(case.call.function for case, _ in cases if case.call))
     found = {SMALL: _numbered(small, SMALL)} if small else {}
@@ -54,13 +54,13 @@ def with_calls(problem: Problem, bench: Workbench, text: str) -> Problem:
     )
 
 
-def _case(call: Mapping[str, Any]) -> tuple[Case, float]:
+def _case(call: Mapping[str, Any]) -> tuple[Case, int]:
     inputs = tuple(_input(one) for one in call["inputs"])
     dtypes = {one.dtype for one in inputs if one.value is None}
     rtol, atol = (2e-2, 2e-2) if dtypes & _ROUGH else (1e-3, 1e-4)
     made = Call(call["function"], json.dumps(call["arguments"]))
     case = Case(SMALL, 0, {}, None, inputs, rtol=rtol, atol=atol, call=made)
-    return case, float(call["seconds"])
+    return case, int(call["programs"])
 
 
 def _input(told: Mapping[str, Any]) -> Input:
@@ -94,19 +94,15 @@ def _is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return True
 
 
-def _different(cases: list[tuple[Case, float]]) -> list[tuple[Case, float]]:
+def _different(cases: list[tuple[Case, int]]) -> list[tuple[Case, int]]:
     """Each call once, without those of no elements."""
-    kept: dict[str, tuple[Case, float]] = {}
-    for case, seconds in cases:
+    kept: dict[str, tuple[Case, int]] = {}
+    for case, programs in cases:
         shapes = [(one.name, one.shape, one.dtype, one.strides, one.value) for one in case.inputs]
         empty = any(one.value is None and 0 in one.shape for one in case.inputs)
         if not empty:
-            kept.setdefault(f"{case.call} {shapes}", (case, seconds))
+            kept.setdefault(f"{case.call} {shapes}", (case, programs))
     return list(kept.values())
-
-
-def _fits(case: Case) -> bool:
-    return size_bytes(case) <= _MOST_BYTES
 
 
 def _few(cases: Sequence[Case]) -> list[Case]:

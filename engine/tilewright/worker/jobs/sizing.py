@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from .. import generate, makers, modules, piecewise, pretend
+from .. import generate, makers, modules, piecewise, pretend, tensors
 from ..launches import Recorder
 from ..protocol import JobError
 
@@ -83,16 +83,8 @@ def _called(
     call, model = modules.build_call(job, modules.load_module(job["module"]), device)
     returned = call(*made)
     kept = list(model.state_dict().values()) if model is not None else []
-    held = [*made, *kept, *_leaves(returned)]
-    return sum(t.numel() * t.element_size() for t in held if isinstance(t, torch.Tensor))
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, list | tuple):
-        for one in value:
-            yield from _leaves(one)
-    else:
-        yield value
+    held = tensors.tensors_in([*made, *kept, returned])
+    return sum(one.numel() * one.element_size() for one in held)
 
 
 @contextlib.contextmanager

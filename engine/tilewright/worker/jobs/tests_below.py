@@ -6,7 +6,9 @@ what those held, so that others like them can be made.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,12 +17,16 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
-from .. import modules, piecewise, recording_contents, tensors
+from .. import modules, piecewise, pretend, recording_contents, tensors
 from ..calling import one_config, surroundings
+from ..launches import Recorder
 
 _MOST_CALLS = 24
 _MOST_SECONDS = 60.0
+_PROGRAMS_A_SECOND = 100
+"""About what the interpreter does of them, where only the time is known."""
 
 
 class _EnoughError(BaseException):
@@ -32,14 +38,52 @@ class _UntoldError(Exception):
 
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
-    """-> calls (function, arguments, inputs, seconds, failure), failure of the tests themselves."""
-    recorder = _Recorder()
-    with surroundings(job["device"]), one_config(job, {}):
-        torch.manual_seed(int(job.get("seed") or 0))
-        module = _imported(job["module"], job["above"])
-        recorder.watch(module)
-        failure = _tested(module, job, recorder)
+    """-> calls (function, arguments, inputs, programs, failure), failure of the tests themselves.
+
+    Launches are counted and not made, and what they would have written is zero: tests of a large
+    shape take long in the interpreter. Where no call can be told so, the tests are run in earnest.
+    """
+    found = _recorded(job)
+    if all(call["failure"] for call in found["calls"]):
+        recorder = _Recorder(None)
+        with surroundings(job["device"]), one_config(job, {}):
+            found = _tests(job, recorder)
+    return found
+
+
+def _recorded(job: dict[str, Any]) -> dict[str, Any]:
+    launches = Recorder()
+    with contextlib.ExitStack() as stack:
+        for surrounding in (
+            pretend.no_driver(), pretend.tensors_claim_cuda(), pretend.CudaOnCpu(), _Zeros(),
+            launches.patched(),
+        ):  # fmt: skip
+            stack.enter_context(surrounding)
+        return _tests(job, _Recorder(launches))
+
+
+def _tests(job: dict[str, Any], recorder: _Recorder) -> dict[str, Any]:
+    torch.manual_seed(int(job.get("seed") or 0))
+    module = _imported(job["module"], job["above"])
+    recorder.watch(module)
+    failure = _tested(module, job, recorder)
     return {"calls": recorder.calls, "failure": failure}
+
+
+class _Zeros(TorchFunctionMode):
+    """Memory that nobody has written is zero."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        made = func(*args, **(kwargs or {}))
+        return made.zero_() if func in _EMPTY else made
+
+
+_EMPTY = (
+    torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty,
+    torch.Tensor.new_empty_strided,
+)  # fmt: skip
 
 
 def _imported(path: str, above: str) -> ModuleType:
@@ -70,8 +114,10 @@ def _tested(module: ModuleType, job: Mapping[str, Any], recorder: _Recorder) -> 
 class _Recorder:
     """Stands before the functions of a module, and notes what is called from outside it."""
 
-    def __init__(self) -> None:
+    def __init__(self, launches: Recorder | None) -> None:
         self.calls: list[dict[str, Any]] = []
+        self._launches = launches
+        self._computed: set[int] = set()
         self._inside = False
         self._started = time.perf_counter()
 
@@ -107,7 +153,7 @@ class _Recorder:
             raise _EnoughError
         told: dict[str, Any] = {"function": name, "failure": ""}
         try:
-            template = _Template(_named(function, args))
+            template = _Template(_named(function, args), self._computed)
             told["arguments"] = {
                 "args": [template.of(value, given) for given, value in template.named],
                 "kwargs": {key: template.of(value, key) for key, value in kwargs.items()},
@@ -115,7 +161,7 @@ class _Recorder:
             told["inputs"] = template.inputs
         except _UntoldError as error:
             told["failure"] = str(error)
-        start = time.perf_counter()
+        start, before = time.perf_counter(), self._programs()
         try:
             with torch.no_grad():
                 returned = function(*args, **kwargs)
@@ -124,8 +170,18 @@ class _Recorder:
             told["failure"] = f"it fails: {type(error).__name__}: {said}"
             self.calls.append(told)
             raise
-        self.calls.append({**told, "seconds": time.perf_counter() - start})
+        took = int((time.perf_counter() - start) * _PROGRAMS_A_SECOND)
+        programs = self._programs() - before if self._launches is not None else took
+        self.calls.append({**told, "programs": programs})
+        self._computed |= {one.data_ptr() for one in tensors.tensors_in(returned)}
         return returned
+
+    def _programs(self) -> int:
+        """Of all launches so far, the first configuration of each tuner."""
+        if self._launches is None:
+            return 0
+        pairs = zip(self._launches.launches, self._launches.config_index, strict=True)
+        return sum(math.prod(launch["grid"]) for launch, index in pairs if not index)
 
 
 def _is_apply(value: Any) -> bool:
@@ -147,8 +203,9 @@ def _named(function: Any, args: tuple[Any, ...]) -> list[tuple[str, Any]]:
 class _Template:
     """Arguments with names in the place of tensors and numbers."""
 
-    def __init__(self, named: list[tuple[str, Any]]) -> None:
+    def __init__(self, named: list[tuple[str, Any]], computed: set[int]) -> None:
         self.named = named
+        self._computed = computed
         self.inputs: list[dict[str, Any]] = []
         self._tensors: dict[tuple[Any, ...], str] = {}
 
@@ -184,7 +241,9 @@ class _Template:
         name = self._free(name)
         self._tensors[key] = name
         held = recording_contents.held(plain) if plain.numel() else plain
-        found = recording_contents.contents({name: held}, floats=True)
+        # What an earlier call would have computed is not known.
+        known = not (plain.is_floating_point() and plain.data_ptr() in self._computed)
+        found = recording_contents.contents({name: held}, floats=True) if known else {}
         self.inputs.append({
             "name": name, "dtype": tensors.dtype_name(plain.dtype), "shape": list(plain.shape),
             "strides": list(plain.stride()), "contents": found.get(name),
