@@ -32,6 +32,8 @@ from .timing import fresh
 from .workspaces import KeptTensors
 
 INTERPRETER = "interpreter"
+WEIGHT = "weight "
+"""What a model's weights and buffers are called with among the inputs that a call changes."""
 
 
 def place_of(device: str) -> str:
@@ -73,7 +75,8 @@ class Version:
         device = place_of(job["device"])
         around = bands.Bands() if job.get("guard", True) else None
         loaded = arranged(job["inputs"], job, device)
-        call, model = self.entry(job, device, weights(job))
+        state = weights(job)
+        call, model = self.entry(job, device, state)
         if model is not None:
             self.kept.prepare(call, loaded)
         if around is None:
@@ -84,6 +87,7 @@ class Version:
             if model is not None:
                 around.place_weights(model)
         self.kept.overwrite(model)
+        before = tensors_of(model)
         with (
             launches.counted() as counts,
             _circumstances(job, around) as found,
@@ -93,12 +97,15 @@ class Version:
             returned = call(*inputs.values())
             synchronize(device)
             seconds = time.perf_counter() - start
-        value = collect(job, returned, changed_inputs(loaded, inputs), counts)
+        changed = changed_inputs(loaded, inputs) | changed_inputs(
+            before, tensors_of(model, own=True)
+        )
+        value = collect(job, returned, changed, counts)
         value["facts"] = seen.facts() if seen is not None else None
         leaves, _ = tensors.flatten(returned)
         if value["facts"] is not None and model is not None and self.kept.packs:
             value["facts"] |= self.kept.compared(
-                shadowed_case(job), self.module, model, loaded, weights(job), device
+                shadowed_case(job), self.module, model, loaded, state, device
             )
         if value["facts"] is not None:
             value["facts"]["shared"] = honesty.shared(list(leaves.values()), inputs)
@@ -110,7 +117,9 @@ class Version:
         value["races_lines"] = [fault.lines for fault in races]
         value |= _found(found, inputs, is_launch=bool(job["case"].get("launch")))
         if job.get("keep_state") and model is not None:
-            value["state"] = tensors.save(model.state_dict(), job["out"], "state")
+            # As they were: a call may change its buffers.
+            kept = {name.removeprefix(WEIGHT): one for name, one in before.items()}
+            value["state"] = tensors.save(kept, job["out"], "state")
         return {**value, "seconds": seconds}
 
     def entry(
@@ -152,7 +161,8 @@ def one_config(job: Mapping[str, Any], configs: dict[str, int]) -> Iterator[None
     if index is None and job["device"] != INTERPRETER:
         yield
         return
-    with launches.one_config(int(index or 0), configs):
+    tried = bool(job.get("tried")) and job["device"] == INTERPRETER
+    with launches.one_config(int(index or 0), configs, tried=tried):
         yield
 
 
@@ -292,6 +302,18 @@ def changed_inputs(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[
         name: value
         for name, value in after.items()
         if isinstance(value, torch.Tensor) and not same_bits(before[name], value)
+    }
+
+
+def tensors_of(model: Any, *, own: bool = False) -> dict[str, Any]:
+    """A model's weights and saved buffers by the name that people are told, copied unless its
+    ``own`` are wanted; empty without a model."""
+    if model is None:
+        return {}
+    return {
+        f"{WEIGHT}{name}": value if own else value.clone()
+        for name, value in model.state_dict().items()
+        if isinstance(value, torch.Tensor)
     }
 
 

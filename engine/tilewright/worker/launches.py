@@ -220,12 +220,24 @@ def launch_config(tuner: Any, config: Any, args: tuple[Any, ...], kwargs: dict[s
     return tuner.fn.run(*args, **{**kwargs, **chosen})
 
 
+def _tried(tuner: Any, config: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Launch once as a tuner does to take the time, with the hooks that clear or restore what such
+    launches write."""
+    tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
+    every = {**tuner.nargs, **kwargs, **config.all_kwargs()}
+    tuner.pre_hook(every)
+    launch_config(tuner, config, args, kwargs)
+    tuner.post_hook(every, exception=None)
+    tuner.pre_hook(every, reset_only=True)
+
+
 @contextlib.contextmanager
-def one_config(index: int, seen: dict[str, int]) -> Iterator[None]:
+def one_config(index: int, seen: dict[str, int], *, tried: bool = False) -> Iterator[None]:
     """Make every tuner use its configuration ``index``, without benchmarking.
 
     ``seen`` gets how many each has. One that the device cannot run no tuner would choose either:
-    then the next that it can.
+    then the next that it can. ``tried``: the configuration is launched before, as where a tuner
+    benchmarks, which a kernel that adds to its output does not stand.
     """
 
     def run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
@@ -233,6 +245,8 @@ def one_config(index: int, seen: dict[str, int]) -> Iterator[None]:
         seen[tuner.base_fn.__name__] = len(configs)
         first = min(index, len(configs) - 1)
         *others, last = [*configs[first:], *configs[:first]]
+        if tried and others:
+            _tried(tuner, configs[first], args, kwargs)
         for config in others:
             with contextlib.suppress(OutOfResources, PTXASError, CompileTimeAssertionFailure):
                 return launch_config(tuner, config, args, kwargs)

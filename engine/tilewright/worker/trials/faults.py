@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ..calling import WEIGHT
+
 USUAL = {"values": "normal", "layout": "plain", "order": "forward"}
 """What a check asks where it asks for nothing out of the ordinary."""
 _ORDER_MATTERS = (
@@ -17,8 +19,8 @@ def of_run(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
     """Inputs overwritten, memory reached that is nobody's."""
     allowed = base.get("inputs_changed") or ()
     changed = [name for name in told.get("inputs_changed") or () if name not in allowed]
-    if changed:
-        yield f"it overwrites its inputs {', '.join(changed)}, which the original leaves alone"
+    for what, names in _inputs_and_weights(changed):
+        yield f"it overwrites its {what} {', '.join(names)}, which the original leaves alone"
     known = base.get("out_of_bounds") or ()
     for place, said in strayed(told):
         if place not in known:
@@ -31,6 +33,16 @@ def of_run(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
     yield from _too_early(base, told)
     yield from _borrowed(base, told)
     yield from _looked_at(base, told)
+
+
+def _inputs_and_weights(names: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Which of changed tensors are which, as people call them; nothing for none."""
+    weights = [name for name in names if name.startswith(WEIGHT)]
+    found = {
+        "inputs": [name for name in names if name not in weights],
+        "weights": [name.removeprefix(WEIGHT) for name in weights],
+    }
+    yield from ((what, several) for what, several in found.items() if several)
 
 
 def _too_early(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:

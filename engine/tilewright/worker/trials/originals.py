@@ -33,7 +33,7 @@ _SECRETS = 3
 
 _PASSING = (OUT_OF_MEMORY, TIMEOUT, LOST)
 # The original answers once for all of a candidate's configurations and repetitions.
-_NOT_OF_ORIGINAL = ("name", "config_index", "repeats", "required", "simpler")
+_NOT_OF_ORIGINAL = ("name", "config_index", "tried", "repeats", "required", "simpler")
 
 Start = Callable[[dict[str, Any], float], Handle]
 Manifest = list[dict[str, Any]]
@@ -359,9 +359,10 @@ class Originals:
 
 
 def with_config(check: Mapping[str, Any], config: int) -> dict[str, Any]:
-    """A check of one configuration of what is autotuned, which the candidate has to stand."""
+    """A check of one configuration of what is autotuned, which the candidate has to stand, tried
+    before it counts."""
     name = f"{check['name']}, autotune configuration {config}"
-    return {**check, "config_index": config, "required": True, "name": name}
+    return {**check, "config_index": config, "tried": True, "required": True, "name": name}
 
 
 def _of_original(check: Mapping[str, Any]) -> dict[str, Any]:
