@@ -1,6 +1,7 @@
 """The plan of checks: few, telling, and taken apart where an original does not stand them."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,8 @@ def test_the_interpreter_is_asked_for_no_more_than_twice_as_much(stem: str) -> N
     checks = checks_for(example(stem), can_time=False)
     required = [check for check in checks if check.required]
     odd = [check for check in checks if not check.required]
-    assert sum(check.repeats for check in odd) <= len(required) + 1
+    assert len(odd) <= len(required) + 2
+    assert sum(check.repeats for check in odd) <= len(required) + 3
     assert {check.order for check in checks} == {"forward", "reversed", "shuffled"}
     assert any(check.is_ragged and check.layout == "strided" for check in odd)
     assert any(check.repeats > 1 for check in odd)
@@ -63,11 +65,53 @@ def test_a_device_takes_every_family_and_no_order() -> None:
     checks = checks_for(example("matmul"), can_time=True)
     assert {check.values for check in checks} >= {
         "normal", "large", "tiny", "sparse", "signed_zeros", "nonfinite", "outliers",
-        "constant_rows",
+        "constant_rows", "shifted",
     }  # fmt: skip
     assert {check.order for check in checks} == {"forward"}
     assert {check.layout for check in checks} >= {"plain", "strided", "transposed", "offset"}
     assert {dict(check.launch_options).get("num_warps") for check in checks} == {None, 4, 8}
+
+
+def test_the_interpreter_is_asked_for_the_same_families_of_a_vector_as_of_a_matrix() -> None:
+    axpy = load_problem(Path(__file__).parents[1] / "evidence" / "bases" / "axpy" / "axpy.yaml")
+    for problem in (axpy, example("matmul")):
+        values = {check.values for check in checks_for(problem, can_time=False)}
+        assert values >= {"large", "nonfinite", "sparse", "outliers", "mixed_constant", "shifted"}
+    mixed = next(c for c in checks_for(axpy, can_time=False) if c.values == "mixed_constant")
+    parts = [part.values for part in simpler(axpy, mixed)]
+    assert parts == ["outliers", "tiny", "signed_zeros", "constant_rows"]
+    without = replace(axpy, reference=None)
+    values = {check.values for check in checks_for(without, can_time=False)}
+    assert "mixed" in values
+    assert values.isdisjoint({"shifted", "mixed_constant"})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "has_reference", "on_device", "asked"),
+    [
+        ("int32", True, False, True),
+        ("int32", True, True, False),
+        ("int32", False, False, False),
+        ("uint8", False, True, True),
+        ("bool", True, False, False),
+        ("float32", True, False, False),
+    ],
+)
+def test_integers_that_nothing_bounds_are_asked_for_widely_where_that_is_safe(
+    dtype: str, has_reference: bool, on_device: bool, asked: bool
+) -> None:
+    problem = example("softmax")
+    case = problem.check_cases()[0]
+    case = replace(case, inputs=(replace(case.inputs[0], dtype=dtype),))
+    problem = replace(problem, cases={**problem.cases, "ci": (case,)}, ragged=None)
+    problem = problem if has_reference else replace(problem, reference=None)
+    wide = [c for c in checks_for(problem, can_time=on_device) if c.values == "wider_integers"]
+    assert bool(wide) is asked
+    assert all(simpler(problem, c)[0].values == "wide_integers" for c in wide)
+    bounded = replace(case, inputs=(replace(case.inputs[0], low=0, high=3),))
+    problem = replace(problem, cases={**problem.cases, "ci": (bounded,)})
+    values = {check.values for check in checks_for(problem, can_time=on_device)}
+    assert "wider_integers" not in values
 
 
 def test_a_check_that_is_too_much_is_taken_apart() -> None:

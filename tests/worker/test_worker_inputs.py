@@ -29,6 +29,30 @@ def test_integers_of_a_range_have_both_ends_of_it(ascending: bool) -> None:
     assert len({tuple(ids.tolist()) for ids in drawn}) == 4
 
 
+def test_integers_without_a_range_go_as_far_as_they_are_asked_to() -> None:
+    spec = tensor("x", 4, 500, dtype="int8")
+    assert int(values(spec)["x"].max()) == 7
+    wide = values(spec, values="wider_integers")["x"]
+    assert (int(wide.min()), int(wide.max())) == (-128, 127)
+    assert int(wide[3].min()) >= 63 or int(wide[1].min()) >= 63  # sums do not cancel out
+    bounded = values(tensor("x", 500, dtype="int8", low=0, high=3), values="wider_integers")["x"]
+    assert int(bounded.max()) == 2
+
+
+def test_a_mean_far_above_the_spread_and_rows_of_several_families() -> None:
+    shifted = values(tensor("x", 8, 500), values="shifted")["x"]
+    assert 299 < float(shifted.mean()) < 301
+    assert 0.9 < float(shifted.std()) < 1.1
+    for shape in ((8, 500), (2000,)):
+        mixed = values(tensor("x", *shape), values="mixed_constant")["x"].reshape(4, -1)
+        parts = mixed if len(shape) == 1 else mixed.reshape(2, 4, -1).transpose(0, 1).reshape(4, -1)
+        large, tiny, zeros, constant = parts
+        assert float(large.abs().max()) > 100
+        assert float(tiny.abs().max()) < 0.01
+        assert 0.5 < float((zeros == 0).float().mean()) < 0.8
+        assert len(constant.unique()) == (1 if len(shape) == 1 else 2)
+
+
 def test_integers_keep_to_their_range_and_bools_vary() -> None:
     made = values(tensor("pick", 1000, dtype="int64", low=3, high=7), tensor("m", 64, dtype="bool"))
     assert set(made["pick"].tolist()) == {3, 4, 5, 6}

@@ -5,7 +5,7 @@ from typing import Any
 
 from tilewright.evaluation.checks import Check
 from tilewright.evaluation.families import SEEDS as SEEDS
-from tilewright.evaluation.families import checks_for
+from tilewright.evaluation.families import WIDE_INTEGERS, checks_for, free_integers
 from tilewright.evaluation.model import Cause, StepName, StepResult, StepStatus
 from tilewright.evaluation.replaying import concerned
 from tilewright.evaluation.trial import Heard, hear
@@ -77,7 +77,7 @@ def correctness_step(bench: Workbench, heard: Heard | None) -> StepResult:
         "device": bench.device.info.id,
         "checks": [dict(check) for check in heard.checks],
         **_origin(bench.problem),
-        **_fixed(bench.problem),
+        **_notes(bench.problem, heard),
         **_kept(heard.data),
         **_relied_on(bench.problem, heard.data),
     }
@@ -140,14 +140,40 @@ def _origin(problem: Problem) -> dict[str, Any]:
     return {"inputs": problem.warnings[0]} if problem.is_captured else {}
 
 
-def _fixed(problem: Problem) -> dict[str, Any]:
-    """Numbers that were the same in every check: a kernel could have them written into it."""
+def _notes(problem: Problem, heard: Heard) -> dict[str, Any]:
+    """What was not varied, or not far, in any check."""
     if problem.is_captured:
         return {}
+    kept = problem.ragged.kept if problem.ragged is not None else ()
+    notes = [*_fixed(problem), *_integers(problem, heard), *kept]
+    return {"notes": notes} if notes else {}
+
+
+def _integers(problem: Problem, heard: Heard) -> list[str]:
+    """Which integers were drawn for inputs without a range."""
     cases = (case for several in problem.cases.values() for case in several)
-    notes = [
+    names = dict.fromkeys(name for case in cases for name, _ in free_integers(case))
+    if not names:
+        return []
+    asked = [
+        check["values"]
+        for check in heard.checks
+        if check.get("values") in WIDE_INTEGERS and not check.get("skipped")
+    ]
+    drawn = {
+        "wider_integers": "up to 2^28 of either sign, or as far as their type goes, in one check",
+        "wide_integers": "up to 1000 of either sign, or as far as their type goes, in one check",
+    }
+    told = f"{drawn[asked[0]]}, and from 0 to 7 in the others" if asked else "from 0 to 7 alone"
+    which = "integers of" if len(names) == 1 else "integers of each of"
+    said = f"{which} {', '.join(names)} were drawn {told}"
+    return [f"{said}; a `range` in the spec says what they are"]
+
+
+def _fixed(problem: Problem) -> list[str]:
+    """Numbers that were the same in every check: a kernel could have them written into it."""
+    cases = (case for several in problem.cases.values() for case in several)
+    return [
         f"{name} was {value} in every check; a `range` in the spec lets it vary"
         for name, value in fixed(cases).items()
     ]
-    notes += problem.ragged.kept if problem.ragged is not None else ()
-    return {"notes": notes} if notes else {}

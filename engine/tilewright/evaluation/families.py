@@ -16,7 +16,18 @@ from tilewright.problems.permissions import FIXED_SHAPES
 SEEDS = (0, 1)
 # Seeds of the checks beyond the spec's cases begin here, so that no inputs are seen twice.
 _FIRST_SEED = 2
-_FAMILIES = ("large", "tiny", "sparse", "signed_zeros", "nonfinite", "outliers", "constant_rows")
+_FAMILIES = (
+    "large", "tiny", "sparse", "signed_zeros", "nonfinite", "outliers", "constant_rows", "shifted",
+)  # fmt: skip
+_OF_KNOWN_ERROR = ("constant_rows", "shifted")
+"""Asked only where a reference tells how far off an original is: of rows without spread, or with
+little of it, what it divides by is an error of rounding."""
+_MIXED = {
+    "mixed": ("outliers", "tiny", "signed_zeros"),
+    "mixed_constant": ("outliers", "tiny", "signed_zeros", "constant_rows"),
+}
+WIDE_INTEGERS = ("wider_integers", "wide_integers")
+"""Families of integers without a range, the wider one first."""
 _REPEATS = 3
 
 
@@ -70,9 +81,19 @@ def simpler(problem: Problem, check: Check) -> tuple[Check, ...]:
         found.append(replace(plain, layout=check.layout))
     if check.order != FORWARD:
         found.append(replace(plain, order=check.order))
+    alone = replace(plain, case=check.case, values=check.values)
+    if check == alone and check.values != NORMAL and not check.is_ragged:
+        return tuple(replace(alone, values=name) for name in _parts_of(check.values))
     together = check.is_ragged + (check.values != NORMAL) + (check.layout != PLAIN)
     together += check.order != FORWARD
     return tuple(found) if together > 1 or check.is_ragged else ()
+
+
+def _parts_of(values: str) -> tuple[str, ...]:
+    """What to ask instead of a family that an original does not stand."""
+    if values == WIDE_INTEGERS[0]:
+        return WIDE_INTEGERS[1:]
+    return _MIXED.get(values, ())
 
 
 def _single(problem: Problem, check: Check) -> Iterator[Check]:
@@ -110,6 +131,12 @@ def _interpreted(problem: Problem, small: tuple[Case, ...]) -> Iterator[Check]:
         yield Check(case, 0, "sparse", _layout(case, "offset"), repeats=2)
     other = thin[1] if len(thin) > 1 else first
     yield Check(other, 0, "outliers", _layout(other, "aliased"))
+    if problem.reference is not None:
+        yield Check(last, 0, "mixed_constant")
+        yield Check(first, 0, "shifted")
+    else:
+        yield Check(last, 0, "mixed")
+    yield from _integers(problem, first)
     yield from _far(ragged)
 
 
@@ -119,6 +146,7 @@ def _on_device(problem: Problem, small: tuple[Case, ...]) -> Iterator[Check]:
     for case in small[:1]:
         if not problem.is_captured:
             yield from (Check(case, 0, values) for values in _families(problem))
+            yield from _integers(problem, case, on_device=True)
             yield from _aliased((case,))
         yield Check(case, 0, repeats=_REPEATS)
     yield from (
@@ -134,11 +162,39 @@ def _on_device(problem: Problem, small: tuple[Case, ...]) -> Iterator[Check]:
 
 
 def _families(problem: Problem) -> tuple[str, ...]:
-    """Without a reference nobody knows how far off an original is whose rows have no spread: what
-    it divides by is then an error of rounding."""
     if problem.reference is not None:
         return _FAMILIES
-    return tuple(name for name in _FAMILIES if name != "constant_rows")
+    return tuple(name for name in _FAMILIES if name not in _OF_KNOWN_ERROR)
+
+
+def _integers(problem: Problem, case: Case, *, on_device: bool = False) -> Iterator[Check]:
+    """Integers of all sizes where the spec gives them no range.
+
+    One that a kernel uses as an index leads it outside of its tensors then, which the interpreter
+    survives. A device may not, so there whole words are left alone; and without a reference nobody
+    could say that what it finds there is nonsense.
+    """
+    sizes = {dtype for name, dtype in free_integers(case) if dtype}
+    are_bytes = sizes <= _BYTES
+    known = problem.reference is not None and not on_device
+    if sizes and (are_bytes or known):
+        yield Check(case, 0, WIDE_INTEGERS[0])
+
+
+_BYTES = {"int8", "uint8"}
+
+
+def free_integers(case: Case) -> tuple[tuple[str, str], ...]:
+    """(name, dtype) of the integer tensors of a case for which nothing says what they may be."""
+    return tuple(
+        (one.name, one.dtype)
+        for one in case.inputs
+        if one.value is None
+        and one.low is None
+        and not one.values
+        and one.std is None
+        and one.dtype.removeprefix("u").startswith("int")
+    )
 
 
 def _specialized(ragged: Ragged, last: Case) -> Iterator[Check]:

@@ -184,7 +184,7 @@ class Rule:
             gap = torch.where(finite, gap, 0.0)
             size = torch.where(torch.isfinite(rounded), size, 0.0)
         scale = size.amax(dim=1, keepdim=True)
-        beyond = gap > self._spec(size, scale)
+        beyond = gap > self._spec(size, scale, four)
         wrong = gap > self._before(four, size, scale, errors)
         if not is_clean:
             beyond = torch.where(finite, beyond, ~self._same_special(four, rounded))
@@ -196,12 +196,16 @@ class Rule:
         self._gather(gap, size, scale, errors)
         return wrong | beyond
 
-    def _spec(self, size: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    def _spec(self, size: torch.Tensor, scale: torch.Tensor, four: Four) -> torch.Tensor:
         rtol, atol = self.tolerance.rtol, self.tolerance.atol
         # No kernel can be asked for more than what rounding leaves of a row's largest value.
         floor = C * torch.finfo(torch.float64 if self.dtype == torch.float64 else torch.float32).eps
         by_row = BY_ROW * rtol if self.tolerance.scaled else 0.0
-        return torch.maximum(size * rtol + atol + scale * by_row, scale * floor)
+        limit = torch.maximum(size * rtol + atol + scale * by_row, scale * floor)
+        if self.tolerance.scaled and four.noisy:
+            gaps = [(one - four.oracle).abs().nan_to_num(0.0, 0.0, 0.0) for one in four.noisy]
+            limit = limit + B * torch.stack([gap.amax(dim=1, keepdim=True) for gap in gaps]).amax(0)
+        return limit
 
     def _before(
         self, four: Four, size: torch.Tensor, scale: torch.Tensor, errors: Errors

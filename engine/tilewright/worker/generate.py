@@ -113,15 +113,7 @@ def _tensor(spec: dict[str, Any], generator: torch.Generator, values: str) -> to
     if dtype == torch.bool:
         return torch.randint(0, 2, shape, generator=generator).bool()
     if not dtype.is_floating_point and not dtype.is_complex:
-        low, high = spec.get("low"), spec.get("high")
-        first = _DEFAULT_INT_RANGE[0] if low is None else int(low)
-        last = _DEFAULT_INT_RANGE[1] if high is None else int(high)
-        if last <= first:
-            raise JobError(f"input {spec['name']}: the range {first}..{last} holds no integer")
-        drawn = torch.randint(first, last, shape, generator=generator)
-        if low is not None and high is not None:
-            _reach_both_ends(drawn, first, last - 1, generator)
-        return (drawn.sort().values if spec.get("ascending") else drawn).to(dtype)
+        return _integers(spec, dtype, generator, values)
     data = _floats(spec, dtype, generator, values)
     for transform in spec.get("transforms") or ():
         if transform not in _TRANSFORMS:
@@ -141,6 +133,33 @@ def _strided(made: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
     else:
         held.copy_(made.reshape(-1)[: held.numel()])
     return view
+
+
+def _integers(
+    spec: dict[str, Any], dtype: torch.dtype, generator: torch.Generator, values: str
+) -> torch.Tensor:
+    """Integers of a range, else of the usual one or of the one that ``values`` names."""
+    shape = tuple(spec.get("shape") or ())
+    low, high = spec.get("low"), spec.get("high")
+    wide = families.integers(values, dtype) if low is None and high is None else None
+    low, high = wide or (low, high)
+    first = _DEFAULT_INT_RANGE[0] if low is None else int(low)
+    last = _DEFAULT_INT_RANGE[1] if high is None else int(high)
+    if last <= first:
+        raise JobError(f"input {spec['name']}: the range {first}..{last} holds no integer")
+    drawn = torch.randint(first, last, shape, generator=generator)
+    if wide is not None:
+        _lean(drawn, last)
+    if low is not None and high is not None:
+        _reach_both_ends(drawn, first, last - 1, generator)
+    return (drawn.sort().values if spec.get("ascending") else drawn).to(dtype)
+
+
+def _lean(drawn: torch.Tensor, last: int) -> None:
+    """Have every other row, or half of a vector, in the upper half of what is positive: sums of
+    numbers of both signs stay small."""
+    upper = drawn[1::2] if drawn.dim() > 1 else drawn[drawn.numel() // 2 :]
+    upper.remainder_(max((last + 1) // 2, 1)).add_(last // 2)
 
 
 def _reach_both_ends(
