@@ -44,6 +44,12 @@ class Reader:
         """Whether a value is the constexpr itself."""
         return value.op == "param" and value.detail == self._name
 
+    def grows(self, value: Value) -> bool:
+        """Whether a factor grows with the constexpr: itself, or a part of it."""
+        while value.is_binary("FloorDiv"):
+            value = value.operands[0]
+        return self.is_constant(value)
+
     def mentions(self, value: Value) -> bool:
         """Whether a value is computed from the constexpr."""
         return any(self.is_constant(part) for part in walk(value))
@@ -106,7 +112,7 @@ class Reader:
 
     def steps(self, index: Value, factors: frozenset[Value], lane: Polynomial) -> bool:
         """Whether one step of an index goes on by a whole tile (or by several)."""
-        if self._has_constant(factors):
+        if any(self.grows(value) for value in factors):
             return True
         bounds = index.operands if index.op == "loop_index" else ()
         return len(bounds) == 3 and self.mentions(bounds[2]) and factors == lane.values

@@ -50,9 +50,7 @@ class KernelTies:
     @property
     def is_counted_by_programs(self) -> bool:
         """Whether programs share the tiles among them, or may do so: a grid must follow."""
-        return not self._along or any(
-            part.op == "program_id" for one in self.counted for part in walk(one)
-        )
+        return not self._along or any(_is_of_program(index) for index in self.counted)
 
     def ties(self) -> Ties:
         """What there is."""
@@ -126,14 +124,11 @@ class KernelTies:
                 yield access
 
     def _by_tile(self, factors: frozenset[Value]) -> bool:
-        return any(self._reader.is_constant(value) for value in factors)
+        return any(self._reader.grows(value) for value in factors)
 
     def _counts(self, index: Value) -> bool:
         """Whether an index is the number of a tile, not of an element."""
-        divided = any(
-            v.is_binary("FloorDiv") and self._reader.is_constant(v.operands[1]) for v in walk(index)
-        )
-        if divided:
+        if any(self._divides(v) and _varies(v.operands[0]) for v in walk(index)):
             return True
         by_element = index.op == "loop_index" and any(
             self._reader.mentions(bound) for bound in index.operands[2:]
@@ -160,27 +155,50 @@ class KernelTies:
             return True  # not known
         else:
             shapes = [facts.shape]
-        constants = self._reader.is_constant
-        return any(isinstance(d, Value) and constants(d) for shape in shapes for d in shape)
+        mentions = self._reader.mentions
+        return any(isinstance(d, Value) and mentions(d) for shape in shapes for d in shape)
 
     def _is_loaded(self, value: Value) -> bool:
         """Whether it is one tile's elements, not what a loop has gathered of all."""
         return any(part.op == "load" and self._reader.axes(part) for part in _made_of(value))
 
+    def _divides(self, value: Value) -> bool:
+        parts = value.operands
+        return value.is_binary("FloorDiv", "Mod") and self._reader.is_constant(parts[1])
+
+    @cached_property
+    def _divisors(self) -> tuple[Value, ...]:
+        """Divisions by something that is computed from it."""
+        every = self._flow.values.values()
+        divisions = (v for v in every if v.is_binary("FloorDiv", "Mod"))
+        return tuple(v for v in divisions if self._reader.mentions(v.operands[1]))
+
     def _of_parts(self) -> Iterator[Ties]:
         """Elements counted in groups of it; functions that reach memory and are not looked into."""
         for node, value in self._flow.values.items():
-            is_part = value.is_binary("FloorDiv", "Mod") and self._reader.is_constant(
-                value.operands[1]
-            )
-            if is_part and any(v.op in ("arange", "loop_index", "load") for v in walk(value)):
+            if not self._divides(value):
+                continue
+            if any(v.op in ("arange", "loop_index", "load") for v in walk(value)):
                 yield Ties(doubts=(f"line {node.lineno} counts elements in groups of it",))
+            elif any(value is v.operands[1] for v in self._divisors):
+                yield Ties(doubts=(f"line {node.lineno} counts its tiles in groups",))
         for called in self._flow.sources.values():
             given = (*called.positional, *(v for _, v in called.keywords))
             if called.name.startswith("triton.language.") or called.is_method:
                 continue
             if any(self._reader.mentions(part) for part in given):
                 yield Ties(doubts=(f"it is given to {called.name}(), which is not looked into",))
+
+
+def _is_of_program(index: Value) -> bool:
+    """Whether it counts by programs; a loop covers what its bounds say, whoever turns it."""
+    if index.op == "loop_index":
+        return False
+    return index.op == "program_id" or any(_is_of_program(part) for part in index.operands)
+
+
+def _varies(value: Value) -> bool:
+    return any(v.op in ("arange", "loop_index", "load", "program_id") for v in walk(value))
 
 
 def _made_of(value: Value) -> Iterator[Value]:
