@@ -78,3 +78,18 @@ def test_far_too_many_combinations_are_refused() -> None:
     result = run(app, [*asked, wide])
     assert isinstance(result.exception, InputError)
     assert "100000 combinations" in str(result.exception)
+
+
+@pytest.mark.triton
+def test_what_would_come_apart_is_left_out_with_the_reason() -> None:
+    file = Path(__file__).parents[1] / "rewrites" / "tied" / "head_dim.py"
+    asked = ["tune", str(file), "--target", "cuda:90", "--space", "BLOCK_D=16,32;num_warps=4"]
+    result = run(app, [*asked, "--format", "json"])
+    assert result.exit_code == 0, result.output
+    (kernel,) = json.loads(result.stdout)["kernels"]
+    left_out = {one["values"]["BLOCK_D"]: one["left_out"] for one in kernel["ranked"]}
+    assert left_out[16] is None
+    assert "BLOCK_D stays at 16" in left_out[32]
+    assert "it is an extent of the tensor" in left_out[32]
+    (told,) = kernel["ties"]
+    assert told.startswith("BLOCK_D is left as it is")

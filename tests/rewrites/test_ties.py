@@ -219,3 +219,18 @@ def test_a_tuner_is_not_given_what_the_host_has_used_before_the_launch() -> None
     (found,) = (one for kernel, one in tunables(module) if kernel.name == "add_kernel")
     assert found.ties["BLOCK"].followers == ("line 39 of the host code is computed from it",)
     assert verdict(found, "BLOCK") == COMPARED
+
+
+def test_another_name_with_the_same_number_is_another_constant() -> None:
+    text = (TIED / "grouped_programs.py").read_text()
+    text = text.replace("    grid = (", "    TILE, ACROSS, DEEP = 32, 16, 32\n    grid = (")
+    text = text.replace(
+        "BLOCK_M=32, BLOCK_N=16, BLOCK_K=32", "BLOCK_M=TILE, BLOCK_N=16, BLOCK_K=DEEP"
+    )
+    text = text.replace("cdiv(M, 32)", "cdiv(M, TILE)")
+    module = parse_module(text, "grouped_programs.py")
+    ((_, found),) = tunables(module)
+    assert found.doubts(["BLOCK_M", "BLOCK_K"]) == ()
+    made = set_launch_config(module, "grouped_kernel", {"BLOCK_M": 64}, {})
+    assert isinstance(made, str)
+    assert "TILE, ACROSS, DEEP = 64, 16, 32" in made

@@ -187,3 +187,14 @@ def test_a_configuration_that_computes_less_is_seen_at_a_quick_look(worker: Work
     fewer = look(worker, ORIGINAL.replace("BLOCK=256", "BLOCK=128"), like=like)
     assert fewer["difference"].startswith("output: 488 of 1000 elements differ")
     assert fewer["us"] == [], "it is not timed"
+
+
+def test_what_is_changed_in_place_is_compared_at_a_quick_look_too(worker: Worker) -> None:
+    in_place = ORIGINAL.replace("    return y\n", "    x.copy_(y)\n", 1)
+    assert in_place != ORIGINAL
+    kept = look(worker, in_place, out=str(worker.scratch / "changed"))
+    assert kept["inputs_changed"] == ["x"]
+    like = {**kept, "rtol": 1e-3, "atol": 1e-3}
+    assert look(worker, in_place.replace("256", "128"), like=like)["difference"] is None
+    fewer = look(worker, in_place.replace("BLOCK=256", "BLOCK=128"), like=like)
+    assert "488 of 1000 elements differ" in fewer["difference"]

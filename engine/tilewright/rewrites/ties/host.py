@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cached_property
 
 from tilewright.rewrites.grid import Grid, floors, grid_of, meta_key
 from tilewright.rewrites.scope import (
@@ -128,12 +129,17 @@ class HostTies:
                 yield f"line {_line(node)} of the kernel has the same number"
 
     def _is_definition(self, node: ast.AST) -> bool:
-        """The literal that the passed name stands for."""
-        value = None if self._passed is None else only_value(self._scope, self._passed)
-        if value is None and isinstance(self._scope, ast.FunctionDef | ast.AsyncFunctionDef):
-            defaults = (*self._scope.args.defaults, *self._scope.args.kw_defaults)
-            return any(node is default for default in defaults)
-        return node is value
+        """A literal that a name of the host code stands for; what uses the name counts, not it."""
+        return id(node) in self._defining
+
+    @cached_property
+    def _defining(self) -> set[int]:
+        values = [s.value for s in ast.walk(self._scope) if isinstance(s, ast.Assign)]
+        if isinstance(self._scope, ast.FunctionDef | ast.AsyncFunctionDef):
+            arguments = self._scope.args
+            values += [*arguments.defaults, *filter(None, arguments.kw_defaults)]
+        parts = (part for v in values for part in (v.elts if isinstance(v, ast.Tuple) else [v]))
+        return {id(part) for part in parts if isinstance(part, ast.Constant)}
 
     def _shares_memory(self, launch: Launch) -> bool:
         """Whether another launch gets one of this one's buffers."""
