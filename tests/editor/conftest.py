@@ -50,7 +50,7 @@ class RunScenarios(Protocol):
 def run_scenarios(
     installed_editor: Path, vsix: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> RunScenarios:
-    """Each call has a copy of the examples, settings and extensions of its own."""
+    """Each call has a copy of the examples and our kernels, settings and extensions of its own."""
     for old in SCREENSHOTS.glob("*.png"):
         old.unlink()
 
@@ -58,6 +58,7 @@ def run_scenarios(
         folder = tmp_path_factory.mktemp("kernels") / "examples"
         ignore = shutil.ignore_patterns("__pycache__", "demo.py")
         shutil.copytree(ROOT / "examples", folder, ignore=ignore)
+        shutil.copytree(HERE / "kernels", folder, ignore=ignore, dirs_exist_ok=True)
         config = {
             "install": str(installed_editor),
             "vsix": str(vsix),
@@ -90,6 +91,6 @@ def path_without_tilewright() -> str:
 @pytest.fixture(scope="session")
 def reports(run_scenarios: RunScenarios) -> Reports:
     """The reports of the scenarios that need nothing but the server of this environment."""
-    editing = ("diagnostics", "tiles", "quickFix", "outdated", "optimize")
+    editing = ("diagnostics", "tiles", "quickFix", "outdated", "chip", "optimize")
     names = (*editing, "cancel", "settings", "killedServer", "profile", "compiled", "commands")
     return run_scenarios(*names, interpreter=sys.executable)

@@ -9,6 +9,7 @@ import { Editor, until } from "./driver.mjs";
 const config = JSON.parse(process.argv[2]);
 const SQUIGGLE = ".squiggly-warning, .squiggly-info, .squiggly-error";
 const LENS = ".codelens-decoration";
+const CHIP = '.statusbar-item[id$="tilewright.chip"]';
 const HOVER = ".monaco-hover:not(.hidden)";
 const TOAST = ".notification-toast";
 const OPTIMIZE_MS = 300_000;
@@ -142,35 +143,57 @@ async function outdated(editor) {
   return { told };
 }
 
+/** The chip follows the file's host code: its name and the reason stand in the status bar, where a click changes it. */
+async function chip(editor) {
+  await editor.open("scaled_product.py");
+  const shown = await editor.waitText(CHIP, /xpu:bmg-g31/, 30_000);
+  const why = await editor.page.locator(`${CHIP} [aria-label]`).first().getAttribute("aria-label");
+  const pick = async (typed) => {
+    await editor.page.locator(`${CHIP} a`).click();
+    await editor.page.waitForSelector(".quick-input-list .monaco-list-row", { timeout: 30_000 });
+    const chips = await editor.texts(".quick-input-list .monaco-list-row");
+    await editor.screenshot(`2-chips-${typed.replace(/\W+/g, "-")}`);
+    await editor.page.keyboard.type(typed);
+    await editor.press("Enter");
+    return chips;
+  };
+  const chips = await pick("xpu:pvc");
+  const chosen = await editor.waitText(CHIP, /xpu:pvc/);
+  const offered = await pick("Follow the file");
+  const followed = await editor.waitText(CHIP, /xpu:bmg-g31/);
+  return { shown, why, chips, chosen, offered, followed };
+}
+
 /** The light bulb offers each vendor; Intel's is run with progress, previewed whole, and applied with a certificate. */
 async function optimize(editor) {
-  await editor.open("matmul.py");
-  const before = await source("matmul.py");
-  await editor.goTo(...(await place("matmul.py", "tl.program_id(0)")));
+  await editor.open("scaled_product.py");
+  const before = await source("scaled_product.py");
+  await editor.goTo(...(await place("scaled_product.py", "torch.xpu.synchronize")));
   await editor.page.waitForSelector(SQUIGGLE, { timeout: 30_000 });
   const offered = await editor.lightBulb();
   await editor.screenshot("2-light-bulb");
   const chosen = await editor.choose(/Optimize for Intel XPU/);
-  const progress = await editor.waitText(TOAST, /Optimizing for Intel XPU .*(stage|trial)/i, 60_000);
+  const progress = await editor.waitText(TOAST, /Optimizing for Intel XPU .*(stage|trial)/i, 180_000);
   await button(editor, "Cancel").waitFor();
   await editor.screenshot("2-progress");
   await button(editor, "Apply").waitFor({ timeout: OPTIMIZE_MS });
-  const evidence = await editor.waitText(TOAST, /matmul\.py:/);
-  await editor.page.waitForSelector(".monaco-diff-editor .line-insert");
+  const evidence = await editor.waitText(TOAST, /scaled_product\.py:/);
+  await editor.page.waitForSelector(".monaco-diff-editor .line-delete, .monaco-diff-editor .line-insert");
+  const tab = (await editor.texts(".tab.active")).join(" ");
   await editor.screenshot("2-preview");
   await button(editor, "Apply").click();
   await editor.page.waitForSelector(".monaco-diff-editor", { state: "detached" });
   const told = await editor.waitText(TOAST, /applied/);
-  await editor.page.waitForSelector('.tab.active.dirty[data-resource-name="matmul.py"]');
+  await editor.page.waitForSelector('.tab.active.dirty[data-resource-name="scaled_product.py"]');
   await editor.screenshot("2-applied");
   await editor.press("Control+S");
-  await until(async () => (await source("matmul.py")) !== before, "the edit to be saved");
-  const after = await source("matmul.py");
+  await until(async () => (await source("scaled_product.py")) !== before, "the edit to be saved");
+  const after = await source("scaled_product.py");
   await dismissNotifications(editor);
   await editor.goTo(1);
   const verified = await editor.waitText(LENS, /verified: correct/, 30_000);
   await editor.screenshot("2-certificate");
-  const [line] = await place("matmul.py", "tl.program_id(0)");
+  const [line] = await place("scaled_product.py", "tl.program_id(0)");
   await editor.goTo(line);
   await editor.press("End");
   await editor.page.keyboard.type(" + 0");
@@ -179,7 +202,7 @@ async function optimize(editor) {
   await editor.screenshot("2-certificate-stale");
   await editor.command("File: Revert File");
   await editor.waitText(LENS, /verified: correct/, 30_000);
-  return { offered, chosen, progress, evidence, told, before, after, verified, stale, line };
+  return { offered, chosen, progress, evidence, tab, told, before, after, verified, stale, line };
 }
 
 /** A running optimization, started from the code lens, is cancelled; the file stays as it was. */
@@ -410,6 +433,7 @@ const all = {
   tiles,
   quickFix,
   outdated,
+  chip,
   optimize,
   cancel,
   settings,

@@ -65,6 +65,17 @@ def test_a_shown_edit_is_dropped_when_the_file_changes(reports: Reports) -> None
     assert "Run it again" in seen(reports, "outdated")["told"]
 
 
+def test_the_chip_of_a_file_is_shown_with_its_reason_and_changed_there(reports: Reports) -> None:
+    facts = seen(reports, "chip")
+    assert "xpu:bmg-g31" in facts["shown"]
+    assert "the file's host code names torch.xpu, line 48" in facts["why"]
+    assert any("cuda:90" in entry for entry in facts["chips"]), "chips that are elsewhere too"
+    assert not any("Follow the file" in entry for entry in facts["chips"])
+    assert "xpu:pvc" in facts["chosen"]
+    assert "Follow the file" in facts["offered"][0]
+    assert "xpu:bmg-g31" in facts["followed"]
+
+
 def test_the_light_bulb_offers_each_vendor(reports: Reports) -> None:
     offered = seen(reports, "optimize")["offered"]
     for vendor in VENDORS:
@@ -77,6 +88,7 @@ def test_an_optimization_shows_progress_and_its_evidence(reports: Reports) -> No
     assert "Cancel" in facts["progress"]
     assert "correct on interpreter" in facts["evidence"]
     assert "speed not measured" in facts["evidence"], "there is no device here that could time it"
+    assert "xpu:bmg-g31" in facts["tab"]
     assert "applied" in facts["told"]
 
 
@@ -104,9 +116,9 @@ def test_the_confirmed_edit_is_in_the_file(reports: Reports) -> None:
 
 def test_an_applied_edit_has_a_certificate_until_the_kernel_changes(reports: Reports) -> None:
     facts = seen(reports, "optimize")
-    assert "certificate: matmul.tilewright.json" in facts["told"]
+    assert "certificate: scaled_product.tilewright.json" in facts["told"]
     assert "correct on Triton interpreter on CPU, speed not measured" in facts["verified"]
-    said = f"certificate stale: matmul_kernel changed (line {facts['line']})"
+    said = f"certificate stale: scaled_product_kernel changed (line {facts['line']})"
     assert said in facts["stale"]
 
 
@@ -135,7 +147,8 @@ def test_saving_profiles_the_kernel(reports: Reports) -> None:
     facts = seen(reports, "profile")
     assert "Profile" in facts["unmeasured"] or "Optimize" in facts["unmeasured"]
     assert "registers" in facts["lens"]
-    assert "time not measured" in facts["lens"]
+    assert "time not measured: cuda:90 is not here; compiled for it" in facts["lens"]
+    assert "nothing was timed" in facts["lens"]
     assert "softmax_kernel" in facts["hover"]
 
 

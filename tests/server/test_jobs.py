@@ -39,7 +39,7 @@ async def test_optimize_offers_one_versioned_labelled_edit(talk: Conversation) -
     new = apply_edits(talk.text, list(change.edits))
     assert new == talk.text.replace("acc += tl.dot(a, b)", "acc = tl.dot(a, b, acc)")
     label = "correct on interpreter; compiled for cuda:90; speed not measured"
-    assert talk.edits[0].label == f"Tilewright: {label}"
+    assert talk.edits[0].label == f"Tilewright for cuda:90: {label}"
     (annotation,) = (talk.edits[0].edit.change_annotations or {}).values()
     assert annotation.needs_confirmation is True
     assert annotation.description == "accumulate in place"

@@ -74,7 +74,8 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
     const name = path.basename(document.uri.fsPath);
     const line = firstChange(document.getText(), this.sessions.get(key)?.text ?? "");
     const options = { selection: new vscode.Range(line, 0, line, 0) };
-    await vscode.commands.executeCommand("vscode.diff", document.uri, preview, `${name} ↔ proposed`, options);
+    const title = `${name} ↔ proposed${proposal.target ? ` for ${proposal.target}` : ""}`;
+    await vscode.commands.executeCommand("vscode.diff", document.uri, preview, title, options);
     void vscode.window
       .showInformationMessage(`${name}: ${proposal.evidence}`, APPLY, DISCARD)
       .then((button) => {

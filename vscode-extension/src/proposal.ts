@@ -9,6 +9,8 @@ export interface Proposal {
   readonly edits: readonly TextEdit[];
   /** What is known about the result and what was done, in the server's words. */
   readonly evidence: string;
+  /** The chip that it is for, where it is for one. */
+  readonly target: string | undefined;
 }
 
 /** The proposal in an edit that wants to be confirmed; undefined for every other edit. */
@@ -24,14 +26,15 @@ export function proposalOf(params: ApplyWorkspaceEditParams): Proposal | undefin
     return undefined;
   }
   const { uri, version } = change.textDocument;
-  return { uri, version, edits, evidence: evidenceOf(asked) };
+  return { uri, version, edits, evidence: evidenceOf(asked), target: HEAD.exec(asked.label)?.[1] };
 }
 
-const LONGEST = 400;
+const HEAD = /^Tilewright(?: for (\S+))?:\s*/;
+const LONGEST = 900;
 
 function evidenceOf({ label, description }: ChangeAnnotation): string {
   const done = (description ?? "").replace(/^./, (first) => first.toUpperCase());
-  const text = [label.replace(/^Tilewright:\s*/, ""), done].filter(Boolean).join(". ");
+  const text = [label.replace(HEAD, ""), done].filter(Boolean).join(". ");
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
 }
 

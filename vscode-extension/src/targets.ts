@@ -62,10 +62,13 @@ export function toldOf(answer: unknown): Told | undefined {
   return isTold ? (answer as Told) : undefined;
 }
 
-/** The entries of the quick pick: back to the file's own, then every chip under what this machine has for it. */
+/** The entries of the quick pick: back to the file's own, then every chip under what this machine has for it, the file's vendor first. */
 export function chipItems(told: Told, chips: readonly Chip[]): readonly ChipItem[] {
   const follow = told.origin === "asked" ? [{ label: FOLLOW, description: told.followed }] : [];
-  const groups = Object.keys(HEADINGS).map((here) => chips.filter((chip) => chip.here === here));
+  const [vendor] = told.followed.split(":", 1);
+  const own = chips.filter((chip) => chip.target.startsWith(`${vendor}:`));
+  const sorted = [...own, ...chips.filter((chip) => !own.includes(chip))];
+  const groups = Object.keys(HEADINGS).map((here) => sorted.filter((chip) => chip.here === here));
   const listed = groups
     .filter((group) => group.length > 0)
     .flatMap((group) => [

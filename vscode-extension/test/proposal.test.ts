@@ -14,7 +14,7 @@ function params(needsConfirmation: boolean, documents = 1): ApplyWorkspaceEditPa
   return {
     edit: {
       documentChanges: Array.from({ length: documents }, () => change),
-      changeAnnotations: { evidence: { label: "Tilewright: correct on interpreter", needsConfirmation } },
+      changeAnnotations: { evidence: { label: "Tilewright for xpu:pvc: correct on interpreter", needsConfirmation } },
     },
   };
 }
@@ -26,6 +26,7 @@ describe("proposalOf", () => {
       version: 7,
       edits: [edit],
       evidence: "correct on interpreter",
+      target: "xpu:pvc",
     });
   });
 
@@ -35,7 +36,7 @@ describe("proposalOf", () => {
     const evidence = (description: string) =>
       proposalOf({ edit: { ...given, changeAnnotations: { evidence: { ...annotation, description } } } })?.evidence;
     expect(evidence("parsed; not run")).toBe("Use exp2. Parsed; not run");
-    expect(evidence("x".repeat(1000))).toHaveLength(401);
+    expect(evidence("x".repeat(1000))).toHaveLength(901);
   });
 
   it("leaves every other edit to the editor", () => {

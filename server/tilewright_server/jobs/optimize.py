@@ -51,7 +51,7 @@ def _nothing_better(result: Mapping[str, Any]) -> str:
 async def _offer(server: "TilewrightServer", sent: Snapshot, result: Mapping[str, Any]) -> str:
     """Apply the edit with the person's consent; says what became of it."""
     evidence = wording.evidence(result)
-    label = f"Tilewright: {evidence}"
+    label = f"Tilewright for {result.get('target')}: {evidence}"
     if not server.client.apply_edit:
         return f"this editor cannot apply edits from a server; found: {evidence}"
     if _unchanged(server, sent) is None:
@@ -100,4 +100,6 @@ async def _consents(server: "TilewrightServer", label: str) -> bool:
 
 def _description(result: Mapping[str, Any]) -> str:
     kept = [trial for trial in result.get("trials") or () if trial.get("kept")]
-    return "; ".join(wording.short_rationale(trial) for trial in kept) or "optimized kernel"
+    done = "; ".join(wording.short_rationale(trial) for trial in kept) or "optimized kernel"
+    left = (result.get("certificate") or {}).get("unverified") or ()
+    return f"{done}. Left open: {' '.join(map(str, left))}" if left else done
