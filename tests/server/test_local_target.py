@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright_server.jobs.local import local_target
+from tilewright_server.jobs.local import compiled_here, local_target
 
 SCRIPT = "import sys; assert sys.argv[1:] == ['devices', '--format', 'json']; print({said!r})"
 GPU = '{"can_time": true, "target": {"backend": "cuda", "arch": "80"}}'
@@ -28,3 +28,19 @@ async def test_first_device_that_can_time(said: str, target: str | None) -> None
 
 async def test_engine_that_is_not_there(tmp_path: Path) -> None:
     assert await local_target((str(tmp_path / "none"),), {}) is None
+
+
+TRITON = '{"backend": "xpu", "part": "triton", "found": true, "targets": ["pvc", "bmg-g31"]}'
+MISSING = '{"backend": "hip", "part": "triton", "found": false, "targets": []}'
+OCLOC = '{"backend": "xpu", "part": "ocloc", "found": true, "targets": ["lnl"]}'
+
+
+async def test_a_chip_is_compiled_for_where_its_triton_is() -> None:
+    said = f'{{"toolchains": [{TRITON}, {MISSING}, {OCLOC}]}}'
+    script = SCRIPT.replace("'devices'", "'toolchain', 'list'").format(said=said)
+    found = await compiled_here((sys.executable, "-c", script), {})
+    assert found == {"xpu:pvc", "xpu:bmg-g31"}
+
+
+async def test_without_an_answer_no_chip_is_compiled_for(tmp_path: Path) -> None:
+    assert await compiled_here((str(tmp_path / "none"),), {}) == frozenset()

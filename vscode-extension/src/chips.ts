@@ -2,6 +2,7 @@
 import * as vscode from "vscode";
 import { DidChangeConfigurationNotification } from "vscode-languageclient/node";
 import { execute } from "./client";
+import { SCHEME as PREVIEWS } from "./preview";
 import type { Server } from "./server";
 import { type Chip, chipItems, FOLLOW, type Told, toldOf } from "./targets";
 
@@ -97,8 +98,12 @@ export class ChipStatus implements vscode.Disposable {
   }
 
   private async update(): Promise<void> {
+    const document = vscode.window.activeTextEditor?.document;
+    if (document?.uri.scheme === PREVIEWS) {
+      return; // what is shown is of the file that the preview is of
+    }
     const number = ++this.asked;
-    const told = await this.told(vscode.window.activeTextEditor?.document).catch(() => undefined);
+    const told = await this.told(document).catch(() => undefined);
     if (number !== this.asked) {
       return;
     }

@@ -175,10 +175,11 @@ class _Chosen:
             if flaw is not None:
                 self._flaws[str(flaw)] = flaw
             entry = entry_facts(problem) if problem is not None else None
+        target = self._context.target or (problem.target if problem is not None else None)
         version = rules.triton or installed_triton()
         found_of = found_in(self._captures, path) if self._captures else Found()
         self.stale.update(dict.fromkeys(stale_note(path, kernel) for kernel in found_of.stale))
-        context = replace(self._context, entry=entry, launches=found_of.launches())
+        context = replace(self._context, target=target, entry=entry, launches=found_of.launches())
         return replace(rules, issues=issues, triton=version), context
 
     @property

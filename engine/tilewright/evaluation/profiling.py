@@ -188,7 +188,7 @@ def _judged(checked: StepResult) -> _Judged:
     if faults:
         return _Judged(False, "; ".join(faults))
     if checked.status is not StepStatus.PASSED:
-        return _Judged(None, checked.message)
+        return _Judged(None, checked.message.removeprefix("not judged: "))
     if any(check["oracle"] == "original" for check in asked):
         notes = dict.fromkeys(check["note"] for check in asked if check.get("note"))
         return _Judged(None, "; ".join(notes) or _NO_REFERENCE)
