@@ -47,7 +47,7 @@ def with_calls(problem: Problem, bench: Workbench, text: str) -> Problem:
     found = {SMALL: _numbered(small, SMALL)} if small else {}
     return replace(
         problem,
-        entry=replace(problem.entry, name=names[0]),
+        entry=replace(problem.entry, name=names[0].partition(".")[0]),
         cases={**found, OWN: _numbered(timed, OWN)},
         default_category=OWN,
         warnings=(*problem.warnings, *_notes(names, calls, outcome.value["failure"], small)),

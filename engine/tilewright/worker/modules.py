@@ -131,7 +131,9 @@ def build_call(
         from . import templates
 
         call, names = case["call"], [one["name"] for one in case["inputs"]]
-        target = find_entry({"entry": {"name": call["function"]}}, module)
+        name, _, inner = call["function"].partition(".")
+        target = find_entry({"entry": {"name": name}}, module)
+        target = getattr(target, inner) if inner else target
         return templates.caller(target, json.loads(call["arguments"]), names, device), None
     target = find_entry(job, module)
     if entry["kind"] == "function":

@@ -126,6 +126,9 @@ class _Recorder:
         kernels = modules.launchable_types()
         for name, value in list(vars(module).items()):
             own = getattr(value, "__module__", None) == module.__name__
+            if own and isinstance(value, type) and issubclass(value, torch.autograd.Function):
+                before = self._before(f"{name}.apply", value.apply)
+                value.apply = staticmethod(before)  # type: ignore[method-assign]
             applied = inspect.ismethod(value) or inspect.isbuiltin(value)
             if isinstance(value, (*kernels, type)) or name.startswith("__"):
                 continue
