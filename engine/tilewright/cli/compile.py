@@ -24,6 +24,7 @@ from tilewright.cli.compile_variants import (
 from tilewright.cli.compile_versions import Side, pairs, side_of, unpaired
 from tilewright.cli.output import OUT, Exit, Format, emit_json, working
 from tilewright.errors import InputError
+from tilewright.targets import caveats
 from tilewright.targets.model import MACHINE_CODE, STAGES, CompileReport, Target
 
 _STAGES = ", ".join(dict.fromkeys(chain(*STAGES.values())))
@@ -109,8 +110,9 @@ def _stage(target: Target, asked: str | None) -> str:
 def _reports(path: Path, opened: _Opened, one: Variant, form: Format) -> Exit:
     doing = working(f"compiling {path} for {one.target}")
     with doing, opened() as launches:
-        outcome, notes = compiled(launches, one), launches.notes
+        outcome = compiled(launches, one)
         reports = outcome.found
+        notes = (*launches.notes, *caveats(reports))
         shown = judged(path, launches, reports)
     if form is Format.JSON:
         told = {"reports": [as_data(r) for r in reports], "issues": issues_as_json(shown)}

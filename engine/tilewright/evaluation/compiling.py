@@ -6,7 +6,7 @@ from tilewright.evaluation.model import StepName, StepResult, StepStatus
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.model import Case
 from tilewright.serialize import dump
-from tilewright.targets import NoToolchainError
+from tilewright.targets import NoToolchainError, caveats
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
 
 
@@ -39,7 +39,8 @@ def check_compile(bench: Workbench, text: str, cases: Sequence[Case], target: Ta
 
 def judge_reports(reports: Sequence[CompileReport], notes: Sequence[str] = ()) -> StepResult:
     """Passed when each kernel has a configuration that compiles."""
-    data = {"reports": [dump(report) for report in reports], "notes": list(notes)}
+    told = list(caveats(reports))
+    data = {"reports": [dump(report) for report in reports], "notes": list(notes), "caveats": told}
     failed = [
         name
         for name in dict.fromkeys(report.kernel for report in reports)

@@ -1,6 +1,6 @@
 """The fourth step: does it compute the same as before, on inputs it could not foresee?"""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tilewright.evaluation.checks import Check
@@ -15,6 +15,7 @@ from tilewright.harness_fault import HarnessFaultError
 from tilewright.problems.model import Case, Problem
 from tilewright.problems.permissions import FIXED_SHAPES
 from tilewright.problems.scalars import fixed
+from tilewright.problems.scaled import work
 
 NO_OTHER_SHAPES = (
     'only the shapes of the spec\'s own cases were checked, as allow = ["fixed-shapes"] permits a '
@@ -24,9 +25,9 @@ NO_OTHER_SHAPES = (
 
 def cases_for(bench: Workbench) -> tuple[Case, ...]:
     """Cases to check: small ones for the interpreter; on a device the timed ones as well."""
-    small = bench.problem.check_cases()
     if not bench.device.info.can_time:
-        return small
+        return bench.problem.interpreted_cases()
+    small = bench.problem.check_cases()
     return tuple({case.name: case for case in (*small, *bench.problem.measured_cases())}.values())
 
 
@@ -77,7 +78,7 @@ def correctness_step(bench: Workbench, heard: Heard | None) -> StepResult:
         "device": bench.device.info.id,
         "checks": [dict(check) for check in heard.checks],
         **_origin(bench.problem),
-        **_notes(bench.problem, heard),
+        **_notes(bench, heard),
         **_kept(heard.data),
         **_relied_on(bench.problem, heard.data),
     }
@@ -140,13 +141,28 @@ def _origin(problem: Problem) -> dict[str, Any]:
     return {"inputs": problem.warnings[0]} if problem.is_captured else {}
 
 
-def _notes(problem: Problem, heard: Heard) -> dict[str, Any]:
-    """What was not varied, or not far, in any check."""
+def _notes(bench: Workbench, heard: Heard) -> dict[str, Any]:
+    """What was asked in place of too much, and what was not varied, or not far, in any check."""
+    problem = bench.problem
     if problem.is_captured:
         return {}
     kept = problem.ragged.kept if problem.ragged is not None else ()
-    notes = [*_fixed(problem), *_integers(problem, heard), *kept]
+    notes = [*_scaled(bench), *_fixed(problem), *_integers(problem, heard), *kept]
     return {"notes": notes} if notes else {}
+
+
+def _scaled(bench: Workbench) -> Iterator[str]:
+    """Which small cases were too much for the interpreter, and what was asked instead."""
+    if bench.device.info.can_time:
+        return
+    pairs = zip(bench.problem.check_cases(), bench.problem.interpreted, strict=False)
+    for case, small in pairs:
+        if case.dims != small.dims:
+            changed = [f"{n}={v}" for n, v in small.dims.items() if v != case.dims[n]]
+            yield (
+                f"{case.name} is too much for the interpreter ({work(case):.2g} operations): it "
+                f"was checked at {', '.join(changed)}"
+            )
 
 
 def _integers(problem: Problem, heard: Heard) -> list[str]:

@@ -39,7 +39,7 @@ def checks_for(problem: Problem, *, can_time: bool) -> tuple[Check, ...]:
             let anybody choose the order of programs.
     """
     problem = _without_others(problem)
-    small = problem.check_cases()
+    small = problem.check_cases() if can_time else problem.interpreted_cases()
     checks = [
         Check(case, seed, order=FORWARD if can_time or seed != SEEDS[-1] else REVERSED)
         for case in small
@@ -55,7 +55,7 @@ def watched_for(problem: Problem) -> tuple[Check, ...]:
     """What is called in the interpreter as well where a device has the word: a small case, and
     extents that fit no tile. None where no case is small enough for the interpreter."""
     problem = _without_others(problem)
-    small = problem.check_cases()
+    small = problem.interpreted_cases()
     if not small:
         return ()
     primes = (problem.ragged or Ragged()).primes
@@ -70,7 +70,7 @@ def _without_others(problem: Problem) -> Problem:
 
 def simpler(problem: Problem, check: Check) -> tuple[Check, ...]:
     """What to ask instead of a check that the original does not stand: each thing by itself."""
-    small = problem.check_cases()
+    small = problem.interpreted_cases()
     if not small or check.required:
         return ()
     plain = Check(small[-1], check.seed, required=False)

@@ -46,6 +46,8 @@ def _open(certificate: Certificate) -> Iterator[str]:
         if step is None or step.status in _OPEN:
             why = step.message if step and step.message else "no reason given"
             yield f"{name.value} was skipped: {why}"
+    if (compiled := steps.get(StepName.COMPILE)) is not None:
+        yield from _texts(compiled.data, "caveats")
     if (text := steps.get(StepName.STRUCTURE)) is not None:
         yield from _texts(text.data, "evidence_needed", "permitted")
     checked = steps.get(StepName.CORRECTNESS)

@@ -105,6 +105,7 @@ def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
         warnings=(*spec.warnings, *notes, *reference.warnings),
         ragged=_ragged(spec, text, entry, file),
         target=spec.target,
+        interpreted=spec.interpreted,
     )
 
 

@@ -9,6 +9,7 @@ from tilewright.targets.model import Target
 
 CAPTURED, SMALL_CAPTURED = "captured", "captured-small"
 RAGGED = "ragged"
+SCALED = "scaled"
 DimScalar = int | float | bool | str
 # Two lists deep, spelled out: pydantic cannot serialize an alias that names itself.
 Dim = DimScalar | tuple[DimScalar | tuple[DimScalar, ...], ...]
@@ -225,6 +226,7 @@ class Problem:
         allow: what the project permits candidates to do (``permissions``).
         facts: what the spec states of its inputs and the checks keep to, in sentences.
         has_tests: whether tests below the part under test say what it is called with.
+        interpreted: small cases at extents that the interpreter finishes; none where they are so.
     """
 
     path: str
@@ -242,6 +244,7 @@ class Problem:
     allow: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
     has_tests: bool = False
+    interpreted: tuple[Case, ...] = ()
 
     @property
     def is_captured(self) -> bool:
@@ -249,9 +252,13 @@ class Problem:
         return self.entry.kind is EntryKind.LAUNCH
 
     def check_cases(self) -> tuple[Case, ...]:
-        """Cases the interpreter can finish: category ``ci``, else ``simple-cpu``, ``bench-cpu``."""
+        """Small cases: category ``ci``, else ``simple-cpu``, ``bench-cpu``."""
         category = small_category(self.cases)
         return self.cases[category] if category is not None else ()
+
+    def interpreted_cases(self) -> tuple[Case, ...]:
+        """The small cases, at smaller extents where they are too much for the interpreter."""
+        return self.interpreted or self.check_cases()
 
     def measured_cases(self) -> tuple[Case, ...]:
         """Cases to time on a device: the default category."""

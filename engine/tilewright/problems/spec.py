@@ -32,6 +32,7 @@ class Spec:
     reference: SpecNode | None
     warnings: tuple[str, ...]
     ragged: Ragged | None = None
+    interpreted: tuple[Case, ...] = ()
     params: tuple[SpecNode, ...] = ()
     inits: SpecNode | None = None
     target: Target | None = None
@@ -77,6 +78,9 @@ def parse_spec(text: str, path: str, splits: Collection[Split] = ()) -> Spec:
         reference=fields.get("reference"),
         warnings=tuple(dict.fromkeys(reader.warnings)),
         ragged=reader.ragged(small, categories[small], between) if small is not None else None,
+        interpreted=(
+            reader.interpreted(small, categories[small], between) if small is not None else ()
+        ),
         params=tuple(
             variant.fields("a variant")["params"]
             for name, node in categories.items()

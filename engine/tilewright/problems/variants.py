@@ -10,6 +10,7 @@ from tilewright.problems.amounts import LARGEST, extent_of, formula, is_number, 
 from tilewright.problems.dtypes import DTYPE_BYTES, canonical_dtype
 from tilewright.problems.model import (
     RAGGED,
+    SCALED,
     Case,
     Dim,
     DimScalar,
@@ -20,6 +21,7 @@ from tilewright.problems.model import (
 from tilewright.problems.nodes import Scalar, SpecNode
 from tilewright.problems.ragged import far_dims, ragged_dims, single_dims, thin_dims, tied_dims
 from tilewright.problems.scalars import Bounds, with_bounds
+from tilewright.problems.scaled import scaled_dims, work
 from tilewright.problems.splits import Extent, Split
 
 TRANSFORMS = (
@@ -63,6 +65,37 @@ class Reader:
                 found.append(self._case(category, len(found), variant, fields, dims))
         return tuple(found)
 
+    def interpreted(
+        self, category: str, variants: SpecNode, between: Bounds | None = None
+    ) -> tuple[Case, ...]:
+        """Cases of a category at extents that the interpreter finishes; none where they are so."""
+        quiet = Reader(self.inputs, self.inits, between=between or {})
+        found: list[Case] = []
+        for variant in variants.elements(f"'{category}'"):
+            fields = variant.fields("a variant")
+            for dims in quiet._dims_of(fields):
+                own = f"{category}-{SCALED}"
+                small = quiet._bounded(category, variant, fields, dims)
+                name = category if small == dims else own
+                case = quiet._case(name, len(found), variant, fields, small)
+                found.append(with_bounds(case, quiet.between))
+        return tuple(found) if any(case.category != category for case in found) else ()
+
+    def _bounded(
+        self,
+        category: str,
+        variant: SpecNode,
+        fields: Mapping[str, SpecNode],
+        dims: Mapping[str, Dim],
+    ) -> dict[str, Dim]:
+        """Dimensions of a case that the interpreter finishes."""
+
+        def work_of(some: Mapping[str, Dim]) -> float | None:
+            case = self._readable(category, 0, variant, fields, some)
+            return None if case is None else work(case)
+
+        return scaled_dims(dims, work_of)
+
     def ragged(
         self, category: str, variants: SpecNode, between: Bounds | None = None
     ) -> Ragged | None:
@@ -74,10 +107,14 @@ class Reader:
         """
         quiet = Reader(self.inputs, self.inits, between=between or {})
         known = [(one, one.fields("a variant")) for one in variants.elements(f"'{category}'")]
-        every = [dims for _, fields in known for dims in quiet._dims_of(fields)]
+        every = [
+            quiet._bounded(category, variant, fields, dims)
+            for variant, fields in known
+            for dims in quiet._dims_of(fields)
+        ]
         largest = _largest(every)
         for variant, fields in reversed(known):
-            dims = quiet._dims_of(fields)[-1]
+            dims = quiet._bounded(category, variant, fields, quiet._dims_of(fields)[-1])
             free = quiet._free(fields, dims)
             made = partial(quiet._alternatives, category, variant, fields)
             steps, kept = self._steps(fields, dims, free)

@@ -1,6 +1,7 @@
 """Chips that need not be here: naming them, and compiling for them."""
 
 from tilewright.targets.cache import ReportCache
+from tilewright.targets.caveats import caveats
 from tilewright.targets.compiling import compile_launch, compile_stage
 from tilewright.targets.many import Wanted, compile_many
 from tilewright.targets.model import (
@@ -27,6 +28,7 @@ __all__ = [
     "TargetError",
     "Wanted",
     "all_targets",
+    "caveats",
     "compile_launch",
     "compile_many",
     "compile_stage",

@@ -15,6 +15,7 @@ import torch
 from . import (
     bands,
     contents,
+    device_api,
     generate,
     guard,
     honesty,
@@ -22,6 +23,7 @@ from . import (
     launches,
     layouts,
     modules,
+    placement,
     poison,
     pretend,
     tensors,
@@ -42,15 +44,35 @@ def place_of(device: str) -> str:
 
 
 @contextlib.contextmanager
-def surroundings(device: str) -> Iterator[None]:
-    """What host code must find: on the interpreter, one in the place of a GPU."""
+def surroundings(device: str, module: str) -> Iterator[None]:
+    """What the host code of a file must find: on the interpreter, one in the place of a GPU; on a
+    device of another kind than it was written for, that one in its place."""
+    kind = device_api.written_for(module)
     with contextlib.ExitStack() as stack:
         if device == INTERPRETER:
+            kind = kind or "cuda"
             stack.enter_context(interpreting.interpreted())
-            stack.enter_context(pretend.no_driver())
-            stack.enter_context(pretend.tensors_claim_cuda())
-            stack.enter_context(pretend.CudaOnCpu())
+            stack.enter_context(pretend.no_driver(kind))
+            stack.enter_context(placement.elsewhere(kind, "cpu"))
+            yield
+            return
+        stack.enter_context(launches.without_unknown_options())
+        if kind is not None and not device.startswith(kind):
+            stack.enter_context(device_api.another(kind, device))
+            stack.enter_context(placement.elsewhere(kind, device))
         yield
+
+
+def stood_in(device: str, module: str) -> list[str]:
+    """What stands in for the device that a file's host code names, for people."""
+    kind = device_api.written_for(module)
+    if kind is None or device.startswith(kind):
+        return []
+    by = "the CPU" if device == INTERPRETER else device.partition(":")[0]
+    return [
+        f"the host code was written for {kind}: {by} stood in for torch.{kind} and for the device "
+        "of its tensors"
+    ]
 
 
 class Version:
@@ -326,9 +348,11 @@ def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _caveats(job: Mapping[str, Any]) -> list[str]:
+    said = stood_in(job["device"], job["module"])
     if job["device"] != INTERPRETER:
-        return []
-    said = [
+        names = ", ".join(sorted(launches.left_out))
+        return said + [f"launched without {names}, which this backend does not know"] * bool(names)
+    said += [
         "the interpreter runs programs one after another: a race shows only where their order "
         "changes the result"
     ]

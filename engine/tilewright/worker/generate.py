@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from . import confine, makers, pretend, tensors
+from . import confine, makers, placement, pretend, tensors
 from . import values as families
 from .deviation import ULP_OF_SINGLE, wide_of
 from .protocol import JobError, OutOfMemoryError
@@ -241,7 +241,7 @@ def fake_inputs(case: dict[str, Any], module: Any, device: str) -> list[Any]:
     """The inputs as tensors without data; call inside a FakeTensorMode."""
     if case.get("inputs_from_module"):
         values = makers.inputs(module, case).values()
-        return [pretend.moved(v, device) if isinstance(v, torch.Tensor) else v for v in values]
+        return [v.to(device) if isinstance(v, torch.Tensor) else v for v in values]
     made = []
     for spec in case["inputs"]:
         if spec.get("value") is not None:
@@ -264,7 +264,7 @@ def case_bytes(case: dict[str, Any]) -> int:
 
 def made_bytes(case: dict[str, Any], module: Any) -> int:
     """What the inputs that a module makes would take, in bytes; none are made."""
-    with pretend.fake_tensors(), pretend.CudaOnCpu():
+    with pretend.fake_tensors(), placement.elsewhere("cuda", "cpu"):
         values = fake_inputs(case, module, "cpu")
     return sum(v.numel() * v.element_size() for v in values if isinstance(v, torch.Tensor))
 

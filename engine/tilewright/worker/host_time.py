@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 _AGAIN_S = 1.0
 
@@ -18,8 +19,12 @@ class TookTooLongError(Exception):
 
 
 @contextlib.contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """Raise TookTooLongError in what takes longer, and again each second should it be caught."""
+def limited(seconds: float) -> Iterator[Callable[[], float]]:
+    """Raise TookTooLongError in what takes longer, and again each second should it be caught.
+
+    Yields a function that tells the seconds since.
+    """
+    start = time.monotonic()
 
     def ring(number: int, frame: object) -> None:
         del number, frame
@@ -28,7 +33,7 @@ def limited(seconds: float) -> Iterator[None]:
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN_S)
     try:
-        yield
+        yield lambda: time.monotonic() - start
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)

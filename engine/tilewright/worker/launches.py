@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -29,18 +30,23 @@ _TYPES = {
     "float8_e4m3fn": "fp8e4nv", "float8_e5m2": "fp8e5",
     "float8_e4m3fnuz": "fp8e4b8", "float8_e5m2fnuz": "fp8e5b16",
 }  # fmt: skip
+_UNKNOWN = re.compile(r"Keyword argument (\w+) was specified but unrecogni[sz]ed")
 _DROPPED_OPTIONS = ("ir_override", "debug")
 _ALIGNMENT = 16
 
 
 class Recorder:
-    """Records launches instead of executing them; one entry a configuration when autotuned."""
+    """Records launches instead of executing them; one entry a configuration when autotuned.
+
+    ``on_launch``: gets kernel, grid, args and kwargs of each launch, of a tuner's of the first.
+    """
 
     def __init__(self) -> None:
         self.launches: list[dict[str, Any]] = []
         self.config_index: list[int | None] = []
         self.notes: list[str] = []
         self._config: int | None = None
+        self.on_launch: Callable[..., None] | None = None
 
     @contextlib.contextmanager
     def patched(self) -> Iterator[None]:
@@ -84,6 +90,8 @@ class Recorder:
             }
         )
         self.config_index.append(self._config)
+        if self.on_launch is not None and not self._config:
+            self.on_launch(kernel, grid, args, kwargs)
 
 
 def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -266,6 +274,38 @@ def with_options(options: Mapping[str, Any]) -> Iterator[None]:
 
     with mock.patch.object(JITFunction, "run", changed):
         yield
+
+
+left_out: set[str] = set()
+"""Options of launches of this process that the backend does not know."""
+
+
+@contextlib.contextmanager
+def without_unknown_options() -> Iterator[None]:
+    """Leave out of launches what another backend's compiler has for an option: ``grf_mode``."""
+    launch = JITFunction.run
+
+    def run(kernel: Any, *args: Any, **kwargs: Any) -> Any:
+        if not left_out:
+            return attempted(kernel, args, kwargs)
+        return attempted(kernel, args, {k: v for k, v in kwargs.items() if _is_known(kernel, k)})
+
+    def attempted(kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            return launch(kernel, *args, **kwargs)
+        except KeyError as error:
+            unknown = _UNKNOWN.search(str(error))
+            if unknown is None or unknown[1] not in kwargs:
+                raise
+            left_out.add(unknown[1])
+        return attempted(kernel, args, {k: v for k, v in kwargs.items() if k != unknown[1]})
+
+    with mock.patch.object(JITFunction, "run", run):
+        yield
+
+
+def _is_known(kernel: Any, option: str) -> bool:
+    return option not in left_out or option in kernel.arg_names
 
 
 @contextlib.contextmanager

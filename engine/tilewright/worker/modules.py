@@ -120,7 +120,7 @@ def build_call(
     """(what to call with the inputs, the model if the entry is one)."""
     import torch
 
-    from . import pretend, tensors
+    from . import tensors
 
     entry, case = job["entry"], job["case"]
     if entry["kind"] == "launch":
@@ -146,9 +146,9 @@ def build_call(
     if not isinstance(model, torch.nn.Module):
         raise JobError(f"{entry['name']} is no torch.nn.Module")
     dtype = case.get("dtype")
-    model = pretend.moved(model, device, tensors.dtype_of(dtype) if dtype else None).eval()
+    model = model.to(device=device, dtype=tensors.dtype_of(dtype) if dtype else None).eval()
     if case.get("memory_format"):
-        model = model.to(memory_format=getattr(torch, case["memory_format"]))
+        model = model.to(memory_format=getattr(torch, case["memory_format"]))  # type: ignore[call-overload]
     if state is not None:
         load_state(model, state)
     return model, model

@@ -139,6 +139,8 @@ from typing import Any
 VERSION = 1
 COMPILE_ONLY = "--compile-only"
 SERVICE = "--service"
+READS_RESULT = "the host code reads a result"
+"""Begins what is said of host code that cannot be followed where nothing runs."""
 SERVED = ("compile", "compile_xpu", "capture", "specialize")
 MARKER = "TILEWRIGHT_WORKER_ID"
 FOLDER_PREFIX = "tilewright-worker-"

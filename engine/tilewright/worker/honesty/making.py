@@ -10,12 +10,14 @@ from unittest import mock
 
 import torch
 
+from .. import device_api
 from .frames import place, user_frame
 
 _CLASSES = (
     ("a stream", torch.cuda.Stream), ("a stream", torch.cuda.ExternalStream),
     ("a stream", torch.xpu.Stream), ("a CUDA graph", torch.cuda.CUDAGraph),
     ("a CUDA event", torch.cuda.Event),
+    ("a stream", device_api.Stream), ("a CUDA event", device_api.Event),
 )  # fmt: skip
 
 

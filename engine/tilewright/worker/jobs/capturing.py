@@ -8,28 +8,32 @@ from typing import Any
 
 import torch
 
-from .. import generate, makers, modules, pretend
+from .. import device_api, generate, makers, modules, placement, pretend
+from ..deferred import Deferred
 from ..launches import Recorder
-from ..protocol import JobError
+from ..protocol import READS_RESULT, JobError
 
+_FAKE = "cpu"
 _MAX_REAL_BYTES = 256 << 20
 _FAKE_FAILURES = (RuntimeError, TypeError, NotImplementedError, AssertionError, ValueError)
 
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
     """Record every launch: with fake CUDA tensors, else with CPU tensors that really exist."""
-    target = job.get("target") or {"backend": "cuda", "arch": "90"}
+    kind = device_api.written_for(job["module"]) or "cuda"
+    target = job.get("target") or {"backend": kind, "arch": "90"}
     notes: list[str] = []
-    with pretend.no_driver(target["backend"], str(target["arch"])) as asked:
+    with (
+        pretend.no_driver(target["backend"], str(target["arch"]), kind) as asked,
+        placement.extensions(kind),
+    ):
         module = modules.load_for(job, job["module"])
         recorder = None
         if job.get("fake", True):
-            recorder = _with_fake_tensors(job, module, "cuda", notes)
-            if recorder is None and _makes_inputs(job):
-                recorder = _with_fake_tensors(job, module, "cpu", notes)
+            recorder = _with_fake_tensors(job, module, kind, notes)
         mode = "cpu" if recorder is None else "fake"
         if recorder is None:
-            recorder = _with_real_tensors(job, module, notes)
+            recorder = _with_real_tensors(job, module, kind, notes)
     return {
         "launches": recorder.launches,
         "config_index": recorder.config_index,
@@ -43,16 +47,18 @@ def _makes_inputs(job: dict[str, Any]) -> bool:
 
 
 def _with_fake_tensors(
-    job: dict[str, Any], module: Any, device: str, notes: list[str]
+    job: dict[str, Any], module: Any, kind: str, notes: list[str]
 ) -> Recorder | None:
-    """``cpu`` has operators that a torch without CUDA lacks for fake CUDA tensors, as well."""
     recorder = Recorder()
-    claiming = contextlib.nullcontext() if device == "cuda" else pretend.tensors_claim_cuda()
-    moving = contextlib.nullcontext() if device == "cuda" else pretend.CudaOnCpu()
     try:
-        with pretend.fake_tensors(), recorder.patched(), torch.no_grad(), claiming, moving:
-            call, _ = modules.build_call(job, module, device)
-            arguments = generate.fake_inputs(job["case"], _maker(job, module), device)
+        with (
+            pretend.fake_tensors(),
+            placement.elsewhere(kind, _FAKE),
+            recorder.patched(),
+            torch.no_grad(),
+        ):
+            call, _ = modules.build_call(job, module, _FAKE)
+            arguments = generate.fake_inputs(job["case"], _maker(job, module), _FAKE)
             _fitting(call, arguments)
             call(*arguments)
     except _FAKE_FAILURES as error:
@@ -62,25 +68,27 @@ def _with_fake_tensors(
     return recorder
 
 
-def _with_real_tensors(job: dict[str, Any], module: Any, notes: list[str]) -> Recorder:
+def _with_real_tensors(job: dict[str, Any], module: Any, kind: str, notes: list[str]) -> Recorder:
     size = generate.case_bytes(job["case"])
     if _makes_inputs(job):
         size = generate.made_bytes(job["case"], _maker(job, module))
     if size > _MAX_REAL_BYTES:
         raise JobError(
-            f"the launches cannot be recorded without a device: the host code needs real data, and "
+            f"{READS_RESULT} or other real data, without which it cannot be recorded, and "
             f"this case's inputs take {size >> 20} MiB, over the limit of "
             f"{_MAX_REAL_BYTES >> 20} MiB; name a smaller case"
             f"{' (' + '; '.join(dict.fromkeys(notes)) + ')' if notes else ''}"
         )
-    recorder = Recorder()
+    recorder, waiting = Recorder(), Deferred()
+    recorder.on_launch = waiting.launched
     with contextlib.ExitStack() as stack:
-        stack.enter_context(pretend.tensors_claim_cuda())
-        stack.enter_context(pretend.CudaOnCpu())
+        stack.enter_context(placement.elsewhere(kind, "cpu"))
         stack.enter_context(recorder.patched())
         stack.enter_context(torch.no_grad())
         call, _ = modules.build_call(job, module, "cpu")
+        stack.enter_context(waiting)
         call(*generate.make_inputs(job["case"], seed=0, module=_maker(job, module)).values())
+    recorder.notes += waiting.notes()
     return recorder
 
 

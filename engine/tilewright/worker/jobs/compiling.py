@@ -14,7 +14,7 @@ from unittest import mock
 
 import triton
 from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+from triton.compiler import ASTSource, make_backend
 from triton.compiler.errors import CompilationError
 
 from .. import compile_times, cubin_spills, figures, loading, modules, refusals, stages, wanting
@@ -33,12 +33,14 @@ _REFUSALS = (
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
     """Compile and read the figures; a kernel the compiler refuses is a report with messages."""
-    from .. import pretend  # needs torch, which a compiler's own environment has not
+    # They need torch, which a compiler's own environment has not.
+    from .. import device_api, placement, pretend
 
     backend, arch = job["target"]["backend"], str(job["target"]["arch"])
     target = _gpu_target(backend, arch)
     start = time.perf_counter()
-    with pretend.no_driver(backend, arch):
+    kind = device_api.written_for(job["module"]) or "cuda"
+    with pretend.no_driver(backend, arch, kind), placement.extensions(kind):
         loaded = loading.load_kernels(job["module"])
         module = loaded.module
         kernel = modules.find_kernel(module, job["launch"]["kernel"])
@@ -57,11 +59,22 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
             found = cubin_spills.spills_by_line(compiled.asm["cubin"], job["module"])
             report["spills_by_line"] = {str(line): counts for line, counts in found.items()}
         report.update(stages.texts(compiled.asm, job.get("emit") or ()))
+    if dropped := _dropped(target, job["launch"].get("options") or {}):
+        report["details"] = {
+            **report.get("details", {}),
+            "options_not_known_to_compiler": ", ".join(dropped),
+        }
     if notes := loaded.notes():
         report["details"] = {**report.get("details", {}), "imported": "; ".join(notes)}
     report["toolchain"] = figures.toolchain(backend, arch)
     report["seconds"] = time.perf_counter() - start
     return report
+
+
+def _dropped(target: GPUTarget, options: Mapping[str, Any]) -> list[str]:
+    """The options that the backend does not know and leaves out."""
+    known = make_backend(target).parse_options({}).__dict__
+    return [name for name in options if name not in known]
 
 
 def _no_verdict(

@@ -16,12 +16,13 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from .. import loading, modules, refusals, stages, stand_in, xe
+from .. import loading, modules, refusals, stages, stand_in, tensor_descriptor, xe
 from ..protocol import JobError
 from ..specialization import specialize
 from . import compiling
 
 _WARP_SIZE = 32
+_STAGES = 2
 _XE_ASM = "xe-asm"
 _LARGE = "-cl-intel-256-GRF-per-thread"
 _MODES = {"-cl-intel-128-GRF-per-thread": "128", _LARGE: "256"}
@@ -41,12 +42,18 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     start = time.perf_counter()
     target = job["target"]
     options, dropped = _options(job["launch"].get("options") or {})
-    launch = {**job["launch"], "options": options}
+    descriptors = tensor_descriptor.as_block_pointers()
     # A kernel out of Triton's own cache may name a file that was compiled before.
-    again = compiling.fresh() if job.get("emit") else nullcontext()
-    with _no_driver(target), again:
+    anew = compiling.fresh() if job.get("emit") else nullcontext()
+    with _no_driver(target), anew, descriptors as used:
+        launch = tensor_descriptor.taken_apart({**job["launch"], "options": options}, used)
         loaded = _load(job)
         compiled, messages = _to_spirv({**job, "launch": launch}, loaded.module)
+        if messages and used.seen and int(options.get("num_stages") or _STAGES) > 1:
+            plain = {**launch, "options": {**options, "num_stages": 1}}
+            retried = _to_spirv({**job, "launch": plain}, loaded.module)
+            if not retried[1]:
+                used.unpipelined, (compiled, messages) = True, retried
     details: dict[str, Any] = {}
     if others := ", ".join(name for name in loaded.absent if name != "torch"):
         details["host_code_without"] = others
@@ -54,6 +61,8 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     if loaded.left_out:
         details["imported"] = "; ".join(loaded.notes())
         _require_no_errors(messages, details["imported"])
+    if note := used.note():
+        details["tensor_descriptors"] = note
     if dropped:
         details["options_not_known_to_compiler"] = ", ".join(dropped)
     report: dict[str, Any] = {"ok": False, "messages": messages, "artifacts": {}}
@@ -164,11 +173,6 @@ def _require_no_errors(messages: list[dict[str, Any]], why: str) -> None:
 def _to_spirv(job: Mapping[str, Any], module: Any) -> tuple[Any, list[dict[str, Any]]]:
     kernel = modules.find_kernel(module, job["launch"]["kernel"])
     signature, constants, attributes = specialize(kernel, job["launch"], "xpu", module)
-    if any(kind.startswith("tensordesc") for kind in signature.values()) and _release() < (3, 4):
-        raise JobError(
-            f"no toolchain for xpu that takes tensor descriptors: triton-xpu {triton.__version__} "
-            "is older than Triton 3.4"
-        )
     source = ASTSource(kernel, signature, constants, attributes)
     target = GPUTarget("xpu", job["target"]["properties"], _WARP_SIZE)
     with compiling.native_messages() as said:

@@ -10,12 +10,14 @@ import torch
 
 from .. import (
     calling,
+    device_api,
     generate,
     host_time,
     judging,
     launches,
     layouts,
     modules,
+    placement,
     poison,
     pretend,
     tensors,
@@ -38,13 +40,18 @@ _HOST_CODE_FAILURES = (
     host_time.TookTooLongError,
 )
 HOST_CODE_S = 5.0
+_FAKE = "cpu"
 
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
     """Compile without the lock; then, holding it, run once, write the outputs, and time."""
     notes: list[str] = []
     start = time.perf_counter()
-    with calling.surroundings(job["device"]), calling.one_config(job, {}), torch.no_grad():
+    with (
+        calling.surroundings(job["device"], job["module"]),
+        calling.one_config(job, {}),
+        torch.no_grad(),
+    ):
         module = _compiled_module(job, notes)
         compile_seconds = time.perf_counter() - start
         with holding(job.get("gpu_lock")) as waited, launches.counted() as counts:
@@ -74,16 +81,18 @@ def compile_ahead(
     Host code that fails, or goes on for ``HOST_CODE_S`` by itself, is left to the real call.
     """
     layout, options = str(job.get("layout") or layouts.PLAIN), job.get("launch_options") or {}
+    kind = device_api.written_for(str(module.__file__)) or "cuda"
     try:
         with (
-            pretend.no_driver(*target),
+            pretend.no_driver(*target, kind),
             pretend.fake_tensors(),
+            placement.elsewhere(kind, _FAKE),
             launches.with_options(options),
             launches.compiled_only(),
             host_time.limited(HOST_CODE_S),
         ):
-            call, _ = modules.build_call(job, module, "cuda")
-            made = generate.fake_inputs(job["case"], module, "cuda")
+            call, _ = modules.build_call(job, module, _FAKE)
+            made = generate.fake_inputs(job["case"], module, _FAKE)
             laid = layouts.laid_out({str(at): value for at, value in enumerate(made)}, layout)
             call(*laid.values())
     except _HOST_CODE_FAILURES as error:

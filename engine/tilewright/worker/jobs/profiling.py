@@ -25,7 +25,11 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     """The inputs are made here: nothing that is said of them is a verdict."""
     device = calling.place_of(job["device"])
     clock = clock_for(device, job.get("flush_bytes"))
-    with calling.surroundings(job["device"]), calling.one_config(job, {}), torch.no_grad():
+    with (
+        calling.surroundings(job["device"], job["module"]),
+        calling.one_config(job, {}),
+        torch.no_grad(),
+    ):
         call, inputs = prepare.prepared(job, device)
         with holding(job.get("gpu_lock")) as waited:
             return {**_profiled(job, clock, call, inputs), "waited_s": waited}

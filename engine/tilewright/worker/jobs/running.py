@@ -9,5 +9,5 @@ from ..calling import Version, surroundings
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
     """Run once; a result says which inputs changed and which kernels were launched."""
-    with surroundings(job["device"]):
+    with surroundings(job["device"], job["module"]):
         return Version(job).call(job)

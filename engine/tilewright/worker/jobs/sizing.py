@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from .. import generate, makers, modules, piecewise, pretend, tensors
+from .. import device_api, generate, makers, modules, piecewise, placement, pretend, tensors
 from ..launches import Recorder
 from ..protocol import JobError
 
@@ -59,12 +59,12 @@ def _tried(
 def _works(job: dict[str, Any], *, small: bool) -> int:
     """Bytes of inputs, weights and results; raises what the entry raises."""
     try:
-        with pretend.fake_tensors(), _on_cpu():
+        with pretend.fake_tensors(), _on_cpu(job):
             return _called(job, "cpu", generate.fake_inputs)
     except piecewise.FAILURES:
         if not small:
             raise
-    with _on_cpu():
+    with _on_cpu(job):
         return _called(job, "cpu", _real_inputs)
 
 
@@ -88,10 +88,11 @@ def _called(
 
 
 @contextlib.contextmanager
-def _on_cpu() -> Iterator[None]:
+def _on_cpu(job: dict[str, Any]) -> Iterator[None]:
+    kind = device_api.written_for(job["module"]) or "cuda"
     with contextlib.ExitStack() as stack:
         for surrounding in (
-            pretend.no_driver(), pretend.tensors_claim_cuda(), pretend.CudaOnCpu(),
+            pretend.no_driver(kind=kind), placement.elsewhere(kind, "cpu"),
             Recorder().patched(), torch.no_grad(),
         ):  # fmt: skip
             stack.enter_context(surrounding)
@@ -103,7 +104,7 @@ def _arguments(job: dict[str, Any], case: dict[str, Any]) -> list[Any] | None:
     if case.get("init_named"):
         return []
     try:
-        with _on_cpu():
+        with _on_cpu(job):
             found = makers.arguments(makers.maker(job["inputs_from"], case))
     except piecewise.FAILURES as error:
         raise JobError(f"get_init_inputs() fails: {type(error).__name__}: {error}") from error

@@ -41,9 +41,10 @@ class Decorated:
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
     """For each kernel the first guess that becomes TTIR, once for each configuration."""
-    from .. import pretend
+    from .. import device_api, placement, pretend
 
-    with pretend.no_driver():
+    kind = device_api.written_for(job["module"]) or "cuda"
+    with pretend.no_driver(kind=kind), placement.extensions(kind):
         loaded = loading.load_kernels(job["module"])
         found = {
             name: _chosen(loaded.module, name, guesses) for name, guesses in job["kernels"].items()

@@ -19,7 +19,15 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .. import modules, piecewise, pretend, recording_contents, tensors
+from .. import (
+    device_api,
+    modules,
+    piecewise,
+    placement,
+    pretend,
+    recording_contents,
+    tensors,
+)
 from ..calling import one_config, surroundings
 from ..launches import Recorder
 
@@ -46,16 +54,17 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     found = _recorded(job)
     if all(call["failure"] for call in found["calls"]):
         recorder = _Recorder(None)
-        with surroundings(job["device"]), one_config(job, {}):
+        with surroundings(job["device"], job["module"]), one_config(job, {}):
             found = _tests(job, recorder)
     return found
 
 
 def _recorded(job: dict[str, Any]) -> dict[str, Any]:
     launches = Recorder()
+    kind = device_api.written_for(job["module"]) or "cuda"
     with contextlib.ExitStack() as stack:
         for surrounding in (
-            pretend.no_driver(), pretend.tensors_claim_cuda(), pretend.CudaOnCpu(), _Zeros(),
+            pretend.no_driver(kind=kind), placement.elsewhere(kind, "cpu"), _Zeros(),
             launches.patched(),
         ):  # fmt: skip
             stack.enter_context(surrounding)

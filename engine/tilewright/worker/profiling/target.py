@@ -35,7 +35,7 @@ def main(path: str) -> None:
     from .. import calling
     from . import prepare
 
-    with calling.surroundings(device), calling.one_config(job, {}), torch.no_grad():
+    with calling.surroundings(device, job["module"]), calling.one_config(job, {}), torch.no_grad():
         call, inputs = prepare.prepared(job, device)
         call(*inputs.values())
         api.synchronize()

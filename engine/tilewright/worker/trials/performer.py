@@ -50,7 +50,7 @@ class Performer:
         self._contest: Contest | None = None
 
     def __enter__(self) -> Performer:
-        self._stack.enter_context(calling.surroundings(self._job["device"]))
+        self._stack.enter_context(calling.surroundings(self._job["device"], self._job["module"]))
         return self
 
     def __exit__(

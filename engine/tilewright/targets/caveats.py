@@ -1,0 +1,23 @@
+"""What a compile report is not of the text as it stands: options left out, older forms."""
+
+from collections.abc import Iterable, Iterator
+
+from tilewright.targets.model import CompileReport
+
+_LEFT_OUT = "options_not_known_to_compiler"
+_OTHERWISE = ("tensor_descriptors",)
+
+
+def caveats(reports: Iterable[CompileReport]) -> tuple[str, ...]:
+    """Sentences for people, each once."""
+    return tuple(dict.fromkeys(text for report in reports for text in _of(report)))
+
+
+def _of(report: CompileReport) -> Iterator[str]:
+    names = str(report.details.get(_LEFT_OUT) or "")
+    if names:
+        compiler = report.toolchain.partition(",")[0]
+        yield f"compiled for {report.target} without {names}, which {compiler} does not know"
+    for name in _OTHERWISE:
+        if report.details.get(name):
+            yield f"for {report.target} {report.details[name]}"
