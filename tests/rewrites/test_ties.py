@@ -234,3 +234,22 @@ def test_another_name_with_the_same_number_is_another_constant() -> None:
     made = set_launch_config(module, "grouped_kernel", {"BLOCK_M": 64}, {})
     assert isinstance(made, str)
     assert "TILE, ACROSS, DEEP = 64, 16, 32" in made
+
+
+def test_of_two_tiles_of_one_size_along_one_extent_each_has_its_axis() -> None:
+    module = tied("attention_in_three")
+    made = set_launch_config(module, "scores_kernel", {"BLOCK_M": 64}, {})
+    assert isinstance(made, str)
+    assert "scores_kernel[(triton.cdiv(T, 64), triton.cdiv(T, 32))]" in made
+    made = set_launch_config(module, "scores_kernel", {"BLOCK_M": 128, "BLOCK_N": 16}, {})
+    assert isinstance(made, str)
+    assert "scores_kernel[(triton.cdiv(T, 128), triton.cdiv(T, 16))]" in made
+
+
+def test_a_grid_that_does_not_show_whose_tiles_it_counts_is_left() -> None:
+    text = (TIED / "grouped_programs.py").read_text().replace("BLOCK_N=16", "BLOCK_N=32")
+    text = text.replace("N = b.shape[1]", "N = M").replace("(M, 32)", "(M, 32)")
+    text = text.replace("cdiv(N, 16)", "cdiv(M, 32)").replace("c, M, N, K,", "c, M, M, K,")
+    made = set_launch_config(parse_module(text), "grouped_kernel", {"BLOCK_M": 64}, {})
+    assert isinstance(made, Refusal)
+    assert "does not show which of its tiles are those of BLOCK_M" in made.reason

@@ -20,7 +20,7 @@ from tilewright.rewrites.scope import (
     same,
     uses,
 )
-from tilewright.rewrites.ties import Ties
+from tilewright.rewrites.ties import Ties, grid_axes
 from tilewright.rewrites.tiles import TileKind, Tunable, current_value, tunable
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.targets.model import Target
@@ -240,8 +240,9 @@ def _follow_meta(
     named = launch.grid.id if grid.meta is None and isinstance(launch.grid, ast.Name) else None
     if named is not None and len(uses(grid.scope, named)) != 1:
         return Refusal(f"the grid {named!r} is used in other places as well")
+    done: set[int] = set()
     for name in sorted(axes):
-        refusal = _follow(module, launch, found, grid, name, patch)
+        refusal = _follow(module, launch, found, grid, name, patch, done)
         if refusal is not None:
             return refusal
     if grid.meta is None:
@@ -251,7 +252,13 @@ def _follow_meta(
 
 
 def _follow(
-    module: Module, launch: Launch, found: Tunable, grid: Grid, name: str, patch: Patch
+    module: Module,
+    launch: Launch,
+    found: Tunable,
+    grid: Grid,
+    name: str,
+    patch: Patch,
+    done: set[int],
 ) -> Refusal | None:
     role = next(role for role, block in found.roles.items() if block == name)
     extent = launch.arguments.get(found.extents.get(role, ""))
@@ -259,12 +266,14 @@ def _follow(
     kernel = module.kernel(found.kernel)
     assert kernel is not None
     present = current_value(module, kernel, launch, name)
-    for axis in grid.axes:
-        for factor in factors(axis):
+    along = grid_axes(module, kernel, name)
+    for at, axis in enumerate(grid.axes):
+        for factor in factors(axis) if along is None or at in along else ():
             d = division(module, factor)
-            if d is None or extent is None or not same(d.extent, extent):
+            if d is None or extent is None or not same(d.extent, extent) or id(d.node) in done:
                 continue
             if meta_key(d.block, grid.meta) == name:
+                done.add(id(d.node))
                 return None
             literal = literal_int(d.block) is not None and literal_int(d.block) == present
             if literal or (given is not None and same(d.block, given)):
@@ -272,6 +281,7 @@ def _follow(
                 meta = grid.meta or "META"
                 new = f'{cdiv}({patch.source(d.extent)}, {meta}["{name}"])'
                 patch.replace(d.node, new)
+                done.add(id(d.node))
                 return None
     return Refusal(f"the grid does not show how it counts the tiles of {name}")
 

@@ -25,9 +25,12 @@ class Grid:
     meta: str | None
     scope: Scope
 
-    def expressions(self) -> Iterator[ast.expr]:
-        """The axes and whatever single assignments of the host function they are made from."""
-        pending: list[ast.expr] = list(self.axes)
+    def expressions(self, along: frozenset[int] | None = None) -> Iterator[ast.expr]:
+        """The axes and whatever single assignments of the host function they are made from.
+
+        ``along``: these axes alone.
+        """
+        pending = [a for at, a in enumerate(self.axes) if along is None or at in along]
         seen: set[str] = set()
         while pending:
             expression = pending.pop(0)

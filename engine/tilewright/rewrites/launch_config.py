@@ -22,6 +22,7 @@ from tilewright.rewrites.scope import (
     same,
     uses,
 )
+from tilewright.rewrites.ties import grid_axes
 from tilewright.rewrites.tiles import (
     configured,
     coverage,
@@ -269,7 +270,8 @@ def _check_grid(p: _Pinning, values: Mapping[str, Value]) -> None:
         given = p.launch.arguments.get(name)
         by_name = isinstance(given, ast.Name) and given.id in names
         if not by_name and name not in followed:
-            _rewrite_literals(p, expressions, name, value)
+            along = grid_axes(p.module, p.kernel, name)
+            _rewrite_literals(p, list(grid.expressions(along)), name, value)
 
 
 def _check_called_grid(p: _Pinning, changed: Mapping[str, Value], reason: str) -> None:
@@ -286,6 +288,9 @@ def _rewrite_literals(p: _Pinning, expressions: list[ast.expr], name: str, value
     found = [d for d in (*rounding_up, *down) if _divides_by(p, d, name)]
     if not found:
         raise _RefusedError(f"the grid does not follow {name}, so the output would not be covered")
+    rivals = [n for n in p.axes - {name} if grid_axes(p.module, p.kernel, n) is None]
+    if any(_divides_by(p, d, rival) for d in found for rival in rivals):
+        raise _RefusedError(f"the grid does not show which of its tiles are those of {name}")
     for d in {id(d.node): d for d in found}.values():
         for node in ast.walk(d.node):
             if literal_int(node) == literal_int(d.block) and _is_block(d, node):

@@ -5,7 +5,7 @@ from tilewright.rewrites.ties.kernel import KernelTies
 from tilewright.rewrites.ties.model import Ties, joined
 from tilewright.source.model import Kernel, Launch, Module
 
-__all__ = ["Ties", "is_counted_by_programs", "ties_of"]
+__all__ = ["Ties", "grid_axes", "is_counted_by_programs", "ties_of"]
 
 
 def ties_of(
@@ -32,3 +32,8 @@ def is_counted_by_programs(module: Module, kernel: Kernel, name: str) -> bool:
     So it is taken to be where nothing shows what it tiles.
     """
     return KernelTies(module, kernel, name).is_counted_by_programs
+
+
+def grid_axes(module: Module, kernel: Kernel, name: str) -> frozenset[int] | None:
+    """The axes of the grid along which a constexpr's tiles are counted; None where not known."""
+    return KernelTies(module, kernel, name).grid_axes

@@ -52,6 +52,18 @@ class KernelTies:
         """Whether programs share the tiles among them, or may do so: a grid must follow."""
         return not self._along or any(_is_of_program(index) for index in self.counted)
 
+    @property
+    def grid_axes(self) -> frozenset[int] | None:
+        """The axes of the grid along which tiles are counted; None where several are worked out
+        from one, or nothing is known."""
+        found: set[int] = set()
+        for index in self.counted:
+            if index.op == "program_id" and isinstance(index.detail, int):
+                found.add(index.detail)
+            elif _is_of_program(index):
+                return None
+        return frozenset(found) or None
+
     def ties(self) -> Ties:
         """What there is."""
         if not self._along:
