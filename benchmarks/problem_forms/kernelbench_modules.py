@@ -101,6 +101,37 @@ def rows(x, weight=None, bias=None, p0=0.0):
     return y
 """
 
+LONG_ROWS = '''
+@triton.jit
+def long_rows_kernel(x_ptr, w_ptr, b_ptr, y_ptr, N, EPS, BLOCK: tl.constexpr):
+    """A row in pieces: mean, then spread, then the result."""
+    row = tl.program_id(0).to(tl.int64)
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, N, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        total += tl.load(x_ptr + row * N + at, mask=at < N, other=0.0)
+    mean = tl.sum(total, 0) / N
+    spread = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, N, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        apart = tl.load(x_ptr + row * N + at, mask=at < N, other=0.0) - mean
+        spread += tl.where(at < N, apart * apart, 0.0)
+    scale = 1.0 / tl.sqrt(tl.sum(spread, 0) / N + EPS)
+    for start in range(0, N, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * N + at, mask=at < N, other=0.0)
+        w, b = tl.load(w_ptr + at, mask=at < N), tl.load(b_ptr + at, mask=at < N)
+        tl.store(y_ptr + row * N + at, (x - mean) * scale * w + b, mask=at < N)
+
+
+def layer_norm(x, weight, bias, eps):
+    x = x.contiguous()
+    y = torch.empty_like(x)
+    N = weight.numel()
+    long_rows_kernel[(x.numel() // N,)](x, weight, bias, y, N, eps, BLOCK=1024)
+    return y
+'''
+
 COLUMNS = '''
 @triton.jit
 def columns_kernel(x_ptr, y_ptr, R, C, P0, BR: tl.constexpr, BC: tl.constexpr):
@@ -307,11 +338,6 @@ def group_norm(x, norm, extra):
 RELU = "y = tl.maximum({0}, 0.0, propagate_nan=tl.PropagateNan.ALL)"
 SOFTMAX = "e = tl.exp(x - tl.max(x, 0)); y = e / tl.sum(e, 0)"
 GELU = "y = 0.5 * {0} * (1.0 + tl.erf({0} * 0.7071067811865476))"
-LAYERNORM = (
-    "mean = tl.sum(x, 0) / N; d = tl.where(mask, x - mean, 0.0); "
-    "y = d / tl.sqrt(tl.sum(d * d, 0) / N + P0) * tl.load(w_ptr + at, mask=mask) "
-    "+ tl.load(b_ptr + at, mask=mask)"
-)
 SIGMOID = "(1.0 / (1.0 + tl.exp(-y)))"
 TANH = "y = 2.0 / (1.0 + tl.exp(-2.0 * y)) - 1.0"
 # As torch does: the identity above 20.
@@ -396,9 +422,9 @@ MODULES: dict[str, str] = {
     "level1/38_L1Norm_": COLUMNS.replace("{term}", "tl.abs(x)").replace(
         "{finish}", "scale = total / R" + NORMALIZE)
     + model("", "", COLUMN_CALL.format(shape="x.shape", p0="0.0")),
-    "level1/40_LayerNorm": ROWS.replace("{other}", "0.0").replace("{act}", LAYERNORM) + model(
+    "level1/40_LayerNorm": LONG_ROWS + model(
         "normalized_shape", "self.ln = nn.LayerNorm(normalized_shape)",
-        "return rows(x, self.ln.weight, self.ln.bias, self.ln.eps)"),
+        "return layer_norm(x, self.ln.weight, self.ln.bias, self.ln.eps)"),
     "level1/44_Average_Pooling_1D": POOL + model(
         "kernel_size, stride=1, padding=0",
         "self.k, self.stride, self.pad = kernel_size, stride, padding",

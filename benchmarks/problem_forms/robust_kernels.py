@@ -9,29 +9,23 @@ import shutil
 import sys
 from pathlib import Path
 
-from kernelbench_modules import GEMM, HEAD, LOSS, RELU, ROWS
+from kernelbench_modules import GEMM, HEAD, LONG_ROWS, LOSS, RELU, ROWS
 
 RMS = (
     "x = x.to(tl.float32); y = x * tl.rsqrt(tl.sum(x * x, 0) / N + P0); "
     "y = y * tl.load(w_ptr + at, mask=mask)"
 )
-NORM = (
-    "mean = tl.sum(x, 0) / N; d = tl.where(mask, x - mean, 0.0); "
-    "y = d * tl.rsqrt(tl.sum(d * d, 0) / N + P0); "
-    "y = y * tl.load(w_ptr + at, mask=mask) + tl.load(b_ptr + at, mask=mask)"
-)
 
 KERNELS = {
     "llama_rmsnorm": ROWS.replace("{other}", "0.0").replace("{act}", RMS)
     + "\n\ndef forward_fn(x, w, eps=1e-8):\n    return rows(x, w, None, eps)\n",
-    "layernorm": ROWS.replace("{other}", "0.0").replace("{act}", NORM)
-    + "\n\ndef forward_fn(x, weight, bias, eps):\n    return rows(x, weight, bias, eps)\n",
+    "layernorm": LONG_ROWS
+    + "\n\ndef forward_fn(x, weight, bias, eps):\n    return layer_norm(x, weight, bias, eps)\n",
     "mnist_linear": GEMM.replace("{act}", "")
     + "\n\ndef forward_fn(x, weights, biases):\n    return linear(x, weights, biases)\n",
     "mnist_linear_relu": GEMM.replace("{act}", RELU.format("y"))
     + "\n\ndef forward_fn(x, weights, biases):\n    return linear(x, weights, biases)\n",
-    "mnist_cross_entropy": LOSS
-    + "\n\ndef forward_fn(predictions, targets):\n"
+    "mnist_cross_entropy": LOSS + "\n\ndef forward_fn(predictions, targets):\n"
     "    rows, n = predictions.shape\n"
     "    y = torch.empty((rows,), device=predictions.device, dtype=predictions.dtype)\n"
     "    loss_kernel[(rows,)](predictions.contiguous(), targets, y, n,\n"
