@@ -47,6 +47,6 @@ def _diagnostic(fault: Fault) -> types.Diagnostic:
         range=types.Range(types.Position(line, 0), types.Position(line, 1000)),
         message=f"{sentence(fault.message)} {fault.until}",
         severity=types.DiagnosticSeverity.Error,
-        code="configuration",
+        code=fault.code,
         source=SOURCE,
     )

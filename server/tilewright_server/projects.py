@@ -26,6 +26,7 @@ class Fault:
     line: int
     message: str
     until: str = "Until it is mended, the defaults are in force."
+    code: str = "configuration"
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def _problem(path: Path) -> tuple[Problem | None, Fault | None]:
     if flaw is None:
         return problem, None
     way_out = "Until it is mended, its kernels are checked without it."
-    return None, Fault(flaw.path or str(path), flaw.line or 1, flaw.message, way_out)
+    return None, Fault(flaw.path or str(path), flaw.line or 1, flaw.message, way_out, "spec")
 
 
 def _captured(path: Path) -> tuple[Target, ...]:

@@ -137,8 +137,7 @@ class TilewrightServer(LanguageServer):
     async def project(self, snapshot: Snapshot) -> Project:
         """What the files around a document say of it; what is wrong with them is shown."""
         project = await self._projects.of(snapshot.path)
-        if project.fault is not None:
-            self._faults.show(self._projects.faults)
+        self._faults.show(self._projects.faults)
         return project
 
     async def read_projects_again(self) -> None:

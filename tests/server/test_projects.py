@@ -85,6 +85,23 @@ async def test_broken_settings_are_told_once_and_marked(talk: Conversation) -> N
     assert not talk.client.diagnostics[uri]
 
 
+async def test_spec_that_cannot_be_used_is_marked_where_it_is_wrong(talk: Conversation) -> None:
+    await talk.begin()
+    path = talk.folder / "kernel.yaml"
+    spec = "entry: launch\ninputs:\n  X: {shape: [N], dtype: float31}\n"
+    path.write_text(f"{spec}ci:\n  - {{params: [X], dims: {{N: 8}}}}\n")
+    uri = str(uris.from_fs_path(str(path)))
+    talk.open()
+    await until(lambda: _codes(talk) == ["dot_accumulator"])
+    (found,) = talk.client.diagnostics[uri]
+    assert (found.range.start.line, found.code) == (2, "spec")
+    assert "Unknown dtype 'float31'" in found.message
+    assert "its kernels are checked without it" in found.message
+    path.unlink()
+    _changed(talk, path)
+    await until(lambda: not talk.client.diagnostics[uri])
+
+
 async def test_setting_of_the_editor_goes_before_the_projects_target(talk: Conversation) -> None:
     await talk.begin(profileOnSave=False)
     _write(talk, '[tool.tilewright]\ntarget = "hip:gfx942"\n')
