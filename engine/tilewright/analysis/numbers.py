@@ -11,15 +11,22 @@ from tilewright.analysis.values import Value
 from tilewright.targets.model import LaunchFacts
 
 Interval = tuple[int, int]
+_LARGEST = 1 << 128
 _CDIV = ("triton.language.cdiv", "triton.cdiv")
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Known integers: parameters by name, and the grid (empty if not known)."""
+    """Known integers: parameters by name, and the grid (empty if not known).
+
+    ``intervals`` keeps what was computed with them, by the value's identity.
+    """
 
     parameters: Mapping[str, int] = field(default_factory=dict)
     grid: tuple[int, ...] = ()
+    intervals: dict[int, tuple[Value, Interval | None]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @staticmethod
     def of_launch(launch: LaunchFacts) -> "Numbers":
@@ -44,6 +51,14 @@ def interval_of(value: Value, numbers: Numbers, depth: int = 0) -> Interval | No
     """Least and greatest element of an integer value, None if it is not known."""
     if depth > 60:
         return None
+    # A value may be an operand of many: to compute it each time it is met takes forever.
+    known = numbers.intervals.get(id(value))
+    if known is None:
+        known = numbers.intervals[id(value)] = (value, _interval(value, numbers, depth))
+    return known[1]
+
+
+def _interval(value: Value, numbers: Numbers, depth: int) -> Interval | None:
     match value.op:
         case "const":
             whole = isinstance(value.detail, int) and not isinstance(value.detail, bool)
@@ -104,7 +119,8 @@ def _arithmetic(value: Value, one: Interval, two: Interval) -> Interval | None:
     if value.is_binary("Sub"):
         return (one[0] - two[1], one[1] - two[0])
     if value.is_binary("Mult"):
-        return _corners(lambda a, b: a * b, one, two)
+        found = _corners(lambda a, b: a * b, one, two)
+        return found if max(map(abs, found)) < _LARGEST else None
     if two[0] <= 0 or one[0] < 0:
         return None
     if value.is_binary("FloorDiv"):

@@ -6,7 +6,7 @@ equals nothing else.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 Detail = str | int | float | bool | None
@@ -111,6 +111,22 @@ def walk(value: Value) -> Iterator[Value]:
             seen.add(id(current))
             yield current
             pending.extend(current.operands)
+
+
+def within(value: Value, is_passed: Callable[[Value], bool]) -> Iterator[Value]:
+    """The value, and the operands of each value that is passed through; each once.
+
+    A value may be an operand of many: to look at it each time it is met takes forever.
+    """
+    seen: set[int] = set()
+    pending = [value]
+    while pending:
+        current = pending.pop()
+        if id(current) not in seen:
+            seen.add(id(current))
+            yield current
+            if is_passed(current):
+                pending.extend(current.operands)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ nothing of the user's: what it does not know is ``Undecidable``, and the work is
 
 import ast
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
@@ -215,11 +215,11 @@ class Evaluator:
             return left**right
         if isinstance(op, ast.LShift) and 0 <= right <= 64:
             return left << right
-        if type(op) not in _BINARY or (isinstance(left, str) and isinstance(op, ast.Mod)):
+        if type(op) not in _BINARY or (isinstance(left, str | bytes) and isinstance(op, ast.Mod)):
             raise Undecidable
         if isinstance(op, ast.Mult):
             for items, times in ((left, right), (right, left)):
-                if isinstance(items, list | tuple | str) and len(items) * times > MAX_ITEMS:
+                if isinstance(items, Sized) and len(items) * times > MAX_ITEMS:
                     raise Undecidable
         value = bounded(_BINARY[type(op)](left, right))
         if isinstance(value, int) and abs(value) > _MAX_NUMBER:

@@ -128,7 +128,8 @@ def _cells(notebook: Any, path: str) -> Sequence[Any]:
     found = notebook.get("cells") if isinstance(notebook, dict) else None
     sheets = notebook.get("worksheets") if isinstance(notebook, dict) else None
     if found is None and isinstance(sheets, list):
-        found = [c for sheet in sheets if isinstance(sheet, dict) for c in sheet.get("cells", ())]
+        inner = [sheet.get("cells") for sheet in sheets if isinstance(sheet, dict)]
+        found = [cell for cells in inner if isinstance(cells, list) for cell in cells]
     if not isinstance(found, list):
         raise InputError(f"this JSON has no cells, so it is no notebook; {_WAY_OUT}", path)
     return found

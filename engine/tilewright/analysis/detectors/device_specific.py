@@ -17,7 +17,7 @@ from tilewright.analysis.detectors.sizes import elements_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.numbers import Numbers, number_of
 from tilewright.analysis.tiles import Shape, Tiles, tiles_of
-from tilewright.analysis.values import Flow, Value, walk
+from tilewright.analysis.values import Flow, Value, walk, within
 from tilewright.hardware import Chip
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.text import Range
@@ -101,14 +101,10 @@ def _dot_axes(flow: Flow) -> tuple[int, int] | None:
 
 def _takes_apart(value: Value) -> bool:
     """Whether an index computed from the program id, not looked up in memory, is divided."""
-    pending = [value.operands[0]] if value.is_binary("FloorDiv") else []
-    while pending:
-        part = pending.pop()
-        if part.op == "program_id":
-            return True
-        if part.op != "load":
-            pending.extend(part.operands)
-    return False
+    if not value.is_binary("FloorDiv"):
+        return False
+    found = within(value.operands[0], lambda part: part.op not in ("load", "program_id"))
+    return any(part.op == "program_id" for part in found)
 
 
 def _program_axes(value: Value) -> set[int]:

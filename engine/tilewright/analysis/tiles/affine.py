@@ -51,7 +51,11 @@ def multiply(one: Affine, two: Affine) -> Affine | None:
 
 def _bounded(form: Affine) -> Affine | None:
     size = len(form.constant.monomials) + sum(len(t.coefficient.monomials) for t in form.terms)
-    return form if size <= _MAX_SIZE else None
+    if size > _MAX_SIZE:
+        return None
+    sums = (form.constant, *(t.coefficient for t in form.terms))
+    longest = max((len(factors) for each in sums for factors, _ in each), default=0)
+    return form if longest <= _MAX_SIZE else None
 
 
 def moved(form: Affine | None, axes: Callable[[int], int]) -> Affine | None:

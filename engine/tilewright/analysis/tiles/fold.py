@@ -79,9 +79,12 @@ def truth(constant: Constant | None) -> bool | None:
 def _run(function: Callable[..., Any] | None, *given: Any) -> Constant | None:
     if function is None or any(isinstance(g, int) and abs(g) > _MAX for g in given):
         return None
-    if function in (operator.pow, operator.lshift) and not -1 < given[1] < 64:
+    if function in (operator.mul, operator.mod) and any(isinstance(g, str) for g in given):
+        # A text may be repeated or padded to any length.
         return None
     try:
+        if function in (operator.pow, operator.lshift) and not -1 < given[1] < 64:
+            return None
         value = function(*given)
     except (TypeError, ValueError, ArithmeticError):
         return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.algorithmic.sums import operand_counts
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.values import Flow, Loop, Value, walk
+from tilewright.analysis.values import Flow, Loop, Value, walk, within
 from tilewright.source.model import Module
 
 _ORDERS = ("Gt", "GtE", "Lt", "LtE")
@@ -86,12 +86,7 @@ def _through(value: Value) -> Iterator[Value]:
 
 def _scaled(value: Value) -> Iterator[Value]:
     """A value and what it is a multiple of."""
-    pending = [value]
-    while pending:
-        current = pending.pop()
-        yield current
-        if current.is_binary("Mult") or current.op == "cast":
-            pending.extend(current.operands)
+    return within(value, lambda part: part.is_binary("Mult") or part.op == "cast")
 
 
 def _base_load(value: Value) -> bool:

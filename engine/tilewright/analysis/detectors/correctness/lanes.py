@@ -8,7 +8,7 @@ from tilewright.analysis.detectors.correctness.trips import only_later_trips_use
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import Shape, Tiles, tiles_of
-from tilewright.analysis.values import Value
+from tilewright.analysis.values import Value, within
 from tilewright.source.model import Module
 
 _REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "argmax", "argmin"))
@@ -105,10 +105,5 @@ def _masks_axis(load: Value, axis: int, rank: int, tiles: Tiles) -> bool:
 
 
 def _terms(mask: Value) -> Iterator[Value]:
-    pending = [mask]
-    while pending:
-        value = pending.pop()
-        if value.is_binary("BitAnd"):
-            pending.extend(value.operands)
-        else:
-            yield value
+    found = within(mask, lambda value: value.is_binary("BitAnd"))
+    return (value for value in found if not value.is_binary("BitAnd"))

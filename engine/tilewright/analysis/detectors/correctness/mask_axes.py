@@ -6,7 +6,7 @@ from tilewright.analysis.detectors.common import triton_kernels
 from tilewright.analysis.detectors.correctness.masks import additive_parts, terms, unexpanded
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.values import Access, Value, walk
+from tilewright.analysis.values import Access, Value, walk, within
 from tilewright.source.model import Module
 
 _ROWS, _COLUMNS = ":,None", "None,:"
@@ -45,15 +45,20 @@ def _is_turned(access: Access) -> bool:
 
 def _oriented(pointer: Value) -> Iterator[tuple[Value, str]]:
     """Index vectors of an address, each with the axis that it is laid along."""
-    pending = [pointer]
-    while pending:
-        value = pending.pop()
-        if value.op == "expand" and value.detail in (_ROWS, _COLUMNS):
+    for value in within(pointer, _is_summed):
+        if _is_oriented(value):
             for part in additive_parts(value.operands[0]):
                 if any(v.op == "arange" for v in walk(part)):
                     yield part, str(value.detail)
-        elif value.op in ("cast", "expand") or value.is_binary("Add", "Mult"):
-            pending.extend(value.operands)
+
+
+def _is_oriented(value: Value) -> bool:
+    return value.op == "expand" and value.detail in (_ROWS, _COLUMNS)
+
+
+def _is_summed(value: Value) -> bool:
+    is_plain = value.op in ("cast", "expand") or value.is_binary("Add", "Mult")
+    return is_plain and not _is_oriented(value)
 
 
 def _bounded(term: Value) -> Iterator[tuple[Value, str]]:

@@ -2,18 +2,16 @@
 
 from collections.abc import Iterator
 
-from tilewright.analysis.values import Value, walk
+from tilewright.analysis.values import Value, walk, within
 
 
 def terms(mask: Value) -> Iterator[Value]:
     """The conditions that a mask joins with "and"."""
-    pending = [mask]
-    while pending:
-        value = pending.pop()
-        if value.is_binary("BitAnd") or (value.op == "bool" and value.detail == "And"):
-            pending.extend(value.operands)
-        else:
-            yield value
+    return (value for value in within(mask, _is_and) if not _is_and(value))
+
+
+def _is_and(value: Value) -> bool:
+    return value.is_binary("BitAnd") or (value.op == "bool" and value.detail == "And")
 
 
 def unexpanded(value: Value) -> Value:
@@ -44,9 +42,8 @@ def _is_index(value: Value) -> bool:
 
 def additive_parts(pointer: Value) -> Iterator[Value]:
     """Addends of an address and the factors of each, axes left aside; nothing that is loaded."""
-    pending = [pointer]
-    while pending:
-        value = unexpanded(pending.pop())
-        yield value
-        if value.is_binary("Add", "Mult"):
-            pending.extend(value.operands)
+    return (v for v in within(pointer, _is_sum) if v.op not in ("expand", "cast"))
+
+
+def _is_sum(value: Value) -> bool:
+    return value.op in ("expand", "cast") or value.is_binary("Add", "Mult")
