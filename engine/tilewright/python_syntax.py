@@ -7,8 +7,9 @@ that two threads parsing at once may fail with SystemError (python/cpython issue
 import ast
 from threading import Lock
 
-DEEPEST = 200
-"""How deep a statement may be nested, each ``elif`` and each operator in a row being a level."""
+DEEPEST = 450
+"""Levels of the deepest expression; those who walk a tree need more for a statement in another."""
+_OF_STATEMENT = 3  # so that 150 fit, an ``elif`` being one in the one before
 _DIGITS = 4300
 _BITS = 14_280
 _LOCK = Lock()
@@ -35,14 +36,17 @@ def parse_expression(text: str) -> ast.Expression:
 
 
 def _check(tree: ast.AST) -> None:
-    level = [tree]
-    for _ in range(DEEPEST):
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
-        if any(isinstance(node, ast.Constant) and _is_vast(node.value) for node in level):
-            raise ValueError(f"a number of more than {_DIGITS} digits")
-        if not level:
-            return
-    raise ValueError(f"nested more than {DEEPEST} deep; split it into several statements")
+    pending: list[tuple[ast.AST, int]] = [(tree, 0)]
+    while pending:
+        node, depth = pending.pop()
+        if isinstance(node, ast.Constant):
+            if _is_vast(node.value):
+                raise ValueError(f"a number of more than {_DIGITS} digits")
+        elif depth > DEEPEST:
+            raise ValueError("nested too deeply; split it into several statements or functions")
+        else:
+            below = depth + (_OF_STATEMENT if isinstance(node, ast.stmt) else 1)
+            pending += [(child, below) for child in ast.iter_child_nodes(node)]
 
 
 def _is_vast(value: object) -> bool:

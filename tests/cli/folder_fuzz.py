@@ -7,6 +7,7 @@ read is reported, every other one is named with a reason; what is found in an un
 not depend on what else is there. ``--corpus FOLDER`` takes texts from there instead.
 """
 
+# ruff: noqa: E501, PTH, T201
 import argparse
 import contextlib
 import io
@@ -340,7 +341,7 @@ def _changed(made: Made, files: dict[str, Any], found_in: Alone) -> Iterator[str
             plain(path) not in files
             or os.path.exists(stem + ".yaml")
             or os.path.exists(stem + ".yml")
-        ):  # noqa: PTH110
+        ):
             continue
         found = files[plain(path)]["issues"]
         # A version of Triton that is installed makes issues of its own.

@@ -92,7 +92,17 @@ def assigned_names(body: list[ast.stmt]) -> list[str]:
 
 
 def _targets(statement: ast.stmt) -> Iterator[ast.expr]:
-    """What a statement and those inside it assign to."""
+    """What a statement and those inside it assign to, in order."""
+    pending: list[ast.stmt] = [statement]
+    while pending:
+        current = pending.pop()
+        yield from _own_targets(current)
+        parts = [getattr(current, part, ()) for part in ("body", "orelse", "finalbody")]
+        parts += [handler.body for handler in getattr(current, "handlers", ())]
+        pending += reversed([inner for part in parts for inner in part])
+
+
+def _own_targets(statement: ast.stmt) -> Iterator[ast.expr]:
     match statement:
         case ast.Assign():
             yield from statement.targets
@@ -102,9 +112,3 @@ def _targets(statement: ast.stmt) -> Iterator[ast.expr]:
             yield from (i.optional_vars for i in statement.items if i.optional_vars is not None)
         case ast.For():
             yield statement.target
-    for part in ("body", "orelse", "finalbody"):
-        for inner in getattr(statement, part, ()):
-            yield from _targets(inner)
-    for handler in getattr(statement, "handlers", ()):
-        for inner in handler.body:
-            yield from _targets(inner)

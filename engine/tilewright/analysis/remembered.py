@@ -89,7 +89,7 @@ class Surroundings:
     def of_host(self, function: str) -> str:
         """The identity of all that one host function's issues depend on."""
         where = self._module.index.range_of(self._module.host_functions[function])
-        launched = [n.kernel for n in self._module.launches if n.host_function == function]
+        launched = [n.kernel for n in self._module.lookup.launches_in.get(function, ())]
         names = _reached(launched, self._calls)
         return self._identity(self.layout.place_of(where), names, f"def {function}")
 

@@ -5,9 +5,11 @@ never fails: what does not parse is listed in ``Module.problems`` and the rest i
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import chain
+from typing import Any, cast
 
 from tilewright.source.called import called_names
 from tilewright.source.names import Names
@@ -147,12 +149,52 @@ class Launch:
 _OLD_NKI = ("neuronxcc", "torch_neuronx.nki_jit", "torch_neuronx.xla_impl.ops.nki_jit")
 
 
+class Lookup:
+    """Kernels and launches of a file by what they are asked for, told once for each file."""
+
+    def __init__(self, module: "Module") -> None:
+        self._text = module.text
+        self._said: dict[str, bool] = {}
+        self.kernels: dict[str, Kernel] = {}
+        self.launches: dict[str, list[Launch]] = {}
+        self.launches_in: dict[str, list[Launch]] = {}
+        self.launch_of: dict[ast.Call, Launch] = {}
+        self.languages = frozenset(kernel.language for kernel in module.kernels)
+        self.named: dict[str, list[Kernel]] = {}
+        self._callers: dict[str, list[Kernel]] | None = None
+        for kernel in module.kernels:
+            self.named.setdefault(kernel.name, []).append(kernel)
+            for name in (kernel.name, *kernel.aliases):
+                self.kernels.setdefault(name, kernel)
+        for launch in module.launches:
+            self.launches.setdefault(launch.kernel, []).append(launch)
+            self.launch_of[launch.node] = launch
+            if launch.host_function is not None:
+                self.launches_in.setdefault(launch.host_function, []).append(launch)
+
+    def says(self, phrase: str) -> bool:
+        """Whether the text holds a phrase anywhere."""
+        if phrase not in self._said:
+            self._said[phrase] = phrase in self._text
+        return self._said[phrase]
+
+    def callers(self, name: str) -> Sequence[Kernel]:
+        """The kernels that call a name themselves, in order."""
+        if self._callers is None:
+            self._callers = {}
+            for kernel in chain.from_iterable(self.named.values()):
+                for called in called_names(kernel.node) & self.named.keys():
+                    self._callers.setdefault(called, []).append(kernel)
+        return sorted(self._callers.get(name, ()), key=lambda kernel: kernel.range)
+
+
 @dataclass(frozen=True)
 class Module:
     """A parsed file. ``tree`` holds the statements that parse, at their true places.
 
     ``focus`` is the one kernel that detectors look at, or the one host function, by its name in
-    ``host_functions``; None means all of them.
+    ``host_functions``; None means all of them. ``memo`` keeps what follows from the rest and is
+    shared by copies with another focus.
     """
 
     path: str
@@ -166,6 +208,15 @@ class Module:
     host_functions: Mapping[str, ast.FunctionDef] = field(compare=False, repr=False)
     problems: tuple[SyntaxProblem, ...]
     focus: "Kernel | str | None" = field(default=None, compare=False, repr=False)
+    memo: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def lookup(self) -> Lookup:
+        """The file's kernels and launches by name; made once."""
+        found = self.memo.get(Lookup)
+        if found is None:
+            found = self.memo[Lookup] = Lookup(self)
+        return cast("Lookup", found)
 
     @property
     def focused(self) -> tuple[Kernel, ...]:
@@ -186,10 +237,10 @@ class Module:
         return NkiFlavour.NEURONXCC if old else NkiFlavour.NKI
 
     def kernel(self, name: str) -> Kernel | None:
-        return next((k for k in self.kernels if k.name == name or name in k.aliases), None)
+        return self.lookup.kernels.get(name)
 
     def launches_of(self, kernel: str) -> tuple[Launch, ...]:
-        return tuple(launch for launch in self.launches if launch.kernel == kernel)
+        return tuple(self.lookup.launches.get(kernel, ()))
 
     def kernel_at(self, line: int) -> Kernel | None:
         """The kernel whose text covers a 1-based line."""
@@ -197,18 +248,18 @@ class Module:
 
     def entry_kernels(self) -> Iterator[Kernel]:
         """Kernels that some launch names: what runs, as against helper jit functions."""
-        launched = {launch.kernel for launch in self.launches}
+        launched = self.lookup.launches
         return (k for k in self.kernels if k.name in launched)
 
     def helpers_of(self, kernel: Kernel) -> tuple[Kernel, ...]:
         """The file's jit functions that a kernel calls itself."""
-        called = called_names(kernel.node)
-        return tuple(k for k in self.kernels if k.name in called and k is not kernel)
+        called = called_names(kernel.node) & self.lookup.named.keys()
+        found = (k for name in called for k in self.lookup.named[name] if k is not kernel)
+        return tuple(sorted(found, key=lambda k: k.range))
 
     def callers_of(self, kernel: Kernel) -> tuple[Kernel, ...]:
         """The file's jit functions that call a kernel themselves."""
-        others = (k for k in self.kernels if k is not kernel)
-        return tuple(k for k in others if kernel.name in called_names(k.node))
+        return tuple(k for k in self.lookup.callers(kernel.name) if k is not kernel)
 
     def is_helper(self, kernel: Kernel) -> bool:
         """Whether a jit function is called from others and launched nowhere in the file."""

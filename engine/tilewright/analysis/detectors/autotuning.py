@@ -340,7 +340,7 @@ def autotune_missing_reset(module: Module, context: AnalysisContext) -> Iterator
 
 def _has_hook(module: Module, kernel: Kernel) -> bool:
     """Whether code of the user's runs before each trial and may reset buffers."""
-    if not any(hook in module.text for hook in _HOOKS):
+    if not any(map(module.lookup.says, _HOOKS)):
         return False
     kernels = {id(k.node) for k in module.kernels}
     places: list[ast.AST] = list(kernel.node.decorator_list)

@@ -1,7 +1,7 @@
 """One abstract pass over a host function's statements: what it makes, uses and hands out."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from tilewright.analysis.host_graph.expressions import HostExpressions
@@ -27,17 +27,23 @@ class _Subject:
 
 def launching_functions(module: Module) -> Mapping[str, list[Launch]]:
     """The host functions to be looked at that launch Triton kernels of this file."""
-    triton = {kernel.name for kernel in module.kernels if kernel.language is Language.TRITON}
-    found: dict[str, list[Launch]] = {}
     if isinstance(module.focus, Kernel):
-        return found
-    for launch in module.launches:
-        host = launch.host_function
-        if module.focus is not None and module.focus != host:
-            continue
-        if launch.kernel in triton and host is not None and host in module.host_functions:
-            found.setdefault(host, []).append(launch)
-    return found
+        return {}
+    by_host = module.lookup.launches_in
+    hosts = by_host if module.focus is None else {module.focus} & by_host.keys()
+    triton = {name: _of_triton(module, by_host[name]) for name in hosts}
+    return {
+        name: found for name, found in triton.items() if found and name in module.host_functions
+    }
+
+
+def _of_triton(module: Module, launches: Iterable[Launch]) -> list[Launch]:
+    named = module.lookup.named
+    return [x for x in launches if any(_is_triton(k) for k in named.get(x.kernel, ()))]
+
+
+def _is_triton(kernel: Kernel) -> bool:
+    return kernel.language is Language.TRITON
 
 
 def host_graph_of(module: Module, function: str) -> HostGraph:
@@ -47,8 +53,7 @@ def host_graph_of(module: Module, function: str) -> HostGraph:
 
 @lru_cache(maxsize=256)
 def _graph(subject: _Subject) -> HostGraph:
-    launches = {launch.node: launch for launch in subject.module.launches}
-    return _Builder(subject.module, subject.node, launches).build()
+    return _Builder(subject.module, subject.node, subject.module.lookup.launch_of).build()
 
 
 class _Builder(HostExpressions):

@@ -35,7 +35,7 @@ def flavour_of(module: Module) -> NkiFlavour | None:
         return module.nki_flavour
     if any(name.partition(".")[0] in _PACKAGES for name in module.names.imports):
         return None
-    if all(kernel.language is not Language.NKI for kernel in module.kernels):
+    if Language.NKI not in module.lookup.languages:
         return None
     return _told_by_use(_Subject(module))
 

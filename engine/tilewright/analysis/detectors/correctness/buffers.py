@@ -25,7 +25,7 @@ def atomic_needs_zeroed_output(module: Module, context: AnalysisContext) -> Iter
     """Atomics that add to what torch.empty left there."""
     for kernel, flow in triton_kernels(module):
         launches = module.launches_of(kernel.name)
-        if not launches or "pre_hook" in module.text or flow.may_write_unknown:
+        if not launches or module.lookup.says("pre_hook") or flow.may_write_unknown:
             continue
         for parameter, name in _accumulated(module, flow).items():
             for launch in launches:

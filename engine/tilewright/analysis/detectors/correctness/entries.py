@@ -11,6 +11,6 @@ def is_launched(module: Module, kernel: Kernel, context: AnalysisContext) -> boo
     """
     if kernel.autotune is not None or kernel.heuristics:
         return True
-    if any(launch.kernel == kernel.name for launch in module.launches):
+    if kernel.name in module.lookup.launches:
         return True
     return any(launch.kernel == kernel.name for launch in context.launches)

@@ -88,9 +88,13 @@ def _outside_body(function: ast.FunctionDef) -> frozenset[int]:
 @detector("global_not_constexpr")
 def global_not_constexpr(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """Python numbers and functions of the module that a kernel reads as they are."""
-    if "ALLOW_NON_CONSTEXPR_GLOBALS" in module.text or is_for_a_fork(module):
+    if module.lookup.says("ALLOW_NON_CONSTEXPR_GLOBALS") or is_for_a_fork(module):
         return
-    plain = {name: node for name, node in _plain(module).items() if _is_refused(node, context)}
+    key = ("refused names", context.triton_version)
+    plain = module.memo.get(key)
+    if plain is None:
+        plain = {name: node for name, node in _plain(module).items() if _is_refused(node, context)}
+        module.memo[key] = plain
     if not plain:
         return
     for kernel, _ in triton_kernels(module):

@@ -18,7 +18,7 @@ _NAMING = (
 
 def looks_names_up_at_run_time(module: Module) -> bool:
     """Whether names may come from a star import, ``globals()`` or ``exec``."""
-    return any(phrase in module.text for phrase in _AT_RUN_TIME)
+    return any(map(module.lookup.says, _AT_RUN_TIME))
 
 
 def bound_in_module(module: Module) -> frozenset[str]:
@@ -44,7 +44,7 @@ def _times_bound(tree: ast.Module, global_lines: tuple[int, ...]) -> Counter[str
 
 def _declares_globals(module: Module) -> tuple[int, ...]:
     """The lines that may declare names global."""
-    if "global " not in module.text:
+    if not module.lookup.says("global "):
         return ()
     return tuple(n for n, line in enumerate(module.index.lines, 1) if "global " in line)
 

@@ -19,7 +19,7 @@ def autotune_missing_restore(module: Module, context: AnalysisContext) -> Iterat
     """A tensor updated in place by every run of the tuner."""
     for kernel, flow in triton_kernels(module):
         autotune = kernel.autotune
-        if autotune is None or not _tunes(autotune) or "pre_hook" in module.text:
+        if autotune is None or not _tunes(autotune) or module.lookup.says("pre_hook"):
             continue
         if autotune.restore_value is None or autotune.reset_to_zero is None:
             continue

@@ -24,7 +24,7 @@ _DOUBLES = ("torch.float64", "torch.double")
 @detector("dtype_float64")
 def float64(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """fp64 asked for by name in a kernel, or in a buffer the host allocates for one."""
-    if "float64" not in module.text and "double" not in module.text:
+    if not module.lookup.says("float64") and not module.lookup.says("double"):
         return
     for kernel, _ in triton_kernels(module):
         types = element_types(context, kernel.name)
