@@ -7,7 +7,6 @@ read is reported, every other one is named with a reason; what is found in an un
 not depend on what else is there. ``--corpus FOLDER`` takes texts from there instead.
 """
 
-# ruff: noqa: E501, PTH, T201
 import argparse
 import contextlib
 import io
@@ -115,7 +114,7 @@ def _make_entry(stem: bytes, rng: random.Random, corpus: Corpus, whole: dict[str
 
 
 def _write(path: bytes, data: bytes) -> None:
-    with open(path, "wb") as file:  # noqa: PTH123
+    with open(path, "wb") as file:
         file.write(data)
 
 
@@ -127,15 +126,15 @@ def _make_no_file(path: bytes, rng: random.Random) -> None:
         with socket.socket(socket.AF_UNIX) as bound, contextlib.suppress(OSError):
             bound.bind(path)
     elif kind == 2:
-        os.symlink("/dev/zero", path)  # noqa: PTH211
+        os.symlink("/dev/zero", path)
     elif kind == 3:
-        os.symlink(b"nowhere", path)  # noqa: PTH211
+        os.symlink(b"nowhere", path)
     elif kind == 4:
-        os.symlink(os.path.basename(path), path)  # noqa: PTH119, PTH211
+        os.symlink(os.path.basename(path), path)
     elif kind == 5:
-        os.symlink(b".", path)  # noqa: PTH211
+        os.symlink(b".", path)
     elif kind == 6:
-        os.mkdir(path)  # noqa: PTH102
+        os.mkdir(path)
         _write(path + b"/__init__.py", b"import triton\n")
     elif kind == 7:
         _write(path, b"")
@@ -160,12 +159,12 @@ def expected_of(folder: Path) -> Expected:
     for place, folders, files in os.walk(os.fsencode(folder)):
         folders[:] = [name for name in folders if os.fsdecode(name) not in SKIPPED]
         for name in files:
-            path = os.path.join(place, name)  # noqa: PTH118
+            path = os.path.join(place, name)
             if name.endswith((b".py", b".ipynb")):
                 sorts[_sort_of(path)].add(os.fsdecode(path))
-            if os.path.isfile(path):  # noqa: PTH113
-                size = os.path.getsize(path)  # noqa: PTH202
-                with open(path, "rb") as file:  # noqa: PTH123
+            if os.path.isfile(path):
+                size = os.path.getsize(path)
+                with open(path, "rb") as file:
                     ends = file.read(LARGEST).count(b"\n")
                 lines += max(ends, size / CHARACTERS_PER_LINE)
     return Expected(*(frozenset(found) for found in sorts.values()), lines)
@@ -174,9 +173,9 @@ def expected_of(folder: Path) -> Expected:
 def _sort_of(path: bytes) -> str:
     """Whether Python can decode a source, or a notebook has cells; of the odd ones, either."""
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116
+        if not stat.S_ISREG(os.stat(path).st_mode):
             return "unreadable"
-        with open(path, "rb") as file:  # noqa: PTH123
+        with open(path, "rb") as file:
             data = file.read()
     except OSError:
         return "unreadable"
@@ -336,7 +335,7 @@ class Alone:
 
 def _changed(made: Made, files: dict[str, Any], found_in: Alone) -> Iterator[str]:
     for path, source in made.whole.items():
-        stem = os.path.splitext(path)[0]  # noqa: PTH122
+        stem = os.path.splitext(path)[0]
         if (
             plain(path) not in files
             or os.path.exists(stem + ".yaml")

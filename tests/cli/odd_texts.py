@@ -1,6 +1,5 @@
 """Texts as no person writes them, and as some do: huge, nested, half, in any encoding."""
 
-# ruff: noqa: E501
 import json
 import random
 from collections.abc import Callable, Iterator, Sequence
