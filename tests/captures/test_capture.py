@@ -360,3 +360,14 @@ def test_a_launch_for_a_chip_names_it(tmp_path: Path) -> None:
     launch = only_launch(tmp_path)
     assert str(launch.target) == "cuda:90"
     assert launch.failure == "RuntimeError: no such chip here"
+
+
+def test_a_launch_that_ends_the_process_is_named(tmp_path: Path) -> None:
+    body = "x = torch.ones(64)\nrun(x, x)\nscale[(1,)](x, x, 1 << 62, 2.0, BLOCK=64)\n"
+    far = script(tmp_path, body)
+    far.write_text(far.read_text().replace("x_ptr + at, at < n", "x_ptr + at + n // 4, at < n"))
+    done = capture(tmp_path, sys.executable, "script.py")
+    assert done.returncode == 128 + 11
+    said = " ".join(done.stderr.split())
+    assert "a process ended in launch 2 of scale" in said
+    assert "script.py:7" in said

@@ -10,6 +10,7 @@ from typing import Any
 
 from tilewright.captures.model import VERSION, CapturedKernel, CapturedLaunch
 from tilewright.serialize import load
+from tilewright.worker.recording import UNDER_WAY
 
 _COUNTER = struct.Struct("<Q")
 _ABOUT_KERNEL = ("torch", "triton", "interpreted", "source", "slot", "others")
@@ -82,9 +83,20 @@ def merge(parts: Path, limit: int) -> Merged:
                 kernel = kernels.setdefault(json.dumps(source, sort_keys=True), _Kernel(source))
                 # One that ended its process was never counted.
                 kernel.add(line, max(1, count), told.get(line["slot"], {}))
+    notes.update(dict.fromkeys(_ended_in(parts)))
     merged = (kernel.result(limit) for kernel in kernels.values())
     ordered = sorted(merged, key=lambda k: (k.file, k.line, k.qualified_name))
     return Merged(tuple(ordered), tuple(notes), len(files))
+
+
+def _ended_in(parts: Path) -> Iterator[str]:
+    """The launches in which a process ended before it could tell of a failure."""
+    for path in sorted(parts.glob(f"*{UNDER_WAY}")):
+        told = path.read_text(encoding="utf-8")
+        yield (
+            f"a process ended in {told or 'a launch'}, in the interpreter: most likely it loads or "
+            "stores far outside of its tensors"
+        )
 
 
 def _told(lines: list[Line]) -> dict[int, dict[str, Any]]:

@@ -24,6 +24,8 @@ LIMIT = "TILEWRIGHT_CAPTURE_LIMIT"
 WRITES = "TILEWRIGHT_CAPTURE_WRITES"
 VALUES = "TILEWRIGHT_CAPTURE_VALUES"
 STEERED = "TILEWRIGHT_CAPTURE_STEERED"
+UNDER_WAY = ".under-way"
+"""Ends the names of files about launches that are being interpreted."""
 _CUSTOMIZE = "sitecustomize"
 
 
@@ -36,6 +38,7 @@ class _Thread(threading.local):
         self.benchmarking = 0
         self.looking = 0
         self.tried = False
+        self.launches = 0
 
 
 _thread = _Thread()
@@ -147,7 +150,8 @@ def _recorded(run: Callable[..., Any], *, interpreted: bool) -> Callable[..., An
             seen.before.clear()  # a tuner's trials have just written what this launch will
         _thread.tried = False
         try:
-            result = run(kernel, *args, **kwargs)
+            with _under_way(kernel) if interpreted else contextlib.nullcontext():
+                result = run(kernel, *args, **kwargs)
         except BaseException as error:
             recorder.after(seen, failure=f"{type(error).__name__}: {error}")
             raise
@@ -156,6 +160,22 @@ def _recorded(run: Callable[..., Any], *, interpreted: bool) -> Callable[..., An
         return result
 
     return recorded
+
+
+@contextlib.contextmanager
+def _under_way(kernel: Any) -> Iterator[None]:
+    """A file that names the launch, gone when it is over: a process that reads where it has no
+    memory is ended by a signal, and tells nothing more."""
+    code = kernel.fn.__code__
+    _thread.launches += 1
+    about = f"launch {_thread.launches} of {kernel.fn.__name__} "
+    file = folder() / f"{os.getpid()}-{threading.get_ident()}{UNDER_WAY}"
+    with contextlib.suppress(OSError):
+        file.write_text(f"{about}({code.co_filename}:{code.co_firstlineno})", encoding="utf-8")
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
