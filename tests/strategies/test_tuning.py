@@ -19,6 +19,7 @@ from tilewright.store import Ledger, Store
 from tilewright.strategies import tuning
 from tilewright.strategies.model import ProposalRequest
 from tilewright.strategies.observer import Silent
+from tilewright.strategies.optimize import _proposers
 from tilewright.targets import parse_target
 from tilewright.targets.model import ArgumentFacts, LaunchFacts
 
@@ -214,3 +215,20 @@ def test_results_that_change_by_themselves_discard_nothing(
     assert all(one.promise for one in best), "the text as it stands is timed all the same"
     assert any("they change from call to call" in note for note in notes)
     assert not any("discarded" in note for note in notes)
+
+
+def test_a_chip_is_not_tuned_for_on_that_of_another_vendor() -> None:
+    def names(target: str) -> tuple[list[str], list[str]]:
+        info = SimpleNamespace(can_time=True, name="NVIDIA H200", target=CUDA)
+        bench: Any = SimpleNamespace(device=SimpleNamespace(info=info))
+        asked: Any = SimpleNamespace(target=parse_target(target), budget=10)
+        notes: list[str] = []
+        ledger: Any = None
+        return [one.name for one in _proposers(bench, ledger, asked, Silent(), notes)], notes
+
+    assert names("cuda:100") == (["rewrite", "tuner:launch"], [])
+    proposers, notes = names("xpu:bmg-g31")
+    assert "tuner:launch" not in proposers
+    assert notes == [
+        "launch configurations are not tuned: NVIDIA H200 tells nothing of xpu:bmg-g31"
+    ]

@@ -166,7 +166,13 @@ def _proposers(
     rewrites = RewriteProposer(frozenset(), refused)
     if bench is None or request.target is None:
         return (rewrites,)
-    if not bench.device.info.can_time:
+    info = bench.device.info
+    if not info.can_time:
+        return (PrunedProposer(rewrites, bench, request.target, notes.append),)
+    if info.target is not None and info.target.backend != request.target.backend:
+        notes.append(
+            f"launch configurations are not tuned: {info.name} tells nothing of {request.target}"
+        )
         return (PrunedProposer(rewrites, bench, request.target, notes.append),)
     return (
         RewriteProposer(frozenset({"missing_autotune", "suboptimal_warps"}), refused),
