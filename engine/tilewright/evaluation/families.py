@@ -229,7 +229,10 @@ def _moved(case: Case) -> str:
 
 def _layout(case: Case, layout: str) -> str:
     """The layout, if it changes anything about a case's inputs."""
-    tensors = [(one.shape, one.dtype) for one in case.inputs if one.value is None and one.shape]
+    given = [one for one in case.inputs if one.value is None and one.shape]
+    if layout in ("strided", "transposed"):
+        given = [one for one in given if not one.facts.contiguous]
+    tensors = [(one.shape, one.dtype) for one in given]
     if case.inputs_from_module:
         changes = layout != "aliased"
     elif layout == "aliased":

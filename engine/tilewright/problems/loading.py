@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tilewright.problems.facts import sentences
 from tilewright.problems.model import (
     Entry,
     EntryKind,
@@ -106,6 +107,7 @@ def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
         ragged=_ragged(spec, text, entry, file),
         target=spec.target,
         interpreted=spec.interpreted,
+        facts=sentences(spec.cases),
     )
 
 

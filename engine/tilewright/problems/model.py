@@ -52,6 +52,25 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Facts:
+    """What a spec states of an input, which its callers see to and no kernel has to check.
+
+    Attributes:
+        align: bytes that its address and the strides of its rows are multiples of; 0: any.
+        contiguous: rows lie one after the other.
+        finite: neither infinities nor NaN.
+        nonnegative, sorted, unique: of its numbers; ``sorted`` along the last dimension.
+    """
+
+    align: int = 0
+    contiguous: bool = False
+    finite: bool = False
+    nonnegative: bool = False
+    sorted: bool = False
+    unique: bool = False
+
+
+@dataclass(frozen=True)
 class Input:
     """One argument of the entry point.
 
@@ -65,6 +84,7 @@ class Input:
         ascending: integers are drawn and put in order.
         mean, std: of floats, which then lie within ``low`` and ``high``, both included.
         strides: in elements, where the tensor is not dense and in order.
+        facts: what the spec states of it.
     """
 
     name: str
@@ -79,6 +99,7 @@ class Input:
     mean: float | None = None
     std: float | None = None
     strides: tuple[int, ...] | None = None
+    facts: Facts = field(default_factory=Facts)
 
 
 @dataclass(frozen=True)

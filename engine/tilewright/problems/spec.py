@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
+from tilewright.problems.facts import multiples_of
 from tilewright.problems.model import Case, NoSpecError, Ragged, small_category
 from tilewright.problems.nodes import SpecNode, read_yaml
 from tilewright.problems.scalars import bounds_of, with_bounds
@@ -13,7 +14,17 @@ from tilewright.targets import parse_target
 from tilewright.targets.model import Target, TargetError
 
 RESERVED = frozenset(
-    {"inputs", "inits", "default_variant", "name", "description", "entry", "reference", "target"}
+    {
+        "inputs",
+        "inits",
+        "default_variant",
+        "name",
+        "description",
+        "entry",
+        "reference",
+        "target",
+        "multiples",
+    }
 )
 CONVENTIONAL_DEFAULT = "bench-gpu"
 KNOWN_CATEGORIES = ("ci", "simple-cpu", "bench-cpu", CONVENTIONAL_DEFAULT)
@@ -56,7 +67,12 @@ def parse_spec(text: str, path: str, splits: Collection[Split] = ()) -> Spec:
     if "inputs" not in fields:
         root.fail("the spec has no 'inputs'; name the arguments of the entry point there")
     inputs = fields["inputs"].fields("'inputs'")
-    reader = Reader(inputs, _inits(fields.get("inits")), splits=splits)
+    reader = Reader(
+        inputs,
+        _inits(fields.get("inits")),
+        splits=splits,
+        multiples=multiples_of(fields.get("multiples")),
+    )
     for name, node in reader.inputs.items():
         reader.unknown_keys(node.fields(f"input '{name}'"), INPUT_KEYS, f"input '{name}'")
     categories = _categories(fields, reader)

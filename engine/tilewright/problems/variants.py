@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from tilewright.problems.amounts import LARGEST, extent_of, formula, is_number, range_of
-from tilewright.problems.dtypes import DTYPE_BYTES, canonical_dtype
+from tilewright.problems.dtypes import DTYPE_BYTES, canonical_dtype, is_floating
+from tilewright.problems.facts import facts_of
 from tilewright.problems.model import (
     RAGGED,
     SCALED,
@@ -37,7 +38,7 @@ TRANSFORMS = (
     "rademacher",
 )
 MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
-INPUT_KEYS = frozenset({"shape", "dtype", "range", "inits", "value"})
+INPUT_KEYS = frozenset({"facts", "shape", "dtype", "range", "inits", "value"})
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 VARIANT_KEYS = frozenset(
@@ -54,6 +55,7 @@ class Reader:
     warnings: list[str] = field(default_factory=list)
     between: Bounds = field(default_factory=dict)
     splits: Collection[Split] = ()
+    multiples: Mapping[str, int] = field(default_factory=dict)
 
     def cases(self, category: str, variants: SpecNode) -> tuple[Case, ...]:
         """All cases of one category, list-of-dims expanded. Raises ProblemError with the line."""
@@ -135,6 +137,13 @@ class Reader:
         """What dimensions vary in multiples of, as the original divides them; a word on each."""
         steps: dict[str, int] = {}
         kept: dict[str, str] = {}
+        for stated, multiple in self.multiples.items():
+            extent = dims.get(stated)
+            if stated in free and isinstance(extent, int) and extent % multiple == 0:
+                steps[stated] = multiple
+                kept[stated] = (
+                    f"{stated} was varied in multiples of {multiple} alone, as the spec states"
+                )
         for split in self.splits:
             name = self._dim_of(fields, split.extent)
             by = split.by
@@ -352,7 +361,8 @@ class Reader:
         kind = self._input_dtype(at, fields.get("dtype"), name, dtype)
         low, high = range_of(fields.get("range"), name, kind, dims)
         transforms = _transforms(fields.get("inits"), name, shape)
-        return Input(name, shape, kind, low, high, transforms)
+        facts = facts_of(fields.get("facts"), name, is_integer=not is_floating(kind))
+        return Input(name, shape, kind, low, high, transforms, facts=facts)
 
     def _scalar_param(
         self, fields: Mapping[str, SpecNode], name: str, dims: Mapping[str, Dim]

@@ -270,7 +270,8 @@ def arranged(manifest: list[dict[str, Any]], job: Mapping[str, Any], device: str
         values = {name: _contiguous(value) for name, value in values.items()}
     if job.get("nudge") is not None:
         values = generate.nudged(values, int(job["nudge"]))
-    return layouts.laid_out(shadowed(values, job), str(job.get("layout") or layouts.PLAIN))
+    facts = generate.facts_of(job.get("case") or {})
+    return layouts.laid_out(shadowed(values, job), str(job.get("layout") or layouts.PLAIN), facts)
 
 
 def _contiguous(value: Any) -> Any:

@@ -99,8 +99,41 @@ def make_input(spec: dict[str, Any], generator: torch.Generator, values: str = "
     """One input from its spec."""
     if spec.get("value") is not None:
         return _scalar(spec, generator, values)
-    made = _tensor(spec, generator, values)
+    facts = spec.get("facts") or {}
+    if facts.get("finite") and values == families.NONFINITE:
+        values = families.NORMAL
+    made = _kept_to(facts, spec, _tensor(spec, generator, values), generator)
     return _strided(made, tuple(spec["strides"])) if spec.get("strides") else made
+
+
+def facts_of(case: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """What the spec states of each input of a case, by name."""
+    return {spec["name"]: spec.get("facts") or {} for spec in case.get("inputs") or ()}
+
+
+def _kept_to(
+    facts: Mapping[str, Any], spec: Mapping[str, Any], made: torch.Tensor,
+    generator: torch.Generator,
+) -> torch.Tensor:  # fmt: skip
+    """Numbers as the spec states them: of one sign, each once, ascending."""
+    if facts.get("unique"):
+        made = _each_once(spec, made, generator)
+    if facts.get("nonnegative") and made.dtype != torch.bool:
+        made = made.abs()
+    return made.sort(-1).values if facts.get("sorted") and made.dim() else made
+
+
+def _each_once(
+    spec: Mapping[str, Any], made: torch.Tensor, generator: torch.Generator
+) -> torch.Tensor:
+    low, high = int(spec.get("low") or 0), spec.get("high")
+    room = made.numel() if high is None else int(high) - low
+    if room < made.numel():
+        raise JobError(
+            f"input {spec['name']}: {made.numel()} integers cannot all differ within {room}"
+        )
+    drawn = torch.randperm(room, generator=generator)[: made.numel()] + low
+    return drawn.reshape(made.shape).to(made.dtype)
 
 
 def _tensor(spec: dict[str, Any], generator: torch.Generator, values: str) -> torch.Tensor:

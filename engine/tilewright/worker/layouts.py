@@ -6,7 +6,7 @@ restore what files do not keep (that two of them share memory).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -21,7 +21,9 @@ _PAD = 3
 _SHIFT = 1
 
 
-def laid_out(inputs: dict[str, Any], layout: str) -> dict[str, Any]:
+def laid_out(
+    inputs: dict[str, Any], layout: str, facts: Mapping[str, Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
     """The inputs in a layout; raises JobError for one that is not there.
 
     Values stay as they are, but where two tensors come to share memory (``aliased``), or the rows
@@ -33,20 +35,39 @@ def laid_out(inputs: dict[str, Any], layout: str) -> dict[str, Any]:
         return _aliased(inputs)
     change = _CHANGES[layout]
     return {
-        name: change(value) if isinstance(value, torch.Tensor) and value.dim() else value
+        name: _kept_to((facts or {}).get(name) or {}, layout, value, change)
+        if isinstance(value, torch.Tensor) and value.dim()
+        else value
         for name, value in inputs.items()
     }
+
+
+def _kept_to(
+    facts: Mapping[str, Any], layout: str, value: torch.Tensor, change: Callable[..., torch.Tensor]
+) -> torch.Tensor:
+    """A tensor in a layout, as far as what the spec states of it lets it."""
+    if facts.get("contiguous") and layout in (STRIDED, TRANSPOSED, EXPANDED):
+        return value
+    align = int(facts.get("align") or 0)
+    if align <= value.element_size():
+        return change(value)
+    step = align // value.element_size()
+    if layout == OFFSET:
+        return _offset(value, step)
+    made = _strided(value, _PAD + -(value.shape[-1] + _PAD) % step) if layout == STRIDED else None
+    made = change(value) if made is None else made
+    return made if all(size == 1 or size % step == 0 for size in made.stride()) else value
 
 
 def _plain(value: torch.Tensor) -> torch.Tensor:
     return value
 
 
-def _strided(value: torch.Tensor) -> torch.Tensor:
+def _strided(value: torch.Tensor, pad: int = _PAD) -> torch.Tensor:
     """Rows further apart than they are long; a vector stays as it is."""
     if value.dim() < 2:
         return value
-    wide = value.new_empty((*value.shape[:-1], value.shape[-1] + _PAD))
+    wide = value.new_empty((*value.shape[:-1], value.shape[-1] + pad))
     _fill(wide)
     view = wide[..., : value.shape[-1]]
     view.copy_(value)
@@ -60,11 +81,11 @@ def _transposed(value: torch.Tensor) -> torch.Tensor:
     return value.transpose(-1, -2).contiguous().transpose(-1, -2)
 
 
-def _offset(value: torch.Tensor) -> torch.Tensor:
-    """One element into its memory: no longer aligned to 16 bytes."""
-    room = value.new_empty(tensors.extent(value.shape, value.stride()) + _SHIFT)
+def _offset(value: torch.Tensor, shift: int = _SHIFT) -> torch.Tensor:
+    """One element into its memory: no longer aligned to 16 bytes. Or as many as keep it so."""
+    room = value.new_empty(tensors.extent(value.shape, value.stride()) + shift)
     _fill(room)
-    view = torch.as_strided(room, value.shape, value.stride(), _SHIFT)
+    view = torch.as_strided(room, value.shape, value.stride(), shift)
     return view.copy_(value)
 
 

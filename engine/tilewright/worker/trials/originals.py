@@ -298,7 +298,7 @@ class Originals:
             if made is None:
                 made = generate.make_inputs(case, seed, None, values)
             # Some layouts change values; who loads the files makes of them what files do not keep.
-            made = layouts.laid_out(made, layout)
+            made = layouts.laid_out(made, layout, generate.facts_of(case))
             self._inputs[key] = tensors.save(made, str(self.folder / key), "input")
         self._inputs.move_to_end(key)
         return self._inputs[key]
