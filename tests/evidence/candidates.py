@@ -5,7 +5,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -60,9 +60,21 @@ class Candidate:
     def needs_gpu(self) -> bool:
         return self._field("Needs") == "gpu"
 
+    @property
+    def allow(self) -> tuple[str, ...]:
+        """What its project permits it to do."""
+        return tuple(self._field("Allow").split())
+
     def _field(self, name: str) -> str:
         found = re.search(rf"^{name}: (.*)$", self.text.split('"""')[1], re.MULTILINE)
         return found.group(1).strip() if found else ""
+
+
+def spec_of(base: str) -> Path:
+    """A base's spec; its own file where that is in KernelBench's form."""
+    source = HERE / "bases" / base / "original.py"
+    spec = source.with_name(f"{base}.yaml")
+    return spec if spec.is_file() else source
 
 
 def candidates(folder: str) -> tuple[Candidate, ...]:
@@ -87,14 +99,14 @@ class Court:
     def __init__(self, device: Device, scratch: Path) -> None:
         self._device = device
         self._scratch = scratch
-        self._cascades: dict[str, Cascade] = {}
+        self._cascades: dict[tuple[str, ...], Cascade] = {}
         self._lock = threading.Lock()
         self._reads = _Reads()
         self._untimed: set[str] = set()
 
     def judge(self, candidate: Candidate) -> Evaluation:
         """Take a candidate through the whole cascade."""
-        court = self._cascade(candidate.base)
+        court = self._cascade(candidate.base, candidate.allow)
         if "timing" not in candidate.caught_by:
             self._untimed.add(candidate.text)
         return court.judge(candidate.text, court.original)
@@ -112,14 +124,16 @@ class Court:
         court = self._cascade(base)
         return court.judge(court.original, court.original)
 
-    def _cascade(self, base: str) -> Cascade:
+    def _cascade(self, base: str, allow: tuple[str, ...] = ()) -> Cascade:
+        key = (base, *allow)
         with self._lock:
-            if base not in self._cascades:
+            if key not in self._cascades:
                 source = HERE / "bases" / base / "original.py"
-                problem = load_problem(source.with_name(f"{base}.yaml"), source)
-                bench = Workbench(self._device, problem, source, self._scratch / base, 1)
-                self._cascades[base] = Cascade(source.read_text("utf-8"), str(source), bench, None)
-            return self._cascades[base]
+                problem = replace(load_problem(spec_of(base), source), allow=allow)
+                scratch = self._scratch / "-".join(key)
+                bench = Workbench(self._device, problem, source, scratch, 1)
+                self._cascades[key] = Cascade(source.read_text("utf-8"), str(source), bench, None)
+            return self._cascades[key]
 
     @contextmanager
     def leaving_out(self) -> Iterator[None]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from candidates import DEFENCES, Candidate, Court, candidates, refusal
+from candidates import DEFENCES, Candidate, Court, candidates, refusal, spec_of
 
 from tilewright.evaluation.model import Level, StepName
 from tilewright.evaluation.rules import held_against
@@ -42,7 +42,7 @@ def test_there_are_at_least_forty_of_every_kind() -> None:
 @pytest.mark.parametrize("cheat", READ, ids=_id)
 def test_its_text_gives_it_away(cheat: Candidate) -> None:
     source = cheat.path.parents[1] / "bases" / cheat.base / "original.py"
-    problem = load_problem(source.with_name(f"{cheat.base}.yaml"), source)
+    problem = load_problem(spec_of(cheat.base), source)
     verdict = held_against(
         parse_module(source.read_text(), "original.py"),
         parse_module(cheat.text, "candidate.py"),

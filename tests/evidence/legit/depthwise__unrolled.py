@@ -1,0 +1,47 @@
+"""Taps are unrolled, and several lines belong to a program by a loop."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def depthwise_kernel(
+    x_ptr, w_ptr, b_ptr, out_ptr, channels, length, TAPS: tl.constexpr, BLOCK: tl.constexpr
+):
+    line = tl.program_id(0)
+    channel = line % channels
+    at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32) + tl.load(b_ptr + channel)
+    for tap in tl.static_range(TAPS):
+        place = at - (TAPS - 1) + tap
+        x = tl.load(x_ptr + line * length + place, mask=(place >= 0) & (place < length), other=0.0)
+        total += x * tl.load(w_ptr + channel * TAPS + tap)
+    tl.store(out_ptr + line * length + at, total, mask=at < length)
+
+
+class Model(torch.nn.Module):
+    def __init__(self, channels: int, taps: int) -> None:
+        super().__init__()
+        self.conv = torch.nn.Conv1d(channels, channels, taps, groups=channels)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x.contiguous()
+        batch, channels, length = x.shape
+        out = torch.empty_like(x)
+        taps = self.conv.weight.shape[-1]
+        depthwise_kernel[(batch * channels, triton.cdiv(length, 128))](
+            x, self.conv.weight, self.conv.bias, out, channels, length, TAPS=taps, BLOCK=128, num_warps=2
+        )
+        return out
+
+
+batch, channels, taps, length = 2, 6, 4, 100
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.randn(batch, channels, length)]
+
+
+def get_init_inputs() -> list[int]:
+    return [channels, taps]
