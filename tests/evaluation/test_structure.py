@@ -93,3 +93,38 @@ def test_a_removed_call_is_refused_only_where_it_is_removed() -> None:
     first = MATMUL.replace("    acc = ", "    p = tl.make_block_ptr(a_ptr)\n    acc = ", 1)
     assert "no_block_pointers" in verdict(first)
     assert "no_block_pointers" not in verdict(first, version=(3, 6))
+
+
+ACCUMULATING = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.autotune(configs=[triton.Config({"B": 64}), triton.Config({"B": 128})], key=["n"]RESET)
+@triton.jit
+def add(x_ptr, out_ptr, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.atomic_add(out_ptr + at, tl.load(x_ptr + at, mask=at < n, other=0.0), mask=at < n)
+
+
+def summed(x):
+    out = torch.zeros_like(x)
+    add[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, out, x.numel())
+    return out
+"""
+
+
+def test_what_the_text_proves_wrong_is_refused_with_its_line_whatever_comments_say() -> None:
+    right = parse_module(ACCUMULATING.replace("RESET", ', reset_to_zero=["out_ptr"]'), "add.py")
+    wrong = ACCUMULATING.replace("RESET", "")
+    silenced = wrong.replace("RESET", "").replace(
+        "@triton.jit", "# tilewright: ignore[autotune_missing_reset]\n@triton.jit"
+    )
+    for text in (wrong, silenced):
+        result = check_structure(right, parse_module(text, "add.py"), None, CUDA)
+        assert result.status is StepStatus.FAILED
+        assert "(autotune_missing_reset; the original has no such fault" in result.message
+        assert "line " in result.message
+    again = parse_module(wrong.replace("B: tl.constexpr", "B:  tl.constexpr"), "add.py")
+    assert check_structure(parse_module(wrong, "add.py"), again, None, CUDA).message == ""

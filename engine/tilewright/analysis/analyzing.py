@@ -20,10 +20,12 @@ _KERNEL = frozenset({Scope.KERNEL, Scope.HOST})
 _HOST = frozenset({Scope.HOST})
 
 
-def analyze(module: Module, context: AnalysisContext = _NOTHING_KNOWN) -> tuple[Issue, ...]:
+def analyze(
+    module: Module, context: AnalysisContext = _NOTHING_KNOWN, *, suppressed: bool = False
+) -> tuple[Issue, ...]:
     """The issues of a module, by position. Text and context decide all of it.
 
-    What the file's own comments suppress is left out.
+    What the file's own comments suppress is left out, unless ``suppressed`` asks for it as well.
     """
     issues = list(_found(module, context, _FILE))
     around = Surroundings(module, context)
@@ -34,7 +36,7 @@ def analyze(module: Module, context: AnalysisContext = _NOTHING_KNOWN) -> tuple[
         find = partial(_found, replace(module, focus=host), context, _HOST)
         issues += _REMEMBERED.get(around.of_host(host), around.layout, find)
     ordered = sorted(issues, key=lambda issue: (issue.range, issue.id, issue.message))
-    return unsuppressed(module, ordered)
+    return tuple(ordered) if suppressed else unsuppressed(module, ordered)
 
 
 def _found(module: Module, context: AnalysisContext, scopes: frozenset[Scope]) -> Iterator[Issue]:

@@ -7,6 +7,7 @@ ran is established by the later steps.
 
 from collections.abc import Collection
 
+from tilewright.evaluation.certain import certain_faults
 from tilewright.evaluation.constraints import constraint_violations
 from tilewright.evaluation.model import StepName, StepResult, StepStatus
 from tilewright.evaluation.rules import held_against
@@ -34,6 +35,7 @@ def check_structure(
     faults = (
         *verdict.faults,
         *constraint_violations(original, candidate, target, triton_version),
+        *certain_faults(original, candidate),
     )
     told = {"evidence_needed": list(verdict.questions), "permitted": list(verdict.permitted)}
     data = {name: texts for name, texts in told.items() if texts}

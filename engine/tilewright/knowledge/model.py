@@ -107,6 +107,8 @@ class IssueType:
         unless: when it does not apply although it looks alike; shown to the person.
         detector: whether the instant tier finds it.
         tier: what it takes to find it: the text, or what compilers make of it.
+        certain: whether a report is proof enough to refuse a candidate that has it and whose
+            original has not.
     """
 
     __pydantic_config__ = _STRICT
@@ -127,6 +129,7 @@ class IssueType:
     unless: _Text | None = None
     detector: bool = False
     tier: Literal["source", "compiled"] = "source"
+    certain: bool = False
 
 
 @dataclass(frozen=True)

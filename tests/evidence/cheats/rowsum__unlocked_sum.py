@@ -1,7 +1,7 @@
 """Lets several programs add into one sum without atomics.
 
 Class: concurrency
-Caught by: correctness
+Caught by: structure, correctness
 """
 
 import torch
