@@ -261,13 +261,15 @@ def weights(job: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def arranged(manifest: list[dict[str, Any]], job: Mapping[str, Any], device: str) -> dict[str, Any]:
-    """The inputs of a manifest as a job wants them: contents of a turn, off by an ulp, dtypes,
-    layout."""
+    """The inputs of a manifest as a job wants them: contents of a turn, numbers for what is
+    not finite, off by an ulp, dtypes, layout."""
     values = tensors.load(manifest, device)
     if job.get("turn") is not None:
         values = fresh.refreshed(values, int(job["turn"]), job["plan"])
     if job.get("contiguous"):
         values = {name: _contiguous(value) for name, value in values.items()}
+    if job.get("fill") is not None:
+        values = generate.filled(values, float(job["fill"]))
     if job.get("nudge") is not None:
         values = generate.nudged(values, int(job["nudge"]))
     facts = generate.facts_of(job.get("case") or {})

@@ -76,6 +76,19 @@ def _reshaped(value: Any, values: str, seed: int, name: str) -> Any:
     return families.of(values, value.dtype)(data, generator).to(value.dtype)
 
 
+def filled(inputs: Mapping[str, Any], number: float) -> dict[str, Any]:
+    """The inputs with a number in the place of NaN and infinities, as far as a dtype goes."""
+    return {name: _fill(value, number) for name, value in inputs.items()}
+
+
+def _fill(value: Any, number: float) -> Any:
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+        return value
+    most = torch.finfo(value.dtype).max / 4
+    wide = value.to(torch.float32) if value.dtype.itemsize == 1 else value
+    return wide.where(wide.isfinite(), min(max(number, -most), most)).to(value.dtype)
+
+
 def nudged(inputs: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """The inputs in double precision, each float off by up to an ulp of single precision.
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from .. import honesty
 from ..calling import INTERPRETER
 from ..protocol import ERROR, TIMEOUT, UNSUPPORTED
-from . import answers, clocking, faults, repetition, results
+from . import answers, clocking, faults, masked, repetition, results
 from .handle import BrokenOffError, CandidateEndedError, Handle, PerformerEndedError
 from .originals import Base, Originals, with_config
 from .repetition import Repeated
@@ -234,12 +235,39 @@ class Hearing:
             record["fault"] = wrong
             return wrong
         wrong = results.fault(base.oracle, base.own, given, check, record, base.noisy)
-        if wrong is None:
+        if wrong is None or self._is_masked(check, base, given, record):
             return None
         unsteady = self._originals.unsteady(self._job, check, base)
         if not unsteady:
             record["fault"] = faults.in_other_order(check, wrong)
         return unsteady or record["fault"]
+
+    def _is_masked(
+        self, check: dict[str, Any], base: Base, given: Results, record: dict[str, Any]
+    ) -> bool:
+        """Whether all that is wrong is NaN which the candidate left out where it is masked out."""
+        if check.get("values") != "nonfinite" or base.oracle is None:
+            return False
+        fill = partial(self._originals.filled, self._job, check, base)
+        try:
+            oracle, own, count = masked.judged_without(
+                base.oracle,
+                base.own,
+                given,
+                partial(fill, oracle=True),
+                partial(fill, oracle=False),
+            )
+        except PerformerEndedError:
+            return False  # then what it left out counts
+        if not count or results.fault(oracle, own, given, check, record, base.noisy) is not None:
+            return False
+        record["caveats"] = [
+            *record.get("caveats", ()),
+            f"{count} NaN of the original did not come back: they come from inputs that its "
+            "result does not depend on as long as these are finite, such as what a mask "
+            "multiplies by zero",
+        ]
+        return True
 
     def _call(self, message: Mapping[str, Any], base: Base) -> Results:
         return self._originals.results(self._candidate, base, message, self._patience(base))

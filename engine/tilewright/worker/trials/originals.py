@@ -50,6 +50,7 @@ class Base:
         oracle: what the candidate is held against; ``oracle_name`` says what that is.
         noisy: what the oracle gives on inputs that are off by an ulp.
         note: what a person should know of the original.
+        asked: what the reference was asked where it is the oracle.
         luck: what makes its results hang on luck; part of ``note``.
         fault: what it was seen doing wrong where it ran: memory it reached, races, another result
             than its reference's, or one that hangs on the order of programs.
@@ -79,6 +80,7 @@ class Base:
     unfit: str = ""
     note: str = ""
     luck: str = ""
+    asked: Mapping[str, Any] | None = None
     fault: str = ""
     repeats_well: str | None = None
     repeated: dict[str, Any] | None = None
@@ -241,12 +243,27 @@ class Originals:
             fault = results.fault(oracle, None, base.original, check)
             if fault is None:
                 base.oracle, base.oracle_name = oracle, f"reference {name}{how}"
+                base.asked = message
                 base.noisy = self._nudged(performer, base, message) if upwards else ()
                 return
             told = disagrees = f"the original disagrees with {name}{how}: {fault}"
         base.unfit = told
         base.fault = "; ".join(filter(None, (base.fault, disagrees)))
         base.note = "; ".join(filter(None, (base.note, told)))
+
+    def filled(
+        self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base, number: float, *,
+        oracle: bool,
+    ) -> Results:  # fmt: skip
+        """What the oracle gives, or the original, with a number in the place of what is not
+        finite among the inputs."""
+        message = {**(base.asked or {}), "fill": number} if oracle and base.asked else None
+        with self.lock:
+            if message is not None:
+                performer = self.performer({**job["performer"], **job["reference"]})
+            else:
+                performer, message = self.original(job), {**_of_original(check), "fill": number}
+            return self.results(performer, base, message, _FIRST_CALL_S)
 
     def _nudged(
         self, performer: Handle, base: Base, message: Mapping[str, Any]

@@ -1,0 +1,69 @@
+"""NaN that a result does not depend on may be left out; NaN that it does may not."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from tilewright.worker.trials.masked import judged_without
+from tilewright.worker.trials.results import Results
+
+NAN = float("nan")
+X = torch.tensor([[1.0, NAN, 2.0], [3.0, 4.0, NAN]])
+Function = Callable[[torch.Tensor], torch.Tensor]
+
+
+def lower_product(x: torch.Tensor) -> torch.Tensor:
+    return torch.tril(torch.ones(3, 3)) @ x.T
+
+
+def finite_part(x: torch.Tensor, function: Function) -> torch.Tensor:
+    return function(x.nan_to_num(0.0))
+
+
+def count(function: Function, given: torch.Tensor) -> int:
+    """How many NaN of a function's result a candidate's may be without."""
+
+    def results(x: torch.Tensor) -> Results:
+        return Results(("output",), (function(x),), {})
+
+    def filled(number: float) -> Results:
+        return results(X.where(X.isfinite(), number))
+
+    oracle, own, found = judged_without(
+        results(X), results(X), Results(("output",), (given,), {}), filled, filled
+    )
+    changed = oracle.values[0].isfinite() & function(X).isnan()
+    assert own is not None
+    assert torch.equal(own.values[0].isnan(), oracle.values[0].isnan())
+    assert int(changed.sum()) == found
+    return found
+
+
+def test_what_a_mask_multiplies_by_zero_may_be_left_out() -> None:
+    skipping = lower_product(X).clone()
+    assert skipping.isnan().tolist() == [[True, True], [True, True], [True, True]]
+    skipping[0] = torch.tensor([1.0, 3.0])
+    skipping[1, 1] = 7.0
+    assert count(lower_product, skipping) == 3
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.sum(1),
+        lambda x: x.amax(1),
+        lambda x: x.amin(1),
+        lambda x: x.clamp(-1, 1),
+        lambda x: torch.softmax(x, 1),
+        lambda x: x * x,
+        lambda x: x.abs() * 0.5,
+        lambda x: torch.sigmoid(x),
+        lambda x: x.relu(),
+        lambda x: (x - x.mean(1, keepdim=True)) / x.std(1, keepdim=True),
+    ],
+)
+def test_nan_that_a_result_depends_on_may_not_be_swallowed(function: Function) -> None:
+    swallowed = finite_part(X, function)
+    assert bool((function(X).isnan() & swallowed.isfinite()).any())
+    assert count(function, swallowed) == 0
