@@ -2,9 +2,9 @@
 
     python benchmarks/modules_gpu.py --device cuda:0 --budget 24 [--out FOLDER] [NAME ...]
 
-For each module one ``tilewright optimize``. The table has what screening promised of the best
-configuration that was tried (a quick look at the clock, with nothing checked), what its trial
-measured, and what the end of the run measured against the text it began with. OUT gets
+Each is optimized as ``tilewright optimize`` does, all on one open device. The table has what
+screening promised of the best configuration that was tried (a quick look at the clock), what its
+trial measured, and what the end of the run measured against the text it began with. OUT gets
 ``modules.md``, ``modules.json`` and each result. Exit code 1 if one ended without a result, or with
 a fault of the harness.
 """
@@ -13,16 +13,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from tilewright.devices import open_device
+from tilewright.devices.model import Device
+from tilewright.errors import TilewrightError
+from tilewright.problems import load_problem
+from tilewright.store import open_store
+from tilewright.strategies.observer import Silent
+from tilewright.strategies.optimize import OptimizeRequest, optimize
+from tilewright.strategies.present import dump_result
+
 MODULES = Path(__file__).resolve().parent / "modules"
-_SCREENED = re.compile(r"screened at ([\d.]+) us, the present one at ([\d.]+) us")
 _LONGEST = 160
 
 
@@ -32,14 +39,15 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, Any]] = []
     began = time.monotonic()
-    for name in names:
-        if time.monotonic() - began > options.limit_s:
-            print(f"{name}: left out, as {options.limit_s:.0f} s are over", flush=True)
-            continue
-        rows.append(_optimized(name, options))
-        (options.out / "modules.json").write_text(json.dumps(rows, indent=1), "utf-8")
-        (options.out / "modules.md").write_text(table(rows) + "\n", "utf-8")
-        print(f"{name}: {json.dumps(rows[-1])}", flush=True)
+    with closing(open_device(options.device)) as device:
+        for name in names:
+            if time.monotonic() - began > options.limit_s:
+                print(f"{name}: left out, as {options.limit_s:.0f} s are over", flush=True)
+                continue
+            rows.append(_optimized(name, device, options))
+            (options.out / "modules.json").write_text(json.dumps(rows, indent=1), "utf-8")
+            (options.out / "modules.md").write_text(table(rows) + "\n", "utf-8")
+            print(f"{name}: {json.dumps(rows[-1])}", flush=True)
     print(table(rows))
     return 1 if any(row["trouble"] for row in rows) else 0
 
@@ -48,28 +56,29 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", help="modules; all of them where none is named")
     parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--target", help="by default the device's own")
     parser.add_argument("--budget", type=int, default=24, help="most candidates to screen and try")
     parser.add_argument("--limit-s", type=float, default=float("inf"), help="begin none after that")
     parser.add_argument("--out", type=Path, default=Path("build/modules"))
     return parser.parse_args()
 
 
-def _optimized(name: str, options: argparse.Namespace) -> dict[str, Any]:
+def _optimized(name: str, device: Device, options: argparse.Namespace) -> dict[str, Any]:
     """One module's row."""
-    argv = [sys.executable, "-m", "tilewright", "optimize", str(MODULES / f"{name}.py")]
-    argv += ["--format", "json", "--device", options.device, "--budget", str(options.budget)]
-    argv += ["--target", options.target] if options.target else []
     began = time.monotonic()
-    run = subprocess.run(argv, capture_output=True, text=True, check=False)
+    file = MODULES / f"{name}.py"
+    problem = load_problem(file.with_suffix(".yaml"), file)
+    request = OptimizeRequest(file, file.read_text(), problem, device.info.target, options.budget)
+    store = open_store()
+    try:
+        result = dump_result(optimize(request, device, store, Silent()))
+    except TilewrightError as error:
+        return {"name": name, "seconds": time.monotonic() - began, "trouble": str(error)[:_LONGEST]}
+    finally:
+        store.close()
     seconds = round(time.monotonic() - began, 1)
-    (options.out / f"{name}.err").write_text(run.stderr, "utf-8")
-    if not run.stdout.strip():
-        trouble = f"exit code {run.returncode}: {' '.join(run.stderr.split())[-_LONGEST:]}"
-        return {"name": name, "seconds": seconds, "trouble": trouble}
-    (options.out / f"{name}.json").write_text(run.stdout, "utf-8")
-    trouble = "" if run.returncode == 0 else f"exit code {run.returncode}"
-    return {"name": name, "seconds": seconds, "trouble": trouble, **row_of(json.loads(run.stdout))}
+    (options.out / f"{name}.json").write_text(json.dumps(result, indent=1), "utf-8")
+    trouble = "; ".join(fault["message"] for fault in result["harness_faults"])[:_LONGEST]
+    return {"name": name, "seconds": seconds, "trouble": trouble, **row_of(result)}
 
 
 def row_of(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,12 +106,11 @@ def row_of(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def _trial(trial: Mapping[str, Any]) -> dict[str, Any] | None:
     """Promise and measurement of what the tuner proposed; None for other proposals."""
-    told = _SCREENED.search(trial["rationale"])
+    told, speedup = trial["screened"], trial["speedup"]
     if told is None:
         return None
-    speedup = trial["speedup"]
     return {
-        "promised": round(float(told[2]) / float(told[1]), 3),
+        "promised": round(float(told["gain"]), 3),
         "measured": _interval(speedup) if speedup else None,
         "kept": trial["kept"],
         "reason": trial["reason"][:_LONGEST],

@@ -37,7 +37,7 @@ class ModelNew(torch.nn.Module):
         rows, length = tokens.shape
         width = self.positions.shape[1]
         y = torch.empty((rows, length, width), device=tokens.device, dtype=self.positions.dtype)
-        grid = (rows * length, triton.cdiv(width, 128))
+        grid = lambda meta: (rows * length, triton.cdiv(width, meta["BLOCK"]))
         embedding_kernel[grid](
             tokens, self.table.weight, self.positions, y, length, width, BLOCK=128
         )

@@ -55,7 +55,7 @@ class ModelNew(torch.nn.Module):
         experts = self.gate.out_features
         best = torch.empty(tokens, device=x.device, dtype=torch.float32)
         chances = torch.empty((tokens, experts), device=x.device, dtype=torch.float32)
-        gate_kernel[(triton.cdiv(tokens, 16),)](
+        gate_kernel[lambda meta: (triton.cdiv(tokens, meta["BLOCK_M"]),)](
             x, self.gate.weight, best, chances, tokens, width, experts,
             BLOCK_M=16, BLOCK_K=16, EXPERTS=max(16, triton.next_power_of_2(experts)),
         )
