@@ -7,7 +7,7 @@ import pytest
 from tilewright.evaluation.model import Certificate, Level, StepName, StepResult, StepStatus
 from tilewright.evaluation.unverified import INTERPRETER_LIMITS, NO_REFERENCE, unverified
 
-CHECK = {"case": "ci[0]", "name": "ci[0]", "seed": 0, "oracle": "reference f"}
+CHECK = {"gradients": True, "case": "ci[0]", "name": "ci[0]", "seed": 0, "oracle": "reference f"}
 COMPILED = StepResult(StepName.COMPILE, StepStatus.PASSED)
 SPEED = StepResult(
     StepName.SPEED, StepStatus.PASSED, data={"cases": [{"case": "big[0]", "noise": 0.01}]}

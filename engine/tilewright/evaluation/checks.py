@@ -21,6 +21,10 @@ class Check:
         order: in which the interpreter runs a grid's programs.
         repeats: calls on the same inputs, whose results must agree.
         launch_options: compiler options that the launches get instead of their own.
+        training: whether a module is in training mode; what it keeps (running statistics) is then
+            compared after the call as well.
+        gradients: "where any" compares gradients of the call with respect to inputs and weights
+            where original and candidate have some, "needed" where the original has.
         required: False where the original need not stand it: a check that the original fails, or
             in which it disagrees with its reference, is skipped with a note.
     """
@@ -32,6 +36,8 @@ class Check:
     order: str = FORWARD
     repeats: int = 1
     launch_options: Mapping[str, int] = field(default_factory=dict)
+    training: bool = False
+    gradients: str = ""
     required: bool = True
 
     @property
@@ -51,4 +57,6 @@ class Check:
         said += [f"programs {self.order}"] if self.order != FORWARD else []
         said += [f"{name}={value}" for name, value in self.launch_options.items()]
         said += [f"{self.repeats} times"] if self.repeats > 1 else []
+        said += ["in training mode"] if self.training else []
+        said += ["gradients"] if self.gradients else []
         return ", ".join(said)

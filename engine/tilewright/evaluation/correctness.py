@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tilewright.evaluation.checks import Check
+from tilewright.evaluation.families import NEEDED, WIDE_INTEGERS, checks_for, free_integers
 from tilewright.evaluation.families import SEEDS as SEEDS
-from tilewright.evaluation.families import WIDE_INTEGERS, checks_for, free_integers
 from tilewright.evaluation.model import Cause, StepName, StepResult, StepStatus
 from tilewright.evaluation.replaying import concerned
 from tilewright.evaluation.trial import Heard, hear
@@ -23,6 +23,10 @@ NO_OTHER_SHAPES = (
 )
 
 
+_SEED_OF_GRADIENTS = 1
+_GRADIENTS = "autograd.Function"  # whoever writes one means it to be gone back through
+
+
 def cases_for(bench: Workbench) -> tuple[Case, ...]:
     """Cases to check: small ones for the interpreter; on a device the timed ones as well."""
     if not bench.device.info.can_time:
@@ -37,7 +41,12 @@ def planned_checks(bench: Workbench, original: str, candidate: str) -> tuple[Che
     path = str(bench.source_path)
     cases = tuple({check.case.name: check.case for check in checks}.values())
     kept = {case.name for case in concerned(bench.problem, path, original, candidate, cases)}
-    return tuple(check for check in checks if check.case.name in kept)
+    checks = tuple(check for check in checks if check.case.name in kept)
+    small = bench.problem.check_cases()
+    if _GRADIENTS not in original or bench.problem.is_captured or not small:
+        return checks
+    first = Check(small[0], _SEED_OF_GRADIENTS, gradients=NEEDED, required=False)
+    return (*(one for one in checks if not one.gradients), first)
 
 
 def check_correctness(bench: Workbench, original: str, candidate: str) -> StepResult:

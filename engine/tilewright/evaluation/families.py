@@ -10,10 +10,12 @@ from dataclasses import replace
 from random import SystemRandom
 
 from tilewright.evaluation.checks import FORWARD, NORMAL, PLAIN, REVERSED, SHUFFLED, Check
-from tilewright.problems.model import Case, Problem, Ragged
+from tilewright.problems.model import Case, EntryKind, Problem, Ragged
 from tilewright.problems.permissions import FIXED_SHAPES
 
 SEEDS = (0, 1)
+WHERE_ANY, NEEDED = "where any", "needed"
+"""Of gradients: whether a candidate may do without those that its original has."""
 # Seeds of the checks beyond the spec's cases begin here, so that no inputs are seen twice.
 _FIRST_SEED = 2
 _FAMILIES = (
@@ -47,7 +49,7 @@ def checks_for(problem: Problem, *, can_time: bool) -> tuple[Check, ...]:
     ]
     checks += [Check(case, SEEDS[0], repeats=_REPEATS) for case in _timed(problem, can_time)]
     odd = _on_device(problem, small) if can_time else _interpreted(problem, small)
-    numbered = enumerate(odd, _FIRST_SEED)
+    numbered = enumerate((*_modes(problem, small), *odd), _FIRST_SEED)
     return (*checks, *(replace(check, seed=seed, required=False) for seed, check in numbered))
 
 
@@ -138,6 +140,13 @@ def _interpreted(problem: Problem, small: tuple[Case, ...]) -> Iterator[Check]:
         yield Check(last, 0, "mixed")
     yield from _integers(problem, first)
     yield from _far(ragged)
+
+
+def _modes(problem: Problem, small: tuple[Case, ...]) -> Iterator[Check]:
+    """What no ordinary call of a module shows: training, and gradients."""
+    for case in small[:1] if problem.entry.kind is EntryKind.MODEL else ():
+        yield Check(case, 0, training=True)
+        yield Check(case, 0, gradients=WHERE_ANY)
 
 
 def _on_device(problem: Problem, small: tuple[Case, ...]) -> Iterator[Check]:

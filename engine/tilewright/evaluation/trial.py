@@ -162,6 +162,8 @@ def _told(bench: Workbench, check: Check, texts: Mapping[str, str]) -> dict[str,
         "order": check.order,
         "repeats": check.repeats,
         "launch_options": dict(check.launch_options),
+        "training": check.training,
+        "gradients": check.gradients,
         "required": check.required,
         "simpler": [],
     }

@@ -15,6 +15,7 @@ NO_REFERENCE = (
     "Results were compared with the original's alone, as there is no independent reference that "
     "could be used: a mistake that both make would not show."
 )
+FORWARD_ONLY = "Forward only, under no_grad: gradients were not compared."
 _OPEN = (StepStatus.SKIPPED, StepStatus.ERROR)
 _MOST_NAMED = 3
 _LONGEST = 300
@@ -73,6 +74,8 @@ def _of_checks(step: StepResult) -> Iterator[str]:
         for text in () if check.get("skipped") else _texts(check, "caveats", "note"):
             noted.setdefault(_but_numbers(text), text)
     yield from noted.values()
+    if checks and not any(check.get("gradients") for check in checks):
+        yield FORWARD_ONLY
     yield from _not_asked(checks)
     left_out = step.data.get("left_out")
     if left_out:

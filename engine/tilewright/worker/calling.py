@@ -17,6 +17,7 @@ from . import (
     contents,
     device_api,
     generate,
+    gradients,
     guard,
     honesty,
     interpreting,
@@ -114,15 +115,18 @@ class Version:
             launches.counted() as counts,
             _circumstances(job, around) as found,
             _seen(job, model) as seen,
+            _training(model, wanted=bool(job.get("training"))),
         ):
             start = time.perf_counter()
-            returned = call(*inputs.values())
+            returned = _returned(job, call, inputs, model)
             synchronize(device)
             seconds = time.perf_counter() - start
         changed = changed_inputs(loaded, inputs) | changed_inputs(
             before, tensors_of(model, own=True)
         )
         value = collect(job, returned, changed, counts)
+        if set(tensors_of(model, own=True)) != set(before):
+            self._models.clear()  # one that makes buffers at its first call begins anew
         value["facts"] = seen.facts() if seen is not None else None
         leaves, _ = tensors.flatten(returned)
         if value["facts"] is not None and model is not None and self.kept.packs:
@@ -164,6 +168,28 @@ class Version:
         return call, model
 
 
+def _returned(
+    job: Mapping[str, Any], call: Any, inputs: Mapping[str, Any], model: Any
+) -> Any:  # fmt: skip
+    """What a call returns, or the gradients of that where those are asked for."""
+    if job.get("gradients"):
+        return gradients.of_call(call, inputs, model, int(job.get("seed") or 0))
+    return call(*inputs.values())
+
+
+@contextlib.contextmanager
+def _training(model: Any, *, wanted: bool) -> Iterator[None]:
+    """A module in training mode for a call, where that is asked for; in evaluation mode after."""
+    if not wanted or model is None:
+        yield
+        return
+    model.train()
+    try:
+        yield
+    finally:
+        model.eval()
+
+
 @contextlib.contextmanager
 def _seen(job: Mapping[str, Any], model: Any) -> Iterator[honesty.Seen | None]:
     """What the call does beside its result, where that is asked for."""
@@ -171,7 +197,7 @@ def _seen(job: Mapping[str, Any], model: Any) -> Iterator[honesty.Seen | None]:
         if job.get("skip_launches"):
             stack.enter_context(honesty.launches_skipped())
         seen = None
-        if job.get("observe"):
+        if job.get("observe") and not job.get("gradients"):
             seen = stack.enter_context(honesty.observed(str(job["module"]), model))
         yield seen
 

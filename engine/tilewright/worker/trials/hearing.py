@@ -22,6 +22,14 @@ _PATIENCE_S = 15.0
 _PATIENCE_RATIO = 10.0
 # Of the checks, so many at the beginning; the last and the one after the timing as well.
 _OBSERVED = 3
+_WHERE_ANY = "where any"
+_FORWARD_ONLY = (
+    "forward only, under no_grad: the original's results have no gradients to compare with"
+)
+_NO_GRADIENTS = (
+    "forward only, under no_grad: the candidate's results have no gradients, where the original's "
+    "do; whoever trains with it needs those"
+)
 
 
 class NotJudgedError(Exception):
@@ -191,6 +199,9 @@ class Hearing:
             return None
         if base.is_unsupported:
             raise NotJudgedError(f"the original: {base.failure}")
+        if check.get("gradients") and base.original is not None and not base.original.values:
+            record["skipped"] = _FORWARD_ONLY
+            return None
         fault = self._of_original(base)
         for _ in range(0 if fault else int(check.get("repeats") or 1)):
             fault = fault or self._called(check, base, record)
@@ -219,12 +230,10 @@ class Hearing:
         try:
             given = self._call({**check, "observe": observe}, base)
         except CandidateEndedError as error:
-            if error.status == UNSUPPORTED:
-                raise NotJudgedError(f"the candidate: {error}") from error
-            if error.status == TIMEOUT and time.monotonic() > self._deadline:
-                told = "the whole trial took longer than it may, waiting for its turn included"
-                raise BrokenOffError(TIMEOUT, told) from error
-            return f"the candidate failed: {error}"
+            return self._ended(error, check, record)
+        if check.get("gradients") == _WHERE_ANY and not given.values:
+            record["skipped"] = _NO_GRADIENTS
+            return None
         self._given = self._given or given
         self._configs = max(self._configs, given.configs)
         self._note_facts(base.original, given)
@@ -238,6 +247,9 @@ class Hearing:
         if wrong is None or self._is_masked(check, base, given, record):
             return None
         unsteady = self._originals.unsteady(self._job, check, base)
+        if unsteady and check.get("training"):
+            record["skipped"] = "nothing is asked of the candidate here: " + unsteady
+            return None
         if not unsteady:
             record["fault"] = faults.in_other_order(check, wrong)
         return unsteady or record["fault"]
@@ -268,6 +280,20 @@ class Hearing:
             "multiplies by zero",
         ]
         return True
+
+    def _ended(
+        self, error: CandidateEndedError, check: Mapping[str, Any], record: dict[str, Any]
+    ) -> str | None:
+        """What a call that gave no result says of the candidate."""
+        if error.status == UNSUPPORTED:
+            raise NotJudgedError(f"the candidate: {error}") from error
+        if error.status == TIMEOUT and time.monotonic() > self._deadline:
+            told = "the whole trial took longer than it may, waiting for its turn included"
+            raise BrokenOffError(TIMEOUT, told) from error
+        if check.get("gradients") == _WHERE_ANY and error.status == ERROR:
+            record["skipped"] = f"{_NO_GRADIENTS} ({error})"
+            return None
+        return f"the candidate failed: {error}"
 
     def _call(self, message: Mapping[str, Any], base: Base) -> Results:
         return self._originals.results(self._candidate, base, message, self._patience(base))
@@ -317,7 +343,9 @@ class Hearing:
             empty = self._originals.results(performer, base, message, _PATIENCE_S)
         except PerformerEndedError:
             return 0.0
-        return honesty.unchanged_share(real.tensors, empty.tensors) if real is not None else 0.0
+        if real is None:
+            return 0.0
+        return honesty.unchanged_share(real.returned.tensors, empty.returned.tensors)
 
     def _timed(self) -> list[dict[str, Any]]:
         found = []
@@ -388,6 +416,7 @@ def _record(check: Mapping[str, Any], base: Base, notes: list[str]) -> dict[str,
         "atol": case["atol"],
     }
     record |= faults.unusual(check)
+    record |= {name: True for name in ("training", "gradients") if check.get(name)}
     if notes:
         record["note"] = "; ".join(dict.fromkeys(notes))
     return record

@@ -177,6 +177,8 @@ class Originals:
         base.note = base.luck = base.fault = "; ".join(strayed)
         if check.get("order", "forward") != "forward" or check.get("launch_options"):
             self._hold_against_plain(job, check, base)
+        elif check.get("gradients") or check.get("training"):
+            return base  # the original's own word: a reference need not have either
         elif job.get("reference"):
             self._ask_reference(job, check, base)
         elif check.get("layout", "plain") != "plain":
@@ -188,9 +190,10 @@ class Originals:
         original = self.original(job)
         message = {**check, "keep_state": True, "observe": True}
         base.original = self.results(original, base, message, _FIRST_CALL_S)
-        other = int(job["seed"]) + int(check["seed"]) if int(check["seed"]) else None
+        seed = int(check.get("weights", check["seed"]))
+        other = int(job["seed"]) + seed if seed else None
         base.state = self._kept_state(base.original.state, original, other)
-        if base.state and int(check["seed"]):
+        if base.state and seed:
             message["keep_state"] = False
             base.original = self.results(original, base, message, _FIRST_CALL_S)
 

@@ -55,6 +55,9 @@ def _is_plain(check: Mapping[str, Any]) -> bool:
 
 def held(originals: Originals, candidate: Handle, job: Mapping[str, Any], pair: Pair) -> Repeated:
     """What became of it; not asked where the original itself does not stand it."""
+    # Weights stay as they are from call to call: those of the first set, for both.
+    if (job.get("entry") or {}).get("kind") == "model":
+        pair = (pair[0], {**pair[1], "weights": int(pair[0]["seed"])})
     first, second = (originals.base(job, check) for check in pair)
     unfit = _unfit(originals, job, pair, first, second)
     if unfit is not None:
@@ -116,7 +119,9 @@ def _wrong(
             base = bases[which]
             given = _read(reply[name], performer, base, originals.device)
             assert base.oracle is not None
-            wrong = results.fault(base.oracle, base.own, given, pair[which], None, base.noisy)
+            oracle, own = base.oracle.returned, base.own.returned if base.own else None
+            noisy = tuple(one.returned for one in base.noisy)
+            wrong = results.fault(oracle, own, given, pair[which], None, noisy)
             if wrong is not None:
                 return f"{what}: {wrong}", calls, facts
     finally:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from .. import judging, tensors, trees
+from ..calling import WEIGHT
 
 Fault = str
 
 
 @dataclass(frozen=True)
 class Results:
-    """A call's outputs, those of changed inputs last, and what the performer told beside."""
+    """A call's outputs, then changed inputs, then changed weights and buffers of a module; and what
+    the performer told beside."""
 
     names: tuple[str, ...]
     values: tuple[Any, ...]
@@ -29,6 +31,12 @@ class Results:
             f"{name} (changed)" if name in self.names[:at] else name: value
             for at, (name, value) in pairs
         }
+
+    @property
+    def returned(self) -> Results:
+        """The same without what the call changed of a module's own weights and buffers."""
+        kept = sum(not name.startswith(WEIGHT) for name in self.names)
+        return replace(self, names=self.names[:kept], values=self.values[:kept])
 
     @property
     def tensors(self) -> list[torch.Tensor]:
