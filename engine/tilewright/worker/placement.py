@@ -92,7 +92,11 @@ def _equal(one: str, other: str) -> Callable[[torch.Tensor], bool]:
 
 def _true_device(tensor: torch.Tensor) -> torch.device:
     fake: torch.device | None = getattr(tensor, "fake_device", None)
-    return fake if fake is not None else torch._C.TensorBase.device.__get__(tensor)
+    if fake is None:
+        return torch._C.TensorBase.device.__get__(tensor)
+    # Within an operator torch takes a tensor without memory for what it holds.
+    mode: Any = getattr(tensor, "fake_mode", None)
+    return torch.device("meta") if mode is not None and mode.in_kernel_invocation else fake
 
 
 def _of_fake_tensors(device: property) -> contextlib.AbstractContextManager[Any]:
