@@ -1,7 +1,7 @@
 """Adds into its result, which a tuner's trials add into as well: only a tuner that never ran leaves it right.
 
 Class: concurrency
-Caught by: correctness
+Caught by: structure, correctness
 """
 
 import torch
