@@ -363,3 +363,70 @@ def test_permission_is_for_what_it_names_alone() -> None:
     text = KEPT.replace(LAUNCH, "    z = torch.softmax(x, 0)\n" + LAUNCH)
     (fault,) = held(text, allow=("workspaces",)).faults
     assert "torch.softmax" in fault
+
+
+MODEL = """\
+import math
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def shift_kernel(x_ptr, b_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x, b = tl.load(x_ptr + at, mask=at < n), tl.load(b_ptr + at, mask=at < n)
+    tl.store(out_ptr + at, x + b, mask=at < n)
+
+
+class Model(torch.nn.Module):
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.shift = torch.nn.Parameter(torch.zeros(n))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out = torch.empty_like(x)
+        n = x.numel()
+        shift_kernel[(triton.cdiv(n, 64),)](x, self.shift, out, n, BLOCK=64)
+        return out
+"""
+MADE = "        self.shift = torch.nn.Parameter(torch.zeros(n))\n"
+
+
+def constructed(*lines: str) -> Verdict:
+    text = MODEL.replace(MADE, "".join(f"        {line}\n" for line in lines))
+    return held(text, MODEL, Entry(EntryKind.MODEL, "Model"))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["self.shift = torch.nn.Parameter(torch.randn(n) * 0.02)"],
+        ["self.shift = torch.nn.Parameter(torch.empty(n))",
+         "torch.nn.init.uniform_(self.shift, -1 / math.sqrt(n), 1 / math.sqrt(n))"],
+    ],
+)  # fmt: skip
+def test_a_constructor_may_give_parameters_first_values(lines: list[str]) -> None:
+    assert constructed(*lines).faults == ()
+
+
+@pytest.mark.parametrize(
+    ("lines", "named"),
+    [
+        (["self.shift = torch.nn.Parameter(torch.zeros(n))", "self.kept = torch.randn(n)"],
+         "torch.randn"),
+        (["self.shift = torch.nn.Parameter(torch.zeros(n))", "self.kept = self.shift.sum()"],
+         ".sum() of a tensor"),
+    ],
+)  # fmt: skip
+def test_a_constructor_may_compute_nothing_else(lines: list[str], named: str) -> None:
+    assert named in str(constructed(*lines).faults)
+
+
+def test_first_values_are_the_constructors_alone() -> None:
+    text = MODEL.replace(
+        "        n = x.numel()\n", "        n = x.numel()\n        torch.nn.init.ones_(out)\n"
+    )
+    verdict = held(text, MODEL, Entry(EntryKind.MODEL, "Model"))
+    assert "torch.nn.init.ones_" in str(verdict.faults)

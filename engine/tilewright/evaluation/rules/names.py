@@ -20,6 +20,7 @@ from tilewright.evaluation.rules.words import (
 
 _IN_TRITON = "the work must stay in Triton"
 _TENSOR = "torch.Tensor"
+_FIRST_VALUES = ("torch.rand", "torch.randn", "torch.randint")
 _ASKS_FOR_TYPES = ("isinstance", "issubclass")
 
 
@@ -70,7 +71,14 @@ def _is_allowed(view: View, node: ast.AST, dotted: str) -> bool:
     root = root_of(node)
     if root is None or root.id not in view.module.names.origins:
         return True  # the file's own
-    return is_needed(dotted)
+    return is_needed(dotted) or _initializes(view, node, dotted)
+
+
+def _initializes(view: View, node: ast.AST, dotted: str) -> bool:
+    """Whether a name gives a parameter its first values, which are replaced before any call."""
+    if dotted.startswith("torch.nn.init."):
+        return view.is_constructing(node)
+    return dotted in _FIRST_VALUES and view.is_first_value(node)
 
 
 def is_needed(dotted: str) -> bool:

@@ -21,6 +21,8 @@ def operators(view: View) -> Iterator[Finding]:
     """Operators on what is certainly a tensor, and methods that only tensors have."""
     tensors: dict[int, frozenset[str]] = {}
     for node in view.host:
+        if view.is_first_value(node):
+            continue
         function = view.function_of(node)
         known: frozenset[str] = frozenset()
         while function is not None:

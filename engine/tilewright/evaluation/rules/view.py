@@ -9,6 +9,7 @@ from typing import TypeGuard
 from tilewright.source.model import Module
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_CONSTRUCTORS = ("__init__", "reset_parameters")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -78,6 +79,26 @@ class View:
                 return True
             child = above
         return False
+
+    def is_constructing(self, node: ast.AST) -> bool:
+        """Whether a node stands in what a class runs when one of its objects is made."""
+        function = self.function_of(node)
+        return (
+            isinstance(function, ast.FunctionDef)
+            and function.name in _CONSTRUCTORS
+            and isinstance(self.parent(function), ast.ClassDef)
+        )
+
+    def is_first_value(self, node: ast.AST) -> bool:
+        """Whether a node computes what ``torch.nn.Parameter`` is made of in a constructor.
+
+        The judge gives every parameter the original's values before the first call, and refuses a
+        model that has other parameters, so nothing computed here reaches a result.
+        """
+        return self.is_constructing(node) and any(
+            isinstance(above, ast.Call) and self.dotted(above.func) == "torch.nn.Parameter"
+            for above in self.around(node)
+        )
 
     def functions(self) -> Iterator[Function]:
         """Host functions, those within others and lambdas too."""

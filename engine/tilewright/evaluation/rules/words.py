@@ -79,7 +79,8 @@ _SHAPED = "as_strided broadcast_shapes reshape transpose permute unsqueeze squee
 _TOLD = (
     "Tensor dtype device Size Generator finfo iinfo is_tensor is_floating_point promote_types "
     "result_type get_default_dtype strided contiguous_format preserve_format channels_last "
-    "no_grad inference_mode nn.Module nn.Parameter autograd.Function version.hip version.cuda "
+    "no_grad inference_mode nn.Module nn.ModuleList nn.ModuleDict nn.Parameter nn.ParameterList "
+    "nn.ParameterDict autograd.Function version.hip version.cuda "
     "cuda.get_device_properties cuda.current_device cuda.get_device_capability cuda.is_available "
     "cuda.device xpu.get_device_properties xpu.current_device xpu.is_available xpu.device "
     "cuda.current_stream xpu.current_stream cuda.device_count xpu.device_count "

@@ -21,6 +21,15 @@ _CLASSES = (
 )  # fmt: skip
 
 
+# These wrap a stream that is there already.
+_ASKING = frozenset(
+    function.__code__
+    for function in (
+        torch.cuda.current_stream, torch.cuda.default_stream, torch.xpu.current_stream
+    )
+)  # fmt: skip
+
+
 class Making:
     """Notes what is constructed while it is entered, where the user's code asked for it.
 
@@ -45,8 +54,9 @@ class Making:
 
     def _noting(self, what: str, make: Callable[..., Any]) -> Callable[..., Any]:
         def noting(*args: Any, **kwargs: Any) -> Any:
-            frame = user_frame(sys._getframe(1))
-            if frame is not None:
+            caller = sys._getframe(1)
+            frame = user_frame(caller)
+            if frame is not None and caller.f_code not in _ASKING:
                 self.seen.setdefault(what, place(frame))
             return make(*args, **kwargs)
 
