@@ -94,7 +94,8 @@ def is_short(loop: Loop) -> bool:
         return True
     start, stop, step = (bound.detail if bound.op == "const" else None for bound in loop.bounds)
     if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int) and step:
-        return (stop - start) / step <= _FEW_TURNS
+        # Not divided: a float does not hold every number that somebody writes.
+        return (stop - start) * (1 if step > 0 else -1) <= _FEW_TURNS * abs(step)
     return False
 
 
