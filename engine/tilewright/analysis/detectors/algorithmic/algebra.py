@@ -145,7 +145,10 @@ def _number(value: Value) -> float | None:
     """A literal number, not a bool."""
     if value.op != "const" or isinstance(value.detail, bool | str | None):
         return None
-    return float(value.detail)
+    try:
+        return float(value.detail)
+    except OverflowError:  # an integer beyond what a float holds
+        return None
 
 
 def _same_number(one: Value, two: Value) -> bool:
