@@ -173,4 +173,4 @@ def test_usage_errors_are_told(tmp_path: Path) -> None:
     assert run("verify", cwd=tmp_path).returncode == 2
     missing = run("verify", "--recheck", "none.json", cwd=tmp_path)
     assert missing.returncode == 2
-    assert "none.json: cannot be read" in missing.stderr
+    assert "none.json: no such file" in missing.stderr

@@ -100,9 +100,12 @@ def optimize(
         raise InputError("--write and --stdin exclude each other: there is no file to write")
     text = read_source(file, from_stdin=stdin)
     spec = with_permissions(problem_for(problem, captured, file, text), file)
-    wanted = target_for(target, device, file, text, spec).target
     observer = _observer(form, diff=diff)
-    with stop_on_signal(), device_for(device, wanted) as opened:
+    with (
+        stop_on_signal(),
+        # To choose a chip may start a worker, too.
+        device_for(device, wanted := target_for(target, device, file, text, spec).target) as opened,
+    ):
         spec = sized(spec, opened, file, text)
         request = OptimizeRequest(file, text, spec, wanted or opened.info.target, budget)
         store = open_store()

@@ -42,7 +42,6 @@ def profile(
     text = read_source(file, from_stdin=stdin)
     require_python(parse_module(text, str(file)))
     spec = problem_for(problem, captured, file, text)
-    wanted = target_for(target, device, file, text, spec).target
 
     def tell(percent: int, message: str) -> None:
         if form is StreamFormat.EVENTS:
@@ -51,7 +50,8 @@ def profile(
     with (
         working(f"profiling {file.name}"),
         stop_on_signal(),
-        device_for(device, wanted) as opened,
+        # To choose a chip may start a worker, too.
+        device_for(device, wanted := target_for(target, device, file, text, spec).target) as opened,
         scratch_folder() as scratch,
     ):
         spec = sized(spec, opened, file, text)

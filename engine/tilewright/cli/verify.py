@@ -119,11 +119,13 @@ def verify(
     after = candidate or original
     texts = (read_source(original), read_source(after))
     spec = problem_for(problem, captured, original, texts[0])
-    wanted = target_for(target, device, original, texts[0], spec).target
     with (
         working(f"verifying {after.name} against {original.name}"),
         stop_on_signal(),
-        device_for(device, wanted) as opened,
+        # To choose a chip may start a worker, too.
+        device_for(
+            device, wanted := target_for(target, device, original, texts[0], spec).target
+        ) as opened,
     ):
         spec = sized(spec, opened, original, texts[0])
         subject = Subject(*texts, original, after, spec, certificate)

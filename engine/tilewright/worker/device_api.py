@@ -19,6 +19,8 @@ from typing import Any
 from unittest import mock
 
 import torch
+import triton
+from triton.runtime import _allocation
 
 KINDS = ("cuda", "xpu")
 ASSUMED_MULTIPROCESSORS = 132
@@ -274,8 +276,23 @@ def another(kind: str, place: str) -> Iterator[None]:
 
     names = [name for name in dir(real) if name[0] != "_" and callable(getattr(real, name))]
     answers = {name: forwarded(name) for name in names}
-    with _patched(kind, {**answers, "get_device_properties": get_device_properties}):
+    patched = _patched(kind, {**answers, "get_device_properties": get_device_properties})
+    with patched, _launch_memory(place):
         yield
+
+
+@contextlib.contextmanager
+def _launch_memory(place: str) -> Iterator[None]:
+    """Memory for what a launch needs of its own, such as a tensor descriptor on an NVIDIA GPU;
+    host code for a device whose launches need none sets no allocator."""
+    before = _allocation._allocator.get()
+    triton.set_allocator(
+        lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device=place)
+    )
+    try:
+        yield
+    finally:
+        triton.set_allocator(before)
 
 
 @contextlib.contextmanager

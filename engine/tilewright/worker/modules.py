@@ -10,7 +10,7 @@ import importlib.util
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,21 @@ if TYPE_CHECKING:  # compilers' own environments have no torch
     import torch
 
 _STATE_SEED = 20_011
+
+
+@contextlib.contextmanager
+def standing_in(modules: Mapping[str, ModuleType]) -> Iterator[None]:
+    """Have imports find these modules under these names. What else is imported meanwhile stays
+    known: a kept report depends on its files."""
+    before = {name: sys.modules.get(name) for name in modules}
+    sys.modules.update(modules)
+    try:
+        yield
+    finally:
+        for name, module in before.items():
+            sys.modules.pop(name, None)
+            if module is not None:
+                sys.modules[name] = module
 
 
 def load_module(path: str) -> ModuleType:

@@ -14,6 +14,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from .device_api import KINDS, is_foreign, placed
+from .modules import standing_in
 
 _MOVES = {getattr(torch.Tensor, kind) for kind in KINDS}
 _OWN_ROOTS = frozenset({"torch", "triton", "numpy", __name__.partition(".")[0]})
@@ -155,7 +156,7 @@ def _autocast(place: str) -> Callable[..., None]:
 def extensions(kind: str) -> Iterator[None]:
     """Intel's extension of torch, where host code for Intel imports it and it is not here."""
     absent = [name for name in _EXTENSIONS if kind == "xpu" and not _is_here(name)]
-    with mock.patch.dict(sys.modules, {name: _extension(name) for name in absent}):
+    with standing_in({name: _extension(name) for name in absent}):
         yield
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
@@ -21,6 +20,7 @@ import triton
 import triton.language as tl
 from triton.compiler import code_generator
 
+from .modules import standing_in
 from .protocol import JobError
 from .specialization import FACTS
 
@@ -90,7 +90,7 @@ def as_block_pointers() -> Iterator[Used]:
             stack.enter_context(mock.patch.object(tl.core.tuple, name, method, create=True))
         stack.enter_context(mock.patch.object(tl.core.tuple, "__getattr__", _attribute))
         stack.enter_context(mock.patch.object(triton, "set_allocator", _ignore, create=True))
-        stack.enter_context(mock.patch.dict(sys.modules, {_HOST_MODULE: _host_module()}))
+        stack.enter_context(standing_in({_HOST_MODULE: _host_module()}))
         stack.enter_context(mock.patch.object(code_generator, "mangle_ty", _mangled))
         yield used
 
