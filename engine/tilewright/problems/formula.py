@@ -33,9 +33,7 @@ def evaluate(formula: str, dims: Mapping[str, Dim]) -> Number:
         raise FormulaError(f"the formula is longer than {MAX_LENGTH} characters")
     try:
         tree = parse_expression(formula.strip())
-    except ValueError as error:
-        raise FormulaError(f"'{_short(formula)}' cannot be read: {error}") from None
-    except (SyntaxError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise FormulaError(f"'{_short(formula)}' is not an arithmetic expression") from None
     return _number(_Evaluator(dims).value(tree.body, 0), tree.body)
 

@@ -44,6 +44,8 @@ def written_for(path: str) -> str | None:
 
 def _named_by(node: ast.AST) -> str | None:
     match node:
+        case ast.keyword(arg="grf_mode") | ast.Constant("grf_mode"):
+            kind = "xpu"  # an option of Intel's compiler alone
         case ast.Constant(str(text)):
             kind = text.partition(":")[0]
         case ast.Attribute(attr=name):
