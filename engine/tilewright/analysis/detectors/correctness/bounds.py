@@ -14,7 +14,7 @@ from tilewright.analysis.detectors.correctness.reach import (
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.numbers import Numbers
-from tilewright.analysis.values import Access, Flow, Value, walk
+from tilewright.analysis.values import Access, Flow, Value
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts
 
@@ -117,7 +117,7 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
     """Another access masks offsets of which this one goes through all."""
     if access.base is None:
         return
-    indices = {v for v in additive_parts(access.pointer) if any(p.op == "arange" for p in walk(v))}
+    indices = set(additive_parts(access.pointer))
     for other in flow.accesses:
         if other.mask is None or other.base is None or other is access:
             continue
