@@ -287,6 +287,11 @@ def _wrong_in(
 ) -> Iterator[str]:
     files = {file["path"]: file for file in value["files"]}
     faults = {fault["path"] for fault in value["faults"]}
+    settings = made.folder / "pyproject.toml"
+    if settings.exists() and b"exclude" in settings.read_bytes():
+        # What the project leaves out is in neither.
+        yield from _wrong_code(value, told.code)
+        return
     for path in map(plain, expected.readable):
         if path not in files:
             yield f"a readable file is not reported: {path!r}"
