@@ -274,7 +274,11 @@ def complaints(made: Made, told: Told, form: str, found_in: "Alone") -> Iterator
     except ValueError as error:
         yield f"{form} cannot be decoded: {error}"
         return
-    if form == "json":
+    settings = made.folder / "pyproject.toml"
+    if form == "json" and settings.exists() and b"exclude" in settings.read_bytes():
+        # What the project leaves out is in neither list.
+        yield from _wrong_code(value, told.code)
+    elif form == "json":
         yield from _wrong_in(value, made, told, expected, found_in)
     elif form == "github":
         odd = [line for line in text.splitlines() if not line.startswith("::")]
@@ -287,11 +291,6 @@ def _wrong_in(
 ) -> Iterator[str]:
     files = {file["path"]: file for file in value["files"]}
     faults = {fault["path"] for fault in value["faults"]}
-    settings = made.folder / "pyproject.toml"
-    if settings.exists() and b"exclude" in settings.read_bytes():
-        # What the project leaves out is in neither.
-        yield from _wrong_code(value, told.code)
-        return
     for path in map(plain, expected.readable):
         if path not in files:
             yield f"a readable file is not reported: {path!r}"

@@ -39,7 +39,7 @@ TRANSFORMS = (
 )
 MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 INPUT_KEYS = frozenset({"facts", "shape", "dtype", "range", "inits", "value"})
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 VARIANT_KEYS = frozenset(
     {"params", "dtype", "dims", "flop", "mem_bytes", "rtol", "atol", "memory_format"}

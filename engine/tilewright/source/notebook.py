@@ -20,7 +20,7 @@ from tilewright.source.tree import PARSE_ERRORS, parseable
 
 _PYTHON_MAGICS = frozenset(("time", "timeit", "capture", "prun", "python", "python3"))
 _CELL_MAGIC = re.compile(r"%%(\w+)")
-_LINE_MAGIC = re.compile(r"(\s*)(?:[%!?]|\w[\w., ]*\s*=\s*[%!]\S|[\w.]+\?{1,2}\s*$)")
+_LINE_MAGIC = re.compile(r"(\s*)(?:[%!?]|\w[\w.,\s]*=\s*[%!]\S|[\w.]+\?{1,2}\s*$)")
 _WAY_OUT = "save it again from Jupyter, or check the Python file made by `jupyter nbconvert`"
 
 
