@@ -27,7 +27,8 @@ def count(function: Function, given: torch.Tensor) -> int:
     def results(x: torch.Tensor) -> Results:
         return Results(("output",), (function(x),), {})
 
-    def filled(number: float) -> Results:
+    def filled(number: float, only: str | None) -> Results:
+        assert only is None
         return results(X.where(X.isfinite(), number))
 
     oracle, own, found = judged_without(
@@ -67,3 +68,25 @@ def test_nan_that_a_result_depends_on_may_not_be_swallowed(function: Function) -
     swallowed = finite_part(X, function)
     assert bool((function(X).isnan() & swallowed.isfinite()).any())
     assert count(function, swallowed) == 0
+
+
+def test_an_infinity_of_another_input_may_be_what_makes_it_finite() -> None:
+    """A key of minus infinity gets no weight; the value after it is masked out, and NaN."""
+    keys, values = torch.tensor([1.0, -torch.inf, 2.0]), torch.tensor([3.0, 5.0, NAN])
+    mask = torch.tensor([0.0, 0.0, -torch.inf])
+
+    def result(keys: torch.Tensor, values: torch.Tensor) -> Results:
+        weights = torch.softmax(keys + mask, 0)
+        return Results(("output",), ((weights * values).sum().reshape(1),), {})
+
+    def filled(number: float, only: str | None) -> Results:
+        fill = {name: only in (None, name) for name in ("keys", "values")}
+        return result(
+            keys.where(keys.isfinite(), number) if fill["keys"] else keys,
+            values.where(values.isfinite(), number) if fill["values"] else values,
+        )
+
+    expected, given = result(keys, values), Results(("output",), (torch.tensor([3.0]),), {})
+    assert judged_without(expected, None, given, filled, filled)[2] == 0
+    oracle, _, found = judged_without(expected, None, given, filled, filled, ["keys", "values"])
+    assert (float(oracle.values[0]), found) == (3.0, 1)

@@ -295,7 +295,7 @@ def arranged(manifest: list[dict[str, Any]], job: Mapping[str, Any], device: str
     if job.get("contiguous"):
         values = {name: _contiguous(value) for name, value in values.items()}
     if job.get("fill") is not None:
-        values = generate.filled(values, float(job["fill"]))
+        values = generate.filled(values, float(job["fill"]), job.get("filled_input"))
     if job.get("nudge") is not None:
         values = generate.nudged(values, int(job["nudge"]))
     facts = generate.facts_of(job.get("case") or {})

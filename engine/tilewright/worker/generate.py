@@ -76,9 +76,13 @@ def _reshaped(value: Any, values: str, seed: int, name: str) -> Any:
     return families.of(values, value.dtype)(data, generator).to(value.dtype)
 
 
-def filled(inputs: Mapping[str, Any], number: float) -> dict[str, Any]:
-    """The inputs with a number in the place of NaN and infinities, as far as a dtype goes."""
-    return {name: _fill(value, number) for name, value in inputs.items()}
+def filled(inputs: Mapping[str, Any], number: float, only: str | None = None) -> dict[str, Any]:
+    """The inputs, or only one, with a number in the place of NaN and infinities, as far as a
+    dtype goes."""
+    return {
+        name: _fill(value, number) if only in (None, name) else value
+        for name, value in inputs.items()
+    }
 
 
 def _fill(value: Any, number: float) -> Any:

@@ -1,4 +1,4 @@
-"""Thirty-two keys a step, queries scaled once before the loop, powers of two instead of e."""
+"""Thirty-two keys a step, powers of two instead of e, their factor part of the scale."""
 
 import torch
 import triton
@@ -15,7 +15,7 @@ def attention_kernel(
     q_at = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
     dim = tl.arange(0, DIM)
     q_mask = q_at[:, None] < length
-    q = tl.load(q_ptr + base + q_at[:, None] * DIM + dim[None, :], mask=q_mask, other=0.0) * (scale * 1.4426950408889634)
+    q = tl.load(q_ptr + base + q_at[:, None] * DIM + dim[None, :], mask=q_mask, other=0.0)
     highest = tl.zeros((QUERIES,), tl.float32) + tl.load(sink_ptr + head % heads) * 1.4426950408889634
     total = tl.zeros((QUERIES,), tl.float32) + 1.0
     out = tl.zeros((QUERIES, DIM), tl.float32)
@@ -24,7 +24,7 @@ def attention_kernel(
         k_mask = k_at[:, None] < length
         k = tl.load(k_ptr + base + k_at[:, None] * DIM + dim[None, :], mask=k_mask, other=0.0)
         v = tl.load(v_ptr + base + k_at[:, None] * DIM + dim[None, :], mask=k_mask, other=0.0)
-        scores = tl.dot(q, tl.trans(k), input_precision="ieee")
+        scores = tl.dot(q, tl.trans(k), input_precision="ieee") * (scale * 1.4426950408889634)
         seen = (k_at[None, :] <= q_at[:, None]) & (k_at[None, :] < length)
         scores = tl.where(seen, scores, float("-inf"))
         now = tl.maximum(highest, tl.max(scores, axis=1))

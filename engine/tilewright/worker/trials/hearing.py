@@ -268,6 +268,7 @@ class Hearing:
                 given,
                 partial(fill, oracle=True),
                 partial(fill, oracle=False),
+                [str(entry["name"]) for entry in base.inputs],
             )
         except PerformerEndedError:
             return False  # then what it left out counts

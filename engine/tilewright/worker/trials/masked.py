@@ -2,7 +2,9 @@
 
 A product with a masked zero is NaN where the other factor is. Whether a result depends on such a
 factor shows on other inputs: with finite numbers of very different sizes in the place of NaN and
-infinities, what is masked out comes out the same each time, and what is not does not.
+infinities, what is masked out comes out the same each time, and what is not does not. The numbers
+stand in all inputs at once, then in one at a time: an infinity of another input may be what makes a
+result finite.
 """
 
 from __future__ import annotations
@@ -18,24 +20,44 @@ from .results import Results
 FILLS = (1e4, -3e3, 0.5)
 """Beyond all other numbers of either sign, and among them; squares and magnitudes differ, too."""
 
+Filled = Callable[[float, str | None], Results]
+
 
 def judged_without(
     expected: Results,
     base: Results | None,
     given: Results,
-    oracle_on: Callable[[float], Results],
-    original_on: Callable[[float], Results],
+    oracle_on: Filled,
+    original_on: Filled,
+    inputs: Sequence[str] = (),
 ) -> tuple[Results, Results | None, int]:
     """(oracle, original, how many elements) with the NaN of what is masked out as the finite
     number that it is without it; 0 elements where there is none such.
 
     Args:
-        oracle_on, original_on: what they give with a number in the place of NaN and infinities.
+        oracle_on, original_on: what they give with a number in the place of NaN and infinities of
+            one input, or of all.
+        inputs: the names of inputs in which to look for them one by one.
     """
-    if not any(map(_dropped, expected.values, given.values)):
-        return expected, base, 0
-    filled = [oracle_on(fill) for fill in FILLS]
-    own = None if base is None else original_on(FILLS[0])
+    count = 0
+    for name in (None, *inputs):
+        if not any(map(_dropped, expected.values, given.values)):
+            break
+        expected, base, found = _without(expected, base, given, oracle_on, original_on, name)
+        count += found
+    return expected, base, count
+
+
+def _without(
+    expected: Results,
+    base: Results | None,
+    given: Results,
+    oracle_on: Filled,
+    original_on: Filled,
+    name: str | None,
+) -> tuple[Results, Results | None, int]:
+    filled = [oracle_on(fill, name) for fill in FILLS]
+    own = None if base is None else original_on(FILLS[0], name)
     values, own_values, count = list(expected.values), list(base.values if base else ()), 0
     for at, (wanted, got) in enumerate(zip(expected.values, given.values, strict=True)):
         several = [one.values[at] for one in filled]

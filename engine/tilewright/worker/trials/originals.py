@@ -255,17 +255,18 @@ class Originals:
         base.note = "; ".join(filter(None, (base.note, told)))
 
     def filled(
-        self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base, number: float, *,
-        oracle: bool,
+        self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base, number: float,
+        only: str | None, *, oracle: bool,
     ) -> Results:  # fmt: skip
         """What the oracle gives, or the original, with a number in the place of what is not
-        finite among the inputs."""
-        message = {**(base.asked or {}), "fill": number} if oracle and base.asked else None
+        finite among the inputs, or in one of them."""
+        fill = {"fill": number, "filled_input": only}
+        message = {**(base.asked or {}), **fill} if oracle and base.asked else None
         with self.lock:
             if message is not None:
                 performer = self.performer({**job["performer"], **job["reference"]})
             else:
-                performer, message = self.original(job), {**_of_original(check), "fill": number}
+                performer, message = self.original(job), {**_of_original(check), **fill}
             return self.results(performer, base, message, _FIRST_CALL_S)
 
     def _nudged(
