@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pysarif import load_from_dict, save_to_dict
 
 from tilewright.analysis import AnalysisContext
@@ -12,6 +13,7 @@ from tilewright.checking import Checked, check_text
 from tilewright.checking.annotations import annotations
 from tilewright.checking.configuration import default_configuration
 from tilewright.checking.sarif import sarif
+from tilewright.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 ODD = "x = 1  # tilewright: ignore[nothing, 100%]\nbroken = (\n"
@@ -93,3 +95,10 @@ def test_annotations_escape_what_the_runner_would_read() -> None:
     tanh = next(li for li in lines if "unstable_tanh" in li)
     assert tanh.startswith("::error ")
     assert "title=unstable_tanh%3A " in tanh
+
+
+def test_a_text_that_is_too_much_to_parse_is_refused_with_a_way_out() -> None:
+    huge = "import triton\n" + "x = 1\n" * 700_000
+    with pytest.raises(InputError, match=r"more than 4,000,000 characters.*`exclude`"):
+        checked(ROOT / "huge.py", huge)
+    assert not checked(ROOT / "huge.py", huge.replace("triton", "others")).issues

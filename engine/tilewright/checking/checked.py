@@ -6,6 +6,7 @@ from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.suppression import Notice, has_directives, notices
 from tilewright.checking.configuration import Rules
 from tilewright.checking.target import Around, chosen_target
+from tilewright.errors import InputError
 from tilewright.source import parse_module
 from tilewright.source.device_names import device_names
 from tilewright.source.languages import may_hold_kernels
@@ -15,6 +16,8 @@ from tilewright.source.text import Range
 from tilewright.targets.model import Target
 
 NOTEBOOK = ".ipynb"
+LARGEST = 4_000_000
+"""Characters of the largest text that is parsed: some hundred thousand lines."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ def check_text(text: str, path: str, rules: Rules, context: AnalysisContext) -> 
     it holds directives of ours.
 
     Raises:
-        InputError: ``path`` is a notebook's and ``text`` is none.
+        InputError: ``path`` is a notebook's and ``text`` is none, or it is too much to parse.
     """
     from tilewright.analysis import analyze  # brings every detector along
 
@@ -85,4 +88,9 @@ def _parsed(text: str, path: str) -> tuple[Module, CellMap | None]:
     if path.endswith(NOTEBOOK):
         return notebook_module(text, path)
     wanted = may_hold_kernels(text) or has_directives(text)
+    if wanted and len(text) > LARGEST:
+        way_out = "split it, or name it under `exclude` in [tool.tilewright]"
+        raise InputError(
+            f"has more than {LARGEST:,} characters and is not checked; {way_out}", path
+        )
     return parse_module(text if wanted else "", path), None
