@@ -16,6 +16,7 @@ from tilewright.problems.model import Case, Problem
 from tilewright.problems.permissions import FIXED_SHAPES
 from tilewright.problems.scalars import fixed
 from tilewright.problems.scaled import work
+from tilewright.textfile import UnreadableError
 
 NO_OTHER_SHAPES = (
     'only the shapes of the spec\'s own cases were checked, as allow = ["fixed-shapes"] permits a '
@@ -73,6 +74,8 @@ def judged_or_not(name: StepName, step: Callable[[], StepResult]) -> StepResult:
     except HarnessFaultError as error:
         data = {"cause": Cause.HARNESS.value, "report": error.report or ""}
         return StepResult(name, StepStatus.ERROR, str(error), data=data)
+    except UnreadableError as error:  # a text that no file can hold
+        return StepResult(name, StepStatus.FAILED, f"the candidate cannot be run: {error}")
 
 
 def correctness_step(bench: Workbench, heard: Heard | None) -> StepResult:

@@ -19,12 +19,16 @@ import triton
 from triton.compiler import compiler
 from triton.runtime import autotuner, interpreter, jit
 
+from .. import device_api
+
 _NAMESPACES: tuple[tuple[str, Any], ...] = (
     ("builtins", builtins), ("time", time), ("json", json), ("os", os), ("io", io), ("sys", sys),
     ("math", math), ("statistics", statistics), ("numpy", np),
     ("torch", torch), ("torch.Tensor", torch.Tensor), ("torch.TensorBase", torch._C.TensorBase),
     ("torch.cuda", torch.cuda), ("torch.cuda.Event", torch.cuda.Event),
     ("torch.cuda.Stream", torch.cuda.Stream), ("torch.xpu", torch.xpu),
+    ("torch.cuda.Event (no GPU)", device_api.Event),
+    ("torch.cuda.Stream (no GPU)", device_api.Stream),
     ("torch.testing", torch.testing), ("torch.nn.functional", torch.nn.functional),
     ("torch.nn.Module", torch.nn.Module), ("torch.linalg", torch.linalg),
     ("triton", triton), ("triton.testing", triton.testing), ("triton.language", triton.language),
