@@ -376,7 +376,7 @@ def opened(process: int) -> str:
     for link in Path("/proc", str(process), "fd").iterdir():
         with contextlib.suppress(OSError):
             kinds[os.readlink(link).partition(":[")[0]] += 1  # noqa: PTH115
-    return ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(5))
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
 
 
 def left_behind(mark: str, process: int) -> list[str]:
