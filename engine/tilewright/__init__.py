@@ -1,3 +1,3 @@
-"""Tilewright: find, fix and prove optimizations of tile kernels."""
+"""Tilewright: find, apply and verify optimizations for tile kernels."""
 
 __version__ = "0.1.0"

@@ -23,23 +23,29 @@ _INTERPRETED = (
 
 
 def capture(
-    command: Annotated[list[str], typer.Argument(help="What to run, after --.")],
+    command: Annotated[list[str], typer.Argument(help="Command to run, after --.")],
     out: Annotated[Path, typer.Option(help="Folder for the launches.")] = Path(FOLDER),
     interpret: Annotated[
         bool, typer.Option("--interpret", help="Run kernels in Triton's interpreter: no GPU.")
     ] = False,
     writes: Annotated[
-        bool, typer.Option("--writes", help="Tell which tensors a launch wrote; costs copies.")
+        bool,
+        typer.Option("--writes", help="Record which tensors a launch wrote; copies every tensor."),
     ] = False,
     values: Annotated[
-        bool, typer.Option("--values", help="Tell the range, mean and deviation of floats as well.")
+        bool, typer.Option("--values", help="Record range, mean and deviation of float tensors.")
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, help="Distinct launches to keep of a kernel.")] = 64,
+    limit: Annotated[
+        int, typer.Option(min=1, help="Most distinct launches to keep per kernel.")
+    ] = 64,
     form: Annotated[
         Format, typer.Option("--format", help="text or json; both go to standard error.")
     ] = Format.TEXT,
 ) -> None:
-    """Run COMMAND and record every kernel launch in it. Exits as COMMAND does."""
+    """Run COMMAND and record every kernel launch in it.
+
+    The exit code is COMMAND's own.
+    """
     with scratch_folder() as scratch:
         code, parts = run_recorded(command, Wish(interpret, writes, limit, values), scratch)
         merged = merge(parts, limit)

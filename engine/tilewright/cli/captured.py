@@ -17,7 +17,7 @@ from tilewright.errors import InputError
 from tilewright.problems.model import Problem
 
 CAPTURED_HELP = (
-    "Folder of captured launches to run on; without a spec, the project's .tilewright/launches."
+    "Folder of captured launches to run on. Default without a spec: .tilewright/launches."
 )
 
 

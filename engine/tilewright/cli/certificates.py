@@ -37,16 +37,20 @@ class Level(StrEnum):
 def certificates(
     paths: _Paths,
     level: Annotated[
-        Level, typer.Option(help="What each certificate has to say at least.")
+        Level, typer.Option(help="Level that each certificate must reach.")
     ] = Level.COMPILED,
     since: Annotated[
-        str | None, typer.Option(metavar="REVISION", help="Only files changed since, by git.")
+        str | None,
+        typer.Option(metavar="REVISION", help="Only files changed since this git revision."),
     ] = None,
     form: Annotated[
         CheckFormat, typer.Option("--format", help="text, json, github or sarif.")
     ] = CheckFormat.TEXT,
 ) -> None:
-    """List kernels with their certificates. Exits with 1 if one has none that holds."""
+    """List kernels with their certificates.
+
+    Exits with 1 if any kernel lacks a valid certificate.
+    """
     faults = Faults()
     files = list(_python_files(paths, faults))
     if since is not None:

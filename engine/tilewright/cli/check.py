@@ -54,35 +54,35 @@ def check(
     target: Annotated[str | None, typer.Option(help="Chip, e.g. cuda:90.")] = None,
     triton: Annotated[
         str | None,
-        typer.Option(help="Triton version, e.g. 3.9; else the project's, else the installed."),
+        typer.Option(help="Triton version, e.g. 3.9. Default: the project's, else the installed."),
     ] = None,
     form: Annotated[
         CheckFormat, typer.Option("--format", help="text, json, github or sarif.")
     ] = CheckFormat.TEXT,
     select: Annotated[list[str] | None, typer.Option(help=f"Report only these. {_Names}")] = None,
-    ignore: Annotated[list[str] | None, typer.Option(help=f"Leave these out. {_Names}")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help=f"Do not report these. {_Names}")] = None,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Apply the rewrites that keep every bit of the result.")
+        bool, typer.Option("--fix", help="Apply the rewrites that keep results bit for bit.")
     ] = False,
     diff: Annotated[
         bool, typer.Option("--diff", help="Print what --fix would change; write nothing.")
     ] = False,
     isolated: Annotated[
-        bool, typer.Option("--isolated", help=r"Do not look for \[tool.tilewright].")
+        bool, typer.Option("--isolated", help=r"Ignore \[tool.tilewright] in pyproject.toml.")
     ] = False,
     captured: Annotated[
-        Path | None, typer.Option(help="Folder of captured launches, to check with what they say.")
+        Path | None, typer.Option(help="Folder of captured launches; gives shapes and types.")
     ] = None,
     compiled: Annotated[
         str | None,
-        typer.Option(
-            metavar="TARGETS", help="Also compile for these chips and say what that shows: cuda:90."
-        ),
+        typer.Option(metavar="TARGETS", help="Also compile for these chips, e.g. cuda:90,xpu:pvc."),
     ] = None,
 ) -> None:
-    """Find issues in kernels from their source. Exits with 1 if there are any, or bad files.
+    """Report issues in kernels from their source.
 
-    With --compiled, text and github say what each file shows as soon as it is compiled.
+    Exits with 1 if there are issues, or files that cannot be read.
+    With --compiled, the formats text and github print each file's results as
+    soon as it is compiled.
     """
     version = parse_version(triton) if triton else None
     chosen = _Chosen(

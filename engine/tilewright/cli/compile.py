@@ -36,35 +36,34 @@ def compile_kernels(
     file: Annotated[str, typer.Argument(help="FILE or FILE::KERNEL.")],
     target: Annotated[str | None, typer.Option(help="Chip, e.g. cuda:90 or hip:gfx942.")] = None,
     problem: Annotated[
-        Path | None, typer.Option(help="Spec that says what to compile it with.")
+        Path | None, typer.Option(help="Spec with the launches. Default: the one next to FILE.")
     ] = None,
     captured: Annotated[
-        Path | None, typer.Option(help="Folder of captured launches to compile it with instead.")
+        Path | None, typer.Option(help="Folder of captured launches to use instead of a spec.")
     ] = None,
     options: Annotated[
         str, typer.Option(help="Compiler options and constexprs to set: num_warps=8,BLOCK_M=64.")
     ] = "",
     configs: Annotated[
         str | None,
-        typer.Option(help="Of an autotuned kernel: all, first, or how many configurations."),
+        typer.Option(help="Configurations of an autotuned kernel: all, first, or a number."),
     ] = None,
     emit: Annotated[
-        str | None, typer.Option(help=f"Show a stage's text instead: {_STAGES}.")
+        str | None, typer.Option(help=f"Print the text of a compiler stage: {_STAGES}.")
     ] = None,
     lines: Annotated[
-        bool, typer.Option("--lines", help="Instructions of each source line, by kind.")
+        bool, typer.Option("--lines", help="Count instructions per source line, by kind.")
     ] = False,
     compare: Annotated[
         tuple[str, str] | None,
-        typer.Option(
-            help="Two side by side, each TARGET, TARGET,num_warps=8, FILE or a git revision."
-        ),
+        typer.Option(help="Compare two of: TARGET, TARGET,num_warps=8, FILE, git revision."),
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
 ) -> None:
-    """Compile FILE's kernels as its problem or captured launches have it, or as inferred.
+    """Compile FILE's kernels and report registers, spills and occupancy.
 
-    Exits with 1 if one does not compile.
+    The launches come from a spec, from captured launches, or are inferred from
+    the source. Exits with 1 if a kernel does not compile.
     """
     if sum((emit is not None, lines, compare is not None)) > 1:
         raise InputError(_NOT_TOGETHER)

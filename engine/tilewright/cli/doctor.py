@@ -30,15 +30,20 @@ _MEANING = {
 
 def doctor(
     device: Annotated[
-        str, typer.Option(help="An id, as `tilewright devices` lists it; auto takes a GPU.")
+        str,
+        typer.Option(
+            help="Device id, as `tilewright devices` lists it; auto: a GPU if there is one."
+        ),
     ] = "auto",
-    python: Annotated[str | None, typer.Option(help="An interpreter with torch, triton.")] = None,
+    python: Annotated[
+        str | None, typer.Option(help="Python interpreter with torch and triton.")
+    ] = None,
     form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
 ) -> None:
-    """Try what protects this machine from candidates, and list what there is to work with.
+    """Test the sandbox; list GPUs, compilers and profilers.
 
-    Exit code 0 where isolation is strong, 1 where it is less, 2 where there is nothing to run
-    kernels in.
+    Each protection is tested on this machine. Exits with 0 if isolation is
+    strong, 1 if it is weaker, 2 if no interpreter can run kernels.
     """
     with known_secret() as secret, working("trying what protects this machine ..."):
         try:

@@ -21,13 +21,15 @@ AsFormat = Annotated[Format, typer.Option("--format", help="text or json.")]
 def devices(
     device: Annotated[
         str | None,
-        typer.Option(
-            help=r"One of them alone, or another host: ssh://\[user@]host\[:port]\[/python]."
-        ),
+        typer.Option(help=r"One device id, or another host: ssh://\[user@]host\[:port]\[/python]."),
     ] = None,
     form: AsFormat = Format.TEXT,
 ) -> None:
-    """Look where kernels can run, here or on another host, and what each place can tell."""
+    """List the devices that kernels can run on.
+
+    For each device: what it can compile, check, time and profile. Devices are
+    local or on a host reached over ssh.
+    """
     if device is None and not list_devices():
         _print_none(form)
         return
@@ -97,17 +99,17 @@ def explain(
     issue: Annotated[
         str | None,
         typer.Argument(
-            help="An issue id, as `check` prints it, or a pattern's; none lists issues."
+            help="Issue id, as `check` prints it, or pattern id. Default: list all issues."
         ),
     ] = None,
     kernel: Annotated[
         str | None,
-        typer.Option(metavar="FILE[:NAME]", help="Say which patterns apply to these kernels."),
+        typer.Option(metavar="FILE[:NAME]", help="List the patterns that apply to these kernels."),
     ] = None,
     target: Annotated[str | None, typer.Option(help="Chip, e.g. cuda:90.")] = None,
     form: AsFormat = Format.TEXT,
 ) -> None:
-    """Say what an issue means, why it costs, and what to do; or list all issues."""
+    """Explain an issue, its cost and its fix; or list all issues."""
     if issue is None:
         _list_issues(form)
         return
@@ -155,7 +157,7 @@ def lsp(
         str, typer.Option(help="debug, info, warning or error; logs go to stderr.")
     ] = "warning",
 ) -> None:
-    """Serve editors over standard input and output, or over TCP."""
+    """Start the language server, on standard input and output or TCP."""
     from tilewright_server.__main__ import main as serve
 
     arguments = ["--log-level", log_level, *(["--stdio"] if stdio else [])]

@@ -31,16 +31,19 @@ def inspect(
     file: Annotated[str, typer.Argument(help="FILE or FILE::KERNEL.")],
     target: Annotated[list[str], typer.Option(help="Chip to compile for; may be repeated.")],
     stdin: Annotated[
-        bool, typer.Option("--stdin", help="Take the text from standard input; FILE names it.")
+        bool, typer.Option("--stdin", help="Read the text from standard input; FILE is its name.")
     ] = False,
     emit: Annotated[
-        str | None, typer.Option(help="Give this stage of one kernel for one target instead.")
+        str | None, typer.Option(help="Print this compiler stage of one kernel for one target.")
     ] = None,
     form: Annotated[
         StreamFormat, typer.Option("--format", help="text, json or events.")
     ] = StreamFormat.TEXT,
 ) -> None:
-    """Compile FILE's kernels for chips that need not be here, and say what stands out, by line."""
+    """Cross-compile FILE's kernels and report problems per source line.
+
+    No target has to be installed. The editor extension uses this command.
+    """
     name, _, kernel = file.partition("::")
     path, targets = Path(name), [t for t in map(target_of, target) if t is not None]
     text = read_source(path, from_stdin=stdin)

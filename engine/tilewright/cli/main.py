@@ -1,7 +1,10 @@
 """The ``tilewright`` command: its options are those of its commands."""
 
+from typing import Annotated
+
 import typer
 
+from tilewright import __version__
 from tilewright.cli.boundary import run
 from tilewright.cli.commands import Commands
 from tilewright.cli.output import write_anything
@@ -16,9 +19,22 @@ app = typer.Typer(
 )
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"tilewright {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _about() -> None:
-    """Find, fix and prove optimizations of tile kernels. No edit without evidence."""
+def _about(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Find, apply and verify optimizations for Triton and NKI kernels. No edit without evidence."""
 
 
 def main() -> None:

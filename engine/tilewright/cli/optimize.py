@@ -73,29 +73,33 @@ class BarObserver:
 def optimize(
     file: Annotated[Path, typer.Argument(help="A Python file with Triton kernels.")],
     problem: Annotated[
-        Path | None, typer.Option(help="Spec to run it on; by default the one beside FILE.")
+        Path | None, typer.Option(help="Spec to run on. Default: the one next to FILE.")
     ] = None,
     captured: Annotated[Path | None, typer.Option(help=CAPTURED_HELP)] = None,
     target: Annotated[
-        str | None, typer.Option(help="Chip to optimize for; by default the device's own.")
+        str | None, typer.Option(help="Chip to optimize for. Default: the device's own.")
     ] = None,
     device: Annotated[
         str, typer.Option(help="auto, interpreter, cuda:0, cuda:all, ssh://host, ...")
     ] = "auto",
-    budget: Annotated[int, typer.Option(min=1, help="Most candidates to try.")] = DEFAULT_BUDGET,
+    budget: Annotated[int, typer.Option(min=1, help="Most candidates to verify.")] = DEFAULT_BUDGET,
     write: Annotated[bool, typer.Option("--write", help="Write the result into FILE.")] = False,
     certificate: Annotated[
-        Path | None, typer.Option(help="Put the certificate there; --write puts it beside FILE.")
+        Path | None,
+        typer.Option(help="Path for the certificate. Default with --write: next to FILE."),
     ] = None,
-    diff: Annotated[bool, typer.Option("--diff", help="Print the diff alone.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Print only the diff.")] = False,
     stdin: Annotated[
-        bool, typer.Option("--stdin", help="Take the text from standard input; FILE names it.")
+        bool, typer.Option("--stdin", help="Read the text from standard input; FILE is its name.")
     ] = False,
     form: Annotated[
         StreamFormat, typer.Option("--format", help="text, json or events.")
     ] = StreamFormat.TEXT,
 ) -> None:
-    """Optimize FILE's kernels; every edit is verified, and says how far."""
+    """Optimize FILE's kernels and verify every edit.
+
+    The result says how far each edit was verified: parsed, compiled, correct or faster.
+    """
     if write and stdin:
         raise InputError("--write and --stdin exclude each other: there is no file to write")
     text = read_source(file, from_stdin=stdin)

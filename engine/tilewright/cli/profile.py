@@ -21,7 +21,9 @@ from tilewright.source import parse_module
 
 def profile(
     file: Annotated[Path, typer.Argument(help="A Python file with Triton kernels.")],
-    problem: Annotated[Path | None, typer.Option(help="Spec to run it on.")] = None,
+    problem: Annotated[
+        Path | None, typer.Option(help="Spec to run on. Default: the one next to FILE.")
+    ] = None,
     captured: Annotated[Path | None, typer.Option(help=CAPTURED_HELP)] = None,
     target: Annotated[str | None, typer.Option(help="Chip to compile for.")] = None,
     device: Annotated[
@@ -29,16 +31,16 @@ def profile(
     ] = "auto",
     counters: Annotated[
         bool,
-        typer.Option(help="Ask the device's profiler (ncu, ...) too, where there is one: seconds."),
+        typer.Option(help="Read hardware counters (ncu, ...) where available; takes seconds."),
     ] = True,
     stdin: Annotated[
-        bool, typer.Option("--stdin", help="Take the text from standard input; FILE names it.")
+        bool, typer.Option("--stdin", help="Read the text from standard input; FILE is its name.")
     ] = False,
     form: Annotated[
         StreamFormat, typer.Option("--format", help="text, json or events.")
     ] = StreamFormat.TEXT,
 ) -> None:
-    """Say what compiler, checks and clock make of FILE's kernels, and what bounds them."""
+    """Compile, check and time FILE's kernels, and report bottlenecks."""
     text = read_source(file, from_stdin=stdin)
     require_python(parse_module(text, str(file)))
     spec = problem_for(problem, captured, file, text)

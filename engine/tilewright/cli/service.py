@@ -9,7 +9,7 @@ from tilewright.devices import service
 from tilewright.serialize import dump
 
 app = typer.Typer(
-    help="See and end the processes that keep compilers warm.",
+    help="List and stop the compile services.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -18,8 +18,10 @@ _Form = Annotated[Format, typer.Option("--format", help="text or json.")]
 
 @app.command()
 def status(form: _Form = Format.TEXT) -> None:
-    """List this user's compile services. They start when a kernel is compiled and end by
-    themselves."""
+    """List this user's compile services.
+
+    A service starts when a kernel is compiled and ends when it is idle.
+    """
     found = service.running_services()
     if form is Format.JSON:
         emit_json({"enabled": service.enabled(), "services": [dump(one) for one in found]})
@@ -34,7 +36,7 @@ def status(form: _Form = Format.TEXT) -> None:
 
 @app.command()
 def stop(form: _Form = Format.TEXT) -> None:
-    """End this user's compile services and what they are compiling."""
+    """Stop this user's compile services and their jobs."""
     stopped = service.stop_services()
     if form is Format.JSON:
         emit_json({"stopped": [dump(one) for one in stopped]})

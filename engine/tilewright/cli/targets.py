@@ -59,25 +59,28 @@ class ElementType(StrEnum):
 
 def targets(
     target: Annotated[
-        str | None, typer.Argument(metavar="[TARGET]", help="One chip, e.g. cuda:90.")
+        str | None, typer.Argument(metavar="[TARGET]", help="Chip, e.g. cuda:90.")
     ] = None,
     shape: Annotated[
         str | None,
         typer.Option(
             metavar="M,N,K|N",
-            help="Also parameters for a matrix product, or for a kernel of one row a program.",
+            help="Suggest parameters: M,N,K for a matrix product, N for one row per program.",
         ),
     ] = None,
     dtype: Annotated[ElementType, typer.Option(help="Element type of --shape.")] = ElementType.FP16,
     whole_blocks: Annotated[
         bool,
         typer.Option(
-            "--whole-blocks", help="The kernel stores by tensor descriptors or block pointers."
+            "--whole-blocks", help="The kernel stores through tensor descriptors or block pointers."
         ),
     ] = False,
     form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
 ) -> None:
-    """List the chips that kernels can be compiled for; of one, its figures with their sources."""
+    """List the chips that kernels can be compiled for.
+
+    With TARGET, print that chip's figures and their sources.
+    """
     if target is None:
         if shape is not None:
             raise InputError("--shape needs a target: parameters suit one chip")

@@ -18,7 +18,7 @@ from tilewright.targets.ocloc.installing import install_ocloc, planned
 from tilewright.targets.registry import all_targets
 
 app = typer.Typer(
-    help="See and install the compilers of each backend.",
+    help="List and install the compilers of each backend.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -40,7 +40,7 @@ class Installable(StrEnum):
 
 @app.command("list")
 def list_toolchains(form: _AsFormat = Format.TEXT) -> None:
-    """Say which compilers are here, which chips they know, and how to get what is missing."""
+    """List compilers, the chips each one knows, and how to install missing ones."""
     found = all_toolchains(chosen_python())
     compiled = compiled_targets(found)
     if form is Format.JSON:
@@ -84,14 +84,18 @@ def _show_services(running: Sequence[ServiceStatus]) -> None:
 @app.command()
 def install(
     backend: Annotated[
-        Installable, typer.Argument(help="xpu: Triton for Intel GPUs, and ocloc where apt has it.")
+        Installable,
+        typer.Argument(help="xpu: Triton for Intel GPUs, and ocloc on Debian and Ubuntu."),
     ],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done; change nothing.")
+        bool, typer.Option("--dry-run", help="Print the steps; change nothing.")
     ] = False,
     form: _AsFormat = Format.TEXT,
 ) -> None:
-    """Install a backend's compilers into Tilewright's home. Does nothing if they are there."""
+    """Install a backend's compilers into Tilewright's home.
+
+    Does nothing if they are installed.
+    """
     del backend  # there is one
     if dry_run:
         _say_plan(form)

@@ -46,24 +46,26 @@ def tune(
     file: Annotated[str, typer.Argument(help="FILE or FILE::KERNEL.")],
     target: Annotated[str, typer.Option(help="Chip, e.g. cuda:90.")],
     problem: Annotated[
-        Path | None, typer.Option(help="Spec that says what it is launched with.")
+        Path | None, typer.Option(help="Spec with the launches. Default: the one next to FILE.")
     ] = None,
     space: Annotated[
         str,
         typer.Option(
-            help="What to try instead: BLOCK_M=64,128;num_warps=4,8. All combinations of it."
+            help="Search space, e.g. BLOCK_M=64,128;num_warps=4,8: all combinations are ranked."
         ),
     ] = "",
-    top: Annotated[int, typer.Option(min=1, help="How many to show.")] = 20,
+    top: Annotated[int, typer.Option(min=1, help="Number of configurations to print.")] = 20,
     every: Annotated[
-        bool, typer.Option("--all", help="Compile each, not only the most promising by source.")
+        bool,
+        typer.Option("--all", help="Compile every configuration, not only the best by source."),
     ] = False,
     form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
 ) -> None:
-    """Order launch configurations of FILE's kernels by estimated time; nothing is run.
+    """Rank launch configurations by estimated time; no kernel is run.
 
-    Tried are those of --space, else the kernel's autotune list, else what suits the chip. What
-    does not compile or cannot fit is left out, with the reason. Exits with 1 if none is left.
+    Configurations come from --space, else the kernel's triton.autotune list,
+    else a default menu for the target. A configuration that does not compile or
+    does not fit is listed with the reason. Exits with 1 if none is left.
     """
     name, _, kernel = file.partition("::")
     path = Path(name)

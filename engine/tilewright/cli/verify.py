@@ -45,29 +45,29 @@ class Require(StrEnum):
     FASTER = "faster"
 
 
-_Original = Annotated[Path | None, typer.Argument(help="The file as it was.")]
+_Original = Annotated[Path | None, typer.Argument(help="File before the edit.")]
 _Candidate = Annotated[
-    Path | None, typer.Argument(help="The file as it is to become; by default as it was.")
+    Path | None, typer.Argument(help="File after the edit. Default: same as ORIGINAL.")
 ]
 _Problem = Annotated[
-    Path | None, typer.Option(help="Spec to run on; by default the one beside ORIGINAL.")
+    Path | None, typer.Option(help="Spec to run on. Default: the one next to ORIGINAL.")
 ]
 _Captured = Annotated[Path | None, typer.Option(help=CAPTURED_HELP)]
 _Target = Annotated[str | None, typer.Option(help="Chip to compile for.")]
 _Device = Annotated[str, typer.Option(help="auto, interpreter, cuda:0, cuda:all, ssh://host, ...")]
 _Require = Annotated[
     Require | None,
-    typer.Option(help="Level needed; by default faster where times can be had, else correct."),
+    typer.Option(help="Required level. Default: faster on a device that can time, else correct."),
 ]
-_Certify = Annotated[bool, typer.Option("--certify", help="Put a certificate beside CANDIDATE.")]
-_Place = Annotated[Path | None, typer.Option(help="Put the certificate there.")]
+_Certify = Annotated[bool, typer.Option("--certify", help="Write a certificate next to CANDIDATE.")]
+_Place = Annotated[Path | None, typer.Option(help="Path for the certificate.")]
 _Recheck = Annotated[
     Path | None,
     typer.Option(
         "--recheck",
         metavar="CERTIFICATE",
-        help="Repeat what a certificate says. Exits with 0 if it holds, 1 if not, 3 if it is "
-        "stale, 4 if it cannot be repeated here.",
+        help="Repeat the checks of a certificate. Exits with 0 if they pass, 1 if not, 3 if the "
+        "certificate is stale, 4 if the checks cannot be repeated on this machine.",
     ),
 ]
 _Renew = Annotated[
@@ -75,18 +75,19 @@ _Renew = Annotated[
     typer.Option(
         "--renew",
         metavar="CERTIFICATE",
-        help="Verify what its file is now against the same original, and put the new certificate "
-        "in its place.",
+        help="Verify the file's current text against the same original and replace the "
+        "certificate.",
     ),
 ]
 _Named = Annotated[
-    Path | None, typer.Option("--original", help="With --recheck: the file as it was.")
+    Path | None, typer.Option("--original", help="With --recheck: file before the edit.")
 ]
 _Fresh = Annotated[
-    bool, typer.Option("--fresh", help="With --recheck: other inputs than the certificate's.")
+    bool,
+    typer.Option("--fresh", help="With --recheck: use new inputs instead of the certificate's."),
 ]
 _Stdin = Annotated[
-    bool, typer.Option("--stdin", help="With --recheck: take the text from standard input.")
+    bool, typer.Option("--stdin", help="With --recheck: read the text from standard input.")
 ]
 _Form = Annotated[StreamFormat, typer.Option("--format", help="text, json or events.")]
 
@@ -108,7 +109,10 @@ def verify(
     stdin: _Stdin = False,
     form: _Form = StreamFormat.TEXT,
 ) -> None:
-    """Verify CANDIDATE against ORIGINAL. Exits with 1 if it is not accepted."""
+    """Verify CANDIDATE against ORIGINAL.
+
+    Exits with 1 if CANDIDATE is not accepted.
+    """
     place = recheck_of or renew
     if place is not None:
         if original is not None:
