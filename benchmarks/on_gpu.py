@@ -65,20 +65,25 @@ def run_all(steps: Sequence[Step], plan: Plan) -> list[Outcome]:
     """Run what fits, in order; what became of each step. A KeyboardInterrupt ends it early."""
     plan.out.mkdir(parents=True, exist_ok=True)
     outcomes: list[Outcome] = []
-    began = time.monotonic()
-    try:
-        for step in steps:
-            left_s = plan.budget_s - (time.monotonic() - began)
-            why = _left_out(step, plan, left_s)
-            outcome = Outcome(step.name, LEFT_OUT, 0.0, why) if why else _run(step, plan, left_s)
-            outcomes.append(outcome)
-            _tell(outcome, plan)
+    with _interruptible():
+        try:
+            _run_each(steps, plan, outcomes)
+        finally:
             _keep(outcomes, plan)
-            if outcome.became == STOPPED:
-                break
-    finally:
-        _keep(outcomes, plan)
     return outcomes
+
+
+def _run_each(steps: Sequence[Step], plan: Plan, outcomes: list[Outcome]) -> None:
+    began = time.monotonic()
+    for step in steps:
+        left_s = plan.budget_s - (time.monotonic() - began)
+        why = _left_out(step, plan, left_s)
+        outcome = Outcome(step.name, LEFT_OUT, 0.0, why) if why else _run(step, plan, left_s)
+        outcomes.append(outcome)
+        _tell(outcome, plan)
+        _keep(outcomes, plan)
+        if outcome.became == STOPPED:
+            return
 
 
 def _left_out(step: Step, plan: Plan, left_s: float) -> str:
@@ -208,16 +213,21 @@ def _device() -> list[str]:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """SIGTERM is as Ctrl-C."""
+    """SIGTERM is as Ctrl-C, and Ctrl-C reaches the steps.
+
+    A shell starts what it runs in the background with SIGINT ignored, and a program that is started
+    from there ignores it as well. A signal that has a handler here has its default in a step.
+    """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {one: signal.signal(one, interrupt) for one in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def main() -> int:
@@ -239,8 +249,7 @@ def main() -> int:
         )
         return 2
     plan = Plan(asked.out.resolve(), asked.pack, asked.budget, gpus, asked.rehearse)
-    with _interruptible():
-        outcomes = run_all(steps, plan)
+    outcomes = run_all(steps, plan)
     print("\n".join(["==", *map(_line, outcomes)]))
     rest = [step.name for step in steps[len(outcomes) :]]
     rest += [one.name for one in outcomes if one.became == LEFT_OUT]
