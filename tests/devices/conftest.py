@@ -53,25 +53,31 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (packages / "heavy.pth").write_text(str(Path(torch.__file__).parents[1]))
     python = folder / "bin" / "python"
     has_ours = [str(python), "-c", "import tilewright.worker"]
-    assert subprocess.run(has_ours, capture_output=True, check=False).returncode != 0
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    assert subprocess.run(has_ours, env=clean, capture_output=True, check=False).returncode != 0
     return python
 
 
 @pytest.fixture(scope="session")
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with an ``ssh`` that knows the host ``box``: a real sshd of this user."""
+    """A folder with an ``ssh`` that knows the host ``box``: a real sshd of this user.
+
+    ``there`` next to that folder is the temporary folder of what runs on that host.
+    """
     server, keygen = shutil.which("sshd", path="/usr/sbin:/usr/bin"), shutil.which("ssh-keygen")
     real = shutil.which("ssh")
     if server is None or keygen is None or real is None:
         pytest.skip("needs sshd, ssh and ssh-keygen: apt-get install openssh-server")
     folder = tmp_path_factory.mktemp("sshd")
     folder.chmod(0o700)
+    (folder / "there").mkdir()
     for name in ("key", "host"):
         subprocess.run([keygen, "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
     port = _free_port()
     (folder / "sshd_config").write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile none\nUsePAM no\n"
         f"AuthorizedKeysFile {folder}/key.pub\nStrictModes no\nPasswordAuthentication no\n"
+        f"SetEnv TMPDIR={folder}/there\n"
     )
     known = (folder / "host.pub").read_text()
     (folder / "known").write_text(f"[127.0.0.1]:{port} {known}")
@@ -102,7 +108,7 @@ def _free_port() -> int:
 
 
 def _wait_for_port(port: int) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         with socket.socket() as client:
             if client.connect_ex(("127.0.0.1", port)) == 0:
