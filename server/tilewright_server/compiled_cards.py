@@ -29,10 +29,11 @@ ORIGINS = {
 
 
 def origin_in_words(origin: str | None, why: str) -> str:
-    """Where a kernel's launches come from; ``why``: of assumed ones, why there are no better."""
+    """Where a kernel's launches come from; ``why``: why there are no better ones."""
     if origin == "inferred":
         return f"ASSUMED launch: {why}" if why else "ASSUMED launch"
-    return ORIGINS.get(origin or "", "it is not known how it is launched")
+    known = ORIGINS.get(origin or "", "it is not known how it is launched")
+    return f"{known} ({why})" if why else known
 
 
 def short_compiled(facts: CompiledFacts, target: str) -> str:

@@ -43,7 +43,7 @@ class CompiledFacts:
     Attributes:
         targets: that it was compiled for; one without a report has a note that says why.
         origin: where the launches come from: "spec", "captured", "inferred"; None if there is none.
-        why: of inferred launches, why there are no better ones.
+        why: why there are no better launches; empty where that needs no reason.
         estimates: of each report's time, None where there is none; nothing of it is measured.
     """
 

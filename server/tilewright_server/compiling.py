@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 from typing import TYPE_CHECKING
 
-from tilewright.source.model import Language
+from tilewright.signatures import inferable
 from tilewright_server.analysis import Analysis
 from tilewright_server.jobs.inspect import inspect, stop_inspecting
 from tilewright_server.jobs.manager import Job, JobKind
@@ -97,10 +97,8 @@ def start_inspecting(
 
 
 def compilable(analysis: Analysis) -> tuple[str, ...]:
-    """The kernels that compilers here know: those of Triton that not only others call."""
-    module = analysis.module
-    mine = (kernel for kernel in module.kernels if kernel.language is Language.TRITON)
-    return tuple(kernel.name for kernel in mine if not module.is_helper(kernel))
+    """The kernels that compilers here know, as ``inspect`` chooses them."""
+    return tuple(kernel.name for kernel in inferable(analysis.module))
 
 
 async def compile_targets(server: "TilewrightServer", snapshot: Snapshot) -> tuple[str, ...]:

@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 from test_capture import KERNEL, capture, script
+from typer.testing import CliRunner
+
+from tilewright.cli.compile_variants import launches_of
+from tilewright.cli.main import app
 
 pytestmark = pytest.mark.triton
 
@@ -39,6 +43,26 @@ def test_each_launch_that_compiles_differently_is_compiled_once(tmp_path: Path) 
     assert [report["ok"] for report in answer["reports"]] == [True, True]
     assert {report["launch"]["options"]["num_warps"] for report in answer["reports"]} == {2}
     assert answer["notes"] == ["4 captured launches, 2 of them different to the compiler"]
+    assert [extent(command, path) for command in ("compile", "inspect", "profile")] == [128] * 3
+    with launches_of(path, configs=1) as tuned:
+        assert tuned.launches[0].arguments[0].shape == (128,)
+
+
+def extent(command: str, path: Path) -> int:
+    """Of the launch that a command shows of the project's captured ones: the heaviest."""
+    arguments = [command, str(path), "--target", "cuda:90", "--format", "json"]
+    if command == "profile":
+        arguments += ["--device", "interpreter", "--no-counters"]
+    ended = CliRunner().invoke(app, arguments)
+    assert ended.exit_code == 0, ended.output
+    value = json.loads(ended.stdout)
+    if command == "compile":
+        launch = value["reports"][0]["launch"]
+    else:
+        (kernel,) = value["kernels"]
+        launch = (kernel["reports"][0] if command == "inspect" else kernel["report"])["launch"]
+    extent: int = launch["arguments"][0]["shape"][0]
+    return extent
 
 
 def test_an_edited_kernel_has_no_launch_to_compile(tmp_path: Path) -> None:

@@ -91,6 +91,18 @@ async def test_on_save_alone_nothing_is_compiled_on_open(talk: Conversation) -> 
     assert len(await talk.jobs()) == 1, "what is known is not compiled again"
 
 
+async def test_a_file_of_helper_functions_is_not_compiled(talk: Conversation) -> None:
+    """Kernels of other files call them: nothing tells what to compile them with."""
+    await talk.begin(compiled=ON_OPEN)
+    helper = "import triton\n\n@triton.jit\ndef gelu(x):\n    return x * 2\n"
+    talk.open(text=helper, name="helpers.py")
+    talk.save()
+    other = talk.open("nothing", name="kernels.py")
+    await until(lambda: talk.finished)
+    await until(lambda: _found(talk))
+    assert [job["uri"] for job in await talk.jobs()] == [other]
+
+
 async def test_in_an_untrusted_workspace_nothing_is_compiled(talk: Conversation) -> None:
     await talk.begin(compiled=ON_OPEN, trusted=False)
     talk.open("nothing")

@@ -67,7 +67,7 @@ def test_a_file_alone_compiles_and_says_what_was_assumed(tmp_path: Path) -> None
     assert report["ok"]
     assert report["registers"]
     notes = "\n".join(found["notes"])
-    assert "scale has neither spec nor captured launch" in notes
+    assert "scale: there is neither a spec nor a captured launch; inferred" in notes
     assert "x_ptr, out_ptr: fp32 tensor, assumed" in notes
     assert "BLOCK: 1024, assumed" in notes
 

@@ -9,7 +9,6 @@ from tilewright.captures.problem import (
     launches_of_file,
     nothing_captured,
     problem_of_captured,
-    problem_to_compile,
     project_captures,
     stale_note,
 )
@@ -30,7 +29,6 @@ __all__ = [
     "pack",
     "plan_of",
     "problem_of_captured",
-    "problem_to_compile",
     "project_captures",
     "stale_note",
 ]

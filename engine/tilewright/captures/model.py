@@ -1,16 +1,19 @@
 """What was seen of a kernel's launches; one file a kernel below ``.tilewright/launches``."""
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tilewright.errors import InputError
-from tilewright.targets.model import LaunchFacts, Target
+from tilewright.targets.model import ArgumentFacts, LaunchFacts, Target
 
 VERSION = 2
 # Files of the first version say neither what integer tensors held nor how large storages were.
 READABLE = (1, 2)
 FOLDER = ".tilewright/launches"
+_ELEMENT = re.compile(r"(?:fp|bf|i|u)(\d+)")
 
 
 class CaptureError(InputError):
@@ -114,6 +117,17 @@ class CapturedLaunch:
     site: Site | None = None
     grid_reads: tuple[str, ...] | None = None
 
+    @property
+    def weight(self) -> int:
+        """How much of the kernel's work it stands for: bits of its tensors, as often as it came."""
+        return (1 + sum(_bits(argument) for argument in self.facts.arguments)) * self.count
+
+
+def _bits(argument: ArgumentFacts) -> int:
+    element = _ELEMENT.search(argument.type)
+    elements = math.prod(argument.shape) if argument.shape is not None else 0
+    return elements * int(element[1]) if element else 0
+
 
 @dataclass(frozen=True)
 class CapturedKernel:
@@ -148,12 +162,12 @@ class Found:
     fitting: tuple[CapturedKernel, ...] = ()
     stale: tuple[CapturedKernel, ...] = ()
 
-    def launches(self, *, failed: bool = False) -> tuple[LaunchFacts, ...]:
-        """Facts of the distinct launches, the most frequent first; failed ones only on demand."""
+    def launches(self) -> tuple[LaunchFacts, ...]:
+        """Facts of the distinct launches that did not fail, the heaviest of each kernel first."""
         seen = [
             launch
             for kernel in self.fitting
-            for launch in sorted(kernel.launches, key=lambda x: -x.count)
-            if failed or launch.failure is None
+            for launch in sorted(kernel.launches, key=lambda x: -x.weight)
+            if launch.failure is None
         ]
         return tuple({repr(launch.facts): launch.facts for launch in seen}.values())

@@ -78,7 +78,8 @@ def problem_of_captured(source: Path, text: str, folder: Path) -> CapturedProble
     small: list[Case] = []
     for kernel in found.fitting:
         cases = list(_cases(kernel, notes))
-        timed += sorted(cases, key=lambda case: -_weight(case, kernel))[:_MOST_TIMED]
+        usable = _usable(kernel)
+        timed += sorted(cases, key=lambda case: -usable[case.index].weight)[:_MOST_TIMED]
         fitting = [case for case in cases if _is_small(case)]
         small += sorted(fitting, key=_size)[:_MOST_SMALL]
         if cases and not fitting:
@@ -86,14 +87,6 @@ def problem_of_captured(source: Path, text: str, folder: Path) -> CapturedProble
     if not timed:
         return CapturedProblem(None, found, tuple(notes))
     return CapturedProblem(_problem(folder, text, timed, small, notes), found, tuple(notes))
-
-
-def problem_to_compile(folder: Path, kernel: str) -> Problem:
-    """A problem without cases: its launches can be compiled, and nothing of it is run."""
-    files = sorted(folder.glob("*.json"))
-    texts = "".join(file.read_text(encoding="utf-8", errors="replace") for file in files)
-    entry = Entry(EntryKind.FUNCTION, kernel)
-    return Problem(str(folder), digest(texts), entry, None, {}, CAPTURED)
 
 
 def launches_of_file(source: Path, text: str, captures: Captures) -> Found:
@@ -162,11 +155,6 @@ def _usable(kernel: CapturedKernel) -> list[CapturedLaunch]:
     """The launches that did not fail, the most frequent first."""
     ended = (launch for launch in kernel.launches if launch.failure is None)
     return sorted(ended, key=lambda launch: -launch.count)
-
-
-def _weight(case: Case, kernel: CapturedKernel) -> int:
-    """How much of the kernel's work a launch stands for: its bytes, as often as it came."""
-    return (size_bytes(case) + 1) * _usable(kernel)[case.index].count
 
 
 def _size(case: Case) -> tuple[int, int]:

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli.compile_captured import captured_launches
 from tilewright.cli.compile_issues import issues_as_json, judged, print_issues
 from tilewright.cli.compile_stages import show_stage
 from tilewright.cli.compile_tables import as_data, compared, report_table
@@ -91,11 +90,9 @@ def _opened(
     configs: str | None,
 ) -> _Opened:
     """Where the launches come from."""
-    if captured is None:
-        return partial(launches_of, path, kernel, problem, how_many(configs))
-    if problem is not None:
+    if captured is not None and problem is not None:
         raise InputError("--problem and --captured exclude each other")
-    return partial(captured_launches, path, kernel, captured)
+    return partial(launches_of, path, kernel, problem, how_many(configs), captured)
 
 
 def _stage(target: Target, asked: str | None) -> str:

@@ -11,17 +11,15 @@ from tilewright.checking import Checked, configuration_for
 from tilewright.checking.checked import NOTEBOOK
 from tilewright.checking.configuration import Rules
 from tilewright.checking.present import as_json, as_lines
-from tilewright.cli.compile_captured import captured_launches
 from tilewright.cli.compile_variants import Launches, by_reason, launches_of
 from tilewright.cli.inputs import target_of
 from tilewright.cli.output import ERR, OUT, working
-from tilewright.compiled import Probe, compiled_issues
+from tilewright.compiled import compiled_issues
 from tilewright.errors import InputError, TilewrightError
-from tilewright.signatures import Origin
 from tilewright.source import parse_module
 from tilewright.source.model import Language, Module
 from tilewright.targets import NoToolchainError, compile_many
-from tilewright.targets.model import CompileReport, LaunchFacts, Target
+from tilewright.targets.model import CompileReport, Target
 
 _SAID_ALREADY = "does_not_compile"
 
@@ -92,18 +90,7 @@ def with_compiled(
 def _issues(
     module: Module, launches: Launches, reports: Sequence[CompileReport]
 ) -> tuple[Issue, ...]:
-    made_up = [s.launch.kernel for s in launches.signatures if s.origin is Origin.INFERRED]
-    return compiled_issues(module, reports, _probe(launches), frozenset(made_up))
-
-
-def _probe(launches: Launches) -> Probe:
-    def compile_one(launch: LaunchFacts, target: Target) -> CompileReport | None:
-        try:
-            return launches.bench.compile(launches.text, launch, target)
-        except NoToolchainError:
-            return None
-
-    return compile_one
+    return compiled_issues(module, reports, launches.compilers.try_report, launches.inferred)
 
 
 def _opened(
@@ -111,14 +98,15 @@ def _opened(
 ) -> AbstractContextManager[Launches]:
     """Captured launches where there are any of the file as it is; else its problem's, or none."""
     if captured is not None and captured[0].of(module, path).launches():
-        return captured_launches(path, None, captured[1])
-    return launches_of(path, None, None)
+        return launches_of(path, captured=captured[1])
+    return launches_of(path)
 
 
 def _reports(path: Path, launches: Launches, targets: Sequence[Target]) -> list[CompileReport]:
-    placed = str(launches.bench.place(launches.text))
+    bench = launches.compilers.bench
+    placed = str(bench.place(launches.text))
     wanted = [(placed, launch, target) for target in targets for launch in launches.launches]
-    found = compile_many(launches.bench.device, wanted)
+    found = compile_many(bench.device, wanted)
     pairs = zip(wanted, found, strict=True)
     refused = [(x[1].kernel, str(e)) for x, e in pairs if isinstance(e, NoToolchainError)]
     every = {launch.kernel for launch in launches.launches}

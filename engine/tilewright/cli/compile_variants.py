@@ -8,32 +8,31 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from tilewright.captures import load_captures, project_captures
+from tilewright.captures import CaptureError, load_captures, stale_note
 from tilewright.cli.inputs import problem_of, read_source, target_of
 from tilewright.cli.output import ERR
 from tilewright.cli.session import device_for
 from tilewright.errors import InputError
+from tilewright.evaluation.inspecting import Compilers
+from tilewright.evaluation.launch_sources import (
+    KernelLaunches,
+    LaunchSources,
+    captures_near,
+    launch_sources,
+)
 from tilewright.evaluation.sizing import sized
 from tilewright.evaluation.syntax import require_python
 from tilewright.evaluation.workbench import Workbench
 from tilewright.scratch import scratch_folder
-from tilewright.signatures import (
-    Origin,
-    Signature,
-    captured,
-    inferable,
-    inferred,
-    problem_without_spec,
-    specialization_key,
-)
-from tilewright.source import Module, parse_module
-from tilewright.targets import NoToolchainError, compile_stage
+from tilewright.signatures import Origin, Signature, problem_without_spec
+from tilewright.source import parse_module
+from tilewright.targets import NoToolchainError
 from tilewright.targets.model import CompileMessage, CompileReport, LaunchFacts, StageText, Target
 from tilewright.targets.refusals import with_way_out
 
 Value = int | float | bool | str
 StagedLaunch = tuple[LaunchFacts, StageText]
-Found = TypeVar("Found", CompileReport, StagedLaunch)
+Outcome = TypeVar("Outcome", CompileReport, StagedLaunch)
 # What Triton's backends take; they leave out silently what they do not know.
 OPTIONS = frozenset(
     {
@@ -58,18 +57,23 @@ class Variant:
 
 @dataclass(frozen=True)
 class Launches:
-    """What to compile, where, and how much of it is known; ``signatures`` says the last.
+    """What to compile, where, and how much of it is known.
 
     Attributes:
+        inferred: kernels whose launches nobody has made.
         left_out: kernels that cannot be had from the file by importing it, and why.
     """
 
-    text: str
-    bench: Workbench
+    compilers: Compilers
     launches: tuple[LaunchFacts, ...]
-    notes: tuple[str, ...]
-    signatures: tuple[Signature, ...] = ()
+    notes: tuple[str, ...] = ()
+    inferred: frozenset[str] = frozenset()
     left_out: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The text that is compiled."""
+        return self.compilers.text
 
 
 def variant(written: str, options: str = "") -> Variant:
@@ -121,101 +125,101 @@ def how_many(configs: str | None) -> int | None:
 
 @contextmanager
 def launches_of(
-    path: Path, kernel: str | None, spec: Path | None, configs: int | None = None
+    path: Path,
+    kernel: str | None = None,
+    spec: Path | None = None,
+    configs: int | None = None,
+    captured: Path | None = None,
 ) -> Iterator[Launches]:
-    """What the file's problem launches, of all its kernels or of one; inferred without a problem.
+    """What a file's kernels, or one of them, are compiled with, as ``launch_sources`` has it.
 
     Args:
+        spec: the problem; one that stands beside the file if None.
         configs: how many configurations of an autotuned kernel; 0 for all. None: all that a
             problem launches, the first of those inferred.
+        captured: a folder of captured launches to compile with, and with nothing else.
 
     Raises:
+        CaptureError: nothing in the folder fits the file as it is.
         InputError: no such kernel, host code that fails, or nothing launched.
     """
-    text = read_source(path)
-    module = parse_module(text, str(path))
+    module = parse_module(read_source(path), str(path))
     require_python(module)
     if kernel is not None and module.kernel(kernel) is None:
         known = ", ".join(k.name for k in module.kernels)
         raise InputError(f"no kernel {kernel}; it has {known or 'none'}", str(path))
-    found = problem_of(spec, path)
+    problem = problem_of(spec, path) if captured is None else None
+    captures = load_captures(captured) if captured is not None else captures_near(path)
     with device_for("interpreter", None) as device, scratch_folder() as scratch:
-        few = 1 if configs is None else configs
-        if found is None:
-            bench = Workbench(device, problem_without_spec(path), path, scratch, 0)
-            yield _without_spec(bench, module, kernel, few)
-            return
-        found = sized(found, device, path, text) or found
-        bench = Workbench(device, found, path, scratch, secrets.randbits(48))
-        launches = _specified(bench, module, kernel)
-        if launches.launches:
-            yield replace(launches, launches=first_configs(launches.launches, configs or 0))
-            return
-        other = _without_spec(bench, module, kernel, few)
-        said = f"{found.entry.name} launches {kernel} nowhere; its spec says nothing of it"
-        yield replace(other, notes=(said, *other.notes))
+        problem = sized(problem, device, path, module.text) or problem_without_spec(path)
+        bench = Workbench(device, problem, path, scratch, secrets.randbits(48))
+        found = launch_sources(
+            bench,
+            module,
+            captures,
+            kernel=kernel,
+            configs=(1 if configs is None else configs) or None,
+            infer=captured is None,
+        )
+        if spec is not None and found.failure is not None:
+            raise InputError(f"its entry point fails: {found.failure}", str(path))
+        stale = [stale_note(path, x) for x in found.recorded.stale if captured is not None]
+        for note in stale:
+            ERR.print(note, markup=False)
+        chosen = _chosen(found, configs or 0)
+        if not chosen and captured is not None:
+            what = kernel or "any kernel of it"
+            raise CaptureError(f"{captured} has no launch of {what} as it is now", str(path))
+        left_out = tuple((k.kernel.name, _lost(k)) for k in found.kernels if not _made(k))
+        if not chosen:
+            lost = (
+                left_out[0][1]
+                if left_out
+                else "has no Triton kernel that can be compiled by itself"
+            )
+            raise InputError(lost, str(path))
+        inferred = frozenset(k.kernel.name for k in found.of(Origin.INFERRED))
+        notes = (*_about_captured(found), *stale, *found.notes, *_assumed(found))
+        yield Launches(Compilers(bench, module.text), chosen, notes, inferred, left_out)
 
 
-def _specified(bench: Workbench, module: Module, kernel: str | None) -> Launches:
-    """The launches of the problem's measured case."""
-    problem = bench.problem
-    case = (*problem.measured_cases(), *problem.check_cases())[0]
-    capture = bench.capture(module.text, case)
-    if capture.failure is not None:
-        raise InputError(f"its entry point fails: {capture.failure}", module.path)
-    launches = tuple(x for x in capture.launches if kernel is None or x.kernel == kernel)
-    if not launches and kernel is None:
-        raise InputError(f"{problem.entry.name} launches no Triton kernel", module.path)
-    made = tuple(Signature(launch, Origin.SPEC) for launch in launches)
-    return Launches(module.text, bench, launches, capture.notes, made)
+def _chosen(found: LaunchSources, configs: int) -> tuple[LaunchFacts, ...]:
+    specified = [s.launch for k in found.of(Origin.SPEC) for s in k.signatures]
+    first = first_configs((*specified, *found.imported), configs)
+    rest = (s for k in found.kernels for s in _made(k) if s.origin is not Origin.SPEC)
+    return (*first, *(s.launch for s in rest))
 
 
-def _without_spec(bench: Workbench, module: Module, kernel: str | None, configs: int) -> Launches:
-    """Captured launches where the project has any of a kernel, inferred ones for the others."""
-    kernels = [k for k in inferable(module) if kernel in (None, k.name)]
-    if kernel is not None and not kernels:
-        kernels = [k for k in module.kernels if k.name == kernel]
-    if not kernels:
-        raise InputError("has no Triton kernel that can be compiled by itself", module.path)
-    names = {k.name for k in kernels}
-    found = [s for s in _captured(bench.source_path, module) if s.launch.kernel in names]
-    left = [k for k in kernels if k.name not in {s.launch.kernel for s in found}]
-    notes = tuple(f"{name}: captured launches" for name in sorted(names - {k.name for k in left}))
-    lost: dict[str, str] = {}
-    if left:
-        placed = str(bench.place(module.text))
-        made = inferred(bench.device, module, placed, left, configs or None)
-        lost = {s.launch.kernel: _not_made(s) for s in made.signatures if not s.is_made}
-        known = [s for s in made.signatures if s.is_made]
-        found += known
-        notes = (*notes, *made.notes, *_told(known))
-    if not found:
-        raise InputError(next(iter(lost.values())), module.path)
-    launches = tuple(signature.launch for signature in found)
-    return Launches(module.text, bench, launches, notes, tuple(found), tuple(lost.items()))
+def _made(one: KernelLaunches) -> tuple[Signature, ...]:
+    return tuple(s for s in one.signatures if s.is_made)
 
 
-def _not_made(signature: Signature) -> str:
-    return with_way_out(CompileMessage(signature.compiler_says)).text
+def _lost(one: KernelLaunches) -> str:
+    """Why nothing can be compiled of a kernel."""
+    said = next((s.compiler_says for s in one.signatures), "")
+    return with_way_out(CompileMessage(said)).text if said else "; ".join(one.notes or (one.why,))
 
 
-def _captured(path: Path, module: Module) -> tuple[Signature, ...]:
-    """What the project's own folder of captured launches has of a file, once for equal ones."""
-    folder = project_captures(path)
-    if folder is None:
-        return ()
-    found = captured(load_captures(folder), module, path)
-    return tuple({specialization_key(s.launch): s for s in reversed(found)}.values())
+def _about_captured(found: LaunchSources) -> Iterator[str]:
+    """How many captured launches are compiled, and what they take the place of."""
+    names = {k.kernel.name: k for k in found.of(Origin.CAPTURED)}
+    seen = [x for k in found.recorded.fitting if k.kernel in names for x in k.launches]
+    total = sum(x.count for x in seen if x.failure is None)
+    different = sum(len(k.signatures) for k in names.values())
+    if names:
+        yield f"{total} captured launches, {different} of them different to the compiler"
+    yield from (f"{name}: captured launches, as {k.why}" for name, k in names.items() if k.why)
 
 
-def _told(signatures: Sequence[Signature]) -> Iterator[str]:
+def _assumed(found: LaunchSources) -> Iterator[str]:
     """What was assumed of each kernel, once for all its configurations."""
-    for name in dict.fromkeys(signature.launch.kernel for signature in signatures):
-        one = next(x for x in signatures if x.launch.kernel == name)
-        yield f"{name} has neither spec nor captured launch; inferred from the file:"
-        yield from (f"  {words}" for words in one.assumptions)
-        if one.compiler_says:
-            said = one.compiler_says.partition(". ")[0]
+    for one in found.of(Origin.INFERRED):
+        if not (made := _made(one)):
+            continue
+        yield f"{one.kernel.name}: {one.why}; inferred from the file:"
+        yield from (f"  {words}" for words in made[0].assumptions)
+        if made[0].compiler_says:
+            said = made[0].compiler_says.partition(". ")[0]
             yield f"  none of the signatures tried holds; the compiler says: {said}"
             yield f"  if it is launched with others: {_RECORD}"
 
@@ -234,14 +238,14 @@ def first_configs(launches: Sequence[LaunchFacts], configs: int) -> tuple[Launch
 
 
 @dataclass(frozen=True)
-class Judged(Generic[Found]):
+class Judged(Generic[Outcome]):
     """What compilers gave of each launch, and why they gave nothing of the others.
 
     Attributes:
         not_judged: kernels that nothing here can compile for the target, and why, once for each.
     """
 
-    found: tuple[Found, ...]
+    found: tuple[Outcome, ...]
     not_judged: tuple[tuple[str, str], ...] = ()
 
     def say_rest(self) -> None:
@@ -268,8 +272,7 @@ def compiled(launches: Launches, one: Variant) -> Judged[CompileReport]:
     Raises:
         NoToolchainError: none is judged.
     """
-    bench = launches.bench
-    return _judged(launches, one, lambda x: bench.compile(launches.text, x, one.target))
+    return _judged(launches, one, lambda x: launches.compilers.report(x, one.target))
 
 
 def staged(launches: Launches, one: Variant, stage: str) -> Judged[StagedLaunch]:
@@ -278,15 +281,14 @@ def staged(launches: Launches, one: Variant, stage: str) -> Judged[StagedLaunch]
     Raises:
         NoToolchainError: none is judged.
     """
-    bench = launches.bench
-    module = str(bench.place(launches.text))
-    return _judged(
-        launches, one, lambda x: (x, compile_stage(bench.device, module, x, one.target, stage))
-    )
+    compilers = launches.compilers
+    return _judged(launches, one, lambda x: (x, compilers.stage(x, one.target, stage)))
 
 
-def _judged(launches: Launches, one: Variant, ask: Callable[[LaunchFacts], Found]) -> Judged[Found]:
-    found: list[Found] = []
+def _judged(
+    launches: Launches, one: Variant, ask: Callable[[LaunchFacts], Outcome]
+) -> Judged[Outcome]:
+    found: list[Outcome] = []
     refused: dict[tuple[str, str], NoToolchainError] = {}
     for launch in launches.launches:
         try:

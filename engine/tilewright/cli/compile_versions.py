@@ -80,18 +80,19 @@ def _unknown(written: str) -> str:
 
 def _of_version(launches: Launches, text: str) -> Launches:
     """The launches of another text: its own, where a spec says how to call it, else the same."""
-    bench = launches.bench
-    cases = (*bench.problem.measured_cases(), *bench.problem.check_cases())
+    bench = launches.compilers.bench
+    version = replace(launches.compilers, text=text)
+    cases = bench.problem.compiled_cases()
     if not cases:
         known = {kernel.name for kernel in parse_module(text, str(bench.source_path)).kernels}
         same = tuple(one for one in launches.launches if one.kernel in known)
-        return replace(launches, text=text, launches=same)
+        return replace(launches, compilers=version, launches=same)
     capture = bench.capture(text, cases[0])
     if capture.failure is not None:
         raise InputError(f"the other version's entry point fails: {capture.failure}")
     wanted = {one.kernel for one in launches.launches}
     own = tuple(one for one in capture.launches if one.kernel in wanted)
-    return replace(launches, text=text, launches=own)
+    return replace(launches, compilers=version, launches=own)
 
 
 def pairs(first: Sequence[CompileReport], second: Sequence[CompileReport]) -> Iterator[Pair]:

@@ -15,13 +15,12 @@ from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.devices.model import INTERPRETER
 from tilewright.errors import InputError
 from tilewright.evaluation.inspecting import Compilers, inspected_for, not_inspected, stage_view
-from tilewright.evaluation.launching import KernelLaunches, captures_near, launches_of_kernels
-from tilewright.evaluation.model import text_hash
-from tilewright.evaluation.placing import place_source
+from tilewright.evaluation.launch_sources import KernelLaunches, captures_near, launch_sources
 from tilewright.evaluation.sizing import sized
 from tilewright.evaluation.workbench import Workbench
 from tilewright.scratch import scratch_folder
 from tilewright.serialize import dump
+from tilewright.signatures import problem_without_spec
 from tilewright.source import parse_module
 from tilewright.source.model import Module
 from tilewright.targets.model import STAGES, Target
@@ -57,6 +56,10 @@ def inspect(
     raise typer.Exit(Exit.DONE)
 
 
+_MOST = 8
+"""Launches of one kernel that are compiled; an editor waits for them."""
+
+
 @dataclass(frozen=True)
 class _Opened:
     """A text, its launches, and where it is compiled."""
@@ -78,14 +81,11 @@ class _Opened:
 @contextmanager
 def _opened(path: Path, text: str) -> Iterator[_Opened]:
     module = parse_module(text, str(path))
-    spec = problem_of(None, path)
     with device_for(INTERPRETER, None) as device, scratch_folder() as scratch:
-        spec = sized(spec, device, path, text)
-        bench = Workbench(device, spec, path, scratch, secrets.randbits(48)) if spec else None
-        placed = place_source(path, text, scratch / "sources" / text_hash(text))
-        captures = captures_near(path)
-        found = launches_of_kernels(module, path, placed, device, bench, captures)
-        yield _Opened(module, found, Compilers(device, placed))
+        problem = sized(problem_of(None, path), device, path, text) or problem_without_spec(path)
+        bench = Workbench(device, problem, path, scratch, secrets.randbits(48))
+        found = launch_sources(bench, module, captures_near(path)).kernels
+        yield _Opened(module, tuple(one.first(_MOST) for one in found), Compilers(bench, text))
 
 
 def _inspect(

@@ -240,7 +240,7 @@ class _Compiling:
     kernel: str
 
     def __call__(self, wanted: Sequence[LaunchFacts]) -> Sequence[CompileReport | NoToolchainError]:
-        bench = self.launches.bench
+        bench = self.launches.compilers.bench
         placed = str(bench.place(self.launches.text))
         asked = [(placed, launch, self.target) for launch in wanted]
         return compile_many(bench.device, asked, progress=self._tell)

@@ -1,20 +1,26 @@
 """What the compilers of several chips make of a file as it stands, kernel by kernel."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from tilewright.analysis.model import Issue
 from tilewright.compiled import compiled_issues
 from tilewright.costs import Estimate, estimate
-from tilewright.devices.model import Device
-from tilewright.evaluation.launching import KernelLaunches
+from tilewright.evaluation.launch_sources import KernelLaunches
+from tilewright.evaluation.workbench import Workbench
 from tilewright.serialize import dump
 from tilewright.signatures import Origin
 from tilewright.source.model import Module
-from tilewright.targets import NoToolchainError, compile_launch, compile_stage
+from tilewright.targets import NoToolchainError, compile_stage
 from tilewright.targets.assembly.places import lines_of
-from tilewright.targets.model import MACHINE_CODE, STAGES, CompileReport, LaunchFacts, Target
+from tilewright.targets.model import (
+    MACHINE_CODE,
+    STAGES,
+    CompileReport,
+    LaunchFacts,
+    StageText,
+    Target,
+)
 
 
 @dataclass(frozen=True)
@@ -24,7 +30,7 @@ class Inspected:
     Attributes:
         line: of its first decorator, in the text that was inspected.
         origin: how its launches are known; None if none is, and then ``notes`` say why.
-        why: of inferred launches, why there are no better ones.
+        why: why there are no better launches; empty where that needs no reason.
         reports: one a launch and target; none for a target that nothing here compiles for.
         estimates: of each report's time; None where there is nothing to reckon with.
     """
@@ -43,14 +49,14 @@ class Inspected:
 
 @dataclass(frozen=True)
 class Compilers:
-    """A text where compilers find it: ``placed`` is the file that holds it."""
+    """A text, where compilers find it."""
 
-    device: Device
-    placed: Path
+    bench: Workbench
+    text: str
 
     def report(self, launch: LaunchFacts, target: Target) -> CompileReport:
         """As ``compile_launch`` says."""
-        return compile_launch(self.device, str(self.placed), launch, target)
+        return self.bench.compile(self.text, launch, target)
 
     def try_report(self, launch: LaunchFacts, target: Target) -> CompileReport | None:
         """The same, None where nothing here compiles for the target."""
@@ -58,6 +64,11 @@ class Compilers:
             return self.report(launch, target)
         except NoToolchainError:
             return None
+
+    def stage(self, launch: LaunchFacts, target: Target, stage: str) -> StageText:
+        """As ``compile_stage`` says."""
+        placed = str(self.bench.place(self.text))
+        return compile_stage(self.bench.device, placed, launch, target, stage)
 
 
 def _issues(
@@ -118,10 +129,12 @@ def stage_view(
         NoToolchainError, DeviceError: as ``compile_stage`` does.
     """
     wanted = stage or MACHINE_CODE[target.backend]
-    found = compile_stage(compilers.device, str(compilers.placed), launch, target, wanted)
+    found = compilers.stage(launch, target, wanted)
     lines: dict[str, list[int]] = {}
     if found.text is not None:
-        for at, line in sorted(lines_of(wanted, found.text, compilers.placed.name).items()):
+        for at, line in sorted(
+            lines_of(wanted, found.text, compilers.bench.source_path.name).items()
+        ):
             lines.setdefault(str(line), []).append(at)
     return {
         "kernel": launch.kernel,

@@ -1,7 +1,7 @@
 """What to compile a kernel with: from a spec, from captured launches, or inferred and said so."""
 
 from tilewright.signatures.choosing import Inferred, inferred
-from tilewright.signatures.finding import captured, inferable, problem_without_spec
+from tilewright.signatures.finding import inferable, problem_without_spec
 from tilewright.signatures.guessing import guesses
 from tilewright.signatures.model import Assumption, Guess, Origin, Signature, in_words
 from tilewright.signatures.specializing import specialization_key
@@ -12,7 +12,6 @@ __all__ = [
     "Inferred",
     "Origin",
     "Signature",
-    "captured",
     "guesses",
     "in_words",
     "inferable",

@@ -4,17 +4,9 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from tilewright.captures import Captures
 from tilewright.problems.model import Entry, EntryKind, Problem
-from tilewright.signatures.model import Origin, Signature
 from tilewright.source.model import Kernel, Language, Module
 from tilewright.source.text import digest
-
-
-def captured(captures: Captures, module: Module, path: Path) -> tuple[Signature, ...]:
-    """Of the kernels that launches were captured of, and that were not edited since."""
-    found = captures.of(module, path).launches()
-    return tuple(Signature(launch, Origin.CAPTURED) for launch in found)
 
 
 def inferable(module: Module) -> Iterator[Kernel]:
