@@ -3,7 +3,6 @@
 import ast
 import asyncio
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
@@ -11,6 +10,7 @@ from typing import Any
 
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.suppression import Notice
+from tilewright.lru import LruDict
 from tilewright.source.device_names import DeviceName, device_names
 from tilewright.source.languages import may_hold_kernels
 from tilewright.source.model import Kernel, Module
@@ -88,7 +88,7 @@ class AnalysisService:
     def __init__(self, engine: Engine, pool: ThreadPoolExecutor) -> None:
         self._engine = engine
         self._pool = pool
-        self._done: OrderedDict[_Key, Any] = OrderedDict()
+        self._done: LruDict[_Key, Any] = LruDict(_REMEMBERED)
         self._running: dict[_Key, asyncio.Future[Any]] = {}
 
     async def parse(self, snapshot: Snapshot) -> Parsed:
@@ -109,9 +109,9 @@ class AnalysisService:
         return found
 
     async def _once(self, key: "_Key", compute: Callable[..., Any], *arguments: Any) -> Any:
-        if key in self._done:
-            self._done.move_to_end(key)
-            return self._done[key]
+        done = self._done.get(key)
+        if done is not None:
+            return done
         running = self._running.get(key)
         if running is None:
             loop = asyncio.get_running_loop()
@@ -125,9 +125,7 @@ class AnalysisService:
         self._running.pop(key, None)
         if future.cancelled() or future.exception() is not None:
             return
-        self._done[key] = future.result()
-        while len(self._done) > _REMEMBERED:
-            self._done.popitem(last=False)
+        self._done.put(key, future.result())
 
     def _parse(self, snapshot: Snapshot) -> Parsed:
         text = snapshot.text.encode(errors="replace").decode()

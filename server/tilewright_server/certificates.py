@@ -5,12 +5,12 @@ of a text is worked out once a text. Nothing of a workspace is run.
 """
 
 import asyncio
-from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilewright.lru import LruDict
 from tilewright_server.analysis import Parsed
 from tilewright_server.snapshot import Snapshot
 
@@ -57,7 +57,7 @@ class Certificates:
     def __init__(self, pool: ThreadPoolExecutor) -> None:
         self._pool = pool
         self._read: dict[str, Read] = {}
-        self._found: OrderedDict[tuple[str, str], Found] = OrderedDict()
+        self._found: LruDict[tuple[str, str], Found] = LruDict(_REMEMBERED)
         self._round = 0
 
     def forget(self) -> None:
@@ -71,8 +71,9 @@ class Certificates:
         if snapshot.path is None or snapshot.cell is not None or not parsed.module.kernels:
             return _NOTHING
         key = (snapshot.path, snapshot.hash)
-        if key in self._found:
-            return self._found[key]
+        known = self._found.get(key)
+        if known is not None:
+            return known
         now = self._round
         read = self._read.get(snapshot.path)
         loop = asyncio.get_running_loop()
@@ -84,9 +85,7 @@ class Certificates:
             found = await loop.run_in_executor(self._pool, hold, read, parsed.module)
         if now == self._round:
             self._read[snapshot.path] = read
-            self._found[key] = found
-            while len(self._found) > _REMEMBERED:
-                self._found.popitem(last=False)
+            self._found.put(key, found)
         return found
 
 

@@ -1,10 +1,10 @@
 """Rewrites applied to a text, off the event loop, each once: what a quick fix would do."""
 
 import asyncio
-from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 
 from tilewright.analysis.model import Issue
+from tilewright.lru import LruDict
 from tilewright.python_syntax import parse
 from tilewright.rewrites.model import Refusal, Rewrite
 from tilewright.source.text import Range
@@ -21,7 +21,7 @@ class FixService:
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
         self._pool = pool
-        self._done: OrderedDict[_Key, asyncio.Future[str | Refusal]] = OrderedDict()
+        self._done: LruDict[_Key, asyncio.Future[str | Refusal]] = LruDict(_REMEMBERED)
 
     async def apply(self, analysis: Analysis, issue: Issue, rewrite: Rewrite) -> str | Refusal:
         """The whole new text, or why there is none."""
@@ -31,9 +31,7 @@ class FixService:
         if found is None or found.cancelled():
             loop = asyncio.get_running_loop()
             found = loop.run_in_executor(self._pool, rewrite_text, analysis, issue, rewrite)
-            self._done[key] = found
-            while len(self._done) > _REMEMBERED:
-                self._done.popitem(last=False)
+            self._done.put(key, found)
         return await asyncio.shield(found)
 
 

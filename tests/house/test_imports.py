@@ -18,6 +18,7 @@ BASE = {
     "python_syntax",
     "textfile",
     "collection",
+    "lru",
     "__version__",
 }
 
@@ -33,6 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "python_syntax": set(),
     "textfile": set(),
     "collection": set(),
+    "lru": set(),
     "__main__": {"cli"},
     "knowledge": set(),
     "worker": set(),

@@ -6,9 +6,9 @@ model becomes an opaque value.
 """
 
 import ast
-from functools import lru_cache
 
 from tilewright.analysis.expressions import Expressions
+from tilewright.analysis.per_kernel import per_kernel
 from tilewright.analysis.purity import assigned_names, pure_helpers
 from tilewright.analysis.values import Definition, Flow, Loop, Value
 from tilewright.source.model import Kernel, Module
@@ -19,39 +19,14 @@ __all__ = ["flow_of", "pure_helpers"]
 _RANGES = {"range": False, "triton.language.range": False, "triton.language.static_range": True}
 
 
-class _Subject:
-    """A kernel's node with all else that its flow depends on.
-
-    Versions of a file share the nodes that an edit left alone, but what a name stands for may
-    have changed.
-    """
-
-    __slots__ = ("names", "node", "pure")
-
-    def __init__(self, module: Module, node: ast.FunctionDef) -> None:
-        self.node, self.names = node, module.names
-        self.pure = pure_helpers(module)
-
-    def __hash__(self) -> int:
-        return id(self.node)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, _Subject)
-            and other.node is self.node
-            and other.names is self.names
-            and other.pure == self.pure
-        )
-
-
 def flow_of(module: Module, kernel: Kernel) -> Flow:
     """The dataflow of a kernel of ``module``; computed once for each parsed kernel."""
-    return _flow(_Subject(module, kernel.node))
+    return _flow(module, kernel, pure_helpers(module))
 
 
-@lru_cache(maxsize=512)
-def _flow(subject: _Subject) -> Flow:
-    return _Builder(subject.names, subject.pure).build(subject.node)
+@per_kernel
+def _flow(module: Module, kernel: Kernel, pure: frozenset[str]) -> Flow:
+    return _Builder(module.names, pure).build(kernel.node)
 
 
 class _Builder(Expressions):

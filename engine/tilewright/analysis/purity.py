@@ -1,39 +1,19 @@
 """Which of a file's helpers leave memory alone, so that a call of them is a value like others."""
 
 import ast
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Hashable, Iterator
 
 from tilewright.analysis.expressions import PURE_BUILTINS, method_writes_nothing, writes_nothing
 from tilewright.analysis.nodes import nodes_of
+from tilewright.analysis.per_kernel import kept_by, per_module
 from tilewright.source.model import Kernel, Module
 from tilewright.source.names import Names
 
 
-class _ByTree:
-    """A module, equal to the same parse of the file."""
-
-    __slots__ = ("module",)
-
-    def __init__(self, module: Module) -> None:
-        self.module = module
-
-    def __hash__(self) -> int:
-        return id(self.module.tree)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByTree) and other.module.tree is self.module.tree
-
-
+@per_module
 def pure_helpers(module: Module) -> frozenset[str]:
     """The file's jit functions that write no memory and call nothing unknown."""
-    return _pure_helpers(_ByTree(module))
-
-
-@lru_cache(maxsize=64)
-def _pure_helpers(subject: _ByTree) -> frozenset[str]:
-    names = subject.module.names
-    called = {k.name: _unsafe_calls(_Subject(k, names)) for k in subject.module.kernels}
+    called = {k.name: _unsafe_calls(k, module.names) for k in module.kernels}
     pure: set[str] = set()
     while True:
         more = {name for name, calls in called.items() if calls <= pure} - pure
@@ -42,31 +22,18 @@ def _pure_helpers(subject: _ByTree) -> frozenset[str]:
         pure |= more
 
 
-class _Subject:
-    """A kernel's text with the names it is read under."""
-
-    __slots__ = ("names", "node", "text")
-
-    def __init__(self, kernel: Kernel, names: Names) -> None:
-        self.node, self.text, self.names = kernel.node, kernel.text, names
-
-    def __hash__(self) -> int:
-        return hash(self.text)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Subject):
-            return False
-        return other.names is self.names and other.text == self.text
+def _by_text(kernel: Kernel, names: Names) -> Hashable:
+    return kernel.text, id(names)
 
 
-@lru_cache(maxsize=1024)
-def _unsafe_calls(subject: _Subject) -> frozenset[str]:
+@kept_by(_by_text, 1024)
+def _unsafe_calls(kernel: Kernel, names: Names) -> frozenset[str]:
     """Names of calls in a function that may write memory, as far as names tell."""
-    node = subject.node
+    node = kernel.node
     local = {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
     local.update(assigned_names(node.body))
     calls = (n for n in nodes_of(node) if isinstance(n, ast.Call))
-    return frozenset(name for c in calls if (name := _unsafe(c.func, local, subject.names)))
+    return frozenset(name for c in calls if (name := _unsafe(c.func, local, names)))
 
 
 def _unsafe(func: ast.expr, local: set[str], names: Names) -> str | None:

@@ -3,15 +3,15 @@
 import ast
 import hashlib
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 from tilewright.analysis.flow import pure_helpers
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.nodes import nodes_of
+from tilewright.analysis.per_kernel import kept_by
 from tilewright.analysis.places import Layout
+from tilewright.lru import LruDict
 from tilewright.source.model import Kernel, Module
 
 _KEPT = 1024
@@ -39,27 +39,20 @@ class Remembered:
     """
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, tuple[Layout, tuple[Issue, ...]]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._known: LruDict[str, tuple[Layout, tuple[Issue, ...]]] = LruDict(_KEPT)
 
     def get(
         self, key: str, layout: Layout, find: Callable[[], Iterable[Issue]]
     ) -> tuple[Issue, ...]:
         """The issues known by a key, moved to where they are now, or found now."""
-        with self._lock:
-            known = self._known.get(key)
-            if known is not None:
-                self._known.move_to_end(key)
+        known = self._known.get(key)
         if known is not None:
             before, issues = known
             moved = tuple(m for i in issues if (m := before.moved(i, layout)))
             if len(moved) == len(issues):
                 return moved
         found = tuple(find())
-        with self._lock:
-            self._known[key] = (layout, found)
-            while len(self._known) > _KEPT:
-                self._known.popitem(last=False)
+        self._known.put(key, (layout, found))
         return found
 
 
@@ -126,33 +119,22 @@ class Surroundings:
         return frozenset().union(*self._calls.values())
 
 
-class _Text:
-    """A kernel, equal to any that reads the same, wherever it stands."""
-
-    __slots__ = ("node", "text")
-
-    def __init__(self, kernel: Kernel) -> None:
-        self.node, self.text = kernel.node, kernel.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Text) and other.text == self.text
-
-
 def _calls(module: Module) -> Mapping[str, frozenset[str]]:
     """The file's kernels that each kernel names in its body."""
     known = {kernel.name for kernel in module.kernels}
     calls: dict[str, frozenset[str]] = dict.fromkeys(known, frozenset())
     for kernel in module.kernels:
-        calls[kernel.name] |= known & _names_in(_Text(kernel))
+        calls[kernel.name] |= known & _names_in(kernel)
     return calls
 
 
-@lru_cache(maxsize=1024)
-def _names_in(subject: _Text) -> frozenset[str]:
-    return frozenset(n.id for n in nodes_of(subject.node) if isinstance(n, ast.Name))
+def _text_of(kernel: Kernel) -> str:
+    return kernel.text
+
+
+@kept_by(_text_of, _KEPT)
+def _names_in(kernel: Kernel) -> frozenset[str]:
+    return frozenset(n.id for n in nodes_of(kernel.node) if isinstance(n, ast.Name))
 
 
 @lru_cache(maxsize=1024)

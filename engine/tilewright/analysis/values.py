@@ -193,7 +193,7 @@ class Called:
     keywords: tuple[tuple[str, Value], ...]
 
 
-@dataclass
+@dataclass(eq=False)
 class Flow:
     """What ``flow_of`` finds out about one kernel.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
+from tilewright.analysis.per_kernel import kept_by
 from tilewright.source.grids import grid_of
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.targets.model import LaunchFacts
@@ -24,9 +24,6 @@ _CALLS: Mapping[str, Callable[..., int]] = {
     "max": max,
     "int": int,
 }
-
-_KEPT = 64
-_hosts: OrderedDict[tuple[int, int], _Host] = OrderedDict()
 
 
 class _UnknownError(Exception):
@@ -72,13 +69,11 @@ class _Host:
         self.same = {id(n): same.get(ast.dump(n)) for n in parts if isinstance(n, ast.expr)}
 
 
-def _host(module: Module, launch: Launch) -> _Host:
-    key = (id(module), id(launch))
-    if key not in _hosts:
-        _hosts[key] = _Host(module, launch)  # holds both, so that no other gets their ids
-        while len(_hosts) > _KEPT:
-            _hosts.popitem(last=False)
-    return _hosts[key]
+def _key(module: Module, launch: Launch) -> Hashable:
+    return id(module), id(launch)
+
+
+_host = kept_by(_key, 64)(_Host)
 
 
 def _evaluated(module: Module, launch: Launch, facts: LaunchFacts) -> tuple[int, ...] | None:

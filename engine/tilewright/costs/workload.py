@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import math
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
+from tilewright.analysis.per_kernel import kept_by
 from tilewright.analysis.tiles import Kind, Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value
 from tilewright.costs.masks import sample_programs
@@ -23,10 +23,6 @@ from tilewright.targets.model import LaunchFacts
 _DESCRIPTOR_CALLS = {"load": "load", "store": "store", "atomic_add": "atomic"}
 _VIEWS = tuple("triton.language." + name for name in ("trans", "permute", "reshape", "view"))
 _COMPUTED = frozenset({"cast", "binary", "unary", "call", "select", "dot"})
-_KEPT = 64
-_KEPT_WORKLOADS = 256
-_frames: OrderedDict[object, tuple[Module, _Frame]] = OrderedDict()
-_workloads: OrderedDict[object, tuple[Module, Workload]] = OrderedDict()
 
 
 class _Frame:
@@ -40,24 +36,17 @@ class _Frame:
         self.launch = launch  # tiles are remembered by it
 
 
+def _work_key(module: Module, kernel: Kernel, launch: LaunchFacts) -> Hashable:
+    return id(module), kernel.name, launch.grid, launch.arguments
+
+
+@kept_by(_work_key, 256)
 def workload(module: Module, kernel: Kernel, launch: LaunchFacts) -> Workload:
     """What a launch of a kernel of ``module`` does. Pure; what does not follow is in its notes.
 
     Compiler options change nothing of it: launches that differ in them alone share one.
     """
-    key = (id(module), kernel.name, launch.grid, launch.arguments)
-    known = _workloads.get(key)
-    if known is None or known[0] is not module:
-        known = _workloads[key] = (
-            module,
-            _workload(_frame(module, kernel, launch), kernel, launch),
-        )
-        while len(_workloads) > _KEPT_WORKLOADS:
-            _workloads.popitem(last=False)
-    return known[1]
-
-
-def _workload(frame: _Frame, kernel: Kernel, launch: LaunchFacts) -> Workload:
+    frame = _frame(module, kernel, _general(launch))
     numbers = Numbers(frame.tiles, frame.flow, launch)
     dead = tuple(_dead_lines(kernel.node, frame.flow, numbers))
     places = sample_programs(numbers.grid)
@@ -86,20 +75,21 @@ def _workload(frame: _Frame, kernel: Kernel, launch: LaunchFacts) -> Workload:
     return Workload(programs, tuple(touches), dots, loops, tuple(notes), grid)
 
 
-def _frame(module: Module, kernel: Kernel, launch: LaunchFacts) -> _Frame:
-    """A kernel's frame: types, and the constants that choose branches, but no tile sizes."""
+def _frame_key(module: Module, kernel: Kernel, launch: LaunchFacts) -> Hashable:
+    return id(module), kernel.name, launch.arguments
+
+
+_frame = kept_by(_frame_key, 64)(_Frame)
+
+
+def _general(launch: LaunchFacts) -> LaunchFacts:
+    """Of a launch the types, and the constants that choose branches, but no tile sizes."""
     kept = tuple(
         replace(a, shape=None, strides=None, divisible_by_16=False)
         for a in launch.arguments
         if a.kind == "tensor" or isinstance(a.value, bool | str) or a.value is None
     )
-    key = (id(module), kernel.name, kept)
-    if key not in _frames:
-        general = LaunchFacts(launch.kernel, (), kept)
-        _frames[key] = (module, _Frame(module, kernel, general))
-        while len(_frames) > _KEPT:
-            _frames.popitem(last=False)
-    return _frames[key][1]
+    return LaunchFacts(launch.kernel, (), kept)
 
 
 def _sites(flow: Flow) -> Iterator[Site]:

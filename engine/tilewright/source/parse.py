@@ -8,12 +8,12 @@ launches it, has changed.
 
 import ast
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 
+from tilewright.lru import LruDict
 from tilewright.source.environment import environment_of, touches
 from tilewright.source.facts import facts_of
 from tilewright.source.finder import Finder
@@ -42,31 +42,26 @@ class _Files:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._latest: OrderedDict[str, _Version] = OrderedDict()
-        self._modules: dict[str, OrderedDict[str, Module]] = {}
+        self._files: LruDict[str, tuple[_Version, LruDict[str, Module]]] = LruDict(_FILES)
 
     def module(self, path: str, text: str) -> Module | None:
-        with self._lock:
-            versions = self._modules.get(path)
-            return None if versions is None else versions.get(text)
+        known = self._files.get(path)
+        return None if known is None else known[1].get(text)
 
     def latest(self, path: str) -> _Version | None:
-        with self._lock:
-            return self._latest.get(path)
+        known = self._files.get(path)
+        return None if known is None else known[0]
 
     def keep(self, path: str, version: _Version, module: Module) -> Module:
         """Keep a version; the module that is kept for its text, if another was quicker."""
         with self._lock:
-            self._latest[path] = version
-            self._latest.move_to_end(path)
-            versions = self._modules.setdefault(path, OrderedDict())
-            module = versions.setdefault(module.text, module)
-            if len(versions) > _VERSIONS:
-                versions.popitem(last=False)
-            if len(self._latest) > _FILES:
-                oldest, _ = self._latest.popitem(last=False)
-                del self._modules[oldest]
-            return module
+            known = self._files.get(path)
+            modules = LruDict[str, Module](_VERSIONS) if known is None else known[1]
+            self._files.put(path, (version, modules))
+            kept = modules.get(module.text)
+            if kept is None:
+                modules.put(module.text, module)
+            return kept or module
 
 
 _KEPT = _Files()

@@ -2,27 +2,11 @@
 
 import ast
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 
 from tilewright.analysis.host_graph.expressions import HostExpressions
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, UseKind
+from tilewright.analysis.per_kernel import kept_by
 from tilewright.source.model import Kernel, Language, Launch, Module
-
-
-class _Subject:
-    """A function of a module, equal to itself alone."""
-
-    __slots__ = ("module", "node")
-
-    def __init__(self, module: Module, node: ast.FunctionDef) -> None:
-        self.module = module
-        self.node = node
-
-    def __hash__(self) -> int:
-        return id(self.node)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Subject) and other.node is self.node
 
 
 def launching_functions(module: Module) -> Mapping[str, list[Launch]]:
@@ -46,14 +30,14 @@ def _is_triton(kernel: Kernel) -> bool:
     return kernel.language is Language.TRITON
 
 
+def _node_of(module: Module, function: str) -> ast.FunctionDef:
+    return module.host_functions[function]
+
+
+@kept_by(_node_of, 256)
 def host_graph_of(module: Module, function: str) -> HostGraph:
     """The graph of a host function of ``module``; built once for each parsed function."""
-    return _graph(_Subject(module, module.host_functions[function]))
-
-
-@lru_cache(maxsize=256)
-def _graph(subject: _Subject) -> HostGraph:
-    return _Builder(subject.module, subject.node, subject.module.lookup.launch_of).build()
+    return _Builder(module, module.host_functions[function], module.lookup.launch_of).build()
 
 
 class _Builder(HostExpressions):

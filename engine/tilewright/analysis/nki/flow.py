@@ -1,43 +1,23 @@
 """The interpretation of an NKI kernel, made once."""
 
 import ast
-from functools import lru_cache
 
 from tilewright.analysis.nki.catalogue import ISA, KEYWORD_DST, NL
 from tilewright.analysis.nki.model import Flow
 from tilewright.analysis.nki.parameters import bind_parameters
 from tilewright.analysis.nki.state import State
 from tilewright.analysis.nki.statements import run_block
+from tilewright.analysis.per_kernel import per_kernel
 from tilewright.source.model import Kernel, Module, NkiFlavour
 from tilewright.source.parse import module_constants
 
 _OLD_ONLY = (NL + "par_dim", NL + "load", NL + "arange")
 
 
+@per_kernel
 def nki_flow(module: Module, kernel: Kernel) -> Flow:
-    """What happens in an NKI kernel."""
-    return _flow(_Subject(module, kernel.node))
-
-
-class _Subject:
-    """A kernel's node, equal to itself alone; keeps the tree alive as long as its flow."""
-
-    __slots__ = ("module", "node")
-
-    def __init__(self, module: Module, node: ast.FunctionDef) -> None:
-        self.module = module
-        self.node = node
-
-    def __hash__(self) -> int:
-        return id(self.node)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Subject) and self.node is other.node
-
-
-@lru_cache(maxsize=128)
-def _flow(subject: _Subject) -> Flow:
-    module, node = subject.module, subject.node
+    """What happens in an NKI kernel; computed once for each parsed kernel."""
+    node = kernel.node
     flavour = module.nki_flavour or _flavour(module, node)
     state = State(module.names, flavour, module_constants(module.tree))
     bind_parameters(state, node)

@@ -1,29 +1,13 @@
 """Which NKI package a file is written for, where it does not import any: told by what it uses."""
 
 import ast
-from functools import lru_cache
 
+from tilewright.analysis.per_kernel import per_module
 from tilewright.knowledge.nki import NkiFile, nki_interface
 from tilewright.source.model import Language, Module, NkiFlavour
 from tilewright.source.names import Names
 
 _PACKAGES = ("nki", "neuronxcc", "torch_neuronx")
-
-
-class _Subject:
-    """A file, equal to itself alone."""
-
-    __slots__ = ("names", "tree")
-
-    def __init__(self, module: Module) -> None:
-        self.tree = module.tree
-        self.names = module.names
-
-    def __hash__(self) -> int:
-        return id(self.tree)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Subject) and other.tree is self.tree
 
 
 def flavour_of(module: Module) -> NkiFlavour | None:
@@ -37,18 +21,18 @@ def flavour_of(module: Module) -> NkiFlavour | None:
         return None
     if Language.NKI not in module.lookup.languages:
         return None
-    return _told_by_use(_Subject(module))
+    return _told_by_use(module)
 
 
-@lru_cache(maxsize=64)
-def _told_by_use(subject: _Subject) -> NkiFlavour | None:
+@per_module
+def _told_by_use(module: Module) -> NkiFlavour | None:
     older, newer = nki_interface("neuronxcc"), nki_interface("nki")
     found: set[NkiFlavour] = set()
-    for node in ast.walk(subject.tree):
+    for node in ast.walk(module.tree):
         if isinstance(node, ast.Attribute):
-            found |= _by_name(subject.names.resolve(node), older, newer)
+            found |= _by_name(module.names.resolve(node), older, newer)
         elif isinstance(node, ast.Call):
-            found |= _by_call(node, subject.names, older, newer)
+            found |= _by_call(node, module.names, older, newer)
         if len(found) > 1:
             return None
     return next(iter(found), None)

@@ -1,7 +1,6 @@
 """From a kernel's statements to its scopes: one pass in program order, branches joined."""
 
 import ast
-from functools import lru_cache
 
 from tilewright.analysis.nki_scopes.flavour import flavour_of
 from tilewright.analysis.nki_scopes.model import (
@@ -18,6 +17,7 @@ from tilewright.analysis.nki_scopes.model import (
     Write,
 )
 from tilewright.analysis.nki_scopes.values import NUMBER, Values, joined
+from tilewright.analysis.per_kernel import per_kernel
 from tilewright.source.model import Kernel, Module
 
 _LOOPS = {
@@ -32,30 +32,9 @@ _VARYING = frozenset({Kind.LOOP, Kind.INDEX, Kind.MASK, Kind.TILE, Kind.VIEW})
 _PLAIN = frozenset({"int", "float", "bool", "str", "tuple", "list", "dict"})
 
 
-class _Subject:
-    """A kernel of a module, equal to itself alone."""
-
-    __slots__ = ("kernel", "module")
-
-    def __init__(self, module: Module, kernel: Kernel) -> None:
-        self.module = module
-        self.kernel = kernel
-
-    def __hash__(self) -> int:
-        return id(self.kernel.node)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Subject) and other.kernel.node is self.kernel.node
-
-
+@per_kernel
 def scopes_of(module: Module, kernel: Kernel) -> Scopes:
     """What each name of a kernel stands for; computed once for each parsed kernel."""
-    return _scopes(_Subject(module, kernel))
-
-
-@lru_cache(maxsize=256)
-def _scopes(subject: _Subject) -> Scopes:
-    module, kernel = subject.module, subject.kernel
     scopes = Scopes(kernel, flavour_of(module))
     _Walker(module.names, scopes).build(kernel.node)
     return scopes

@@ -2,12 +2,12 @@
 
 import ast
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
+from tilewright.analysis.per_kernel import kept_by
 from tilewright.analysis.tiles.engine import UNKNOWN, Engine, Subject, constexpr
 from tilewright.analysis.tiles.inline import Inliner
 from tilewright.analysis.tiles.model import Constant, TileFacts
@@ -71,31 +71,19 @@ class Tiles:
             return self._variables.seen(node, self.of(value))
 
 
-class _Subject:
-    """A kernel with what is known of its launches, equal within one parse of the file."""
-
-    __slots__ = ("kernel", "key", "launches", "module")
-
-    def __init__(self, module: Module, kernel: Kernel, context: AnalysisContext) -> None:
-        self.module, self.kernel = module, kernel
-        self.launches = tuple(x for x in context.launches if x.kernel == kernel.name)
-        self.key = (id(module.tree), id(kernel.node), tuple(map(id, self.launches)))
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Subject) and other.key == self.key
-
-
 def tiles_of(module: Module, kernel: Kernel, context: AnalysisContext | None = None) -> Tiles:
     """The tiles of a kernel, given what the context says of its launches."""
-    return _tiles(_Subject(module, kernel, context or AnalysisContext()))
+    launches = context.launches if context is not None else ()
+    return _tiles(module, kernel, tuple(x for x in launches if x.kernel == kernel.name))
 
 
-@lru_cache(maxsize=256)
-def _tiles(subject: _Subject) -> Tiles:
-    return Tiles(subject.module, subject.kernel, subject.launches)
+def _key(module: Module, kernel: Kernel, launches: tuple[LaunchFacts, ...]) -> Hashable:
+    return module.tree, kernel.node, tuple(map(id, launches))
+
+
+@kept_by(_key, 256)
+def _tiles(module: Module, kernel: Kernel, launches: tuple[LaunchFacts, ...]) -> Tiles:
+    return Tiles(module, kernel, launches)
 
 
 def _globals_of(module: Module) -> Callable[[str], TileFacts]:

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 
 import tilewright.analysis.tiles.types as types
 from tilewright.analysis.bases import pointer_base
 from tilewright.analysis.flow import flow_of
+from tilewright.analysis.per_kernel import per_module
 from tilewright.analysis.tiles.engine import UNKNOWN, constexpr
 from tilewright.analysis.tiles.model import Constant, Kind, TileFacts
 from tilewright.analysis.values import Flow, Value
@@ -62,31 +62,12 @@ def is_launched(module: Module, kernel: Kernel) -> bool:
     return flow_of(module, kernel).result is None and kernel.name not in _called(module)
 
 
+@per_module
 def _called(module: Module) -> frozenset[str]:
-    return _called_of(_ByText(module))
-
-
-class _ByText:
-    """A module, equal to those of the same tree."""
-
-    __slots__ = ("module",)
-
-    def __init__(self, module: Module) -> None:
-        self.module = module
-
-    def __hash__(self) -> int:
-        return id(self.module.tree)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByText) and other.module.tree is self.module.tree
-
-
-@lru_cache(maxsize=64)
-def _called_of(subject: _ByText) -> frozenset[str]:
     """Names that the module's kernels call."""
     names: set[str] = set()
-    for kernel in subject.module.kernels:
-        flow = flow_of(subject.module, kernel)
+    for kernel in module.kernels:
+        flow = flow_of(module, kernel)
         names.update(source.name for source in flow.sources.values())
         names.update(str(value.detail) for _, value, _ in flow.placed if value.op == "call")
     return frozenset(names)

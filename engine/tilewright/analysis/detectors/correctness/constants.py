@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL, nodes_of, source_of, triton_kernels
 from tilewright.analysis.detectors.correctness.entries import is_launched
-from tilewright.analysis.detectors.kept import per_kernel
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.per_kernel import per_kernel
 from tilewright.source.model import Kernel, Module
 
 _ALL_ARGUMENTS = frozenset((TL + "arange", TL + "static_range"))

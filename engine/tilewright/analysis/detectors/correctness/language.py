@@ -5,7 +5,7 @@ import re
 from functools import lru_cache
 
 from tilewright.analysis.detectors.common import TL, nodes_of
-from tilewright.analysis.detectors.kept import per_kernel
+from tilewright.analysis.per_kernel import per_kernel
 from tilewright.source.model import Kernel, Module
 from tilewright.source.names import Names
 

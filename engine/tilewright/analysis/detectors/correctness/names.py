@@ -16,6 +16,7 @@ from tilewright.analysis.detectors.correctness.scopes import (
 )
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.per_kernel import per_module
 from tilewright.source.model import Kernel, Module
 
 _IN_KERNELS = frozenset(
@@ -90,11 +91,7 @@ def global_not_constexpr(module: Module, context: AnalysisContext) -> Iterator[F
     """Python numbers and functions of the module that a kernel reads as they are."""
     if module.lookup.says("ALLOW_NON_CONSTEXPR_GLOBALS") or is_for_a_fork(module):
         return
-    key = ("refused names", context.triton_version)
-    plain = module.memo.get(key)
-    if plain is None:
-        plain = {name: node for name, node in _plain(module).items() if _is_refused(node, context)}
-        module.memo[key] = plain
+    plain = _refused(module, context.triton_version)
     if not plain:
         return
     for kernel, _ in triton_kernels(module):
@@ -118,9 +115,13 @@ def _plain_finding(module: Module, kernel: Kernel, node: ast.Name, bound: ast.st
     )
 
 
-def _is_refused(bound: ast.stmt, context: AnalysisContext) -> bool:
+@per_module
+def _refused(module: Module, version: tuple[int, int] | None) -> dict[str, ast.stmt]:
+    return {name: node for name, node in _plain(module).items() if _is_refused(node, version)}
+
+
+def _is_refused(bound: ast.stmt, version: tuple[int, int] | None) -> bool:
     """Whether the Triton in use refuses it; an annotation was enough before 3.3."""
-    version = context.triton_version
     if version is not None and version < (3, 0):
         return False
     if isinstance(bound, ast.AnnAssign):

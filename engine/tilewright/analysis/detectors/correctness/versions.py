@@ -11,9 +11,9 @@ from tilewright.analysis.detectors.correctness.language import (
     language_name,
     language_names,
 )
-from tilewright.analysis.detectors.kept import per_kernel
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.per_kernel import per_kernel
 from tilewright.knowledge.api import LanguageApi, Presence, Version, language_api
 from tilewright.source.model import Kernel, Module
 from tilewright.source.names import Names

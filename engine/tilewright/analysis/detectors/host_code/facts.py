@@ -165,8 +165,8 @@ def _store_loops(flow: Flow) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=64)
-def _tile_bound(key: "_Identity") -> frozenset[Value]:
-    flow = key.flow
+def _fixed_to_tiles(flow: Flow) -> frozenset[Value]:
+    """Loads that a reduction, a product, a loop or an address is computed from."""
     found: set[Value] = set()
     for access in flow.accesses:
         found.update(walk(access.pointer))
@@ -177,24 +177,6 @@ def _tile_bound(key: "_Identity") -> frozenset[Value]:
         if value.op not in _POINTWISE_OPS and not value.is_call(*_POINTWISE_CALLS):
             found.update(walk(value))
     return frozenset(v for v in found if v.op == "load")
-
-
-class _Identity:
-    __slots__ = ("flow",)
-
-    def __init__(self, flow: Flow) -> None:
-        self.flow = flow
-
-    def __hash__(self) -> int:
-        return id(self.flow)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Identity) and other.flow is self.flow
-
-
-def _fixed_to_tiles(flow: Flow) -> frozenset[Value]:
-    """Loads that a reduction, a product, a loop or an address is computed from."""
-    return _tile_bound(_Identity(flow))
 
 
 def offset_of(access: Access) -> tuple[Value, ...] | None:

@@ -2,13 +2,13 @@
 
 import ast
 from collections.abc import Iterator
-from functools import lru_cache
 
 from tilewright.analysis.detectors.host_code.facts import graphs, is_once, launch_uses
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.host_graph import HostGraph, HostValue, Origin, UseKind
 from tilewright.analysis.host_graph.operations import CONVERSIONS, short
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.per_kernel import per_module
 from tilewright.source.model import Launch, Module
 from tilewright.source.text import Range
 
@@ -65,7 +65,7 @@ def _derived_weights(module: Module) -> Iterator[tuple[list[Launch], HostValue, 
     """Tensors that a launch reads and that come from parameters of a module alone."""
     for name, graph, launches in graphs(module):
         owner = name.rpartition(".")[0]
-        held = _parameters(_Class(module, owner)) if owner else frozenset()
+        held = _parameters(module, owner) if owner else frozenset()
         if not held:
             continue
         given = {
@@ -122,35 +122,14 @@ def _repacks(value: HostValue) -> bool:
     return turned
 
 
-class _Class:
-    """A class of a module by its dotted name."""
-
-    __slots__ = ("module", "name")
-
-    def __init__(self, module: Module, name: str) -> None:
-        self.module = module
-        self.name = name
-
-    def __hash__(self) -> int:
-        return hash((id(self.module.tree), self.name))
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, _Class)
-            and other.module.tree is self.module.tree
-            and other.name == self.name
-        )
-
-
-@lru_cache(maxsize=128)
-def _parameters(subject: _Class) -> frozenset[str]:
+@per_module
+def _parameters(module: Module, owner: str) -> frozenset[str]:
     """Attributes that hold parameters or buffers: "self.weight", "self.proj.weight"."""
-    module = subject.module
     node = next(
         (
             n
             for n in ast.walk(module.tree)
-            if isinstance(n, ast.ClassDef) and n.name == subject.name.rpartition(".")[2]
+            if isinstance(n, ast.ClassDef) and n.name == owner.rpartition(".")[2]
         ),
         None,
     )

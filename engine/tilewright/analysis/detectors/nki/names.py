@@ -3,12 +3,12 @@
 import ast
 import difflib
 from collections.abc import Iterator
-from functools import lru_cache
 
 from tilewright.analysis.detectors.nki.shared import found
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki_scopes import flavour_of
+from tilewright.analysis.per_kernel import per_module
 from tilewright.knowledge.nki import NkiFile, Signature, nki_interface
 from tilewright.source.model import Kernel, Module, NkiFlavour
 from tilewright.source.names import public
@@ -46,29 +46,10 @@ def _mentions(module: Module) -> Iterator[tuple[ast.expr, str]]:
                 yield name, public(f"{owner}.{alias.name}")
 
 
-@lru_cache(maxsize=8)
-def _of_interest_in(tree: "_Tree") -> tuple[ast.Attribute | ast.Call | ast.ImportFrom, ...]:
-    kinds = ast.Attribute | ast.Call | ast.ImportFrom
-    return tuple(n for n in ast.walk(tree.node) if isinstance(n, kinds))
-
-
-class _Tree:
-    """A file's tree, equal to itself alone."""
-
-    __slots__ = ("node",)
-
-    def __init__(self, node: ast.Module) -> None:
-        self.node = node
-
-    def __hash__(self) -> int:
-        return id(self.node)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Tree) and other.node is self.node
-
-
+@per_module
 def _of_interest(module: Module) -> tuple[ast.Attribute | ast.Call | ast.ImportFrom, ...]:
-    return _of_interest_in(_Tree(module.tree))
+    kinds = ast.Attribute | ast.Call | ast.ImportFrom
+    return tuple(n for n in ast.walk(module.tree) if isinstance(n, kinds))
 
 
 def _missing(dotted: str, own: NkiFile) -> bool:
