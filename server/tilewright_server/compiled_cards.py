@@ -23,7 +23,7 @@ _MOST_NOTES = 8
 _DEFAULT_WARPS = 4
 
 ORIGINS = {
-    "spec": "launched as the spec beside the file says",
+    "spec": "launched as in the spec next to the file",
     "captured": "launched as captured from your own run",
 }
 

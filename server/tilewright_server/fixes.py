@@ -46,5 +46,5 @@ def rewrite_text(analysis: Analysis, issue: Issue, rewrite: Rewrite) -> str | Re
     try:
         parse(new)
     except (SyntaxError, ValueError):
-        return Refusal("The rest of the file does not parse; mend that first.")
+        return Refusal("The rest of the file does not parse; fix that first.")
     return new

@@ -25,7 +25,7 @@ class Fault:
     path: str
     line: int
     message: str
-    until: str = "Until it is mended, the defaults are in force."
+    until: str = "Until it is fixed, the defaults are used."
     code: str = "configuration"
 
 
@@ -122,7 +122,7 @@ def _problem(path: Path) -> tuple[Problem | None, Fault | None]:
     problem, flaw = problem_or_flaw(path)
     if flaw is None:
         return problem, None
-    way_out = "Until it is mended, its kernels are checked without it."
+    way_out = "Until it is fixed, its kernels are checked without it."
     return None, Fault(flaw.path or str(path), flaw.line or 1, flaw.message, way_out, "spec")
 
 

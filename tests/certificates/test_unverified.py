@@ -71,7 +71,7 @@ def test_what_lacks_is_said(steps: tuple[StepResult, ...], said: str) -> None:
 
 def test_a_kernel_as_it_stands_has_nothing_to_be_watched_against() -> None:
     (said,) = left_open(COMPILED, checked(CHECK, watched=None), SPEED, candidate="a")
-    assert said.endswith("not watched in the interpreter: it was held against itself.")
+    assert said.endswith("not watched in the interpreter: original and candidate are the same.")
 
 
 def test_the_interpreter_and_weak_isolation_are_said() -> None:

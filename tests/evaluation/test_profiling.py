@@ -173,7 +173,7 @@ def test_what_a_spec_does_not_ask_is_a_note_and_no_wrong_result(
     (kernel,) = profiled(device, tmp_path, counters=False)["kernels"]
     assert kernel["correct"] is True
     assert kernel["notes"] == [
-        "it does not stand what its spec does not ask: ci[0], transposed inputs "
+        "it fails on inputs that its spec does not require: ci[0], transposed inputs "
         "(the original disagrees: 3 differ)"
     ]
 

@@ -185,7 +185,7 @@ def test_what_the_original_does_once_is_not_done_twice() -> None:
     once = before_launch("z = torch.exp(x)")
     twice = before_launch("z = torch.exp(x)", "z = torch.exp(z)")
     assert held(once, once) == Verdict((), ())
-    assert "torch.exp stands there 2 times, in the original 1" in held(twice, once).faults[0]
+    assert "torch.exp occurs 2 times, 1 in the original" in held(twice, once).faults[0]
 
 
 def test_a_kernel_from_a_table_is_asked_for_when_it_runs() -> None:

@@ -109,7 +109,7 @@ def test_what_the_time_does_not_rest_on_is_noted() -> None:
         "the same contents of index",
         "no outputs of timed calls",
         "takes 400 us to launch what the device does in 100 us",
-        "not held against what NVIDIA H200 can do",
+        "not compared with the peak rates of NVIDIA H200",
     ):
         assert words in notes
 

@@ -114,7 +114,7 @@ def test_a_file_that_does_not_parse_leaves_the_entry_unchecked(tmp_path: Path) -
     problem = find_problem(tmp_path / "k.py")
     assert problem is not None
     assert problem.entry.name == "scale"
-    assert "is not Python as it stands" in problem.warnings[0]
+    assert "is not valid Python" in problem.warnings[0]
 
 
 def test_the_spec_may_serve_a_file_elsewhere(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ def test_rocprof_is_read_as_documented_and_called_untried() -> None:
     reading = Rocprof().read({"files": {"12_counter_collection.csv": text}})
     counters = reading.kernels["softmax_kernel"]
     assert (counters.get("memory.read"), counters.get("l2.hit")) == (2.0**20, 55.5)
-    assert "nobody has run it here" in reading.notes[0]
+    assert "not yet run on" in reading.notes[0]
     assert Rocprof().read({"files": {}, "code": 1, "stderr": "ERROR no GPU"}).notes == (
         "no counters: rocprofv3 ended with code 1: ERROR no GPU",
     )
@@ -183,7 +183,7 @@ def test_unitrace_is_read_as_documented_and_called_untried() -> None:
     counters = reading.kernels["softmax_kernel"]
     assert (counters.get(TIME), counters.get("memory.read")) == (2.0, 4096.0)
     assert counters.get("issue.busy") == 12.5
-    assert "nobody has run it here" in reading.notes[0]
+    assert "not yet run on" in reading.notes[0]
 
 
 def proton_node(name: str, *children: Any, **metrics: float) -> dict[str, Any]:

@@ -74,9 +74,7 @@ def test_facts_that_are_missing_are_said_to_be() -> None:
     assert _facts(report={"ok": True}, correct=False, correct_why="3 elements differ") == (
         "cuda:90: compiles · WRONG RESULT on interpreter · time not measured"
     )
-    assert _facts(whole=["no problem spec beside the file"]) == (
-        "cuda:90: no problem spec beside the file"
-    )
+    assert _facts(whole=["no spec next to the file"]) == ("cuda:90: no spec next to the file")
 
 
 def test_a_time_comes_with_interval_device_and_case() -> None:

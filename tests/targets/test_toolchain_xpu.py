@@ -258,7 +258,7 @@ def test_a_line_that_fails_there_and_that_the_kernel_does_not_use_is_left_out_an
     report = compiled(text)
     assert report.ok, report.messages
     told = str(report.details["imported"])
-    assert f"without what stands on line {len(text.splitlines())}," in told
+    assert f"without line {len(text.splitlines())}," in told
     assert reason in told
 
 

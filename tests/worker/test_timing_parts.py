@@ -203,7 +203,7 @@ def test_the_order_is_drawn_and_both_come_first_about_as_often() -> None:
 def test_an_original_that_is_slow_beside_the_candidate_is_measured_again() -> None:
     slowed = conduct(Scripted(), {"noise": 0.01, "original_us": 80.0}, None, clean=lambda: 80.0)
     assert any(
-        "takes 100.0 us beside the candidate and 80.0 us by itself" in f for f in slowed["faults"]
+        "takes 100.0 us next to the candidate and 80.0 us by itself" in f for f in slowed["faults"]
     )
     device_slowed = conduct(
         Scripted(), {"noise": 0.01, "original_us": 80.0}, None, clean=lambda: 98.0

@@ -38,7 +38,7 @@ export function shownText(assembly: Assembly, file: string, stale: boolean): str
   const how = [assembly.configuration, assembly.origin].filter(Boolean).join("; ");
   const state = stale
     ? "# STALE: the kernel has changed since. Save it, or run Refresh Assembly, to compile it as it is now."
-    : "# of the kernel as it stands beside";
+    : "# up to date with the source";
   return [`# ${what}`, `# ${how}`, state, assembly.text ?? ""].join("\n");
 }
 

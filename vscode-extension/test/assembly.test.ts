@@ -19,7 +19,7 @@ const assembly: Assembly = {
   text: "NOP\nLDG\nLDG\nFADD\nSTG",
   missing: "",
   configuration: "BLOCK=64 num_warps=4",
-  origin: "launched as the spec beside the file says",
+  origin: "launched as in the spec next to the file",
   notes: [],
   version: 3,
   hash: "4a409fa",
@@ -36,7 +36,7 @@ describe("an assembly view", () => {
     expect(titleOf(assembly)).toBe("add@4a409fa cuda:90 sass");
     const fresh = shownText(assembly, "k.py", false).split("\n");
     expect(fresh[0]).toBe("# sass of add (k.py, text 4a409fa) for cuda:90");
-    expect(fresh[1]).toBe("# BLOCK=64 num_warps=4; launched as the spec beside the file says");
+    expect(fresh[1]).toBe("# BLOCK=64 num_warps=4; launched as in the spec next to the file");
     expect(fresh[HEADER_LINES]).toBe("NOP");
     const stale = shownText(assembly, "k.py", true).split("\n");
     expect(stale[2]).toMatch(/STALE/);

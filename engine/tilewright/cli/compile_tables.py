@@ -26,7 +26,7 @@ def options_of(launch: LaunchFacts) -> str:
 
 def figure(value: Any, unit: str = "") -> str:
     """A figure in words."""
-    return "not told" if value is None else f"{value}{unit}"
+    return "unknown" if value is None else f"{value}{unit}"
 
 
 def report_table(reports: Sequence[CompileReport]) -> Table:
@@ -119,7 +119,7 @@ def programs_at_a_time(report: CompileReport) -> str:
     """The occupancy in words."""
     found = occupancy_of(report)
     if found is None:
-        return "not told"
+        return "unknown"
     return (
         f"{found.programs} a {found.unit}, {found.warps} of {found.max_warps} warps; "
         f"limited by {', '.join(found.limited_by)}"

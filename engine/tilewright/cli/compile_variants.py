@@ -41,7 +41,7 @@ OPTIONS = frozenset(
         "grf_mode", "warp_size",
     }
 )  # fmt: skip
-_RECORD = "`tilewright capture -- COMMAND` records a run of yours, or write a spec beside the file"
+_RECORD = "`tilewright capture -- COMMAND` records your own run; or write a spec next to the file"
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def _rows(facts: DeviceFacts) -> Iterator[tuple[str, str]]:
     if facts.driver:
         yield "driver", facts.driver
     yield "runs", "yes" if facts.can_run else "no: this Triton has no driver for it"
-    yield "times", "yes" if info.can_time else "no: a time taken here says nothing of a chip"
+    yield "times", "yes" if info.can_time else "no: an interpreter's time is not a chip's time"
     if info.target is not None:
         yield "used by", _users(facts)
         found = ", ".join(f"{name} ({where})" for name, where in facts.profilers.items())
@@ -87,12 +87,12 @@ def _rows(facts: DeviceFacts) -> Iterator[tuple[str, str]]:
 
 def _users(facts: DeviceFacts) -> str:
     if facts.users is None:
-        return "not known: nothing there can tell"
+        return "unknown: no tool on that host reports it"
     told = []
     for user in facts.users:
         used = f" ({user.memory_bytes >> 20} MiB)" if user.memory_bytes is not None else ""
         told.append(f"process {user.pid}{used}")
-    return ", ".join(told) or "nobody else"
+    return ", ".join(told) or "none"
 
 
 def explain(

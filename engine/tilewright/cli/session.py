@@ -48,7 +48,7 @@ def need_problem(problem: Problem | None, path: Path) -> Problem:
     """The problem, or an error that says how to write one."""
     if problem is None:
         raise InputError(
-            f"there is no problem to run it on; write {path.with_suffix('.yaml').name} beside it "
+            f"there is no spec to run it on; write {path.with_suffix('.yaml').name} next to it "
             "(inputs, a `ci` variant, `entry: FUNCTION`), or pass --problem SPEC",
             str(path),
         )

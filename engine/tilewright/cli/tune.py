@@ -29,8 +29,8 @@ from tilewright.targets.toolchains import NoToolchainError
 
 _MOST = 4096
 _SAID = (
-    "estimated, not measured: the order was held against one H200 (cuda:90) and no other chip; "
-    "benchmarks/README.md says how it fared"
+    "estimated, not measured; ranking validated on one H200 (cuda:90) only: "
+    "benchmarks/README.md has its accuracy"
 )
 
 
@@ -78,8 +78,8 @@ def tune(
         ERR.print(f"{lost}: {reason}", markup=False)
     if not orders:
         raise InputError(
-            "no kernel with configurations to order: it is not autotuned, and its tile sizes "
-            "cannot be told; give --space NAME=1,2;num_warps=4,8",
+            "no kernel with configurations to rank: none is autotuned, and the tile sizes "
+            "are unknown; pass --space NAME=1,2;num_warps=4,8",
             str(path),
         )
     if form is Format.JSON:

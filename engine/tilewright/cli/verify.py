@@ -116,10 +116,10 @@ def verify(
     place = recheck_of or renew
     if place is not None:
         if original is not None:
-            raise InputError("the files are those of the certificate; name none beside it")
+            raise InputError("the certificate names the files; pass no ORIGINAL with it")
         recheck(Wanted(place, renew is not None, device, named_original, fresh, stdin), form)
     if original is None:
-        raise InputError("name the file as it was, and as it is to become; or --recheck FILE")
+        raise InputError("pass ORIGINAL and CANDIDATE, or --recheck CERTIFICATE")
     after = candidate or original
     texts = (read_source(original), read_source(after))
     spec = problem_for(problem, captured, original, texts[0])

@@ -35,7 +35,7 @@ class DevicePool:
             if (other.target, other.name) != (first.target, first.name):
                 raise DeviceError(
                     f"{first.id} is {first.name} ({first.target}) and {other.id} is {other.name} "
-                    f"({other.target}): times on one say nothing of the other; name GPUs of a kind"
+                    f"({other.target}): their times cannot be compared; name GPUs of one kind"
                 )
         ids = [member.info.id for member in members]
         if len(set(ids)) < len(ids):

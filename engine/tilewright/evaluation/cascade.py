@@ -27,7 +27,7 @@ from tilewright.source import parse_module
 from tilewright.targets.model import Target
 
 NO_PROBLEM = (
-    "there is no problem to run it on; put a spec beside the kernel ({stem}.yaml), pass --problem "
+    "there is no spec to run it on; put a spec next to the kernel ({stem}.yaml), pass --problem "
     "(a spec, a module with Model and get_inputs, a task's folder), or capture launches "
     "(`tilewright capture -- COMMAND`)"
 )

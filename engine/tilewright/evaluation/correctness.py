@@ -189,8 +189,8 @@ def _integers(problem: Problem, heard: Heard) -> list[str]:
         if check.get("values") in WIDE_INTEGERS and not check.get("skipped")
     ]
     drawn = {
-        "wider_integers": "up to 2^28 of either sign, or as far as their type goes, in one check",
-        "wide_integers": "up to 1000 of either sign, or as far as their type goes, in one check",
+        "wider_integers": "up to 2^28 of either sign, within their type's range, in one check",
+        "wide_integers": "up to 1000 of either sign, within their type's range, in one check",
     }
     told = f"{drawn[asked[0]]}, and from 0 to 7 in the others" if asked else "from 0 to 7 alone"
     which = "integers of" if len(names) == 1 else "integers of each of"

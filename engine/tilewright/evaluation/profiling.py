@@ -40,7 +40,7 @@ def profile_source(
     module = parse_module(text, path)
     kernels = _kernels(module, bench)
     if bench is None:
-        note = f"no problem spec beside the file, and no captured launches of it: {_NOTHING}"
+        note = f"no spec next to the file, and no captured launches of it: {_NOTHING}"
         entries = [_entry(kernel) | {"correct_why": note} for kernel in kernels]
         return _value(path, None, entries, [note])
     tell(10, "compiling")
@@ -193,7 +193,7 @@ def _judged(checked: StepResult) -> _Judged:
         notes = dict.fromkeys(check["note"] for check in asked if check.get("note"))
         return _Judged(None, "; ".join(notes) or _NO_REFERENCE)
     beyond = [check for check in every if check.get("skipped")]
-    said = (f"it does not stand what its spec does not ask: {_why(one)}" for one in beyond)
+    said = (f"it fails on inputs that its spec does not require: {_why(one)}" for one in beyond)
     return _Judged(True, notes=tuple(said))
 
 

@@ -172,8 +172,8 @@ def _notes(timing: Mapping[str, Any], case: Case, info: DeviceInfo) -> list[str]
         )
     if least_time(case, info) is None:
         notes.append(
-            f"{case.name} was not held against what {info.name} can do at best: the spec gives no "
-            "flop or mem_bytes that bound it, or the chip's figures are not known"
+            f"{case.name} was not compared with the peak rates of {info.name}: the spec gives no "
+            "flop or mem_bytes that bound it, or the chip's figures are unknown"
         )
     return notes
 

@@ -29,7 +29,7 @@ def unparsed(module: Module) -> InputError | None:
     first = module.problems[0]
     return InputError(
         f"this line does not parse ({first.message}), so the file cannot be imported and none of "
-        "its kernels compiled; mend it first",
+        "its kernels compiled; fix it first",
         module.path,
         first.range.line,
     )

@@ -109,7 +109,7 @@ def _of_accesses(watched: Sequence[Json], itself: bool) -> Iterator[str]:
     if any("skipped" not in check for check in watched):
         return
     reasons = dict.fromkeys(str(check["skipped"]) for check in watched)
-    told = "it was held against itself" if itself else "there is no small case for it"
+    told = "original and candidate are the same" if itself else "there is no small case for it"
     why = "; ".join(reasons) or told
     yield f"single loads and stores were not watched in the interpreter: {why}"
 

@@ -51,7 +51,7 @@ def _pattern_page(pattern: Pattern) -> str:
         f"## When\n\n{_preconditions(pattern)}",
     ]
     if pattern.judge is not None:
-        parts.append(f"## What no machine can tell\n\n{pattern.judge.strip()}")
+        parts.append(f"## What needs human judgement\n\n{pattern.judge.strip()}")
     parts += [f"## Example\n\n{_example(pattern.example)}", f"## Gain\n\n{_gain(pattern)}"]
     if pattern.claim is not None:
         parts.append(f"Claimed by others, not measured here: {pattern.claim.strip()}")
@@ -113,4 +113,4 @@ def _found_by(issue: IssueType) -> str:
         )
     if issue.detector:
         return "`tilewright check` and the editor, from the source alone."
-    return "Nothing yet: the source alone does not decide it. Proposers are told of it."
+    return "No detector: the source alone does not decide it. Proposers receive it as text."

@@ -44,7 +44,7 @@ STATEMENTS: Mapping[str, str] = {
     "has_loop": "the kernel has a loop that is not unrolled",
     "is_tuned": "the kernel is tuned by triton.autotune",
     "not_tuned": "the kernel is not tuned yet",
-    "launched_here": "every launch of the kernel stands in this file, with all its arguments",
+    "launched_here": "this file has every launch of the kernel, with all its arguments",
     "option_unstated": "no launch and no configuration states {option}",
     "state_argument": "a launch passes an attribute of self, such as a weight",
     "captured": "the shapes of the problem are known from a captured launch",

@@ -144,7 +144,7 @@ def _module_problem(path: Path, source: Path) -> Problem:
     if task is None and not module.is_kernelbench:
         raise ProblemError(
             "this is no KernelBench module: it needs Model, get_inputs and get_init_inputs; "
-            "or put a spec with the same stem beside it",
+            "or put a spec with the same stem next to it",
             str(path),
         )
     entry = Entry(EntryKind.MODEL, "Model")
@@ -207,7 +207,7 @@ def _entry(spec: Spec, file: PythonFile | None) -> tuple[Entry, tuple[str, ...]]
     if file is None:
         return _unchecked(spec, "no file under test is known")
     if not file.parses:
-        return _unchecked(spec, f"{file.path} is not Python as it stands")
+        return _unchecked(spec, f"{file.path} is not valid Python")
     if spec.entry is None:
         return _inferred(spec, file)
     name = spec.entry.word("'entry'")

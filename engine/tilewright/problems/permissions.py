@@ -11,7 +11,7 @@ FIXED_SHAPES = "fixed-shapes"
 PERMISSIONS = {
     WORKSPACES: "memory that is kept from call to call, whose contents no call may rely on",
     PREPACKED: "copies of a model's weights in another form, made at its first call or on loading",
-    ASSEMBLY: "inline assembly in kernels, which nobody looks into",
+    ASSEMBLY: "inline assembly in kernels, which is not analyzed",
     FIXED_SHAPES: "failing at extents that the spec's cases do not have",
 }
 """By name, what each permits."""

@@ -55,7 +55,7 @@ def _roofline(seen: Observed) -> Iterator[Fact]:
     if roof is None or seen.chip is None:
         return
     published = Confidence.PUBLISHED
-    sheet = f"of {seen.chip.chip}: {seen.chip.sources.get('bandwidth_gbs', 'source not told')}"
+    sheet = f"of {seen.chip.chip}: {seen.chip.sources.get('bandwidth_gbs', 'source unknown')}"
     if roof.peak_bytes:
         yield Fact(
             "bandwidth.peak", roof.peak_bytes, "B/s", Source.DATASHEET, published, note=sheet

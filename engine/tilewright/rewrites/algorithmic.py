@@ -175,7 +175,7 @@ def _reuse_load(module: Module, issue: Issue, context: AnalysisContext) -> str |
             text = _held(module, kernel, context, statement, load)
         if text is not None:
             return text
-    return Refusal("no name still holds this load, or a store stands in between")
+    return Refusal("no name still holds this load, or there is a store in between")
 
 
 def _reused(module: Module, kernel: Kernel, statement: ast.stmt, load: ast.AST) -> str | None:

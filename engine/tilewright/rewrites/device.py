@@ -41,7 +41,7 @@ def _accumulate_in_dot(module: Module, issue: Issue, context: AnalysisContext) -
     start, end = patch.span(statement)
     dot_start, dot_end = patch.span(dot)
     if "#" in patch.text[start:dot_start] + patch.text[dot_end:end]:
-        return Refusal("a comment stands between the sum and the dot")
+        return Refusal("there is a comment between the sum and the dot")
     patch.splice(start, dot_start, f"{accumulator} = ")
     add_after(patch, dot.args[1], dot_end - 1, [accumulator])
     patch.splice(dot_end, end, "")

@@ -117,7 +117,7 @@ def _named_cast(module: Module, kernel: Kernel, name: str) -> _Cast | Refusal:
     if len(sets) != (2 if own else 1):
         return Refusal(f"{name} is set more than once")
     if len(uses(kernel.node, name)) != (2 if own else 1):
-        return Refusal(f"{name} is used besides the dot, where fp32 may be meant")
+        return Refusal(f"{name} is also used outside the dot, where fp32 may be intended")
     if own:
         same_block = any(s is sets[0] for s in block_of(kernel.node, sets[1]))
         first = values[0]
@@ -155,7 +155,7 @@ def _types_refusal(kernel: Kernel, context: AnalysisContext, casts: list[_Cast])
     for cast in casts:
         pointer = base_pointer(kernel, cast.load.args[0]) if cast.load.args else None
         if pointer is None:
-            return Refusal("the pointer of a cast operand cannot be told")
+            return Refusal("the pointer of a cast operand is unknown")
         types = {facts.type for facts in argument_facts(context, kernel.name, pointer)}
         if not types:
             return Refusal(f"the type of {pointer} is not known: no launch was captured")

@@ -96,7 +96,7 @@ def row_passes(module: Module, kernel: Kernel, first: ast.For) -> RowPasses | Re
     every = [n for n in ast.walk(kernel.node) if isinstance(n, ast.For | ast.While)]
     around = [n for n in parents(kernel.node, first) if isinstance(n, ast.For | ast.While)]
     if len(every) != len(loops) + len(around):
-        return Refusal("the kernel has other loops beside those over the row")
+        return Refusal("the kernel has loops other than those over the row")
     check = _Check(module, kernel, loops)
     for reason in check.reasons():
         return Refusal(reason)
@@ -120,7 +120,7 @@ class _Check:
         if {self._extent, self._block} & set_in(self._kernel.node):
             yield f"{self._extent} or {self._block} is changed in the kernel"
         if self._other_uses_of_block():
-            yield f"{self._block} is used as a number besides sizing the tile"
+            yield f"{self._block} is used as a number, not only as the tile size"
         for loop in self._loops:
             yield from self._body_reasons(loop)
         yield from self._carried_reasons()

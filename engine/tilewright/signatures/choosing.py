@@ -69,7 +69,7 @@ def _signatures(
     chosen = found["chosen"]
     guess = tried[chosen or 0]
     filled: Mapping[str, str] = found.get("filled") or {}
-    said = "" if chosen is not None else (found["refused"] or ["it says nothing"])[0]
+    said = "" if chosen is not None else (found["refused"] or ["the worker gave no reason"])[0]
     said = without_folder(said, placed)
     launches = [load(LaunchFacts, launch) for launch in found["launches"]] or [guess.launch]
     words = (*_words(guess, filled), *_about_configs(found, guess.config, configs))

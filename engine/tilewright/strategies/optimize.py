@@ -171,7 +171,7 @@ def _proposers(
         return (PrunedProposer(rewrites, bench, request.target, notes.append),)
     if info.target is not None and info.target.backend != request.target.backend:
         notes.append(
-            f"launch configurations are not tuned: {info.name} tells nothing of {request.target}"
+            f"launch configurations are not tuned: {info.name} cannot time {request.target}"
         )
         return (PrunedProposer(rewrites, bench, request.target, notes.append),)
     return (
@@ -189,14 +189,14 @@ def _check_original(search: StagedSearch, request: OptimizeRequest, notes: list[
         raise HarnessFaultError(failed.message, failed.data.get("report"))
     if failed.step is StepName.SYNTAX:
         raise OriginalFailsError(
-            f"it cannot be parsed: {failed.message}; mend it first", str(request.path)
+            f"it cannot be parsed: {failed.message}; fix it first", str(request.path)
         )
     if failed.step is StepName.COMPILE and failed.data.get("reports"):
         notes.append(f"the original does not compile: {failed.message}")
         return
     raise OriginalFailsError(
         f"the original does not run on {request.problem.path if request.problem else 'its inputs'}"
-        f": {failed.message}; mend the kernel or its spec first",
+        f": {failed.message}; fix the kernel or its spec first",
         str(request.path),
     )
 

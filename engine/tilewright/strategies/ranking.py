@@ -112,7 +112,7 @@ def _looked_at(
             grids[changed.arguments] = _grid(module, kernel, launch, changed, setting)
         grid = grids[changed.arguments]
         is_told = grid is not None or changed.arguments == launch.arguments
-        note = "" if is_told else "its grid cannot be told from the host code: no estimate"
+        note = "" if is_told else "its grid is unknown from the host code: no estimate"
         changed = replace(changed, grid=grid or ())
         work = workload(module, kernel, changed)
         why = hopeless(work, changed, on) or ""

@@ -145,7 +145,7 @@ class LaunchTuner:
         """The text as it stands, timed; what its results are, as long as they are steady."""
         known = self._screen(_own(text), text)
         if known.differs:
-            why = f"they change from call to call of the text as it stands ({known.message})"
+            why = f"they change from call to call of the unchanged text ({known.message})"
             self._kept[text] = Kept(None, why)
             known = self._screen(_own(text), text)
         if known.us is not None and self._kept_of(text).results is None:
@@ -231,8 +231,8 @@ def _counted(results: Sequence[Screened]) -> str:
     )
     if differing:
         said += (
-            f", {len(differing)} discarded because their results differ from those of the text as "
-            f"it stands (the first: {differing[0]})"
+            f", {len(differing)} discarded because their results differ from those of the "
+            f"unchanged text (the first: {differing[0]})"
         )
     return said
 

@@ -97,7 +97,7 @@ def _compared(old: tuple[CompileReport, ...], new: tuple[CompileReport, ...]) ->
         if after is not None:
             change = after if before in (None, after) else f"{before} -> {after}"
             told.append(f"{name} {change}{unit}")
-    return ", ".join(told) or "no figures told"
+    return ", ".join(told) or "no figures known"
 
 
 def _range(

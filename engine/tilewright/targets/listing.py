@@ -53,8 +53,8 @@ spec.loader.exec_module(library)
 library.llvm.init_targets()
 def knows(triple, chip):
     kept = os.dup(2)
-    with tempfile.TemporaryFile() as told:
-        os.dup2(told.fileno(), 2)
+    with tempfile.TemporaryFile() as stderr:
+        os.dup2(stderr.fileno(), 2)
         try:
             for flags in range(2, 6):
                 try:
@@ -69,8 +69,8 @@ def knows(triple, chip):
         finally:
             os.dup2(kept, 2)
             os.close(kept)
-        told.seek(0)
-        return b"not a recognized processor" not in told.read()
+        stderr.seek(0)
+        return b"not a recognized processor" not in stderr.read()
 print(json.dumps({"root": root, "known": [knows(*pair) for pair in json.loads(sys.argv[1])]}))
 """
 

@@ -43,7 +43,7 @@ class Loaded:
             lines = ", ".join(str(line) for line in self.left_out[:_SHOWN])
             more = len(self.left_out) - _SHOWN
             told.append(
-                "imported without what stands on line"
+                "imported without line"
                 f"{'s' if len(self.left_out) > 1 else ''} {lines}"
                 f"{f' and {more} more' if more > 0 else ''}, as it does not import here as a "
                 f"whole ({self.reason})"

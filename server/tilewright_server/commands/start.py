@@ -23,5 +23,5 @@ def why_not(server: "TilewrightServer", snapshot: Snapshot | None) -> str | None
     if snapshot.cell is not None:
         return "kernels of a notebook are read and not run; move them to a Python file"
     if snapshot.path is None:
-        return "save the file first: the engine looks for a problem spec beside it"
+        return "save the file first: the engine looks for a spec next to it"
     return None

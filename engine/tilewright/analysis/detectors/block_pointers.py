@@ -67,7 +67,7 @@ def _truth_values(positions: list[int | bool]) -> str:
         effect = f"position {checked[0]} is named twice, which does not compile"
     else:
         named = " and ".join(map(str, checked))
-        effect = f"so dimension {named} is checked, whatever was meant"
+        effect = f"so dimension {named} is checked"
     written = ", ".join(map(str, positions))
     counted = ", ".join(str(int(p)) for p in positions)
     return f"boundary_check takes positions, and {written} counts as {counted}: {effect}."

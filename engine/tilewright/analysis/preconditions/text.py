@@ -113,7 +113,7 @@ def launched_here(subject: Subject, parameters: Parameters) -> Answer:
     """The file launches the kernel, and shows all arguments of each launch."""
     launches = subject.module.launches_of(subject.kernel.name)
     if not launches:
-        return Answer(None, "no launch of it stands in this file")
+        return Answer(None, "this file has no launch of the kernel")
     hidden = next((x for x in launches if not x.is_complete or not x.is_certain), None)
     if hidden is not None:
         return Answer(None, f"the launch on line {hidden.range.line} hides some arguments")
@@ -134,7 +134,7 @@ def option_unstated(subject: Subject, parameters: Parameters) -> Answer:
             return Answer(False, f"the launch on line {launch.range.line} states {option}")
     if launched_here(subject, parameters).holds is None and kernel.autotune is None:
         return Answer(None, "no complete launch is in this file")
-    return Answer(True, f"{option} is stated nowhere")
+    return Answer(True, f"no launch states {option}")
 
 
 def state_argument(subject: Subject, parameters: Parameters) -> Answer:

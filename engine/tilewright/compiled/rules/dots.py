@@ -41,7 +41,7 @@ def _seen(subject: Subject, line: LineReport) -> Seen:
 
 def _reason(subject: Subject, call: ast.Call | None) -> tuple[str, str, bool]:
     """(why, what to do, whether the text asks for it)."""
-    unknown = (", for a reason that the report does not tell", _LOOK, False)
+    unknown = (", for a reason that the compile report does not contain", _LOOK, False)
     if call is None or len(call.args) < 2:
         return unknown
     first, second = (subject.tiles.at(argument) for argument in call.args[:2])

@@ -32,7 +32,7 @@ _CAUSES = (
     (
         r"bad configuration option|bad owner or permissions",
         "ssh does not take its configuration",
-        "mend ~/.ssh/config until `{ssh} true` works",
+        "fix ~/.ssh/config until `{ssh} true` works",
     ),
 )
 

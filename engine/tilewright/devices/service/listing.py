@@ -81,7 +81,7 @@ def _status(path: Path) -> ServiceStatus | None:
 def _joined(path: Path) -> Iterator[ServiceChannel]:
     channel: ServiceChannel | None = join(path)
     if channel is None:
-        raise ServiceError(f"nobody listens at {path}")
+        raise ServiceError(f"no service answers at {path}")
     try:
         yield channel
     finally:

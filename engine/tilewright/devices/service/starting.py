@@ -94,7 +94,7 @@ def _hello(said: BinaryIO, path: Path) -> dict[str, Any]:
     body = data[HEADER.size :]
     if not body:
         lines = path.with_suffix(".log").read_text(errors="replace").strip().splitlines()
-        reason = lines[-1] if lines else f"nothing was heard of it for {START_SECONDS:g} s"
+        reason = lines[-1] if lines else f"no answer within {START_SECONDS:g} s"
         raise ServiceError(f"the service did not start: {reason}")
     hello: dict[str, Any] = json.loads(body)["hello"]
     return hello

@@ -77,7 +77,7 @@ def _new(before: Counter[str], candidate: View) -> Iterator[tuple[Finding, str]]
             continue
         told.add(finding.key)
         if had:
-            yield finding, f"{finding.key} stands there {has} times, in the original {had}"
+            yield finding, f"{finding.key} occurs {has} times, {had} in the original"
         else:
             yield finding, f"{finding.key} (line {finding.line}) is not in the original"
 

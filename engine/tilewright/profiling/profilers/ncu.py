@@ -97,7 +97,7 @@ class Ncu:
         text = str(files.get(_FILE) or value.get("stdout") or "")
         lines = samples_in(str(files.get(_SOURCE) or ""), str(value.get("module") or ""))
         version = re.search(r"\d+(\.\d+)+", str(value.get("version")))
-        tool = f"ncu {version[0] if version else '(version not told)'}"
+        tool = f"ncu {version[0] if version else '(version unknown)'}"
         launches: dict[str, list[Counters]] = {}
         for kernel, metrics in launches_in(text):
             if kernel and metrics:

@@ -26,7 +26,7 @@ class Rocprof:
 
     name = "rocprofv3"
     backends = frozenset({"hip"})
-    untried = "nobody has run it here on an AMD GPU: its counters are read as documented"
+    untried = "not yet run on an AMD GPU: its counters are read as documented"
 
     def tool(self) -> dict[str, Any]:
         """As ``Profiler.tool`` says."""
@@ -55,7 +55,7 @@ class Rocprof:
         if not launches:
             why = failure(self.name, value) or "it wrote no table of counters"
             return Reading(notes=(f"no counters: {why}",))
-        tool = f"rocprofv3 {value.get('version') or '(version not told)'}, untried"
+        tool = f"rocprofv3 {value.get('version') or '(version unknown)'}, untried"
         kernels = {
             kernel: merged([_counters(list(found.values())[-1], tool)])
             for kernel, found in launches.items()

@@ -25,7 +25,7 @@ class Unitrace:
 
     name = "unitrace"
     backends = frozenset({"xpu"})
-    untried = "nobody has run it here on an Intel GPU: its counters are read as documented"
+    untried = "not yet run on an Intel GPU: its counters are read as documented"
 
     def tool(self) -> dict[str, Any]:
         """As ``Profiler.tool`` says."""
@@ -42,7 +42,7 @@ class Unitrace:
 
     def read(self, value: Mapping[str, Any]) -> Reading:
         """As ``Profiler.read`` says; a kernel's last launch counts."""
-        tool = f"unitrace {value.get('version') or '(version not told)'}, untried"
+        tool = f"unitrace {value.get('version') or '(version unknown)'}, untried"
         kernels: dict[str, Counters] = {}
         for text in (value.get("files") or {}).values():
             for row in rows_of(str(text), "Kernel"):

@@ -52,8 +52,9 @@ def asked_again(seen: Observed) -> Iterator[Finding]:
         return
     where = f" ({q.lines(work.again)} read the same tiles)" if work.again else ""
     text = (
-        f"programs ask for {times:.2g}x the bytes there are, {q.size(work.asked_bytes)} for "
-        f"{q.size(work.touched_bytes)}{where}; how much of that caches serve, only counters tell"
+        f"programs load {times:.2g}x the distinct bytes, {q.size(work.asked_bytes)} for "
+        f"{q.size(work.touched_bytes)}{where}; only hardware counters show how much of that "
+        "the caches serve"
     )
     suggests = ("multi_pass_row",) if work.again else ()
     if work.dot_flop:

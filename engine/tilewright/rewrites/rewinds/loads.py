@@ -224,7 +224,7 @@ REWINDS = (
         name="rewind_reuse_load",
         rewrite="reuse_load",
         applies="A later use of every loaded name, as the same load again, where a write to other "
-        "memory or a branch taken at run time stands between the two and no loop does.",
+        "memory or a branch taken at run time is between the two and no loop is.",
         apply=_repeat,
     ),
 )

@@ -70,7 +70,7 @@ def ocloc_at(path: str) -> Ocloc:
     """What the ocloc at a path is; raises OSError if it cannot be run or is none."""
     version = _VERSION.search(said([path, "--version"])) or _VERSION.search(_driver(path))
     if version is None:
-        raise OSError(0, f"{path} does not tell its version")
+        raise OSError(0, f"{path} does not print its version")
     known = set(re.findall(r"[\w-]+", said([path, "compile", "--help"])))
     devices = frozenset(traits.device for traits in TRAITS.values()) & known
     return Ocloc(path, version[0], devices)

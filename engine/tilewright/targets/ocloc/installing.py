@@ -121,7 +121,7 @@ def _usable(say: Say) -> Ocloc | None:
         return other
     say(
         f"{other.path}, ocloc {other.version}, does not know {', '.join(other.lacking)}: "
-        "a newer one is put beside it"
+        "a newer one is installed next to it"
     )
     return None
 

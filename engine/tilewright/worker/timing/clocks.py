@@ -191,7 +191,7 @@ class HostClock:
         self.device_name = "cpu"
         self.driver = ""
         self.cache_bytes = 0
-        self.note = "host clock: says nothing about a GPU"
+        self.note = "host clock: not a GPU time"
         self._flush_buffer = torch.empty(_HOST_FLUSH, dtype=torch.int8)
 
     def laps(

@@ -50,7 +50,7 @@ def slowed(session: Session, clean: Callable[[], float] | None) -> list[str]:
     if alone is None or beside <= alone * most:
         return []
     return [
-        f"the original takes {beside:.1f} us beside the candidate and {alone:.1f} us by itself: "
+        f"the original takes {beside:.1f} us next to the candidate and {alone:.1f} us by itself: "
         "the candidate slows it, or something else uses the device"
     ]
 

@@ -86,7 +86,9 @@ def floor_of(logs: Sequence[float], errors: Sequence[float]) -> float:
     """
     known = [count for count in _STUDENT if count <= len(logs)]
     if not known:
-        raise ValueError(f"{len(logs)} sessions tell no noise floor; {min(_STUDENT)} are needed")
+        raise ValueError(
+            f"{len(logs)} sessions are too few for a noise floor; {min(_STUDENT)} are needed"
+        )
     square = statistics.fmean(log * log for log in logs)
     explained = statistics.fmean(error * error for error in errors)
     spread = math.sqrt(max(square - explained, _LEAST_SHARE * square))

@@ -27,8 +27,8 @@ _FORWARD_ONLY = (
     "forward only, under no_grad: the original's results have no gradients to compare with"
 )
 _NO_GRADIENTS = (
-    "forward only, under no_grad: the candidate's results have no gradients, where the original's "
-    "do; whoever trains with it needs those"
+    "forward only, under no_grad: the candidate's results have no gradients, but the original's "
+    "have; training needs them"
 )
 
 

@@ -155,8 +155,8 @@ class Originals:
         if fault is None:
             return ""
         return (
-            "the original's own result changes from call to call on the same inputs, so nothing "
-            "can be held against it: let it depend on its arguments alone, such as a seed "
+            "the original's own result changes from call to call on the same inputs, so no result "
+            "can be compared with it: let it depend on its arguments alone, such as a seed "
             f"({fault})"
         )
 

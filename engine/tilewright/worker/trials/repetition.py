@@ -85,7 +85,7 @@ def _unfit(
                 first.repeated = facts
             except PerformerEndedError as error:
                 told = str(error)
-            first.repeats_well = f"the original itself does not stand it: {told}" if told else ""
+            first.repeats_well = f"the original itself fails it: {told}" if told else ""
     return first.repeats_well or None
 
 

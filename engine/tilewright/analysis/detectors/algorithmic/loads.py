@@ -84,7 +84,8 @@ def redundant_computation(module: Module, context: AnalysisContext) -> Iterator[
             yield Finding(
                 module.index.range_of(second.node),
                 f"The tile loaded here was loaded from the same addresses on line {line}, and "
-                "nothing there has changed since; the compiler cannot tell and loads it again.",
+                "nothing has been stored there since; the compiler cannot prove that and loads it "
+                "again.",
                 kernel.name,
                 related=(Related("first loaded here", module.index.range_of(first.node)),),
                 data={

@@ -51,7 +51,7 @@ def _synchronizations(
         yield Finding(
             module.index.range_of(statement),
             "The host waits here for the device before it goes on; launches are asynchronous, "
-            "and whoever reads the result waits by itself.",
+            "and reading the result waits by itself.",
             launches[0].kernel,
             data={"kind": "synchronize", "removable": str(is_last).lower()},
         )

@@ -89,7 +89,7 @@ def assign_to_value(module: Module, context: AnalysisContext) -> Iterator[Findin
             if write.base.kind in (Kind.INDEX, Kind.MASK, Kind.LOOP):
                 text = (
                     f"{source_of(module, write.target.value)} is an index, which describes "
-                    f"positions and is stored nowhere: nisa.iota makes a tile of it."
+                    f"positions and has no storage: nisa.iota turns it into a tile."
                 )
                 yield found(module, kernel, write.statement, text)
 

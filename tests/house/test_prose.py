@@ -1,0 +1,99 @@
+"""Texts that users read are plain technical English: no private words, no personification."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+
+# Each with the plain words that replace it in CONTRIBUTING.md.
+_WORDS = (
+    r"told|mend(s|ed|ing)?|heard|hears|beside|besides|nobody|somebody|anybody|whoever|nowhere"
+    r"|held against|hold(s|ing)? (it|them|that|this) against|need not|as far as"
+    r"|makes? of (it|them|what)|stands? (there|here|in between|beside)|as (it|they) stands?"
+    r"|(no machine|nothing|cannot|only \w+) tells?|tells? nothing|says? nothing|what stands"
+)
+DIALECT = re.compile(rf"\b({_WORDS})\b", re.IGNORECASE)
+PAGES = [ROOT / "vscode-extension" / "README.md"]
+SOURCES = sorted(p for top in ("engine", "server") for p in (ROOT / top).rglob("*.py"))
+KNOWLEDGE = sorted((ROOT / "knowledge").rglob("*.yaml"))
+
+
+def dialect(text: str) -> list[str]:
+    """The words of a text that the house does not use."""
+    return [found[0] for found in DIALECT.finditer(text)]
+
+
+def messages(path: Path) -> Iterator[tuple[int, str]]:
+    """The string literals of a module that hold a sentence, with their lines; no docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(node, ast.Expr) or not isinstance(child, ast.Constant):
+                continue
+            if isinstance(child.value, str) and " " in child.value:
+                yield child.lineno, child.value
+
+
+@pytest.mark.parametrize("text", ["nobody has run it", "it was held against one chip", "Mend it"])
+def test_the_private_words_are_found(text: str) -> None:
+    assert dialect(text)
+
+
+def test_plain_text_is_left_alone() -> None:
+    assert dialect("The kernel differs from the reference; amend the spec or recommend one.") == []
+
+
+def test_messages_of_engine_and_server() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {word}"
+        for path in SOURCES
+        for line, text in messages(path)
+        for word in dialect(text)
+    ]
+    assert found == []
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, str):
+        yield value
+
+
+def test_the_knowledge_base() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {word} in {text[:60]!r}"
+        for path in KNOWLEDGE
+        for text in _texts(yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader))
+        for word in dialect(text)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_pages(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    found = [f"{n}: {word}" for n, line in enumerate(lines, 1) for word in dialect(line)]
+    assert found == []
+
+
+def test_what_the_extension_shows() -> None:
+    extension = ROOT / "vscode-extension"
+    shown = [extension / "package.json", *sorted((extension / "src").rglob("*.ts"))]
+    found = []
+    for path in shown:
+        for n, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if not line.lstrip().startswith(("//", "*", "/*")):
+                code = re.sub(r"\$\{[^}]*\}", "", line)
+                quoted = re.findall(r"\"[^\"]*\"|`[^`]*`|'[^']*'", code)
+                found += [f"{path.name}:{n}: {word}" for text in quoted for word in dialect(text)]
+    assert found == []
