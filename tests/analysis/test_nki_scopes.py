@@ -4,7 +4,10 @@ import ast
 
 import pytest
 
-from tilewright.analysis.nki_scopes import Fact, Kind, LoopKind, Scopes, flavour_of, scopes_of
+from tilewright.analysis.nki.flavour import flavour_of
+from tilewright.analysis.nki.model import LoopKind
+from tilewright.analysis.nki.scope_walk import scopes_of
+from tilewright.analysis.nki.scopes import Fact, Kind, Scopes
 from tilewright.source import parse_module
 from tilewright.source.model import NkiFlavour
 

@@ -1,10 +1,10 @@
 """What several detectors ask: kernels with their flow, aliasing, constexpr environments."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tilewright.analysis.flow import flow_of
-from tilewright.analysis.model import AnalysisContext
+from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_of as nodes_of
 from tilewright.analysis.numbers import Numbers
 from tilewright.analysis.values import Access, Flow, Value, walk
@@ -30,6 +30,18 @@ def nki_kernels(module: Module) -> Iterator[Kernel]:
     for kernel in module.focused:
         if kernel.language is Language.NKI:
             yield kernel
+
+
+def found(
+    module: Module,
+    kernel: Kernel | None,
+    node: ast.expr | ast.stmt,
+    text: str,
+    related: Sequence[Related] = (),
+) -> Finding:
+    """A finding at a node."""
+    name = None if kernel is None else kernel.name
+    return Finding(module.index.range_of(node), text, name, tuple(related))
 
 
 def source_of(module: Module, node: ast.expr | ast.stmt) -> str:

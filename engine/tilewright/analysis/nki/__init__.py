@@ -1,7 +1,9 @@
 """What an NKI kernel's text says of its tensors, tiles, index sets, loops and instructions.
 
-An abstract interpretation of the body, once, without running it: ``nki_flow(module, kernel)``.
-What cannot be told stays a symbol or is None, and supports no finding.
+Two passes over the body, neither of which runs it. ``nki_flow(module, kernel)`` follows the values
+of a turn of each loop: shapes, parts of tensors, instructions; a branch that is never taken is left
+out. ``scopes_of(module, kernel)`` says what a name stands for in any branch and where its tile lives,
+whatever its value. What cannot be told stays a symbol or is None, and supports no finding.
 """
 
 from tilewright.analysis.nki.affine import Affine, Symbol, SymbolKind

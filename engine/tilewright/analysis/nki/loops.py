@@ -7,20 +7,11 @@ import tilewright.analysis.nki.expressions as ex
 from tilewright.analysis.nki.affine import ZERO, Affine, Symbol, SymbolKind, quotient
 from tilewright.analysis.nki.assigning import assign
 from tilewright.analysis.nki.calls import used
-from tilewright.analysis.nki.catalogue import NL
 from tilewright.analysis.nki.evaluate import value_of
-from tilewright.analysis.nki.model import Loop, LoopKind, View
+from tilewright.analysis.nki.model import LOOPS, Loop, LoopKind, View
 from tilewright.analysis.nki.state import UNKNOWN, Literal, Many, State, Value
 
 Run = Callable[[State, Iterable[ast.stmt]], None]
-
-_LOOPS = {
-    NL + "affine_range": LoopKind.AFFINE,
-    NL + "sequential_range": LoopKind.SEQUENTIAL,
-    NL + "static_range": LoopKind.STATIC,
-    NL + "dynamic_range": LoopKind.OTHER,
-    "range": LoopKind.PYTHON,
-}
 
 
 def run_for(state: State, statement: ast.For, run: Run) -> None:
@@ -43,7 +34,7 @@ def _loop(state: State, statement: ast.For) -> Loop:
     number = state.tick()
     call = statement.iter
     dotted = state.names.resolve(call.func) if isinstance(call, ast.Call) else None
-    kind = _LOOPS.get(dotted or "")
+    kind = LOOPS.get(dotted or "")
     if kind is None or not isinstance(call, ast.Call):
         value_of(state, call)
         made = Loop(LoopKind.OTHER, None, None, statement, number)

@@ -18,13 +18,21 @@ class Memory(StrEnum):
 
 
 class LoopKind(StrEnum):
-    """How a loop's iterations relate."""
+    """How a loop runs: its index is a symbol in the first three, a number in the others."""
 
     AFFINE = "affine_range"
     SEQUENTIAL = "sequential_range"
+    DYNAMIC = "dynamic_range"
     STATIC = "static_range"
     PYTHON = "range"
     OTHER = "loop"
+
+
+LOOPS: Mapping[str, LoopKind] = {
+    "range": LoopKind.PYTHON,
+    **{f"nki.language.{k}": k for k in LoopKind if k.endswith("_range")},
+}
+SYMBOLIC = frozenset({LoopKind.AFFINE, LoopKind.SEQUENTIAL, LoopKind.DYNAMIC})
 
 
 @dataclass(frozen=True, eq=False)

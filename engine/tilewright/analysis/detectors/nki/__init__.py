@@ -1,32 +1,6 @@
-"""Detectors of what goes wrong in NKI kernels, one file a family of issues."""
+"""Detectors of what goes wrong in NKI kernels: its language rules, and its instructions."""
 
-from tilewright.analysis.detectors.nki import (
-    accumulation,
-    allocation,
-    control_flow,
-    dataflow,
-    indexing,
-    instructions,
-    launches,
-    masks,
-    names,
-    operands,
-    results,
-    scoping,
-)
+from tilewright.analysis.detectors.nki import instructions, language
 
-FILES = (
-    accumulation,
-    allocation,
-    control_flow,
-    dataflow,
-    indexing,
-    instructions,
-    launches,
-    masks,
-    names,
-    operands,
-    results,
-    scoping,
-)
+FILES = (instructions, language)
 """Importing a file registers its detectors."""

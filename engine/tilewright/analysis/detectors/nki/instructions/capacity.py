@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 from math import prod
 
-from tilewright.analysis.detectors.nki.instructions.shared import (
-    found,
+from tilewright.analysis.detectors.common import found
+from tilewright.analysis.detectors.nki.instructions.kernels import (
     interpreted,
     reads_of,
     results_of,

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.nki.instructions.shared import (
+from tilewright.analysis.detectors.common import found
+from tilewright.analysis.detectors.nki.instructions.kernels import (
     computing,
     dims,
-    found,
     free_size,
     full_dims,
     interpreted,

@@ -3,9 +3,9 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.nki.instructions.shared import (
+from tilewright.analysis.detectors.common import found
+from tilewright.analysis.detectors.nki.instructions.kernels import (
     dims,
-    found,
     interpreted,
     only_use,
     producer,

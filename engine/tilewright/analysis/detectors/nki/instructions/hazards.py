@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.nki.instructions.shared import (
-    found,
+from tilewright.analysis.detectors.common import found
+from tilewright.analysis.detectors.nki.instructions.kernels import (
     interpreted,
     is_loop_running,
     older,

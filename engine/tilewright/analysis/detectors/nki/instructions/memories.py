@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.nki.instructions.shared import (
+from tilewright.analysis.detectors.common import found
+from tilewright.analysis.detectors.nki.instructions.kernels import (
     MOVES,
     NOT_INSTRUCTIONS,
     computing,
-    found,
     interpreted,
     is_tensor,
     is_top_level,

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from math import prod
 
-from tilewright.analysis.detectors.nki.instructions.shared import (
-    found,
+from tilewright.analysis.detectors.common import found
+from tilewright.analysis.detectors.nki.instructions.kernels import (
     full_dims,
     interpreted,
     is_loop_running,

@@ -7,7 +7,7 @@ from functools import lru_cache
 from math import prod
 
 from tilewright.analysis.detectors.common import nki_kernels, source_of
-from tilewright.analysis.model import Finding, Related
+from tilewright.analysis.model import Related
 from tilewright.analysis.nki import Flow, Memory, Operation, Storage, View, nki_flow
 from tilewright.analysis.nki.catalogue import ISA, NL
 from tilewright.analysis.nki.model import Loop, Origin
@@ -48,17 +48,6 @@ def older(module: Module) -> Iterator[tuple[Kernel, Flow]]:
     for kernel, flow in interpreted(module):
         if flow.flavour is NkiFlavour.NEURONXCC:
             yield kernel, flow
-
-
-def found(
-    module: Module,
-    kernel: Kernel,
-    node: ast.expr | ast.stmt,
-    text: str,
-    related: Sequence[Related] = (),
-) -> Finding:
-    """A finding at a node."""
-    return Finding(module.index.range_of(node), text, kernel.name, tuple(related))
 
 
 def see(module: Module, text: str, node: ast.AST | None) -> tuple[Related, ...]:

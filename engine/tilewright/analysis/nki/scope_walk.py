@@ -2,32 +2,24 @@
 
 import ast
 
-from tilewright.analysis.nki_scopes.flavour import flavour_of
-from tilewright.analysis.nki_scopes.model import (
-    SYMBOLIC,
+from tilewright.analysis.nki.flavour import flavour_of
+from tilewright.analysis.nki.model import LOOPS, SYMBOLIC, LoopKind
+from tilewright.analysis.nki.scope_values import NUMBER, Values, joined
+from tilewright.analysis.nki.scopes import (
     UNKNOWN,
     Binding,
     Branch,
     Fact,
     Kind,
-    LoopKind,
     Path,
     Region,
     Scopes,
     Write,
 )
-from tilewright.analysis.nki_scopes.values import NUMBER, Values, joined
 from tilewright.analysis.per_kernel import per_kernel
 from tilewright.source.model import Kernel, Module
 
-_LOOPS = {
-    "nki.language.affine_range": LoopKind.AFFINE,
-    "nki.language.sequential_range": LoopKind.SEQUENTIAL,
-    "nki.language.dynamic_range": LoopKind.DYNAMIC,
-    "nki.language.static_range": LoopKind.STATIC,
-    "range": LoopKind.RANGE,
-}
-_CLOSING = frozenset({LoopKind.AFFINE, LoopKind.SEQUENTIAL, LoopKind.RANGE})
+_CLOSING = frozenset({LoopKind.AFFINE, LoopKind.SEQUENTIAL, LoopKind.PYTHON})
 _VARYING = frozenset({Kind.LOOP, Kind.INDEX, Kind.MASK, Kind.TILE, Kind.VIEW})
 _PLAIN = frozenset({"int", "float", "bool", "str", "tuple", "list", "dict"})
 
@@ -158,7 +150,7 @@ class _Walker(Values):
         fact = self.eval(statement.iter)
         call = statement.iter
         dotted = self._dotted(call.func) if isinstance(call, ast.Call) else None
-        kind = _LOOPS.get(dotted or "", LoopKind.OTHER)
+        kind = LOOPS.get(dotted or "", LoopKind.OTHER)
         older = self.scopes.is_older
         name = statement.target.id if isinstance(statement.target, ast.Name) else None
         closes = older and kind in _CLOSING

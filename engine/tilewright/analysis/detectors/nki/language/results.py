@@ -3,11 +3,12 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import nodes_of, source_of
-from tilewright.analysis.detectors.nki.shared import DESCRIBING, found, older
+from tilewright.analysis.detectors.common import found, nodes_of, source_of
+from tilewright.analysis.detectors.nki.language.kernels import DESCRIBING, older
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.nki_scopes import HBM, SHARED_HBM, Fact, Kind, LoopKind, Scopes
+from tilewright.analysis.nki.model import LoopKind
+from tilewright.analysis.nki.scopes import HBM, SHARED_HBM, Fact, Kind, Scopes
 from tilewright.source.model import Kernel, Language, Module
 
 _ON_CHIP = {"nki.language.sbuf": "SBUF", "nki.language.psum": "PSUM"}

@@ -3,17 +3,18 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import source_of
-from tilewright.analysis.detectors.nki.shared import found, older, scoped
+from tilewright.analysis.detectors.common import found, source_of
+from tilewright.analysis.detectors.nki.language.kernels import older, scoped
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.nki_scopes import Call, Kind, LoopKind, Region, Scopes, Write
+from tilewright.analysis.nki.model import LoopKind
+from tilewright.analysis.nki.scopes import Call, Kind, Region, Scopes, Write
 from tilewright.knowledge.nki import nki_interface
 from tilewright.source.model import Module, NkiFlavour
 
 _PSUM = "nki.language.psum"
 _PRODUCTS = ("nki.isa.nc_matmul", "nki.language.matmul")
-_IN_ORDER = (LoopKind.SEQUENTIAL, LoopKind.RANGE)
+_IN_ORDER = (LoopKind.SEQUENTIAL, LoopKind.PYTHON)
 _WRITES_ELSEWHERE = frozenset({"dst", "reduce_res", "dst_idx", "dst_rmw_op"})
 
 

@@ -3,10 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.nki.shared import found, scoped
+from tilewright.analysis.detectors.common import found
+from tilewright.analysis.detectors.nki.language.kernels import scoped
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.nki_scopes import flavour_of
+from tilewright.analysis.nki.flavour import flavour_of
 from tilewright.knowledge.nki import NkiFile, nki_interface
 from tilewright.source.model import Language, Module
 

@@ -4,10 +4,10 @@ import ast
 import difflib
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.nki.shared import found
+from tilewright.analysis.detectors.common import found
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.nki_scopes import flavour_of
+from tilewright.analysis.nki.flavour import flavour_of
 from tilewright.analysis.per_kernel import per_module
 from tilewright.knowledge.nki import NkiFile, Signature, nki_interface
 from tilewright.source.model import Kernel, Module, NkiFlavour

@@ -3,20 +3,16 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import source_of
-from tilewright.analysis.detectors.nki.extents import Extent, extent_of
-from tilewright.analysis.detectors.nki.shared import (
-    STORED,
-    found,
-    is_indirect,
-    older,
-    parts_of,
-)
+from tilewright.analysis.detectors.common import found, source_of
+from tilewright.analysis.detectors.nki.language.kernels import STORED, is_indirect, older, parts_of
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.nki_scopes import Kind, Scopes
+from tilewright.analysis.nki.affine import ZERO, Affine, Symbol, SymbolKind
+from tilewright.analysis.nki.expressions import integer_arithmetic
+from tilewright.analysis.nki.scopes import Kind, Scopes
 from tilewright.source.model import Module
 
+_DEPTH = 12
 _DIRECT_ONLY = ("nki.language.load_transpose2d",)
 
 
@@ -74,12 +70,38 @@ def variable_slice(module: Module, context: AnalysisContext) -> Iterator[Finding
             for part in parts_of(node):
                 if not isinstance(part, ast.Slice) or not scopes.fact(part).loops:
                     continue
-                if extent_of(scopes, part) is Extent.VARIES:
+                if _varies(scopes, part):
                     text = (
                         f"The slice {source_of(module, part)} has another length in each turn of "
                         f"the loop, and the loop's body is compiled once, for one length."
                     )
                     yield found(module, kernel, part, text)
+
+
+def _varies(scopes: Scopes, node: ast.Slice) -> bool:
+    """Whether ``stop - start`` still holds a loop's index when terms have cancelled."""
+    stop = _length(scopes, node.upper, _DEPTH) if node.upper else _atom("", SymbolKind.SIZE)
+    start = _length(scopes, node.lower, _DEPTH) if node.lower else ZERO
+    return any(symbol.kind is SymbolKind.LOOP for symbol in (stop - start).symbols)
+
+
+def _length(scopes: Scopes, node: ast.expr, depth: int) -> Affine:
+    match node:
+        case ast.Constant(value=int(value)):
+            return Affine.of(int(value))
+        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult()) if depth:
+            left = _length(scopes, node.left, depth - 1)
+            return integer_arithmetic(node.op, left, _length(scopes, node.right, depth - 1))
+        case ast.Name() if depth:
+            binding = scopes.bound.get(node)
+            if binding is not None and binding.value is not None:
+                return _length(scopes, binding.value, depth - 1)
+    moves = scopes.fact(node).kind is Kind.LOOP
+    return _atom(ast.dump(node), SymbolKind.LOOP if moves else SymbolKind.SIZE)
+
+
+def _atom(name: str, kind: SymbolKind) -> Affine:
+    return Affine.of(Symbol((name, kind), kind, name))
 
 
 @detector("nki_indirect_index")

@@ -4,11 +4,13 @@ import ast
 from collections.abc import Iterator
 from itertools import islice
 
-from tilewright.analysis.detectors.nki.operands import is_allocation
-from tilewright.analysis.detectors.nki.shared import found, older, scoped
+from tilewright.analysis.detectors.common import found
+from tilewright.analysis.detectors.nki.language.arguments import is_allocation
+from tilewright.analysis.detectors.nki.language.kernels import older, scoped
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.nki_scopes import Call, Kind, Scopes, flavour_of
+from tilewright.analysis.nki.flavour import flavour_of
+from tilewright.analysis.nki.scopes import Call, Kind, Scopes
 from tilewright.source.model import Kernel, Module, NkiFlavour
 
 _ON_CHIP = ("nki.language.sbuf", "nki.language.psum")

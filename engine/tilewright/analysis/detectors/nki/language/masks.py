@@ -3,11 +3,16 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import source_of
-from tilewright.analysis.detectors.nki.shared import found, given, is_indirect, older, written_out
+from tilewright.analysis.detectors.common import found, source_of
+from tilewright.analysis.detectors.nki.language.kernels import (
+    given,
+    is_indirect,
+    older,
+    written_out,
+)
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.nki_scopes import Kind, Scopes
+from tilewright.analysis.nki.scopes import Kind, Scopes
 from tilewright.source.model import Module
 
 _POSITION = (Kind.INDEX, Kind.LOOP, Kind.MASK)

@@ -3,11 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import source_of
-from tilewright.analysis.detectors.nki.shared import DESCRIBING, found, older
+from tilewright.analysis.detectors.common import found, source_of
+from tilewright.analysis.detectors.nki.language.kernels import DESCRIBING, older
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.nki_scopes import Binding, Fact, Kind, Region, Scopes
+from tilewright.analysis.nki.scopes import Binding, Fact, Kind, Region, Scopes
 from tilewright.source.model import Module
 
 

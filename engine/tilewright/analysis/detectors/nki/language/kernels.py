@@ -4,8 +4,9 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import nki_kernels
-from tilewright.analysis.model import Finding
-from tilewright.analysis.nki_scopes import Kind, Scopes, flavour_of, scopes_of
+from tilewright.analysis.nki.flavour import flavour_of
+from tilewright.analysis.nki.scope_walk import scopes_of
+from tilewright.analysis.nki.scopes import Kind, Scopes
 from tilewright.source.model import Kernel, Module, NkiFlavour
 
 STORED = frozenset({Kind.TILE, Kind.TENSOR, Kind.VIEW, Kind.ARGUMENT})
@@ -25,11 +26,6 @@ def older(module: Module) -> Iterator[tuple[Kernel, Scopes]]:
     """Those of a file for ``neuronxcc.nki``, whose loops and tiles follow rules of their own."""
     if flavour_of(module) is NkiFlavour.NEURONXCC:
         yield from scoped(module)
-
-
-def found(module: Module, kernel: Kernel | None, node: ast.expr | ast.stmt, text: str) -> Finding:
-    """A finding at a node."""
-    return Finding(module.index.range_of(node), text, kernel.name if kernel else None)
 
 
 def parts_of(node: ast.Subscript) -> list[ast.expr]:

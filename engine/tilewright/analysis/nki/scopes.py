@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from tilewright.analysis.nki.catalogue import BUFFERS
+from tilewright.analysis.nki.model import LoopKind, Memory
 from tilewright.source.model import Kernel, NkiFlavour
 
-HBM = frozenset({"nki.language.hbm", "nki.language.shared_hbm", "nki.language.private_hbm"})
+HBM = frozenset(name for name, (memory, _) in BUFFERS.items() if memory is Memory.HBM)
 SHARED_HBM = "nki.language.shared_hbm"
 
 
@@ -30,20 +32,6 @@ class Kind(StrEnum):
     ARGUMENT = "argument"
     LIST = "list"
     UNKNOWN = "unknown"
-
-
-class LoopKind(StrEnum):
-    """How a loop runs: its index is a symbol in the first three, a number in the others."""
-
-    AFFINE = "affine_range"
-    SEQUENTIAL = "sequential_range"
-    DYNAMIC = "dynamic_range"
-    STATIC = "static_range"
-    RANGE = "range"
-    OTHER = "loop"
-
-
-SYMBOLIC = frozenset({LoopKind.AFFINE, LoopKind.SEQUENTIAL, LoopKind.DYNAMIC})
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,11 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import source_of
-from tilewright.analysis.detectors.nki.shared import found, older
+from tilewright.analysis.detectors.common import found, source_of
+from tilewright.analysis.detectors.nki.language.kernels import older
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.nki_scopes import Fact, Kind, Scopes
+from tilewright.analysis.nki.scopes import Fact, Kind, Scopes
 from tilewright.source.model import Module
 
 _CREATION = frozenset(f"nki.language.{name}" for name in ("ndarray", "zeros", "ones", "full"))

@@ -3,11 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import source_of
-from tilewright.analysis.detectors.nki.shared import found, given, is_number, older, scoped
+from tilewright.analysis.detectors.common import found, source_of
+from tilewright.analysis.detectors.nki.language.kernels import given, is_number, older, scoped
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.nki_scopes import Call, Scopes
+from tilewright.analysis.nki.scopes import Call, Scopes
 from tilewright.knowledge.nki import NkiFile, NkiFunction, nki_interface
 from tilewright.source.model import Module, NkiFlavour
 

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tilewright.analysis.nki_scopes.model import (
+from tilewright.analysis.nki.scopes import (
     UNKNOWN,
     Binding,
     Branch,

@@ -1,0 +1,30 @@
+"""Detectors of NKI's language rules, one file a family of issues: names, scopes, masks, loops."""
+
+from tilewright.analysis.detectors.nki.language import (
+    accumulation,
+    allocation,
+    arguments,
+    control_flow,
+    dataflow,
+    indexing,
+    launches,
+    masks,
+    names,
+    results,
+    scoping,
+)
+
+FILES = (
+    accumulation,
+    allocation,
+    arguments,
+    control_flow,
+    dataflow,
+    indexing,
+    launches,
+    masks,
+    names,
+    results,
+    scoping,
+)
+"""Importing a file registers its detectors."""
