@@ -2,8 +2,8 @@
 
 Two passes over the body, neither of which runs it. ``nki_flow(module, kernel)`` follows the values
 of a turn of each loop: shapes, parts of tensors, instructions; a branch that is never taken is left
-out. ``scopes_of(module, kernel)`` says what a name stands for in any branch and where its tile lives,
-whatever its value. What cannot be told stays a symbol or is None, and supports no finding.
+out. ``scopes_of(module, kernel)`` says what a name stands for in any branch and where its tile
+lives, whatever its value. What cannot be told stays a symbol or is None, and supports no finding.
 """
 
 from tilewright.analysis.nki.affine import Affine, Symbol, SymbolKind
