@@ -110,6 +110,12 @@ def test_each_different_call_is_a_case(file: Path) -> None:
     assert "the tests ended early: ValueError: later" in told
 
 
+def test_a_helper_that_launches_nothing_is_no_case(file: Path) -> None:
+    helper = {**_call("reference", _tensor("x")), "programs": 0}
+    (case,) = _tested(file, [helper, _call("add", _tensor("x"))]).check_cases()
+    assert case.call.function == "add"
+
+
 def test_tests_that_call_nothing_name_the_way_out(file: Path) -> None:
     with pytest.raises(ProblemError, match="call no function of the part above") as caught:
         _tested(file, [])

@@ -30,13 +30,14 @@ def with_calls(problem: Problem, bench: Workbench, text: str) -> Problem:
     """
     parts = parts_of(text)
     assert parts is not None
-    told = {"above": parts.above, "below": parts.below, "line": parts.line - 1, "seed": _SEED}
-    job = bench.job("calls", text, device=bench.device.info.id, **told)
+    tests = {"above": parts.above, "below": parts.below, "line": parts.line - 1, "seed": _SEED}
+    job = bench.job("calls", text, device=bench.device.info.id, **tests)
     outcome = bench.run(job, TIMEOUT_S)
     if outcome.status is not JobStatus.OK:
         raise ProblemError(f"its tests cannot be run: {explain(outcome)}", problem.path, parts.line)
     calls: list[Mapping[str, Any]] = outcome.value["calls"]
-    cases = _different([_case(call) for call in calls if not call["failure"]])
+    different = _different([_case(call) for call in calls if not call["failure"]])
+    cases = _launching(different)
     if not cases:
         raise ProblemError(_nothing(calls, outcome.value["failure"]), problem.path, parts.line)
     fitting = [(one, programs) for one, programs in cases if programs <= _MOST_PROGRAMS]
@@ -103,6 +104,11 @@ def _different(cases: list[tuple[Case, int]]) -> list[tuple[Case, int]]:
         if not empty:
             kept.setdefault(f"{case.call} {shapes}", (case, programs))
     return list(kept.values())
+
+
+def _launching(cases: list[tuple[Case, int]]) -> list[tuple[Case, int]]:
+    """Those that launch anything; all of them where none does, which running them will say."""
+    return [one for one in cases if one[1]] or cases
 
 
 def _few(cases: Sequence[Case]) -> list[Case]:

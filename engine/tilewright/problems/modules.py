@@ -6,9 +6,9 @@ say. Which smaller sizes its original stands, only running it can tell: ``sizes`
 
 import ast
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from tilewright.problems.model import RAGGED, Case, Dim, ProblemError, Ragged, S
 from tilewright.problems.nodes import read_text
 from tilewright.problems.pyfile import PythonFile
 from tilewright.problems.ragged import ragged_dims, single_dims, thin_dims
-from tilewright.problems.splits import Extent, Split, splits_of
+from tilewright.problems.splits import Extent, Split, splits_of, steps_of
 
 TASK, SETTINGS = "func_forward.py", "config_forward.json"
 OWN = "bench-gpu"
@@ -50,7 +50,7 @@ def _ragged(
     free = varied(constants, values)
     if not free:
         return None
-    steps, kept = _steps(values, constants, free, splits)
+    steps, kept = steps_of(splits, values, free, partial(_name_of, constants))
     largest = {name: value for name, value in values.items() if isinstance(value, int)}
     thin = thin_dims(values, free, steps=steps)
     primes = ragged_dims(values, free, largest, steps=steps)
@@ -58,7 +58,7 @@ def _ragged(
         primes=_variants(case, 0, primes),
         thin=tuple(_variants(case, at, ways) for at, ways in enumerate(thin, 1) if ways),
         single=_variants(case, 1 + len(thin), single_dims(values, free, steps)),
-        kept=kept,
+        kept=tuple(kept.values()),
     )
 
 
@@ -66,30 +66,6 @@ def _variants(case: Case, index: int, ways: Sequence[Mapping[str, Dim]]) -> tupl
     return tuple(
         replace(case, category=f"{SMALL}-{RAGGED}", index=index, dims=dict(dims)) for dims in ways
     )
-
-
-def _steps(
-    values: Mapping[str, Dim],
-    constants: Constants,
-    free: frozenset[str],
-    splits: Sequence[Split],
-) -> tuple[dict[str, int], tuple[str, ...]]:
-    """What constants vary in multiples of, as the original divides them; a word on each."""
-    steps: dict[str, int] = {}
-    kept: dict[str, str] = {}
-    for split in splits:
-        name, by = _name_of(constants, split.extent), split.by
-        if isinstance(by, Extent):
-            other = values.get(_name_of(constants, by) or "")
-            by = other if isinstance(other, int) else 1
-        if name is None or name not in free or by < 2:
-            continue
-        steps[name] = math.lcm(steps.get(name, 1), by)
-        kept[name] = (
-            f"{name} was varied in multiples of {steps[name]} alone, as the original divides it so "
-            f"(line {split.line}: {split.text})"
-        )
-    return steps, tuple(kept.values())
 
 
 def _name_of(constants: Constants, extent: Extent) -> str | None:

@@ -6,8 +6,11 @@ of such a division is used as well, the code takes care of it, and nothing is sp
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+
+from tilewright.problems.model import Dim
 
 _SAME = frozenset({"contiguous", "to", "float", "half", "cuda", "xpu", "cpu", "detach", "bfloat16"})
 _MOST_DEPTH = 4
@@ -43,6 +46,33 @@ _Known = Extent | _Tensor | int
 class _Found:
     splits: dict[tuple[Extent, "int | Extent"], Split] = field(default_factory=dict)
     handled: set[tuple[Extent, "int | Extent"]] = field(default_factory=set)
+
+
+def steps_of(
+    splits: Iterable[Split],
+    dims: Mapping[str, Dim],
+    free: Collection[str],
+    name_of: Callable[[Extent], str | None],
+    stated: Mapping[str, int] | None = None,
+) -> tuple[dict[str, int], dict[str, str]]:
+    """What dimensions that may vary do so in multiples of, as the original divides them; a word on
+    each. ``name_of``: the dimension that an extent is; ``stated``: multiples that hold anyway."""
+    steps = dict(stated or {})
+    kept: dict[str, str] = {}
+    for split in splits:
+        name, by = name_of(split.extent), split.by
+        if isinstance(by, Extent):
+            other = dims.get(name_of(by) or "")
+            by = other if isinstance(other, int) else 1
+        size = dims.get(name or "")
+        if name is None or name not in free or by < 2 or not isinstance(size, int) or size % by:
+            continue
+        steps[name] = math.lcm(steps.get(name, 1), by)
+        kept[name] = (
+            f"{name} was varied in multiples of {steps[name]} alone, as the original divides it so "
+            f"(line {split.line}: {split.text})"
+        )
+    return steps, kept
 
 
 def splits_of(tree: ast.Module, name: str) -> tuple[Split, ...]:

@@ -1,6 +1,5 @@
 """One variant of a spec (a category's list item) turned into the cases it stands for."""
 
-import math
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from tilewright.problems.nodes import Scalar, SpecNode
 from tilewright.problems.ragged import far_dims, ragged_dims, single_dims, thin_dims, tied_dims
 from tilewright.problems.scalars import Bounds, with_bounds
 from tilewright.problems.scaled import scaled_dims, work
-from tilewright.problems.splits import Extent, Split
+from tilewright.problems.splits import Extent, Split, steps_of
 
 TRANSFORMS = (
     "scale",
@@ -144,21 +143,8 @@ class Reader:
                 kept[stated] = (
                     f"{stated} was varied in multiples of {multiple} alone, as the spec states"
                 )
-        for split in self.splits:
-            name = self._dim_of(fields, split.extent)
-            by = split.by
-            if isinstance(by, Extent):
-                other = dims.get(self._dim_of(fields, by) or "")
-                by = other if isinstance(other, int) else 1
-            size = dims.get(name or "")
-            if name not in free or name is None or by < 2 or not isinstance(size, int) or size % by:
-                continue
-            steps[name] = math.lcm(steps.get(name, 1), by)
-            kept[name] = (
-                f"{name} was varied in multiples of {steps[name]} alone, as the original divides "
-                f"it so (line {split.line}: {split.text})"
-            )
-        return steps, tuple(kept.values())
+        steps, told = steps_of(self.splits, dims, free, partial(self._dim_of, fields), steps)
+        return steps, tuple((kept | told).values())
 
     def _dim_of(self, fields: Mapping[str, SpecNode], extent: Extent) -> str | None:
         """The dimension that an extent of an input, or a constructor's argument, is."""

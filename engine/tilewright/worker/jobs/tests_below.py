@@ -49,7 +49,8 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     """-> calls (function, arguments, inputs, programs, failure), failure of the tests themselves.
 
     Launches are counted and not made, and what they would have written is zero: tests of a large
-    shape take long in the interpreter. Where no call can be told so, the tests are run in earnest.
+    shape take long in the interpreter. Where no call can be told so, the tests are run in earnest,
+    and ``programs`` is a guess from the time, never 0.
     """
     found = _recorded(job)
     if all(call["failure"] for call in found["calls"]):
@@ -182,7 +183,7 @@ class _Recorder:
             told["failure"] = f"it fails: {type(error).__name__}: {said}"
             self.calls.append(told)
             raise
-        took = int((time.perf_counter() - start) * _PROGRAMS_A_SECOND)
+        took = 1 + int((time.perf_counter() - start) * _PROGRAMS_A_SECOND)
         programs = self._programs() - before if self._launches is not None else took
         self.calls.append({**told, "programs": programs})
         self._computed |= {one.data_ptr() for one in tensors.tensors_in(returned)}
