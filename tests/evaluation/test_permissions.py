@@ -4,7 +4,8 @@ from typing import Any
 
 from tilewright.evaluation import honesty, permissions
 from tilewright.evaluation.waysout import way_out
-from tilewright.problems.permissions import PERMISSIONS, PREPACKED, WORKSPACES
+from tilewright.problems.model import Case, Entry, EntryKind, Problem
+from tilewright.problems.permissions import HOST_READS, PERMISSIONS, PREPACKED, WORKSPACES
 from tilewright.worker import workspaces
 
 KEPT: dict[str, Any] = {"kept": {"Model.packed": 64, "Model.last": 32}, "packed": ["Model.packed"]}
@@ -53,10 +54,37 @@ def test_a_certificate_says_what_was_permitted() -> None:
     assert list(permissions.used(KEPT, KEPT, (WORKSPACES,))) == [], "the original keeps it too"
 
 
+def _problem(**changes: Any) -> Problem:
+    case = Case("ci", 0, {}, None, (), **changes)
+    return Problem("p.yaml", "", Entry(EntryKind.MODEL, "Model"), None, {"ci": (case,)}, "ci")
+
+
 def test_a_way_out_is_named_for_what_was_asked() -> None:
     check = {"name": "ci[0], offset inputs", "case": "ci[0]", "layout": "offset"}
-    assert "`align: 16`" in way_out("ci[0], offset inputs: output differs", [check])
+    told = way_out("ci[0], offset inputs: output differs", [check], _problem())
+    assert "`align: 16`" in told
+    assert 'allow = ["fixed-layouts"]' in told
     ragged = {"name": "ci-ragged[0]", "case": "ci-ragged[0]"}
-    assert 'allow = ["fixed-shapes"]' in way_out("ci-ragged[0]: the candidate failed", [ragged])
-    assert way_out("it runs the operator aten.mm", [ragged]) == ""
-    assert way_out("ci[0]: wrong", [{"name": "ci[0]", "case": "ci[0]"}]) == ""
+    told = way_out("ci-ragged[0]: the candidate failed", [ragged], _problem())
+    assert 'allow = ["fixed-shapes"]' in told
+
+
+def test_who_has_no_spec_is_pointed_to_settings_alone() -> None:
+    odd = {"layout": "strided", "values": "nonfinite"}
+    check = {"name": "ci-ragged[0], odd", "case": "ci-ragged[0]", **odd}
+    told = way_out("ci-ragged[0], odd: it fails", [check], _problem(inputs_from_module=True))
+    assert "spec" not in told
+    assert 'allow = ["fixed-layouts", "finite-inputs", "fixed-shapes"]' in told
+
+
+def test_numbers_that_the_host_reads_are_permitted_and_told() -> None:
+    read = {"calls": 1, "bytes": 4, "where": "line 3"}
+    facts = {"operators": {"aten._local_scalar_dense": read, "aten.all": read}}
+    refused = honesty.faults({}, facts)
+    assert len(refused) == 2
+    assert all('allow = ["host-reads"]' in text for text in refused)
+    assert honesty.faults({}, facts, (HOST_READS,)) == ()
+    assert len(list(permissions.used({}, facts, (HOST_READS,)))) == 2
+    assert list(permissions.used(facts, facts, (HOST_READS,))) == [], "the original reads it too"
+    computes = {"operators": {"aten.sum": read, "tensor.tolist": read}}
+    assert len(honesty.faults({}, computes, (HOST_READS,))) == 2

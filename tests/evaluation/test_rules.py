@@ -405,6 +405,9 @@ def constructed(*lines: str) -> Verdict:
         ["self.shift = torch.nn.Parameter(torch.randn(n) * 0.02)"],
         ["self.shift = torch.nn.Parameter(torch.empty(n))",
          "torch.nn.init.uniform_(self.shift, -1 / math.sqrt(n), 1 / math.sqrt(n))"],
+        ["self.shift = torch.nn.Parameter(torch.empty(n))",
+         "fan_in, _ = torch.nn.init._calculate_fan_in_and_fan_out(self.shift)",
+         "self.shift.uniform_(-fan_in, fan_in)", "self.shift.data = self.shift.data.contiguous()"],
     ],
 )  # fmt: skip
 def test_a_constructor_may_give_parameters_first_values(lines: list[str]) -> None:
@@ -422,6 +425,65 @@ def test_a_constructor_may_give_parameters_first_values(lines: list[str]) -> Non
 )  # fmt: skip
 def test_a_constructor_may_compute_nothing_else(lines: list[str], named: str) -> None:
     assert named in str(constructed(*lines).faults)
+
+
+@pytest.mark.parametrize(
+    ("named", "is_at_once"),
+    [
+        ("self.begin()", True),
+        ("self.apply(self.begin)", True),
+        ("self.register_forward_hook(self.begin)", False),
+        ("self.kept = self.begin", False),
+    ],
+)
+def test_what_a_constructor_runs_at_once_belongs_to_it(named: str, *, is_at_once: bool) -> None:
+    text = MODEL.replace(MADE, f"{MADE}        {named}\n")
+    text += "\n    def begin(self, *layers):\n        torch.nn.init.ones_(self.shift)\n"
+    verdict = held(text, MODEL, Entry(EntryKind.MODEL, "Model"))
+    assert ("torch.nn.init.ones_" not in str(verdict.faults)) is is_at_once
+
+
+TORCH = """\
+import torch
+import triton
+import triton.language as tl
+
+
+class Model(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.LeakyReLU(0.1), torch.nn.BatchNorm2d(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "is_had"),
+    [
+        ("y = torch.nn.functional.leaky_relu(x, 0.1)", True),
+        ("y = torch.nn.functional.batch_norm(x, a, b)", True),
+        ("y = torch.nn.functional.relu(x)", False),
+        ("y = x.softmax(-1)", False),
+    ],
+)
+def test_an_operator_that_an_original_in_torch_has_may_be_spelled_otherwise(
+    line: str, *, is_had: bool
+) -> None:
+    text = TORCH.replace("        return self.layers(x)\n", f"        {line}\n        return y\n")
+    verdict = held(text, TORCH, Entry(EntryKind.MODEL, "Model"))
+    assert (
+        any("torch.nn.functional" in one or "softmax" in one for one in verdict.faults)
+        is not is_had
+    )
+
+
+def test_the_precision_of_a_process_is_asked_for_and_not_set() -> None:
+    name = "torch.backends.cuda.matmul.allow_tf32"
+    asks = held(before_launch(f"n = n if {name} else x.numel()"))
+    assert asks.faults == ()
+    assert any(name in one for one in asks.questions)
 
 
 def test_first_values_are_the_constructors_alone() -> None:

@@ -119,7 +119,18 @@ def test_smaller_sizes_keep_what_divides_them(tmp_path: Path) -> None:
     assert smaller({"n": 65535, "lengths": (64, 4097)}, 32) == {"n": 31, "lengths": (32, 33)}
     own, *small = _kernelbench(tmp_path).sizes
     assert own.cases[0].dims == {}
-    assert [size.cases[0].dims["in_features"] for size in small] == [32, 128, 512]
+    assert [size.cases[0].dims["in_features"] for size in small] == [32, 16, 8, 128, 512]
+
+
+def test_constants_bound_together_are_constants_each() -> None:
+    text = REFERENCE.replace("heads = 12", "heads, (a, b), c = 12, (3, 4), f()").replace(
+        "batch_size =", "rows = batch_size ="
+    )
+    values = constants_of(ast.parse(text.replace("in_features)]", "a, b, rows)]"))).values
+    assert values == {
+        "rows": 1024, "batch_size": 1024, "in_features": 8192, "out_features": 768, "heads": 12,
+        "a": 3, "b": 4,
+    }  # fmt: skip
 
 
 def test_small_sizes_have_variants_that_fit_no_tile(tmp_path: Path) -> None:

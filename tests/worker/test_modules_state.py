@@ -31,3 +31,13 @@ def test_where_there_is_a_choice_nothing_is_guessed(name: str) -> None:
     state = {"weight": torch.ones(3, 2), "bias": torch.ones(3), name: torch.ones(3)}
     with pytest.raises(JobError, match="do not match the original's"):
         modules.load_state(_Fused(), state)
+
+
+def test_extents_of_one_are_no_other_shape() -> None:
+    state = {"add_value": torch.full((3, 1, 1), 4.0), "matmul.weight": torch.ones(3, 2)}
+    state |= {"matmul.bias": torch.full((3,), 2.0)}
+    model = _Fused()
+    modules.load_state(model, state)
+    assert torch.equal(model.add_value, torch.full((3,), 4.0))
+    with pytest.raises(JobError, match="do not match the original's"):
+        modules.load_state(_Fused(), {**state, "add_value": torch.ones(3, 2)})

@@ -27,7 +27,12 @@ class _Rules(BaseModel):
     select: list[str] | None = None
     ignore: list[str] = []
     target: str | None = None
-    allow: list[Literal["workspaces", "prepacked-weights", "inline-assembly", "fixed-shapes"]] = []
+    allow: list[
+        Literal[
+            "workspaces", "prepacked-weights", "inline-assembly", "fixed-shapes", "fixed-layouts",
+            "finite-inputs", "host-reads",
+        ]
+    ] = []  # fmt: skip
 
 
 class _Table(_Rules):

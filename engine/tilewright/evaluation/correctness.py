@@ -13,7 +13,7 @@ from tilewright.evaluation.waysout import way_out
 from tilewright.evaluation.workbench import BrokenOffError, Workbench
 from tilewright.harness_fault import HarnessFaultError
 from tilewright.problems.model import Case, Problem
-from tilewright.problems.permissions import FIXED_SHAPES
+from tilewright.problems.permissions import FINITE, FIXED_LAYOUTS, FIXED_SHAPES
 from tilewright.problems.scalars import fixed
 from tilewright.problems.scaled import work
 from tilewright.textfile import UnreadableError
@@ -22,7 +22,16 @@ NO_OTHER_SHAPES = (
     'only the shapes of the spec\'s own cases were checked, as allow = ["fixed-shapes"] permits a '
     "candidate to fail at others"
 )
-
+_NOT_ASKED = {
+    FIXED_LAYOUTS: (
+        "only the strides and alignments of the problem's own inputs were checked, as allow = "
+        '["fixed-layouts"] permits a candidate to fail at others'
+    ),
+    FINITE: (
+        "inputs with infinities or NaN were not checked, as allow = "
+        '["finite-inputs"] permits other results there'
+    ),
+}
 
 _SEED_OF_GRADIENTS = 1
 _GRADIENTS = "autograd.Function"  # whoever writes one means it to be gone back through
@@ -96,7 +105,7 @@ def correctness_step(bench: Workbench, heard: Heard | None) -> StepResult:
     }
     told = f"not judged here: {unjudged}" if unjudged else ""
     if heard.fault:
-        told = f"{heard.fault}{way_out(heard.fault, heard.checks)}"
+        told = f"{heard.fault}{way_out(heard.fault, heard.checks, bench.problem)}"
     return StepResult(StepName.CORRECTNESS, status, told, data=data)
 
 
@@ -105,6 +114,8 @@ def _relied_on(problem: Problem, data: Mapping[str, Any]) -> dict[str, Any]:
     permitted = list(data.get("permitted") or ())
     if FIXED_SHAPES in problem.allow and problem.ragged is not None:
         permitted.append(NO_OTHER_SHAPES)
+    if not problem.is_captured:
+        permitted += [told for name, told in _NOT_ASKED.items() if name in problem.allow]
     found = {"permitted": permitted, "facts": list(problem.facts)}
     return {name: texts for name, texts in found.items() if texts}
 

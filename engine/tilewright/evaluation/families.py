@@ -11,15 +11,16 @@ from random import SystemRandom
 
 from tilewright.evaluation.checks import FORWARD, NORMAL, PLAIN, REVERSED, SHUFFLED, Check
 from tilewright.problems.model import Case, EntryKind, Problem, Ragged
-from tilewright.problems.permissions import FIXED_SHAPES
+from tilewright.problems.permissions import FINITE, FIXED_LAYOUTS, FIXED_SHAPES
 
 SEEDS = (0, 1)
 WHERE_ANY, NEEDED = "where any", "needed"
 """Of gradients: whether a candidate may do without those that its original has."""
 # Seeds of the checks beyond the spec's cases begin here, so that no inputs are seen twice.
 _FIRST_SEED = 2
+_NONFINITE = "nonfinite"
 _FAMILIES = (
-    "large", "tiny", "sparse", "signed_zeros", "nonfinite", "outliers", "constant_rows", "shifted",
+    "large", "tiny", "sparse", "signed_zeros", _NONFINITE, "outliers", "constant_rows", "shifted",
 )  # fmt: skip
 _OF_KNOWN_ERROR = ("constant_rows", "shifted")
 """Asked only where a reference tells how far off an original is: of rows without spread, or with
@@ -50,7 +51,10 @@ def checks_for(problem: Problem, *, can_time: bool) -> tuple[Check, ...]:
     checks += [Check(case, SEEDS[0], repeats=_REPEATS) for case in _timed(problem, can_time)]
     odd = _on_device(problem, small) if can_time else _interpreted(problem, small)
     numbered = enumerate((*_modes(problem, small), *odd), _FIRST_SEED)
-    return (*checks, *(replace(check, seed=seed, required=False) for seed, check in numbered))
+    return (
+        *checks,
+        *(_permitted(problem, replace(one, seed=seed, required=False)) for seed, one in numbered),
+    )
 
 
 def watched_for(problem: Problem) -> tuple[Check, ...]:
@@ -68,6 +72,15 @@ def watched_for(problem: Problem) -> tuple[Check, ...]:
 def _without_others(problem: Problem) -> Problem:
     """A problem whose candidates may fail at extents that its cases do not have: none are asked."""
     return replace(problem, ragged=None) if FIXED_SHAPES in problem.allow else problem
+
+
+def _permitted(problem: Problem, check: Check) -> Check:
+    """A check without what candidates may fail at."""
+    if FIXED_LAYOUTS in problem.allow and check.layout != "aliased":
+        check = replace(check, layout=PLAIN)
+    if FINITE in problem.allow and check.values == _NONFINITE:
+        check = replace(check, values=NORMAL)
+    return check
 
 
 def simpler(problem: Problem, check: Check) -> tuple[Check, ...]:
@@ -127,7 +140,7 @@ def _interpreted(problem: Problem, small: tuple[Case, ...]) -> Iterator[Check]:
     ragged = problem.ragged or Ragged()
     odd = _drawn(ragged.primes or (last,))
     yield Check(odd, 0, "large", _moved(odd), SHUFFLED)
-    yield Check(first, 0, "nonfinite", _layout(first, "transposed"))
+    yield Check(first, 0, _NONFINITE, _layout(first, "transposed"))
     thin = [_drawn(cases) for cases in ragged.thin]
     for case in thin[:1]:
         yield Check(case, 0, "sparse", _layout(case, "offset"), repeats=2)
@@ -209,7 +222,7 @@ def free_integers(case: Case) -> tuple[tuple[str, str], ...]:
 def _specialized(ragged: Ragged, last: Case) -> Iterator[Check]:
     odd = _drawn(ragged.primes or (last,))
     yield Check(odd, 0, "outliers", _moved(odd))
-    yield Check(last, 0, "nonfinite", _layout(last, "transposed"))
+    yield Check(last, 0, _NONFINITE, _layout(last, "transposed"))
     for case in map(_drawn, ragged.thin[:1]):
         yield Check(case, 0, "sparse", _layout(case, "offset"))
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from tilewright.problems.permissions import PREPACKED, WORKSPACES, permitting
+from tilewright.problems.permissions import HOST_READS, PREPACKED, WORKSPACES, permitting
 
 _Facts = Mapping[str, Any]
 _PACKED = (
@@ -16,11 +16,23 @@ _WORKSPACE = (
     "it keeps {way} ({size} bytes) from call to call, as allow = {names} permits: it was "
     "overwritten before each checked call"
 )
+_READ = (
+    'its host code reads what is in a tensor ({name}, {where}), as allow = ["host-reads"] permits: '
+    "the host waits there for the device, and what it does by the number was seen for the checked "
+    "inputs alone"
+)
+_READS = frozenset(
+    f"aten.{name}" for name in ("item", "_local_scalar_dense", "is_nonzero", "all", "any")
+)
 
 
 def excused(candidate: _Facts, allow: Collection[str]) -> _Facts:
-    """The facts without what is permitted: tensors that are kept, and the containers of those as
-    long as they do not grow from call to call."""
+    """The facts without what is permitted: numbers that the host reads, tensors that are kept, and
+    the containers of those as long as they do not grow from call to call."""
+    if HOST_READS in allow:
+        operators: _Facts = candidate.get("operators") or {}
+        rest = {name: told for name, told in operators.items() if name not in _READS}
+        candidate = {**candidate, "operators": rest}
     permitted = _permitted(candidate, allow)
     if not permitted:
         return candidate
@@ -52,6 +64,15 @@ def used(original: _Facts, candidate: _Facts, allow: Collection[str]) -> Iterato
         if way not in before:
             text = _PACKED if name == PREPACKED else _WORKSPACE
             yield text.format(way=way, size=sizes[way], names=json.dumps([name]))
+    operators, others = candidate.get("operators") or {}, original.get("operators") or {}
+    if HOST_READS in allow:
+        for name in sorted(_READS & (operators.keys() - others.keys())):
+            yield _READ.format(name=name, where=operators[name]["where"])
+
+
+def reading_hint(operator: str) -> str:
+    """The setting that would have permitted an operator; empty where none would."""
+    return permitting((HOST_READS,)) if operator in _READS else ""
 
 
 def hint(candidate: _Facts, way: str) -> str:

@@ -2,13 +2,14 @@
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tilewright.problems.model import Dim
 
-LIMITS = (32, 128, 512)
-"""What extents are brought below, the smallest first: an original need not stand the smallest."""
+LIMITS = (32, 16, 8, 128, 512)
+"""What extents are brought below, in the order that they are tried: several extents of 32 multiply
+to more than the interpreter can do, and an original need not stand the small ones."""
 _FEW = 4
 _MOST_LAYERS = 64
 _LEAST_SIZED, _LEAST_BUILT = 8, 32
@@ -42,11 +43,10 @@ class Constants:
 def constants_of(tree: ast.Module) -> Constants:
     """The constants of a KernelBench module."""
     values: dict[str, Dim] = {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            target, value = node.targets[0], _constant(node.value, values)
-            if isinstance(target, ast.Name) and value is not None:
-                values[target.id] = value
+    for name, given in _assigned(tree):
+        value = _constant(given, values)
+        if value is not None:
+            values[name] = value
     inputs, arguments = (_function(tree, name) for name in ("get_inputs", "get_init_inputs"))
     uses = {name: _used(tree, name) for name in values}
     sizing = _reached(inputs, uses)
@@ -92,6 +92,22 @@ def _one_smaller(value: int, limit: int) -> int:
     return value | odd
 
 
+def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """Names that a module binds at its top level, ``a = b = 1`` and ``a, b = 1, 2`` among them."""
+    for node in tree.body:
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            yield from _bound(target, node.value)
+
+
+def _bound(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    match target, value:
+        case ast.Name(id=name), _:
+            yield name, value
+        case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
+            for one, given in zip(names, values, strict=True):
+                yield from _bound(one, given)
+
+
 def _constant(node: ast.expr, known: Mapping[str, Dim]) -> Dim | None:
     match node:
         case ast.Constant(value=int() as value) if type(value) is int:
@@ -122,12 +138,7 @@ def _names(nodes: Iterable[ast.AST]) -> set[str]:
 
 def _used(tree: ast.Module, name: str) -> set[str]:
     """The names that a constant is computed from."""
-    return _names(
-        node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
-    )
+    return _names(value for bound, value in _assigned(tree) if bound == name)
 
 
 def _reached(function: ast.FunctionDef | None, uses: Mapping[str, set[str]]) -> frozenset[str]:

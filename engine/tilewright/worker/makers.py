@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -31,18 +31,25 @@ def _with_constants(path: str, constants: Mapping[str, Any]) -> ModuleType:
     if not file.is_file():
         raise JobError(f"there is no file {path}")
     tree = ast.parse(file.read_bytes(), path)
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            target = node.targets[0]
-            if isinstance(target, ast.Name) and target.id in constants:
-                value = ast.parse(repr(constants[target.id]), mode="eval").body
-                node.value = ast.copy_location(value, node.value)
+    tree.body = [one for node in tree.body for one in (node, *_instead(node, constants))]
     module = ModuleType(f"maker_{len(_MADE)}_{file.stem}")
     module.__file__ = path
     sys.modules[module.__name__] = module
     sys.path.insert(0, str(file.parent))
     exec(compile(ast.fix_missing_locations(tree), path, "exec"), vars(module))
     return module
+
+
+def _instead(node: ast.stmt, constants: Mapping[str, Any]) -> Iterator[ast.stmt]:
+    """What gives the names that a statement has just bound their other values."""
+    for target in node.targets if isinstance(node, ast.Assign) else ():
+        names = target.elts if isinstance(target, ast.Tuple) else [target]
+        for name in names:
+            if isinstance(name, ast.Name) and name.id in constants:
+                (given,) = ast.parse(f"{name.id} = {constants[name.id]!r}").body
+                for part in ast.walk(given):
+                    ast.copy_location(part, node)
+                yield given
 
 
 def inputs(module: ModuleType | None, case: Mapping[str, Any]) -> dict[str, Any]:

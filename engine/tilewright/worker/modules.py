@@ -170,31 +170,42 @@ def build_call(
 
 
 def load_state(model: torch.nn.Module, state: dict[str, Any]) -> None:
-    """Give the model the weights of ``state``: by name, else by position with equal shapes, else by
-    shape and the last part of their names, where that leaves no choice."""
+    """Give the model the weights of ``state``: by name, else by position where all shapes agree,
+    else by shape and the last part of their names, where that leaves no choice.
+
+    Shapes may differ in extents of 1: a scale for each channel is often kept as (channels, 1, 1).
+    """
     own = model.state_dict()
-    if {name: value.shape for name, value in own.items()} == {
-        name: value.shape for name, value in state.items()
-    }:
-        model.load_state_dict(state, strict=True)
-        return
-    shapes = [tuple(value.shape) for value in own.values()]
-    found = dict(zip(own, state.values(), strict=False))
-    if shapes != [tuple(value.shape) for value in state.values()]:
+    found = {name: state[name] for name in own if name in state}
+    if not _fits(own, state, found):
+        found = dict(zip(own, state.values(), strict=False))
+    if not _fits(own, state, found):
         found = _paired(own, state)
-    if len(found) != len(state) or len(found) != len(own):
+    if not _fits(own, state, found):
         raise JobError(
             "the model's parameters do not match the original's: it has "
             f"{_listed(own)}, the original {_listed(state)}"
         )
-    model.load_state_dict(found, strict=True)
+    shaped = {name: value.reshape(own[name].shape) for name, value in found.items()}
+    model.load_state_dict(shaped, strict=True)
+
+
+def _fits(own: Mapping[str, Any], state: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    """Whether each weight has one of the other model's, and each of those is had."""
+    return len(found) == len(own) == len(state) and all(
+        _extents(own[name]) == _extents(value) for name, value in found.items()
+    )
+
+
+def _extents(value: Any) -> tuple[int, ...]:
+    return tuple(extent for extent in value.shape if extent != 1)
 
 
 def _paired(own: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
     """The one weight of equal shape for each, or the one with the same last part of its name."""
     found: dict[str, Any] = {}
     for name, value in own.items():
-        fitting = [other for other, held in state.items() if held.shape == value.shape]
+        fitting = [other for other, held in state.items() if _extents(held) == _extents(value)]
         if len(fitting) > 1:
             last = name.rpartition(".")[2]
             fitting = [other for other in fitting if other.rpartition(".")[2] == last]

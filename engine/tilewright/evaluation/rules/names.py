@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.evaluation.rules.model import NOT_NEEDED, Finding
+from tilewright.evaluation.rules.model import NOT_NEEDED, Finding, Grade
 from tilewright.evaluation.rules.view import View, line_of, root_of
 from tilewright.evaluation.rules.words import (
     ASKING,
@@ -11,6 +11,7 @@ from tilewright.evaluation.rules.words import (
     KEEPING,
     MODULES,
     OFFERED,
+    PRECISION,
     PROPERTIES,
     TORCH,
     TRITON,
@@ -19,6 +20,7 @@ from tilewright.evaluation.rules.words import (
 )
 
 _IN_TRITON = "the work must stay in Triton"
+_AS_SET = "results are verified as it is set where that is done; elsewhere they may be others"
 _TENSOR = "torch.Tensor"
 _FIRST_VALUES = ("torch.rand", "torch.randn", "torch.randint")
 _ASKS_FOR_TYPES = ("isinstance", "issubclass")
@@ -29,7 +31,9 @@ def names(view: View) -> Iterator[Finding]:
     for node in view.host:
         if isinstance(node, ast.Name | ast.Attribute) and _is_whole(view, node):
             dotted = view.dotted(node)
-            if dotted is not None and not _is_allowed(view, node, dotted):
+            if dotted in PRECISION:
+                yield Finding(dotted, line_of(node), _AS_SET, Grade.EVIDENCE)
+            elif dotted is not None and not _is_allowed(view, node, dotted):
                 yield Finding(dotted, line_of(node), _way_out(dotted))
             elif dotted == _TENSOR and not _is_type(view, node):
                 yield Finding(f"{_TENSOR} as a value", line_of(node), "allocate by torch.empty")

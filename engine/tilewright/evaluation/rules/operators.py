@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from tilewright.evaluation.rules.model import Finding, Grade
 from tilewright.evaluation.rules.tensors import is_limits, is_tensor, tensor_names
 from tilewright.evaluation.rules.view import FUNCTIONS, View, line_of
-from tilewright.evaluation.rules.words import BUILTIN_OPERATORS, COMPUTING, METHODS
+from tilewright.evaluation.rules.words import BUILTIN_OPERATORS, COMPUTING, FIRST_VALUES, METHODS
+from tilewright.problems.permissions import HOST_READS
 
 _IN_TRITON = "the work must stay in Triton"
 _SIGNS = {
@@ -14,6 +15,7 @@ _SIGNS = {
     ast.Pow: "**", ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
     ast.LShift: "<<", ast.RShift: ">>", ast.USub: "-", ast.Invert: "~",
 }  # fmt: skip
+_READING = ("item", "all", "any", "bool", "int", "float")
 _COMPARING = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
@@ -49,10 +51,10 @@ def _called(view: View, node: ast.Call, known: frozenset[str]) -> Iterator[Findi
     match node:
         case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
             if name in COMPUTING:
-                yield Finding(f".{name}() of a tensor", line_of(node), _IN_TRITON)
+                yield _reaching(f".{name}() of a tensor", node, name)
         case ast.Call(func=ast.Name(id=name), args=[first, *_]) if name in BUILTIN_OPERATORS:
             if is_tensor(view, first, known):
-                yield Finding(f"{name}() of a tensor", line_of(node), _IN_TRITON)
+                yield _reaching(f"{name}() of a tensor", node, name)
 
 
 def _signed(view: View, node: ast.expr | ast.AugAssign, known: frozenset[str]) -> Iterator[Finding]:
@@ -86,9 +88,16 @@ def _attribute(view: View, node: ast.Attribute, known: frozenset[str]) -> Iterat
     if name == "data_ptr":
         yield from _address(view, node)
     elif name in COMPUTING and not is_limits(view, node.value):
-        yield Finding(f".{name}() of a tensor", line_of(node), _IN_TRITON)
+        if not (name in FIRST_VALUES and view.is_constructing(node)):
+            yield _reaching(f".{name}() of a tensor", node, name)
     elif name not in METHODS and is_tensor(view, node.value, known):
-        yield Finding(f"attribute .{name} of a tensor", line_of(node), _IN_TRITON)
+        yield _reaching(f"attribute .{name} of a tensor", node, name)
+
+
+def _reaching(key: str, node: ast.AST, name: str) -> Finding:
+    """An operator; a setting permits those that only tell the host a number or a truth."""
+    allowed_by = (HOST_READS,) if name in _READING else ()
+    return Finding(key, line_of(node), _IN_TRITON, allowed_by=allowed_by)
 
 
 def _is_of_library(view: View, node: ast.Attribute) -> bool:

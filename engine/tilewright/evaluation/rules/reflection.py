@@ -9,6 +9,8 @@ from tilewright.evaluation.rules.view import View, line_of
 from tilewright.evaluation.rules.words import BUILTINS, DUNDER_NAMES, DUNDERS, METHODS_OF_CLASSES
 
 _ASKING = re.compile(r"\{\w*(\.\w|\[)[^{}]*\}")
+_FAN = "_calculate_fan_in_and_fan_out"
+"""Private, and what everybody copies from torch's own layers to give weights first values."""
 _BY_NAME = "spell the attribute out"
 
 
@@ -19,7 +21,7 @@ def reflection(view: View) -> Iterator[Finding]:
             yield from _name(view, node)
         elif isinstance(node, ast.Attribute):
             yield from _dunder(node.attr, node)
-            yield from _private(node)
+            yield from _private(view, node)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield from _call(node, node.func.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -66,8 +68,10 @@ def _dunder(name: str, node: ast.AST) -> Iterator[Finding]:
         yield Finding(f"attribute {name}", line_of(node))
 
 
-def _private(node: ast.Attribute) -> Iterator[Finding]:
+def _private(view: View, node: ast.Attribute) -> Iterator[Finding]:
     """``x._version``, ``torch._C``: what a library keeps to itself."""
+    if node.attr == _FAN and view.dotted(node) == f"torch.nn.init.{_FAN}":
+        return
     owner = node.value
     is_own = isinstance(owner, ast.Name) and owner.id in ("self", "cls", "ctx")
     if node.attr.startswith("_") and not node.attr.startswith("__") and not is_own:

@@ -52,6 +52,8 @@ def _attribute(view: View, node: ast.Attribute) -> Iterator[Finding]:
                 return
             if _is_autograd(view, node):
                 return
+        if node.attr == "data" and view.is_constructing(node) and view.is_local(base):
+            return  # of a weight, which gets the original's values before the first call
     is_self = isinstance(base, ast.Name) and base.id == "self"
     yield Finding(
         f"a store to {owner}.{node.attr}", line_of(node),

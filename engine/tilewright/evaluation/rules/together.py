@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -17,6 +17,7 @@ from tilewright.evaluation.rules.model import Finding, Grade
 from tilewright.evaluation.rules.names import names
 from tilewright.evaluation.rules.operators import operators
 from tilewright.evaluation.rules.reflection import reflection
+from tilewright.evaluation.rules.spellings import spelled_alike
 from tilewright.evaluation.rules.state import state
 from tilewright.evaluation.rules.stores import stores
 from tilewright.evaluation.rules.view import View, view_of
@@ -49,7 +50,7 @@ def held_against(
     """
     found = [
         *((finding, finding.key) for finding in contract(original, candidate, entry)),
-        *_new(_counted(original.text, original.path), view_of(candidate)),
+        *_new(_had(original), view_of(candidate)),
     ]
     permitted = [one for one in found if not set(allow).isdisjoint(one[0].allowed_by)]
     refused = [one for one in found if one not in permitted]
@@ -66,13 +67,25 @@ def _counted(text: str, path: str) -> Counter[str]:
     return Counter(finding.key for finding in _findings(view_of(parse_module(text, path))))
 
 
-def _new(before: Counter[str], candidate: View) -> Iterator[tuple[Finding, str]]:
+def _had(original: Module) -> Callable[[str], int]:
+    """How often an original has a finding. Where it launches no kernels, as KernelBench's, all
+    spellings of an operator are one: ``nn.Dropout``, ``F.dropout`` and ``x.dropout()``."""
+    before = _counted(original.text, original.path)
+    if original.kernels:
+        return lambda key: before[key]
+    alike: Counter[str] = Counter()
+    for key, count in before.items():
+        alike[spelled_alike(key)] += count
+    return lambda key: alike[spelled_alike(key)]
+
+
+def _new(before: Callable[[str], int], candidate: View) -> Iterator[tuple[Finding, str]]:
     """Findings beyond the original's number of each kind, the first of each, told."""
     after = list(_findings(candidate))
     counts = Counter(finding.key for finding in after)
     told: set[str] = set()
     for finding in after:
-        had, has = before[finding.key], counts[finding.key]
+        had, has = before(finding.key), counts[finding.key]
         if has <= had or finding.key in told:
             continue
         told.add(finding.key)

@@ -10,6 +10,7 @@ from tilewright.source.model import Module
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _CONSTRUCTORS = ("__init__", "reset_parameters")
+_CALLED_BY_TORCH = ("forward", "backward", "setup_context", "__call__")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -83,11 +84,32 @@ class View:
     def is_constructing(self, node: ast.AST) -> bool:
         """Whether a node stands in what a class runs when one of its objects is made."""
         function = self.function_of(node)
-        return (
-            isinstance(function, ast.FunctionDef)
-            and function.name in _CONSTRUCTORS
-            and isinstance(self.parent(function), ast.ClassDef)
+        owner = None if function is None else self.parent(function)
+        if not isinstance(function, ast.FunctionDef) or not isinstance(owner, ast.ClassDef):
+            return False
+        return function.name in _CONSTRUCTORS or self._is_called_to_construct(owner, function)
+
+    def _is_called_to_construct(self, owner: ast.ClassDef, method: ast.FunctionDef) -> bool:
+        """Whether a method is named nowhere but in its class's constructors, which run it."""
+        if method.name in _CALLED_BY_TORCH:
+            return False
+        named = [
+            one for one in self.host if isinstance(one, ast.Attribute) and one.attr == method.name
+        ]
+        return bool(named) and all(
+            getattr(self.function_of(one), "name", "") in _CONSTRUCTORS
+            and self.class_of(one) is owner
+            and self._is_run_at_once(one)
+            for one in named
         )
+
+    def _is_run_at_once(self, method: ast.Attribute) -> bool:
+        """Whether a method is called where it is named, or for each layer by ``self.apply``: what
+        is handed on (a hook) runs later."""
+        call = self.parent(method)
+        if not isinstance(call, ast.Call):
+            return False
+        return call.func is method or ast.unparse(call.func) == "self.apply"
 
     def is_first_value(self, node: ast.AST) -> bool:
         """Whether a node computes what ``torch.nn.Parameter`` is made of in a constructor.

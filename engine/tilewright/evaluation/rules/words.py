@@ -90,6 +90,12 @@ TORCH_MADE = frozenset(f"torch.{name}" for name in listed(_MADE))
 TORCH = TORCH_MADE | {f"torch.{name}" for name in listed(f"{_DTYPES} {_SHAPED} {_TOLD}")}
 """Names of torch that host code needs to launch: memory, shapes, dtypes, questions to devices."""
 
+PRECISION = listed(
+    "torch.backends.cuda.matmul.allow_tf32 torch.backends.cudnn.allow_tf32 "
+    "torch.get_float32_matmul_precision"
+)
+"""Questions for the precision that a process permits torch: asked, not set."""
+
 _DRIVER = "driver.active"
 TRITON = frozenset(
     f"triton.{name}"
@@ -139,6 +145,9 @@ COMPUTING = listed(
     "share_memory_ pin_memory record_stream"
 )
 """Attributes that nothing but a tensor has, and that compute, move or expose its contents."""
+
+FIRST_VALUES = listed("normal_ uniform_ random_ bernoulli_ exponential_")
+"""Those of them that only fill with random numbers: what a constructor gives weights by."""
 
 CHANGING = listed(
     "add add_module add_pre_run_hook append appendleft clear discard extend extendleft insert pop "

@@ -1,8 +1,8 @@
 """``size``: which of several sizes a module that makes its own inputs can be run at.
 
-Choices are lists of cases, the module's own sizes first, then smaller ones. The first that takes at
-most ``most_bytes`` and works is taken; of its own sizes that are larger nothing more is asked than
-what they take.
+Choices are lists of cases, the module's own sizes first, then smaller ones. The first that works
+and takes at most ``most_bytes`` is taken, else the one of the smaller that takes least; of its own
+sizes that are larger nothing more is asked than what they take.
 """
 
 from __future__ import annotations
@@ -25,17 +25,26 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     modules.load_module(job["module"])  # what is wrong with the file itself is no size's failure
     sizes: list[int | None] = []
     failures: list[str] = []
+    found: list[list[int]] = []
     for number, cases in enumerate(job["choices"]):
         working, largest, why = _tried(job, cases, small=number > 0)
         sizes.append(largest)
         failures.append(why)
-        if working and largest is not None and (largest <= job["most_bytes"] or number):
-            told = {"chosen": number, "working": working, "bytes": sizes, "failures": failures}
-            cases = [cases[at] for at in working] + job["variants"][number]
-            own = [_arguments(job, case) for case in job["choices"][0]]
-            built = [_arguments(job, case) for case in cases]
-            return {**told, "own_args": own, "init_args": built}
-    return {"chosen": None, "working": [], "bytes": sizes, "failures": failures, "init_args": []}
+        found.append(working)
+        if working and largest is not None and largest <= job["most_bytes"]:
+            break
+    taken = {at: size for at, size in enumerate(sizes) if size is not None and found[at]}
+    small = {at: size for at, size in taken.items() if at or size <= job["most_bytes"]}
+    told: dict[str, Any] = {"working": [], "bytes": sizes, "failures": failures, "init_args": []}
+    if not small:
+        return {**told, "chosen": None}
+    chosen = min(small, key=small.__getitem__)
+    cases = [job["choices"][chosen][at] for at in found[chosen]] + job["variants"][chosen]
+    return {
+        **told, "chosen": chosen, "working": found[chosen],
+        "own_args": [_arguments(job, case) for case in job["choices"][0]],
+        "init_args": [_arguments(job, case) for case in cases],
+    }  # fmt: skip
 
 
 def _tried(
