@@ -479,6 +479,15 @@ def test_an_operator_that_an_original_in_torch_has_may_be_spelled_otherwise(
     )
 
 
+def test_a_layer_has_a_stride_and_is_no_tensor() -> None:
+    text = TORCH.replace(
+        "        return self.layers(x)\n",
+        "        layer = self.layers[0]\n        return launch(x, layer.weight, layer.stride[0])\n",
+    )
+    verdict = held(text, TORCH, Entry(EntryKind.MODEL, "Model"))
+    assert not any(".weight" in one for one in verdict.faults)
+
+
 def test_the_precision_of_a_process_is_asked_for_and_not_set() -> None:
     name = "torch.backends.cuda.matmul.allow_tf32"
     asks = held(before_launch(f"n = n if {name} else x.numel()"))

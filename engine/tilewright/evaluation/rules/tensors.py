@@ -4,6 +4,7 @@ import ast
 
 from tilewright.evaluation.rules.view import Function, View
 from tilewright.evaluation.rules.words import (
+    CALLED_TELLING,
     COMPUTING,
     SHAPING,
     TELLING,
@@ -26,6 +27,9 @@ def tensor_names(view: View, function: Function) -> frozenset[str]:
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if attr in TELLING:
                 known |= {name} & view.locals_of(function) - _INSTANCES
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)):
+                if attr in CALLED_TELLING:
+                    known |= {name} & view.locals_of(function) - _INSTANCES
     for _ in range(_ROUNDS):
         before = len(known)
         for node in ast.walk(function):

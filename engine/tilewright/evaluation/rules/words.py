@@ -126,11 +126,12 @@ ASKING = listed(
 METHODS = PROPERTIES | SHAPING | ASKING
 """Attributes of a tensor that do no kernel's work."""
 
-TELLING = listed(
-    "stride numel is_contiguous contiguous data_ptr element_size new_empty new_zeros "
-    "storage_offset is_cuda shape"
+TELLING = listed("is_cuda shape")
+CALLED_TELLING = listed(
+    "stride numel is_contiguous contiguous data_ptr element_size new_empty new_zeros storage_offset"
 )
-"""Attributes by which a name is known for a tensor."""
+"""Attributes and methods by which a name is known for a tensor: a layer has a stride as well, which
+nobody calls."""
 
 COMPUTING = listed(
     "matmul mm bmm addmm baddbmm einsum dot mv outer sum mean prod var std norm exp exp2 log log2 "
