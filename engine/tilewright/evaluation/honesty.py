@@ -96,12 +96,12 @@ def _operators(original: _Facts, candidate: _Facts) -> Iterator[str]:
         if operator in reads.ALL:
             yield (
                 f"it reads what is in a tensor ({operator}, {entry['where']}), which the original "
-                f"does not; leave the contents to kernels{permissions.reading_hint(name)}"
+                f"does not; leave the contents to kernels{permissions.reading_hint(name, entry)}"
             )
             continue
         yield (
             f"it runs the operator {name} ({entry['calls']} times, {entry['where']}), which the "
-            f"original does not; the work must stay in Triton{permissions.reading_hint(name)}"
+            f"original does not; the work must stay in Triton{permissions.reading_hint(name, entry)}"
         )
 
 

@@ -77,9 +77,9 @@ def _is_a_few(operator: str, told: _Facts) -> bool:
     return operator in _READS and told["calls"] <= _MOST_READS
 
 
-def reading_hint(operator: str) -> str:
+def reading_hint(operator: str, told: _Facts) -> str:
     """The setting that would have permitted an operator; empty where none would."""
-    return permitting((HOST_READS,)) if operator in _READS else ""
+    return permitting((HOST_READS,)) if _is_a_few(operator, told) else ""
 
 
 def hint(candidate: _Facts, way: str) -> str:
