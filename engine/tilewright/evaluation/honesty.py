@@ -93,15 +93,16 @@ def _operators(original: _Facts, candidate: _Facts) -> Iterator[str]:
             continue
         if not entry["bytes"]:
             continue
+        way_out = permissions.reading_hint(name, entry)
         if operator in reads.ALL:
             yield (
                 f"it reads what is in a tensor ({operator}, {entry['where']}), which the original "
-                f"does not; leave the contents to kernels{permissions.reading_hint(name, entry)}"
+                f"does not; leave the contents to kernels{way_out}"
             )
             continue
         yield (
             f"it runs the operator {name} ({entry['calls']} times, {entry['where']}), which the "
-            f"original does not; the work must stay in Triton{permissions.reading_hint(name, entry)}"
+            f"original does not; the work must stay in Triton{way_out}"
         )
 
 

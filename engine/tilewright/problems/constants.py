@@ -95,8 +95,9 @@ def _one_smaller(value: int, limit: int) -> int:
 def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
     """Names that a module binds at its top level, ``a = b = 1`` and ``a, b = 1, 2`` among them."""
     for node in tree.body:
-        for target in node.targets if isinstance(node, ast.Assign) else ():
-            yield from _bound(target, node.value)
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                yield from _bound(target, node.value)
 
 
 def _bound(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
