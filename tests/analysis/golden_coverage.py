@@ -3,10 +3,7 @@
 import ast
 from dataclasses import dataclass
 
-from snippets import KERNELS, Snippet, read
-
-from tilewright.analysis import analyze
-from tilewright.source import parse_module
+from snippets import Snippet, analyzed, snippets
 
 
 @dataclass(frozen=True)
@@ -19,8 +16,7 @@ class Shown:
 
 def shown(issue: str) -> Shown:
     """What the golden file of an issue shows; none if there is no file."""
-    path = KERNELS / f"{issue}.md"
-    found = read(path) if path.exists() else []
+    found = [snippet for snippet in snippets() if snippet.issue == issue]
     return Shown(
         sum(_firing(s) for s in found if s.fires), sum(_silent(s) for s in found if not s.fires)
     )
@@ -28,8 +24,8 @@ def shown(issue: str) -> Shown:
 
 def _firing(snippet: Snippet) -> int:
     """Distinct kernels, or host functions of them, in which the issue is found."""
-    module = parse_module(snippet.text)
-    issues = [i for i in analyze(module, snippet.context) if i.id == snippet.issue]
+    module, found = analyzed(snippet)
+    issues = [i for i in found if i.id == snippet.issue]
     return len({(i.kernel, _function(module.tree, i.range.line)) for i in issues})
 
 
@@ -44,5 +40,5 @@ def _function(tree: ast.Module, line: int) -> int:
 
 
 def _silent(snippet: Snippet) -> int:
-    module = parse_module(snippet.text)
+    module, _ = analyzed(snippet)
     return max(len(module.kernels), len(module.host_functions))

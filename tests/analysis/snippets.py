@@ -8,9 +8,12 @@ n=i32:64 BLOCK:=128`` (a tensor is contiguous; ``:=`` marks a constexpr).
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from tilewright.analysis import AnalysisContext
+from tilewright.analysis import AnalysisContext, Issue, analyze
+from tilewright.source import parse_module
+from tilewright.source.model import Module
 from tilewright.targets.model import ArgumentFacts, LaunchFacts, Target
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -18,7 +21,7 @@ _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _EXPECT = re.compile(r"# expect: (\w+)")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Snippet:
     """One module of a golden file, with the lines on which its issue is expected."""
 
@@ -30,9 +33,17 @@ class Snippet:
     context: AnalysisContext
 
 
-def snippets() -> list[Snippet]:
+@cache
+def snippets() -> tuple[Snippet, ...]:
     """All snippets of all golden files."""
-    return [s for path in sorted(KERNELS.glob("*.md")) for s in read(path)]
+    return tuple(s for path in sorted(KERNELS.glob("*.md")) for s in read(path))
+
+
+@cache
+def analyzed(snippet: Snippet) -> tuple[Module, tuple[Issue, ...]]:
+    """A snippet as it is parsed, and all that is found in it."""
+    module = parse_module(snippet.text)
+    return module, analyze(module, snippet.context)
 
 
 def read(path: Path) -> list[Snippet]:

@@ -1,25 +1,24 @@
 """Every detector against its golden file: the marked lines, all of them and no others."""
 
-import pytest
+from each import each
 from golden_coverage import shown
-from snippets import Snippet, snippets
+from snippets import Snippet, analyzed, snippets
 
 from tilewright.analysis import AnalysisContext, analyze
 from tilewright.analysis.detectors import registered
 from tilewright.knowledge import taxonomy
-from tilewright.source import parse_module
+from tilewright.targets.model import LaunchFacts
 
 
-@pytest.mark.parametrize("snippet", snippets(), ids=lambda s: s.name)
+@each(snippets(), lambda s: s.name)
 def test_marked_lines(snippet: Snippet) -> None:
-    module = parse_module(snippet.text)
+    module, found = analyzed(snippet)
     assert module.problems == ()
-    issues = [i for i in analyze(module, snippet.context) if i.id == snippet.issue]
-    assert {i.range.line for i in issues} == snippet.expected
+    assert {i.range.line for i in found if i.id == snippet.issue} == snippet.expected
     assert bool(snippet.expected) is snippet.fires
 
 
-@pytest.mark.parametrize("issue", sorted(registered()))
+@each(sorted(registered()))
 def test_each_detector_is_shown_by_three_kernels_and_spares_three(issue: str) -> None:
     found = shown(issue)
     assert found.firing >= 3
@@ -30,10 +29,9 @@ def test_detectors_and_taxonomy_agree() -> None:
     assert {i for i, kind in taxonomy().items() if kind.detector} == set(registered())
 
 
-@pytest.mark.parametrize("snippet", [s for s in snippets() if s.fires], ids=lambda s: s.name)
+@each([s for s in snippets() if s.fires], lambda s: s.name)
 def test_issues_carry_their_place_in_the_taxonomy(snippet: Snippet) -> None:
-    module = parse_module(snippet.text)
-    issues = analyze(module, snippet.context)
+    module, issues = analyzed(snippet)
     assert list(issues) == sorted(issues, key=lambda i: i.range)
     for issue in issues:
         kind = taxonomy()[issue.id]
@@ -42,11 +40,13 @@ def test_issues_carry_their_place_in_the_taxonomy(snippet: Snippet) -> None:
         assert module.index.slice(issue.range).strip()
 
 
-def test_context_of_another_kernel_changes_nothing() -> None:
-    for snippet in snippets():
-        if snippet.context == AnalysisContext():
-            module = parse_module(snippet.text)
-            others = [c for s in snippets() for c in s.context.launches]
-            named = {k.name for k in module.kernels}
-            context = AnalysisContext(launches=tuple(c for c in others if c.kernel not in named))
-            assert analyze(module, context) == analyze(module)
+@each([s for s in snippets() if s.context == AnalysisContext()], lambda s: s.name)
+def test_context_of_another_kernel_changes_nothing(snippet: Snippet) -> None:
+    module, found = analyzed(snippet)
+    named = {kernel.name for kernel in module.kernels}
+    others = tuple(launch for launch in _launches() if launch.kernel not in named)
+    assert analyze(module, AnalysisContext(launches=others)) == found
+
+
+def _launches() -> list[LaunchFacts]:
+    return [launch for snippet in snippets() for launch in snippet.context.launches]

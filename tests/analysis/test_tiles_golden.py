@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+from each import each
 from snippets import context_of
 
 from tilewright.analysis import AnalysisContext
@@ -101,7 +101,7 @@ def _said(facts: TileFacts, mark: str) -> str:
     return " | ".join([spell(facts), *(f"{w} {_ASPECTS[w](facts)}" for w in wanted)])
 
 
-@pytest.mark.parametrize("kernels", _snippets(), ids=lambda k: k.name)
+@each(_snippets(), lambda k: k.name)
 def test_inference_says_what_the_marks_say(kernels: Kernels) -> None:
     facts = _facts(kernels)
     said = {line: _said(facts[line], mark) for line, mark in kernels.marks.items()}

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 from corpora import kernel_files
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from snippets import snippets
+from snippets import Snippet, snippets
 
 from tilewright.analysis import AnalysisContext
 from tilewright.analysis.flow import flow_of
@@ -89,10 +90,9 @@ def _check(module: Module) -> int:
     return asked
 
 
-@pytest.mark.parametrize("snippet", snippets(), ids=lambda s: s.name)
-def test_a_launch_never_contradicts_the_text(snippet: object) -> None:
-    module = parse_module(getattr(snippet, "text"))  # noqa: B009
-    assert _check(module) >= 0
+@each(snippets(), lambda s: s.name)
+def test_a_launch_never_contradicts_the_text(snippet: Snippet) -> None:
+    assert _check(parse_module(snippet.text)) >= 0
 
 
 @pytest.mark.slow

@@ -1,10 +1,9 @@
 """``tilewright check --captured``: what detectors learn from captured launches, and when not."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command_line import Ended, run
 
 from tilewright.captures import CaptureError, load_captures, problem_of_captured
 from tilewright.captures.folder import write_kernels
@@ -35,11 +34,8 @@ def launched(file: Path, *, failure: str | None = None) -> CapturedKernel:
     )
 
 
-def check(folder: Path, file: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tilewright", "check", str(file), "--isolated"]
-    return subprocess.run(
-        [*command, "--captured", str(folder), *options], capture_output=True, text=True
-    )
+def check(folder: Path, file: Path, *options: str) -> Ended:
+    return run("check", str(file), "--isolated", "--captured", str(folder), *options)
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
 """``tilewright compile --captured``: a kernel without a spec, compiled as it was launched."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import run
 from test_capture import KERNEL, capture, script
 from typer.testing import CliRunner
 
@@ -17,15 +17,8 @@ pytestmark = pytest.mark.triton
 
 
 def compiled(folder: Path, file: str) -> Any:
-    return subprocess.run(
-        [
-            sys.executable, "-m", "tilewright", "compile", file, "--target", "cuda:90",
-            "--captured", ".tilewright/launches", "--format", "json",
-        ],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-    )  # fmt: skip
+    options = ("--target", "cuda:90", "--captured", ".tilewright/launches", "--format", "json")
+    return run("compile", file, *options, cwd=folder)
 
 
 def test_each_launch_that_compiles_differently_is_compiled_once(tmp_path: Path) -> None:

@@ -1,12 +1,12 @@
 """A kernel inside a package, without a spec: captured once, then run by every command."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import Ended, run
 
 pytestmark = pytest.mark.triton
 
@@ -78,9 +78,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def tilewright(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tilewright", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+def tilewright(folder: Path, *arguments: str) -> Ended:
+    return run(*arguments, cwd=folder)
 
 
 def verified(project: Path, before: str, after: str, *options: str) -> Any:

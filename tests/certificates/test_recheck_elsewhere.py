@@ -1,11 +1,10 @@
 """A recheck where the chip, the original or the problem is not: what lacks is said."""
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 from certified_samples import ORIGINAL, certificate, put
+from command_line import run
 
 from tilewright.certificates import write_certificate
 from tilewright.certificates.model import DeviceFacts, Original, ProblemFacts
@@ -22,8 +21,7 @@ NOBODYS = DeviceFacts("xpu:0", "Some GPU", "xpu:none", can_time=True)
 
 
 def recheck(folder: Path, *arguments: str) -> tuple[int, str]:
-    command = [sys.executable, "-m", "tilewright", "verify", "--recheck", NAME, *arguments]
-    ended = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    ended = run("verify", "--recheck", NAME, *arguments, cwd=folder)
     return ended.returncode, ended.stdout or ended.stderr
 
 

@@ -1,8 +1,9 @@
 """``check --fix`` and ``--diff``: exact rewrites only, and nothing half done."""
 
-import subprocess
-import sys
 from pathlib import Path
+
+import command_line
+from command_line import Ended
 
 from tilewright.analysis import AnalysisContext
 from tilewright.checking.configuration import default_configuration
@@ -12,13 +13,8 @@ from tilewright.source import parse_module
 ROOT = Path(__file__).parents[2]
 
 
-def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tilewright", "check", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-    )
+def run(*arguments: str, cwd: Path) -> Ended:
+    return command_line.run("check", *arguments, cwd=cwd)
 
 
 def test_only_exact_rewrites_are_applied_and_none_is_left() -> None:

@@ -4,20 +4,15 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import run
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 NAME = "softmax.tilewright.json"
-
-
-def run(*arguments: str, cwd: Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tilewright", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, input=stdin)
 
 
 @pytest.fixture(scope="module")

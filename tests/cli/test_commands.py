@@ -2,28 +2,17 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import run
 
 from tilewright.knowledge import taxonomy
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 HALF_TYPED = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x_ptr, n\n"
-
-
-def run(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tilewright", *arguments],
-        capture_output=True,
-        text=True,
-        input=stdin,
-        cwd=ROOT,
-    )
 
 
 def run_json(*arguments: str, code: int = 0) -> Any:

@@ -1,23 +1,21 @@
 """``tilewright inspect``: several chips, unsaved text, launches that are known or assumed."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import Ended, run
 
 ROOT = Path(__file__).parents[2]
 SOFTMAX = (ROOT / "examples" / "softmax.py").read_text()
 
 
-def inspect(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tilewright", "inspect", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, input=stdin, cwd=ROOT)
+def inspect(*arguments: str, stdin: str | None = None) -> Ended:
+    return run("inspect", *arguments, stdin=stdin)
 
 
-def events(ended: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+def events(ended: Ended) -> list[dict[str, Any]]:
     assert ended.returncode == 0, ended.stderr + ended.stdout
     return [json.loads(line) for line in ended.stdout.splitlines()]
 

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +40,11 @@ class SourceModule:
     def place(self) -> str:
         return str(self.path.relative_to(ROOT))
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the tree; every rule looks through them."""
+        return tuple(ast.walk(self.tree))
+
     def imports(self) -> tuple[Import, ...]:
         return tuple(_imports(self))
 
@@ -65,12 +70,12 @@ def _read(path: Path, root: Path) -> SourceModule:
 def _imports(module: SourceModule) -> Iterator[Import]:
     later = {
         id(inner)
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
         for inner in ast.walk(node)
     }
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         for name in _names(module, node):
             yield Import(name, node.lineno, id(node) in later)
 

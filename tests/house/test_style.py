@@ -4,6 +4,7 @@ import ast
 import subprocess
 
 import pytest
+from each import each
 from house_modules import ROOT, SourceModule, all_modules
 
 # The three documented boundaries: anything may go wrong behind them, and nothing may get past.
@@ -19,7 +20,7 @@ LONGEST_FUNCTION = 60
 def _broad_handlers(module: SourceModule) -> list[str]:
     return [
         f"{module.place}:{node.lineno}"
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.ExceptHandler) and _is_broad(node)
     ]
 
@@ -56,7 +57,7 @@ def test_print_only_in_the_command_line() -> None:
         f"{module.place}:{node.lineno}"
         for module in all_modules()
         if module.area not in {"cli", "__main__"}
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "print"
@@ -64,7 +65,7 @@ def test_print_only_in_the_command_line() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("module", all_modules(), ids=lambda m: m.name)
+@each(all_modules(), lambda m: m.name)
 def test_module_is_small_and_says_what_it_is(module: SourceModule) -> None:
     assert len(module.text.splitlines()) <= LONGEST_MODULE
     assert not module.text or ast.get_docstring(module.tree), "needs a docstring"
@@ -74,7 +75,7 @@ def test_functions_are_short() -> None:
     long = [
         f"{module.place}:{node.lineno} {node.name}: {size} lines"
         for module in all_modules()
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (size := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
     ]

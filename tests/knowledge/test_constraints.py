@@ -1,6 +1,7 @@
 """Constraints are given where they certainly hold, and their checks are well formed."""
 
 import pytest
+from each import each
 
 from tilewright.hardware import Chip, all_chips
 from tilewright.knowledge import AppliesTo, Constraint, all_constraints, constraints
@@ -24,7 +25,7 @@ def _ids(target: str | None, triton: tuple[int, int] | None) -> set[str]:
     return {c.id for c in constraints(target, triton)}
 
 
-@pytest.mark.parametrize("constraint", all_constraints(), ids=lambda c: c.id)
+@each(all_constraints(), lambda c: c.id)
 def test_a_check_has_its_parameters(constraint: Constraint) -> None:
     check = constraint.check
     assert set(check.parameters) == PARAMETERS[check.name]
@@ -49,7 +50,7 @@ def test_the_register_mode_changed_its_words() -> None:
     assert "cuda_no_grf_mode" in _ids("cuda:90", None)
 
 
-@pytest.mark.parametrize("chip", all_chips(), ids=lambda chip: chip.id)
+@each(all_chips(), lambda chip: chip.id)
 def test_the_warp_limit_is_the_chips(chip: Chip) -> None:
     limits = [
         c.check.parameters["maximum"]
@@ -59,7 +60,7 @@ def test_the_warp_limit_is_the_chips(chip: Chip) -> None:
     assert limits == [chip.max_warps]
 
 
-@pytest.mark.parametrize("chip", all_chips(), ids=lambda chip: chip.id)
+@each(all_chips(), lambda chip: chip.id)
 def test_clusters_only_where_there_are_some(chip: Chip) -> None:
     target = chip.id
     forbidden = any(c.check.parameters.get("option") == "num_ctas" for c in constraints(target))

@@ -6,6 +6,7 @@ import string
 from pathlib import Path
 
 import pytest
+from each import each
 
 from tilewright.analysis.detectors import registered
 from tilewright.analysis.preconditions import CHECKS
@@ -36,22 +37,18 @@ DOCUMENT = (ROOT / "docs" / "knowledge.md").read_text(encoding="utf-8")
 VENDORS = {"nvidia": ("cuda",), "amd": ("hip",), "intel": ("xpu",)}
 
 
-def _each() -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("pattern", PATTERNS, ids=lambda p: p.id)
-
-
 def test_no_pattern_has_the_name_of_an_issue() -> None:
     assert not set(all_patterns()) & set(taxonomy())
 
 
-@_each()
+@each(PATTERNS, lambda p: p.id)
 def test_it_answers_what_is_found_or_rewritten(pattern: Pattern) -> None:
     used = set(registered()) | set(RULES) | {rewrite.issue for rewrite in all_rewrites()}
     assert set(pattern.issues) <= set(taxonomy())
     assert set(pattern.issues) & used
 
 
-@_each()
+@each(PATTERNS, lambda p: p.id)
 def test_the_texts_serve_a_reader(pattern: Pattern) -> None:
     assert len(pattern.title) <= 60
     assert not pattern.title.endswith(".")
@@ -59,15 +56,16 @@ def test_the_texts_serve_a_reader(pattern: Pattern) -> None:
     assert (pattern.gain == UNMEASURED) == (pattern.gain_source is None)
 
 
-@_each()
+@each(PATTERNS, lambda p: p.id)
 def test_preconditions_have_their_parameters(pattern: Pattern) -> None:
-    for each in pattern.preconditions:
-        named = {name for _, name, _, _ in string.Formatter().parse(STATEMENTS[each.name]) if name}
-        assert set(each.parameters) == named
-        assert "{" not in each.statement
+    for stated in pattern.preconditions:
+        text = STATEMENTS[stated.name]
+        named = {name for _, name, _, _ in string.Formatter().parse(text) if name}
+        assert set(stated.parameters) == named
+        assert "{" not in stated.statement
 
 
-@_each()
+@each(PATTERNS, lambda p: p.id)
 def test_the_example_parses_and_differs(pattern: Pattern) -> None:
     assert pattern.example.before.strip() != pattern.example.after.strip()
     for text in (pattern.example.before, pattern.example.after):
@@ -75,13 +73,13 @@ def test_the_example_parses_and_differs(pattern: Pattern) -> None:
         assert not parse_module(text).problems
 
 
-@_each()
+@each(PATTERNS, lambda p: p.id)
 def test_its_languages_are_those_of_its_issues(pattern: Pattern) -> None:
     for issue in pattern.issues:
         assert set(pattern.applies_to.languages) <= set(taxonomy()[issue].applies_to.languages)
 
 
-@_each()
+@each(PATTERNS, lambda p: p.id)
 def test_its_page_and_those_of_its_issues_show_it(pattern: Pattern) -> None:
     page = explain(pattern.id)
     assert page.startswith(f"# {pattern.title}\n\n`{pattern.id}`")

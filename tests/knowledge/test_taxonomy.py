@@ -4,6 +4,7 @@ import ast
 import textwrap
 
 import pytest
+from each import each
 
 from tilewright.knowledge import (
     KnowledgeError,
@@ -64,7 +65,7 @@ def test_issues_of_one_language_are_found_by_their_name() -> None:
         assert kind.id.startswith("nki_") is (kind.applies_to.languages == ("nki",))
 
 
-@pytest.mark.parametrize("issue", ISSUES)
+@each(ISSUES)
 def test_the_texts_serve_an_editor(issue: str) -> None:
     kind = taxonomy()[issue]
     assert len(kind.title) <= 60
@@ -74,7 +75,7 @@ def test_the_texts_serve_an_editor(issue: str) -> None:
     assert (kind.gain == UNMEASURED) == (kind.gain_source is None)
 
 
-@pytest.mark.parametrize("issue", ISSUES)
+@each(ISSUES)
 def test_examples_are_python_and_differ(issue: str) -> None:
     example = taxonomy()[issue].example
     if example is None:
@@ -118,7 +119,7 @@ def test_a_page_says_where_it_applies() -> None:
     assert "Triton <3.9," in explain("block_ptr_boundary_wrong")
 
 
-@pytest.mark.parametrize("issue", ISSUES)
+@each(ISSUES)
 def test_every_page_renders(issue: str) -> None:
     page = explain(issue)
     assert page.startswith(f"# {taxonomy()[issue].title}\n\n`{issue}`")

@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 
 import pytest
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -71,8 +72,18 @@ def facts(module: Module) -> tuple[object, ...]:
     return (module.kernels, nodes, launches, hosts, module.names, module.problems)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@each(FILES[::15], lambda path: path.name)
 def test_pieces_are_what_the_whole_file_holds(path: Path) -> None:
+    _assert_whole(path)
+
+
+@pytest.mark.slow
+@each(FILES, lambda path: path.name)
+def test_pieces_are_what_every_file_of_ours_holds(path: Path) -> None:
+    _assert_whole(path)
+
+
+def _assert_whole(path: Path) -> None:
     text = path.read_text()
     assert dump(parse_module(text, str(path)).tree) == dump(ast.parse(text))
 

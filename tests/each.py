@@ -1,0 +1,32 @@
+"""One test over many small cases, where a test of its own for each would cost more than the check.
+
+It runs all of them, and its failure names each case that failed.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+Case = TypeVar("Case")
+
+
+def each(
+    cases: Iterable[Case], name: Callable[[Case], object] = str
+) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
+    """Make one test of a check of a single case."""
+
+    def decorate(check: Callable[[Case], None]) -> Callable[[], None]:
+        def run_all() -> None:
+            failed, number = [], 0
+            for number, case in enumerate(cases, 1):  # noqa: B007  the last one is their count
+                try:
+                    check(case)
+                except AssertionError as error:
+                    failed.append(f"{name(case)}: {error}")
+            assert number, "no case"
+            assert not failed, "\n".join(failed)
+
+        run_all.__name__, run_all.__doc__ = check.__name__, check.__doc__
+        run_all.__module__, run_all.__qualname__ = check.__module__, check.__qualname__
+        return run_all
+
+    return decorate
