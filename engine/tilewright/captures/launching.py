@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-from tilewright.captures.grids import axes_of, evaluated, value_of
+from tilewright.captures.grids import CapturedNumbers
 from tilewright.captures.hosts import host_change
 from tilewright.problems.model import LaunchCase
 from tilewright.source.host import resolve
+from tilewright.source.host_numbers import evaluated
 from tilewright.source.model import Kernel, Launch, Module
 
 _WITHOUT_HOST = (
@@ -154,7 +155,7 @@ class _Planned:
         node = resolve(self._module, launch, node)
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float | bool | str):
             return node.value
-        number = value_of(self._module, launch, self._call, node)
+        number = CapturedNumbers(self._module, launch, self._call).number(node)
         if number is None:
             self._fail(f"its launch now gives {name} as `{ast.unparse(node)}`, which is not known")
         return number
@@ -163,7 +164,7 @@ class _Planned:
         """The grid's arithmetic, where it gives what was recorded for the recorded arguments."""
         if self._old is None or self._new is None:
             return None
-        recorded = axes_of(self._original, self._old, self._call)
+        recorded = CapturedNumbers(self._original, self._old, self._call).axes()
         if recorded is None:
             return None
         try:
@@ -172,7 +173,7 @@ class _Planned:
             return None
         if again != self._call.grid[: len(again)] or set(self._call.grid[len(again) :]) - {1}:
             return None
-        return axes_of(self._module, self._new, self._call)
+        return CapturedNumbers(self._module, self._new, self._call).axes()
 
     def _through(self, axes: tuple[str, ...] | None) -> bool:
         kernel = self._after

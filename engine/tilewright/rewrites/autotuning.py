@@ -8,7 +8,7 @@ from tilewright.hardware import chip, dot_configs, row_configs
 from tilewright.rewrites.calls import imports, local_name, remove_keywords
 from tilewright.rewrites.configs import Value, config_source
 from tilewright.rewrites.edit import Patch, first_line
-from tilewright.rewrites.grid import Grid, division, factors, grid_of, meta_key
+from tilewright.rewrites.grid import WrittenGrid, division, factors, meta_key, written_grid
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.rewrites.pointers import base_pointer
 from tilewright.rewrites.scope import (
@@ -234,7 +234,7 @@ def _follow_meta(
     axes = tuned & set(found.axes)
     if not axes:
         return None
-    grid = grid_of(module, launch)
+    grid = written_grid(module, launch)
     if isinstance(grid, Refusal):
         return grid
     named = launch.grid.id if grid.meta is None and isinstance(launch.grid, ast.Name) else None
@@ -255,7 +255,7 @@ def _follow(
     module: Module,
     launch: Launch,
     found: Tunable,
-    grid: Grid,
+    grid: WrittenGrid,
     name: str,
     patch: Patch,
     done: set[int],

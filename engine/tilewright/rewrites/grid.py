@@ -10,7 +10,7 @@ from tilewright.source.model import Launch, Module
 
 
 @dataclass(frozen=True)
-class Grid:
+class WrittenGrid:
     """The tuple a grid evaluates to.
 
     Attributes:
@@ -52,7 +52,7 @@ class Division:
     block: ast.expr
 
 
-def grid_of(module: Module, launch: Launch) -> Grid | Refusal:
+def written_grid(module: Module, launch: Launch) -> WrittenGrid | Refusal:
     """The grid of a launch, or why it cannot be read."""
     scope = host_scope(module, launch)
     expression: ast.expr = launch.grid
@@ -74,7 +74,7 @@ def grid_of(module: Module, launch: Launch) -> Grid | Refusal:
             break
     if not isinstance(expression, ast.Tuple | ast.List):
         return Refusal("the grid is not a tuple, a list or a lambda that gives one")
-    return Grid(tuple(expression.elts), expression, meta, scope)
+    return WrittenGrid(tuple(expression.elts), expression, meta, scope)
 
 
 def _value(scope: Scope, name: str) -> tuple[ast.expr, str | None] | None:

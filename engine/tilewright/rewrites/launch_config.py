@@ -8,7 +8,7 @@ from functools import cached_property
 from tilewright.rewrites.calls import append_keywords, literal
 from tilewright.rewrites.configs import autotune_call, config_source, configs_node
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.grid import Division, divisions, floors, grid_of, meta_keys
+from tilewright.rewrites.grid import Division, divisions, floors, meta_keys, written_grid
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.scope import (
     Scope,
@@ -32,7 +32,7 @@ from tilewright.rewrites.tiles import (
     present_value,
     ties_at,
 )
-from tilewright.source.grids import grid_of as called_grid
+from tilewright.source.grids import grid_of
 from tilewright.source.model import Kernel, Launch, Module
 
 Value = int | float | bool | str
@@ -259,9 +259,9 @@ def _check_grid(p: _Pinning, values: Mapping[str, Value]) -> None:
     }
     if not changed:
         return
-    grid = grid_of(p.module, p.launch)
+    grid = written_grid(p.module, p.launch)
     if isinstance(grid, Refusal):
-        _check_called_grid(p, changed, grid.reason)
+        _check_grid_of(p, changed, grid.reason)
         return
     expressions = list(grid.expressions())
     followed = {key for e in expressions for key in meta_keys(e, grid.meta)}
@@ -274,9 +274,9 @@ def _check_grid(p: _Pinning, values: Mapping[str, Value]) -> None:
             _rewrite_literals(p, list(grid.expressions(along)), name, value)
 
 
-def _check_called_grid(p: _Pinning, changed: Mapping[str, Value], reason: str) -> None:
+def _check_grid_of(p: _Pinning, changed: Mapping[str, Value], reason: str) -> None:
     """Refuse what a grid function of several statements does not take from its argument."""
-    called = called_grid(p.module, p.launch)
+    called = grid_of(p.module, p.launch)
     chosen = {name for axis in called.axes for name in axis.chosen} if called else set()
     if not set(changed) <= chosen:
         raise _RefusedError(reason)

@@ -6,7 +6,7 @@ from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.calls import append_keywords, remove_dict_keys, remove_keywords
 from tilewright.rewrites.configs import config_calls
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.grid import grid_of, meta_keys
+from tilewright.rewrites.grid import meta_keys, written_grid
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.rewrites.rows import warps_for_row
 from tilewright.rewrites.scope import argument_facts, kernel_of
@@ -50,7 +50,7 @@ def _drop_duplicate(module: Module, issue: Issue, context: AnalysisContext) -> s
     passed = {k.arg for k in launch.node.keywords if k.arg in tuned}
     if not passed:
         return Refusal("the launch passes no tuned parameter by keyword")
-    grid = grid_of(module, launch)
+    grid = written_grid(module, launch)
     followed = set() if isinstance(grid, Refusal) else _followed(grid.axes, grid.meta)
     for name in sorted(passed & coverage(kernel, module)):
         if name not in followed:

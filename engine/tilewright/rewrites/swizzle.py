@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.calls import append_keywords, append_parameter, fresh_name, local_name
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.grid import Grid, division, grid_of, meta_key
+from tilewright.rewrites.grid import WrittenGrid, division, meta_key, written_grid
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.rewrites.scope import (
     argument,
@@ -44,7 +44,7 @@ class _Axis:
 class _Plan:
     kernel: Kernel
     launch: Launch
-    grid: Grid
+    grid: WrittenGrid
     rows: _Axis
     columns: _Axis
 
@@ -82,7 +82,7 @@ def _plan(module: Module, kernel: Kernel) -> _Plan | Refusal:
     axes = _axes(module, kernel)
     if isinstance(axes, Refusal):
         return axes
-    grid = grid_of(module, launches[0])
+    grid = written_grid(module, launches[0])
     if isinstance(grid, Refusal):
         return grid
     if len(grid.axes) != 2:
@@ -139,7 +139,12 @@ def _only_scale(kernel: Kernel, name: str) -> str | None:
 
 
 def _counts_tiles(
-    module: Module, kernel: Kernel, launch: Launch, grid: Grid, expression: ast.expr, axis: _Axis
+    module: Module,
+    kernel: Kernel,
+    launch: Launch,
+    grid: WrittenGrid,
+    expression: ast.expr,
+    axis: _Axis,
 ) -> bool:
     if isinstance(expression, ast.Name):
         expression = only_value(grid.scope, expression.id) or expression

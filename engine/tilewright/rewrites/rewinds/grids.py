@@ -8,7 +8,7 @@ from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.values import walk
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.grid import Grid, division, factors, grid_of, meta_key
+from tilewright.rewrites.grid import WrittenGrid, division, factors, meta_key, written_grid
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.rewinds.model import Rewind, Rewound
 from tilewright.rewrites.rewinds.sites import product_blocks, tl_calls
@@ -32,7 +32,7 @@ def _ungroup(module: Module, kernel: Kernel, context: AnalysisContext) -> Iterat
     if not blocks or len(launches) != 1:
         return
     ids = _ids(module, kernel, blocks)
-    grid = grid_of(module, launches[0])
+    grid = written_grid(module, launches[0])
     if ids is None or isinstance(grid, Refusal) or len(grid.axes) != 1:
         return
     axes = _axes(module, launches[0], grid, blocks)
@@ -113,7 +113,7 @@ def _leftover(kernel: Kernel, replaced: list[ast.Assign]) -> tuple[ast.Assign, .
         gone += more
 
 
-def _product(grid: Grid) -> ast.expr:
+def _product(grid: WrittenGrid) -> ast.expr:
     """The one axis, through a name of the host's for it."""
     axis = grid.axes[0]
     if isinstance(axis, ast.Name):
@@ -121,7 +121,7 @@ def _product(grid: Grid) -> ast.expr:
     return axis
 
 
-def _axes(module: Module, launch: Launch, grid: Grid, blocks: list[str]) -> list[str] | None:
+def _axes(module: Module, launch: Launch, grid: WrittenGrid, blocks: list[str]) -> list[str] | None:
     """Which block each factor of the grid counts tiles of."""
     parts = factors(_product(grid))
     if len(parts) != len(blocks):
@@ -132,7 +132,7 @@ def _axes(module: Module, launch: Launch, grid: Grid, blocks: list[str]) -> list
 
 
 def _counted(
-    module: Module, launch: Launch, grid: Grid, part: ast.expr, blocks: list[str]
+    module: Module, launch: Launch, grid: WrittenGrid, part: ast.expr, blocks: list[str]
 ) -> str | None:
     if isinstance(part, ast.Name):
         part = only_value(grid.scope, part.id) or part

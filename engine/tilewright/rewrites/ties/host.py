@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
-from tilewright.rewrites.grid import Grid, floors, grid_of, meta_key
+from tilewright.rewrites.grid import WrittenGrid, floors, meta_key, written_grid
 from tilewright.rewrites.scope import (
     host_scope,
     literal_int,
@@ -40,8 +40,8 @@ class HostTies:
         given = launch.arguments.get(name)
         self._passed = given.id if isinstance(given, ast.Name) else None
         self._launches = {id(p): one for one in module.launches for p in ast.walk(one.node)}
-        grid = grid_of(module, launch)
-        in_grid = [launch.grid, *(grid.expressions() if isinstance(grid, Grid) else ())]
+        grid = written_grid(module, launch)
+        in_grid = [launch.grid, *(grid.expressions() if isinstance(grid, WrittenGrid) else ())]
         self._grid = {id(node) for part in in_grid for node in ast.walk(part)}
 
     def ties(self, present: int | None) -> Ties:
@@ -53,10 +53,10 @@ class HostTies:
 
     def _of_grid(self, present: int | None) -> Iterator[Ties]:
         """A grid that rounds down leaves out what a larger tile does not divide."""
-        grid = grid_of(self._module, self._launch)
-        for part in grid.expressions() if isinstance(grid, Grid) else ():
+        grid = written_grid(self._module, self._launch)
+        for part in grid.expressions() if isinstance(grid, WrittenGrid) else ():
             for node in floors(self._module, part):
-                key = meta_key(node.right, grid.meta) if isinstance(grid, Grid) else None
+                key = meta_key(node.right, grid.meta) if isinstance(grid, WrittenGrid) else None
                 passed = isinstance(node.right, ast.Name) and node.right.id == self._passed
                 same = present is not None and literal_int(node.right) == present
                 if key == self._name or passed or same:
@@ -101,8 +101,8 @@ class HostTies:
                 doubts=tuple(f"{who}, and {doubt}" for doubt in found.doubts),
                 followers=(who,),
             )
-            grid = grid_of(self._module, launch)
-            parts = grid.expressions() if isinstance(grid, Grid) else [launch.grid]
+            grid = written_grid(self._module, launch)
+            parts = grid.expressions() if isinstance(grid, WrittenGrid) else [launch.grid]
             if other.is_counted_by_programs and not any(node.id in names_in(e) for e in parts):
                 ties = Ties(fixed=f"{who}, whose grid does not follow it")
             return ties
