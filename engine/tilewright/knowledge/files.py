@@ -80,12 +80,6 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return _ADAPTERS[kind]
 
 
-def json_schema_of(kind: type[Any], title: str) -> dict[str, Any]:
-    """The JSON Schema of a file that is read as ``kind``."""
-    schema = _adapter(kind).json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": title}
-
-
 def _line_of(text: str, place: tuple[int | str, ...]) -> int | None:
     """The 1-based line of the innermost part of ``place`` that the document has."""
     node = yaml.compose(text, Loader=_Loader)
