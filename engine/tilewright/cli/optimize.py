@@ -89,9 +89,7 @@ def optimize(
         typer.Option(help="Path for the certificate. Default with --write: next to FILE."),
     ] = None,
     diff: Annotated[bool, typer.Option("--diff", help="Print only the diff.")] = False,
-    report: Annotated[
-        Path | None, typer.Option(help="Path for the result as one HTML page.")
-    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Path for an HTML page.")] = None,
     stdin: Annotated[
         bool, typer.Option("--stdin", help="Read the text from standard input; FILE is its name.")
     ] = False,
@@ -131,9 +129,14 @@ def optimize(
     if report is not None:
         _write_report(value, report)
     answer(value, form, lambda v: show_diff(v) if diff else show_result(v))
+    raise typer.Exit(_exit(value))
+
+
+def _exit(value: dict[str, Any]) -> Exit:
+    """Print the harness's faults, which leave a run without a verdict."""
     for message in dict.fromkeys(fault["message"] for fault in value["harness_faults"]):
         ERR.print(f"tilewright: {message}", markup=False)
-    raise typer.Exit(Exit.USAGE if value["harness_faults"] else Exit.DONE)
+    return Exit.USAGE if value["harness_faults"] else Exit.DONE
 
 
 def _certificate(
