@@ -25,15 +25,15 @@ import torch
 import triton
 import triton.language as tl
 
-from tilewright.worker import (
+from tilewright.worker.sandbox import (
     capabilities,
     cgroups,
-    confine,
-    gpu_memory,
+    confinement,
+    gpu_memory_limit,
     landlock,
-    limits,
-    network,
-    readable,
+    network_namespace,
+    read_paths,
+    rlimits,
     seccomp,
 )
 
@@ -112,21 +112,21 @@ def with_means(means: Callable[[str], Any]) -> Callable[[], str]:
 def landlocked(scratch: str) -> int:
     os.environ["TMPDIR"] = tempfile.tempdir = scratch
     os.environ["CUDA_CACHE_PATH"] = scratch
-    paths = confine.writable_paths(JOB, scratch)
-    return landlock.restrict(paths, readable.readable_paths(JOB), readable.listable_paths(JOB))
+    paths = confinement.writable_paths(JOB, scratch)
+    return landlock.restrict(paths, read_paths.readable_paths(JOB), read_paths.listable_paths(JOB))
 
 
 MEANS: dict[str, Callable[[str], Any]] = {
     "nothing": lambda scratch: "",
-    "environment": lambda scratch: confine.scrub_environment(),
-    "limits": lambda scratch: limits.limit(JOB, 60.0, True),
-    "group": lambda scratch: sorted(cgroups.enter(limits.memory_allowance(JOB), 4096)),
-    "network": lambda scratch: network.leave(),
+    "environment": lambda scratch: confinement.scrub_environment(),
+    "limits": lambda scratch: rlimits.limit(JOB, 60.0, True),
+    "group": lambda scratch: sorted(cgroups.enter(rlimits.memory_allowance(JOB), 4096)),
+    "network": lambda scratch: network_namespace.leave(),
     "landlock": landlocked,
     "capabilities": lambda scratch: capabilities.drop(),
     "seccomp": lambda scratch: seccomp.restrict() or "filtered",
-    "hidden": lambda scratch: confine.hide_from_ptrace(),
-    "all": lambda scratch: confine.confined(JOB, scratch, 60.0, on_gpu=True, untrusted=True),
+    "hidden": lambda scratch: confinement.hide_from_ptrace(),
+    "all": lambda scratch: confinement.confined(JOB, scratch, 60.0, on_gpu=True, untrusted=True),
 }
 
 
@@ -144,7 +144,7 @@ def waits_for_room() -> str:
     os.close(write)
     taken = os.read(read, 1)
     start = time.perf_counter()
-    allowed = gpu_memory.limit("cuda:0")
+    allowed = gpu_memory_limit.limit("cuda:0")
     return f"taken {taken!r}; {allowed} bytes allowed after {time.perf_counter() - start:.2f} s"
 
 
@@ -189,7 +189,7 @@ def capped() -> str:
 def main() -> None:
     sys.stdout.reconfigure(line_buffering=True)
     print(os.uname(), "uid", os.getuid(), "torch", torch.__version__, triton.__version__)
-    print("landlock", landlock.abi(), "may leave the network", network.can_leave())
+    print("landlock", landlock.abi(), "may leave the network", network_namespace.can_leave())
     print("groups", cgroups.trees(), Path("/proc/self/cgroup").read_text().split())
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
     print("mounts", [line.split()[4:6] for line in mounts if "cgroup" in line])

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import torch
 
-from tilewright.worker import generate
-from tilewright.worker.judging import judge
+from tilewright.worker.compare.comparison import judge
+from tilewright.worker.inputs import generation
 
 Tensors = list[torch.Tensor]
 Function = Callable[..., torch.Tensor]
@@ -193,7 +193,7 @@ def accepted(case: Case, device: str) -> tuple[int, float]:
         inputs = case.inputs(seed, device)
         oracle = case.oracle(*(x.double() for x in inputs))
         named = {str(at): x for at, x in enumerate(inputs)}
-        noisy = [case.oracle(*generate.nudged(named, turn).values()) for turn in (1, 2)]
+        noisy = [case.oracle(*generation.nudged(named, turn).values()) for turn in (1, 2)]
         found = judge(
             oracle, case.original(*inputs), case.candidate(*inputs),
             rtol=case.rtol, atol=case.atol, noisy=noisy,

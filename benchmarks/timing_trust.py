@@ -6,7 +6,7 @@ Runs by itself on a machine with a GPU, torch, triton and this repository's ``en
     PYTHONPATH=engine python benchmarks/timing_trust.py --out trust.json
 
 Each contest is what the engine holds: a judge here, a performer in a forked process that loads both
-versions anew, ``tilewright.worker.timing.conducting.conduct``, and the verdict of
+versions anew, ``tilewright.worker.timing.controller.conduct``, and the verdict of
 ``tilewright.evaluation.statistics`` with a noise floor measured before. The comparison of outputs
 is left out (outputs are written, nobody reads them), so ``seconds`` lack it. With ``--device cpu``
 it shows that it works and proves nothing.
@@ -26,8 +26,8 @@ from typing import Any
 from timing_trust_performer import Performer
 
 from tilewright.evaluation.statistics import ratio_of
-from tilewright.worker.timing.conducting import conduct
-from tilewright.worker.timing.noise import survey
+from tilewright.worker.timing.controller import conduct
+from tilewright.worker.timing.noise_floor import survey
 
 STEPS = 1000
 GAIN = 1.03

@@ -17,7 +17,7 @@ import triton  # noqa: F401 - before any fork, so that no performer pays for it
 
 from tilewright.worker.protocol import JobError, MessageBuffer, write_message
 from tilewright.worker.timing.clocks import clock_for
-from tilewright.worker.timing.contest import Contest
+from tilewright.worker.timing.paired_runner import Contest
 
 _KERNELS = Path(__file__).with_name("timing_trust_kernels.py")
 _CHUNK = 1 << 16

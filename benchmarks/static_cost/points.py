@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from tilewright.worker import launches
+from tilewright.worker.launches import hooks
 
 FOLDER = Path(__file__).parent / "kernels"
 FOLDERS = (FOLDER, FOLDER / "fresh", FOLDER / "blind")
@@ -129,6 +129,6 @@ def launch_facts(point: Point) -> dict[str, Any]:
     return {
         "kernel": kernel.fn.__name__,
         "grid": list(grid(point)),
-        "arguments": [launches.describe(param, values[param.name]) for param in kernel.params],
+        "arguments": [hooks.describe(param, values[param.name]) for param in kernel.params],
         "options": {name: point.config[name] for name in OPTIONS},
     }

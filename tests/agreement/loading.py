@@ -21,7 +21,7 @@ from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
-from tilewright.worker import pretend
+from tilewright.worker.host import absent_device
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def without_device(root: Path, home: Path) -> Iterator[None]:
         mock.patch.dict(os.environ, environment),
         mock.patch.object(sys, "path", [str(root), *sys.path]),
         mock.patch.object(driver, "_active", driver._active),  # pretending leaves it set
-        pretend.no_driver(),
+        absent_device.no_driver(),
         _older_names(),
         warnings.catch_warnings(),
     ):

@@ -11,7 +11,7 @@ from triton.compiler import ASTSource
 from triton.compiler.compiler import make_backend
 
 from tilewright.targets.model import ArgumentFacts, LaunchFacts
-from tilewright.worker.launches import encode
+from tilewright.worker.launches.hooks import encode
 
 CONSTEXPR = "constexpr"
 TARGET = GPUTarget("cuda", 90, 32)

@@ -191,11 +191,8 @@ def test_optimize_writes_the_verified_result_into_the_file(tmp_path: Path) -> No
         shutil.copy(EXAMPLES / name, tmp_path / name)
     file = tmp_path / "softmax.py"
     before = file.read_text()
-    page = tmp_path / "out" / "report.html"
-    options = ("--target", "cuda:90", "--write", "--report", str(page))
-    value = run_json("optimize", str(file), *options)
+    value = run_json("optimize", str(file), "--target", "cuda:90", "--write")
     assert value["changed"]
-    assert "Speed was not measured" in page.read_text()
     assert (value["level"], value["speedup"]) == ("correct", None)
     assert file.read_text() == value["final"] != before
     assert all(t["level"] == "correct" for t in value["trials"] if t["kept"])

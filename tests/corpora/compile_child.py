@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tilewright.worker import jobs, piecewise, stand_in
+from tilewright.worker import jobs
+from tilewright.worker.loading import partial_import, stub_modules
 
 SECONDS = float(os.environ.get("COMPILE_SECONDS", "45"))
 _ANSWERS = {
@@ -35,7 +36,7 @@ def main(root: str, package: str) -> None:
     answers = os.dup(1)
     os.dup2(2, 1)
     sys.path.insert(0, root)
-    without_torch = not stand_in.installed("torch")
+    without_torch = not stub_modules.installed("torch")
     jobs.preload(compile_only=without_torch)
     if package:
         _import(package, without_torch)
@@ -51,9 +52,9 @@ def _import(package: str, without_torch: bool) -> None:
 
     if without_torch:
         return
-    from tilewright.worker import pretend
+    from tilewright.worker.host import absent_device
 
-    with pretend.no_driver(), contextlib.suppress(*piecewise.FAILURES):
+    with absent_device.no_driver(), contextlib.suppress(*partial_import.FAILURES):
         importlib.import_module(package)
     from triton.runtime.driver import driver
 
@@ -86,7 +87,7 @@ def _in_fork(job: dict[str, Any]) -> dict[str, Any]:
 def _performed(job: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"status": "ok", "value": jobs.perform(job)}
-    except (*piecewise.FAILURES, MemoryError) as error:
+    except (*partial_import.FAILURES, MemoryError) as error:
         return {"status": "error", "value": f"{type(error).__name__}: {error}"}
 
 

@@ -10,7 +10,7 @@ from tilewright.devices.kept import recorded
 from tilewright.devices.known import keep_hello, known_hello
 from tilewright.devices.model import DeviceInfo, JobOutcome, JobStatus
 from tilewright.targets import ReportCache
-from tilewright.worker.dependencies import stamp
+from tilewright.worker.loading.import_stamps import stamp
 
 INFO = DeviceInfo("interpreter", "", None, False, "2.0", "3.0", "3.11")
 

@@ -19,9 +19,9 @@ from tilewright.devices import JobStatus, WorkerClient
 from tilewright.devices.discovery import client, close_all, compiler
 from tilewright.devices.service import running_services, stop_services
 from tilewright.devices.service.places import ServiceError, open_socket
-from tilewright.worker import service as served
-from tilewright.worker.dependencies import stamp
+from tilewright.worker.loading.import_stamps import stamp
 from tilewright.worker.protocol import encode
+from tilewright.worker.runtime import compile_service as served
 
 pytestmark = pytest.mark.triton
 

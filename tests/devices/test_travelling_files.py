@@ -12,8 +12,8 @@ from tilewright.devices.remote.edge import Edge, GoneError
 from tilewright.devices.remote.link import Link
 from tilewright.devices.remote.parcels import parcel_of
 from tilewright.evaluation.placing import place_source
-from tilewright.worker.keeper import FILES, LINK, REQUEST
-from tilewright.worker.mirror import Mirror
+from tilewright.worker.remote.agent import FILES, LINK, REQUEST
+from tilewright.worker.remote.file_sync import Mirror
 
 
 def tree(folder: Path, **files: str) -> Path:

@@ -6,7 +6,7 @@ from tilewright.evaluation import honesty, permissions
 from tilewright.evaluation.waysout import way_out
 from tilewright.problems.model import Case, Entry, EntryKind, Problem
 from tilewright.problems.permissions import HOST_READS, PERMISSIONS, PREPACKED, WORKSPACES
-from tilewright.worker import workspaces
+from tilewright.worker.trials import workspaces
 
 KEPT: dict[str, Any] = {"kept": {"Model.packed": 64, "Model.last": 32}, "packed": ["Model.packed"]}
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from tilewright.evaluation.statistics import interval_of, ratio_of
-from tilewright.worker.timing import sequential
-from tilewright.worker.timing.noise import floor_of
+from tilewright.worker.timing import stopping_rule
+from tilewright.worker.timing.noise_floor import floor_of
 
 Noise = Callable[[random.Random, int], list[float]]
 
@@ -44,14 +44,14 @@ def drifting(draw: random.Random, count: int) -> list[float]:
 def contest(gain: float, noise: Noise, floor: float, seed: int) -> str | None:
     """What a contest says whose slots lie in time one after another, A B B A or B A A B."""
     draw = random.Random(seed)
-    slots = noise(draw, 4 * sequential.LOOKS[-1])
+    slots = noise(draw, 4 * stopping_rule.LOOKS[-1])
     logs: list[float] = []
-    for look in sequential.LOOKS:
+    for look in stopping_rule.LOOKS:
         while len(logs) < look:
             first, second, third, last = slots[4 * len(logs) : 4 * len(logs) + 4]
             log = ((first + last) - (second + third)) / 2
             logs.append(gain + (log if draw.random() < 0.5 else -log))
-        verdict = sequential.decide(logs, floor)
+        verdict = stopping_rule.decide(logs, floor)
         if verdict is not None:
             return verdict
     return None
@@ -78,10 +78,10 @@ def test_a_gain_below_the_noise_floor_is_not_called_faster() -> None:
 
 
 def test_a_contest_ends_early_when_it_is_clear() -> None:
-    logs = [math.log(2.0)] * sequential.LOOKS[0]
-    assert sequential.decide(logs, 0.01) == "faster"
-    assert sequential.decide([-log for log in logs], 0.01) == "slower"
-    assert sequential.decide([0.0] * sequential.LOOKS[0], 0.01) == "alike"
+    logs = [math.log(2.0)] * stopping_rule.LOOKS[0]
+    assert stopping_rule.decide(logs, 0.01) == "faster"
+    assert stopping_rule.decide([-log for log in logs], 0.01) == "slower"
+    assert stopping_rule.decide([0.0] * stopping_rule.LOOKS[0], 0.01) == "alike"
 
 
 def test_a_clear_gain_is_found_with_an_interval_that_holds_it() -> None:

@@ -110,7 +110,7 @@ def test_a_launch_made_again_computes_the_same_bits(
     """As the host code computes from the inputs that the launch was given."""
     import torch
 
-    from tilewright.worker import tensors
+    from tilewright.worker.inputs import tensor_files
 
     path = folder / "kernels.py"
     problem = problem_of_captured(path, KERNELS, folder / ".tilewright/launches").problem
@@ -124,12 +124,12 @@ def test_a_launch_made_again_computes_the_same_bits(
     for case in problem.measured_cases():
         made = bench.inputs(case, 0)
         assert made.status is JobStatus.OK
-        given = tensors.load(made.value["inputs"], "cuda")
+        given = tensor_files.load(made.value["inputs"], "cuda")
         job = bench.job("run", KERNELS, case=dump(case), inputs=made.value["inputs"])
         made_again = bench.run({**job, "out": str(tmp_path / "out"), "device": "cuda:0"}, 60)
         assert made_again.status is JobStatus.OK, made_again.message
         assert made_again.value["out_of_bounds"] == []
-        (changed,) = tensors.load(made_again.value["changed_inputs"], "cuda").values()
+        (changed,) = tensor_files.load(made_again.value["changed_inputs"], "cuda").values()
         if case.launch is not None and case.launch.kernel == "twice":
             expected = module.doubled(given["x_ptr"].clone())
         else:

@@ -8,11 +8,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tilewright.worker import tensors  # noqa: E402
-from tilewright.worker.timing import fresh  # noqa: E402
+from tilewright.worker.inputs import tensor_files  # noqa: E402
+from tilewright.worker.timing import resampled_inputs  # noqa: E402
 from tilewright.worker.timing.clocks import clock_for  # noqa: E402
-from tilewright.worker.timing.conducting import conduct  # noqa: E402
-from tilewright.worker.timing.contest import Contest  # noqa: E402
+from tilewright.worker.timing.controller import conduct  # noqa: E402
+from tilewright.worker.timing.paired_runner import Contest  # noqa: E402
 
 pytestmark = [pytest.mark.gpu]
 Function = Callable[..., Any]
@@ -38,8 +38,8 @@ def contest(original: Function, candidate: Function, folder: Path, **spec: Any) 
         return performer.answer(message)
 
     def verify(turn: int, outputs: list[dict[str, Any]]) -> str | None:
-        right = fresh.refreshed(inputs(), turn)["x"] * 2
-        actual = tensors.load(outputs[:1], "cuda")
+        right = resampled_inputs.refreshed(inputs(), turn)["x"] * 2
+        actual = tensor_files.load(outputs[:1], "cuda")
         return None if torch.equal(actual[outputs[0]["name"]], right) else "other numbers"
 
     return conduct(ask, {"noise": 0.01, "out": str(folder), **spec}, verify)

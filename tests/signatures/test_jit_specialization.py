@@ -12,8 +12,9 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tilewright.worker import launches, pretend
-from tilewright.worker.specialization import specialize
+from tilewright.worker.host import absent_device
+from tilewright.worker.launches import hooks
+from tilewright.worker.launches.jit_signature import specialize
 
 pytestmark = pytest.mark.triton
 
@@ -52,7 +53,7 @@ def backend(request: pytest.FixtureRequest) -> Iterator[str]:
     from triton.runtime.driver import driver
 
     before = driver._active
-    with pretend.no_driver(*request.param):
+    with absent_device.no_driver(*request.param):
         yield request.param[0]
     driver._active = before
 
@@ -67,8 +68,8 @@ def test_equals_what_the_jit_makes_of_it(
     backend: str, name: str, arguments: tuple[Any, ...]
 ) -> None:
     kernel = getattr(specialized_kernels, name)
-    bound, _ = launches.bind(kernel, arguments, {})
-    facts = [launches.describe(param, bound[param.name]) for param in kernel.params]
+    bound, _ = hooks.bind(kernel, arguments, {})
+    facts = [hooks.describe(param, bound[param.name]) for param in kernel.params]
     launch = {"kernel": name, "arguments": facts}
     assert _plain(specialize(kernel, launch, backend, specialized_kernels)) == _plain(
         _by_the_jit(kernel, arguments)

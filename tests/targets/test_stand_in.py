@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tilewright.worker.loading.stub_modules import Absent, load_module
 from tilewright.worker.protocol import JobError
-from tilewright.worker.stand_in import Absent, load_module
 
 ANSWERS = {"nolib.__version__": "2.5.1", "nolib.gpu.count()": 0, "nolib.version.hip": None}
 

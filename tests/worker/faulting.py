@@ -30,10 +30,10 @@ _HEADER = struct.Struct(">I")
 _START = """
 import sys
 sys.path.insert(0, {engine!r})
-from tilewright.worker.trials import hearing
-hearing._PATIENCE_S, hearing._PATIENCE_RATIO = {patience_s}, 0.0
-from tilewright.worker.jobs import measuring
-measuring.HOST_CODE_S = min({patience_s}, 0.5)
+from tilewright.worker.trials import trial
+trial._PATIENCE_S, trial._PATIENCE_RATIO = {patience_s}, 0.0
+from tilewright.worker.jobs import measure
+measure.HOST_CODE_S = min({patience_s}, 0.5)
 from tilewright.worker.main import main
 sys.exit(main())
 """

@@ -27,24 +27,24 @@ _PRETEND = """
 import types
 import torch
 from triton.runtime.autotuner import Autotuner
-from tilewright.worker import calling, gpu_memory
+from tilewright.worker.sandbox import gpu_memory_limit
+from tilewright.worker.trials import runner, version
 from tilewright.worker.timing import clocks
 
-real, host_clock = calling.surroundings, clocks.HostClock
-calling.place_of = lambda device: "cpu"
-gpu_memory.limit = lambda device: 0
+real, host_clock = version.surroundings, clocks.HostClock
+version.place_of = lambda device: "cpu"
+gpu_memory_limit.limit = lambda device: 0
 torch.cuda.get_device_properties = lambda device: types.SimpleNamespace(total_memory=1 << 34)
 clocks.clock_for = lambda device, flush_bytes=None: host_clock()
 
-from tilewright.worker.jobs import measuring
-from tilewright.worker.timing import noise
-from tilewright.worker.trials import performer
+from tilewright.worker.jobs import measure
+from tilewright.worker.timing import noise_floor
 
-noise.BLOCKS, noise._ENOUGH_S = noise.CLEAN_BLOCKS, 0.0
-measuring.target_of = lambda device: ("cuda", "90")
-measuring._compiled_module = lambda job, notes: measuring.modules.load_for(job, job["module"])
-calling.surroundings = lambda device, module: real("interpreter", module)
-performer.clock_for = clocks.clock_for
+noise_floor.BLOCKS, noise_floor._ENOUGH_S = noise_floor.CLEAN_BLOCKS, 0.0
+measure.target_of = lambda device: ("cuda", "90")
+measure._compiled_module = lambda job, notes: measure.entry_point.load_for(job, job["module"])
+version.surroundings = lambda device, module: real("interpreter", module)
+runner.clock_for = clocks.clock_for
 
 def enter(self):
     if not self._job.get("compiles"):
@@ -54,13 +54,13 @@ def enter(self):
 def bench(self, *given, config, **meta):
     return [float(self.configs.index(config)) + 1.0] * 3
 
-performer.Performer.__enter__, Autotuner._bench = enter, bench
+runner.Performer.__enter__, Autotuner._bench = enter, bench
 """
 
 
 def start() -> str:
     """The program of such a worker, in the place of ``faulting``'s."""
-    before, marker, after = faulting._START.partition("from tilewright.worker.trials import")
+    before, marker, after = faulting._START.partition("from tilewright.worker.trials import trial")
     assert marker
     return before + _PRETEND.replace("{", "{{").replace("}", "}}") + marker + after
 

@@ -4,26 +4,26 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tilewright.worker import calling, launches  # noqa: E402
-from tilewright.worker.trials import faults  # noqa: E402
+from tilewright.worker.launches import hooks  # noqa: E402
+from tilewright.worker.trials import run_faults, version  # noqa: E402
 
 pytestmark = pytest.mark.triton
 
 
 def test_weights_and_buffers_are_named_and_copied() -> None:
     model = torch.nn.BatchNorm1d(3)
-    before = calling.tensors_of(model)
+    before = version.tensors_of(model)
     model.running_mean.add_(1.0)
-    changed = calling.changed_inputs(before, calling.tensors_of(model, own=True))
+    changed = version.changed_inputs(before, version.tensors_of(model, own=True))
     assert list(changed) == ["weight running_mean"]
-    assert calling.tensors_of(None) == {}
+    assert version.tensors_of(None) == {}
 
 
 def test_a_weight_that_the_original_leaves_alone_is_a_fault() -> None:
     told = {"inputs_changed": ["x", "weight bias"]}
-    found = list(faults.of_run({"inputs_changed": ["x"]}, told))
+    found = list(run_faults.of_run({"inputs_changed": ["x"]}, told))
     assert found == ["it overwrites its weights bias, which the original leaves alone"]
-    assert list(faults.of_run(told, told)) == []
+    assert list(run_faults.of_run(told, told)) == []
 
 
 class _Config:
@@ -58,6 +58,6 @@ class _Tuner:
 @pytest.mark.parametrize(("resets", "left"), [(True, 1), (False, 2)])
 def test_a_trial_is_seen_unless_the_tuner_resets(resets: bool, left: int) -> None:
     tuner, config, out = _Tuner(resets=resets), _Config(), [0]
-    launches._tried(tuner, config, (out,), {})
-    launches.launch_config(tuner, config, (out,), {})
+    hooks._tried(tuner, config, (out,), {})
+    hooks.launch_config(tuner, config, (out,), {})
     assert out == [left]

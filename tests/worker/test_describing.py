@@ -5,9 +5,10 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from tilewright.worker import poison, tensors
-from tilewright.worker.judging import judge, judge_outputs
-from tilewright.worker.trees import difference
+from tilewright.worker.compare.comparison import judge, judge_outputs
+from tilewright.worker.compare.output_tree import difference
+from tilewright.worker.inputs import tensor_files
+from tilewright.worker.memcheck import poison
 
 pytestmark = pytest.mark.triton
 
@@ -144,9 +145,9 @@ def test_a_rounding_is_no_factor_of_each_row() -> None:
 
 def test_dictionaries_with_other_keys_are_told_apart_by_them() -> None:
     expected, actual = ({"y": 1, "pos": {"a": 2}}, {"y": 1}), ({"y": 1, "pos": {"b": 2}}, {"y": 1})
-    trees = [tensors.flatten(each[0])[1] for each in (expected, actual)]
+    trees = [tensor_files.flatten(each[0])[1] for each in (expected, actual)]
     assert difference(*trees) == "expected the keys a as output['pos'], got b"
-    fewer = tensors.flatten(expected[1])[1]
+    fewer = tensor_files.flatten(expected[1])[1]
     assert difference(trees[0], fewer) == "expected the keys y, pos to be returned, got y"
 
 

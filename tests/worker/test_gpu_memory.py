@@ -17,7 +17,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Says:
     and the last for ever; None where it has not even memory for a context."""
     import torch
 
-    from tilewright.worker import gpu_memory
+    from tilewright.worker.sandbox import gpu_memory_limit
 
     def limited(*answers: int | None) -> int:
         told: Iterator[int | None] = iter(answers)
@@ -36,9 +36,9 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Says:
 
         monkeypatch.setattr(torch.cuda, "mem_get_info", mem_get_info)
         monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", fraction)
-        monkeypatch.setattr(gpu_memory, "_PAUSE_S", 0.01)
-        monkeypatch.setattr(gpu_memory, "_WAIT_S", 0.2)
-        allowed = gpu_memory.limit("cuda:0")
+        monkeypatch.setattr(gpu_memory_limit, "_PAUSE_S", 0.01)
+        monkeypatch.setattr(gpu_memory_limit, "_WAIT_S", 0.2)
+        allowed = gpu_memory_limit.limit("cuda:0")
         assert fractions == [pytest.approx(allowed / ALL)]
         return allowed
 
@@ -73,11 +73,11 @@ def test_another_failure_of_the_driver_is_no_lack_of_memory(
 ) -> None:
     import torch
 
-    from tilewright.worker import gpu_memory
+    from tilewright.worker.sandbox import gpu_memory_limit
 
     def broken(place: int) -> tuple[int, int]:
         raise RuntimeError("CUDA error: unspecified launch failure")
 
     monkeypatch.setattr(torch.cuda, "mem_get_info", broken)
     with pytest.raises(RuntimeError, match="launch failure"):
-        gpu_memory.limit("cuda:0")
+        gpu_memory_limit.limit("cuda:0")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from worker_bench import case_of, tensor
 
-from tilewright.worker import host_time
-from tilewright.worker.host_time import TookTooLongError
+from tilewright.worker.loading import host_timeout
+from tilewright.worker.loading.host_timeout import TookTooLongError
 
 ENDLESS = """
 import torch
@@ -36,33 +36,33 @@ def test_what_takes_longer_is_stopped_even_if_it_catches_that_once() -> None:
                 continue
 
     start = time.monotonic()
-    with host_time.limited(0.05):
+    with host_timeout.limited(0.05):
         stubborn()
     assert time.monotonic() - start < 3
     with (
         pytest.raises(TookTooLongError, match=r"host code ran for 0\.05 s"),
-        host_time.limited(0.05),
+        host_timeout.limited(0.05),
     ):
         time.sleep(5)
     time.sleep(0.1)  # nothing rings afterwards
 
 
 def test_a_compiler_may_take_its_time() -> None:
-    with host_time.limited(0.1):
-        with host_time.not_counted():
+    with host_timeout.limited(0.1):
+        with host_timeout.not_counted():
             time.sleep(0.3)
         time.sleep(0.01)
 
 
 AHEAD = """
 import json, sys
-from tilewright.worker.jobs import measuring
-from tilewright.worker.modules import load_for
+from tilewright.worker.jobs import measure
+from tilewright.worker.loading.entry_point import load_for
 
 job = json.loads(sys.argv[1])
-measuring.HOST_CODE_S = 0.5
+measure.HOST_CODE_S = 0.5
 notes = []
-measuring.compile_ahead(job, load_for(job, job["module"]), ("cuda", "90"), notes)
+measure.compile_ahead(job, load_for(job, job["module"]), ("cuda", "90"), notes)
 print(json.dumps(notes))
 """
 """In a process of its own, as it pretends to Triton for good."""

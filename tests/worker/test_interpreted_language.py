@@ -4,15 +4,15 @@ import torch
 from worker_bench import Bench, case_of, tensor
 
 from tilewright.devices.model import JobStatus
-from tilewright.worker import tensors
+from tilewright.worker.inputs import tensor_files
 
 
 def test_forms_that_the_interpreter_lacks_are_computed(bench: Bench) -> None:
     case = case_of(tensor("x", 4, 16))
     inputs = bench.inputs(case)
-    x = tensors.load(inputs)["x"]
+    x = tensor_files.load(inputs)["x"]
     told = bench.ran("language.py", "everything", case, inputs=inputs)
-    values = list(tensors.load(told["outputs"]).values())
+    values = list(tensor_files.load(told["outputs"]).values())
     flat, square = x.reshape(-1), x.reshape(-1)[:16].repeat(16, 1).bfloat16().double()
     expected = {
         "spelled": 4 * flat[:16] - 1,

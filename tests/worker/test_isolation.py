@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 from worker_bench import Bench, case_of, function, tensor
 
 from tilewright.devices import JobStatus
-from tilewright.worker import environment, isolation, limits, network, own_cache, readable, seccomp
+from tilewright.worker.sandbox import (
+    environment,
+    isolation,
+    network_namespace,
+    read_paths,
+    rlimits,
+    seccomp,
+    triton_cache,
+)
 
 CASE = case_of(tensor("x", 4))
 ALLOWED, REFUSED = 0x7FFF0000, 0x00050000
@@ -46,7 +54,7 @@ def test_files_of_the_user_cannot_be_read(bench: Bench, worker_home: Path, tmp_p
     outcome = bench.run(path, "entry", CASE)
     assert outcome.status is JobStatus.ERROR
     assert "PermissionError" in outcome.message
-    assert f"{readable.MORE}" in outcome.message
+    assert f"{read_paths.MORE}" in outcome.message
 
 
 @pytest.mark.triton
@@ -133,7 +141,7 @@ def test_an_answer_says_how_far_a_job_was_confined(bench: Bench) -> None:
 def test_an_entry_of_another_file_is_read_as_well() -> None:
     here = str(Path(__file__).resolve())
     job = {"entry": {**function("f"), "path": here}, "reads": ["/some/folder"]}
-    found = readable.readable_paths(job)
+    found = read_paths.readable_paths(job)
     assert here in found
     assert "/some/folder" in found
 
@@ -147,7 +155,7 @@ def test_beside_a_file_at_home_only_modules_are_read(
     (tmp_path / "documents").mkdir()
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "__init__.py").write_text("")
-    found = {Path(path).name for path in readable.importable_from(file_with(tmp_path, "pass"))}
+    found = {Path(path).name for path in read_paths.importable_from(file_with(tmp_path, "pass"))}
     assert found == {"kernel.py", "other.py", "package"}
 
 
@@ -156,7 +164,7 @@ def test_links_beside_a_placed_file_are_followed(tmp_path: Path) -> None:
     helper = file_with(user, "pass", "helper.py")
     path = file_with(placed, "pass")
     (placed / "helper.py").symlink_to(helper)
-    assert str(helper) in readable.importable_from(path)
+    assert str(helper) in read_paths.importable_from(path)
 
 
 def test_a_candidates_cache_holds_what_the_shared_one_does_and_adds_nothing_to_it(
@@ -166,9 +174,9 @@ def test_a_candidates_cache_holds_what_the_shared_one_does_and_adds_nothing_to_i
     (shared / "ab12").mkdir(parents=True)
     (shared / "ab12" / "kernel.cubin").write_text("compiled")
     scratch.mkdir()
-    monkeypatch.setenv(own_cache.VARIABLE, str(shared))
-    assert own_cache.use(str(scratch)) == [str(shared)]
-    own = Path(os.environ[own_cache.VARIABLE])
+    monkeypatch.setenv(triton_cache.VARIABLE, str(shared))
+    assert triton_cache.use(str(scratch)) == [str(shared)]
+    own = Path(os.environ[triton_cache.VARIABLE])
     assert (own / "ab12" / "kernel.cubin").read_text() == "compiled"
     fresh = own / "ab12" / "fresh"
     fresh.write_text("other")
@@ -253,8 +261,8 @@ def test_numbers_of_the_other_convention_are_refused() -> None:
 
 
 def test_a_job_may_take_what_it_names() -> None:
-    assert limits.memory_allowance({"memory_bytes": 1 << 20}) == 1 << 20
-    assert 0 < limits.memory_allowance({}) <= limits.available_memory()
+    assert rlimits.memory_allowance({"memory_bytes": 1 << 20}) == 1 << 20
+    assert 0 < rlimits.memory_allowance({}) <= rlimits.available_memory()
 
 
 @pytest.mark.parametrize(
@@ -262,7 +270,7 @@ def test_a_job_may_take_what_it_names() -> None:
     [("5.4.0-150-generic", False), ("5.14.0-362.el9", True), ("6.18.1", True), ("odd", False)],
 )
 def test_old_systems_count_a_users_processes_everywhere(release: str, expected: bool) -> None:
-    assert limits.counts_by_namespace(release) is expected
+    assert rlimits.counts_by_namespace(release) is expected
 
 
 def doctor(home: Path, landlock: str) -> tuple[int, dict[str, Any]]:
@@ -295,7 +303,7 @@ def test_doctor_tries_everything_and_says_what_to_do(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.triton
 def test_mounts_stand_in_for_landlock(tmp_path: Path) -> None:
-    if not network.can_leave():
+    if not network_namespace.can_leave():
         pytest.skip("no namespaces are permitted here")
     _, found = doctor(tmp_path, "mounts")
     by_name = {one["name"]: one["holds"] for one in found["protections"]}

@@ -8,9 +8,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.worker import poison
-from tilewright.worker.deviation import ULP_OF_SINGLE
-from tilewright.worker.judging import judge, judge_outputs
+from tilewright.worker.compare.comparison import judge, judge_outputs
+from tilewright.worker.compare.tolerance import ULP_OF_SINGLE
+from tilewright.worker.memcheck import poison
 
 pytestmark = pytest.mark.triton
 
@@ -237,12 +237,12 @@ def test_an_input_that_is_or_is_not_changed_in_place_is_named() -> None:
 
 
 def test_long_rows_and_many_chunks_are_judged_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tilewright.worker import judging
+    from tilewright.worker.compare import comparison
 
     y = drawn(3, 10_000)
     wrong = y.clone()
     wrong[2, 9_999] += 0.1
-    monkeypatch.setattr(judging, "chunk_of", lambda _: 700)
+    monkeypatch.setattr(comparison, "chunk_of", lambda _: 700)
     assert judge(y.double(), y, y.clone(), rtol=1e-5, atol=1e-6)["equal"]
     found = judge(y.double(), y, wrong, rtol=1e-5, atol=1e-6)
     assert "1 of 30000 elements differ, first at (2, 9999)" in found["message"]

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 import torch
 
-from tilewright.worker import bands, generate, layouts, values
+from tilewright.worker.inputs import generation, layouts, value_families
+from tilewright.worker.memcheck import redzones
 from tilewright.worker.protocol import JobError
 
 pytestmark = pytest.mark.triton
@@ -20,7 +21,7 @@ def inputs() -> dict[str, Any]:
             {"name": "n", "value": 3},
         ]
     }
-    return generate.make_inputs(case, 11)
+    return generation.make_inputs(case, 11)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ def test_a_layout_keeps_values_and_is_kept_between_bands(
     if layout != "expanded":
         assert torch.equal(made["x"], given["x"])
     again = layouts.laid_out(dict(made), layout)
-    around = bands.Bands()
+    around = redzones.Bands()
     placed = around.place_all(dict(again), "input")
     for name in ("x", "y", "ids"):
         assert torch.equal(placed[name], made[name])
@@ -65,7 +66,7 @@ def test_what_lies_between_rows_is_no_number() -> None:
 
 
 def test_a_write_past_the_end_of_shared_memory_is_seen() -> None:
-    around = bands.Bands()
+    around = redzones.Bands()
     placed = around.place_all(layouts.laid_out(inputs(), "aliased"), "input")
     placed["y"][0, 0] = 42
     assert placed["x"][0, 0] == 42
@@ -83,13 +84,13 @@ def test_a_layout_that_is_not_there_is_refused() -> None:
 
 def family(name: str, dtype: str = "float32", **spec: Any) -> torch.Tensor:
     case = {"inputs": [{"name": "x", "shape": [64, 100], "dtype": dtype, **spec}]}
-    made: torch.Tensor = generate.make_inputs(case, 3, None, name)["x"]
+    made: torch.Tensor = generation.make_inputs(case, 3, None, name)["x"]
     return made
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_families_are_what_they_are_called(dtype: str) -> None:
-    made = {name: family(name, dtype).double() for name in values.FAMILIES}
+    made = {name: family(name, dtype).double() for name in value_families.FAMILIES}
     assert made["large"].abs().max() > 88, "far enough for exp to overflow"
     assert made["tiny"].abs().max() < 0.01
     assert 0.85 < (made["sparse"] == 0).double().mean() < 0.95
@@ -109,7 +110,7 @@ def test_families_are_what_they_are_called(dtype: str) -> None:
 
 
 def test_ranges_integers_and_promises_hold_in_every_family() -> None:
-    for name in values.FAMILIES:
+    for name in value_families.FAMILIES:
         ranged = family(name, low=2.0, high=3.0)
         assert 2 <= ranged.min() <= ranged.max() <= 3
         ids = family(name, "int64", low=0, high=6)
@@ -120,15 +121,15 @@ def test_ranges_integers_and_promises_hold_in_every_family() -> None:
 
 def test_scalars_with_a_range_vary_with_the_family() -> None:
     case = {"inputs": [{"name": "a", "value": 0.5, "low": 2.0, "high": 3.0}]}
-    assert generate.make_inputs(case, 1)["a"] == 0.5
-    assert 2 <= generate.make_inputs(case, 1, None, "large")["a"] <= 3
+    assert generation.make_inputs(case, 1)["a"] == 0.5
+    assert 2 <= generation.make_inputs(case, 1, None, "large")["a"] <= 3
     case = {"inputs": [{"name": "a", "value": 4}]}
-    assert generate.make_inputs(case, 1, None, "large")["a"] == 4
+    assert generation.make_inputs(case, 1, None, "large")["a"] == 4
 
 
 def test_a_seed_counts_with_all_its_bits() -> None:
     case = {"inputs": [{"name": "x", "shape": [1000], "dtype": "float32"}]}
-    made = [generate.make_inputs(case, seed)["x"] for seed in (7, 7 + 2**32, 7 + 2**63, 7)]
+    made = [generation.make_inputs(case, seed)["x"] for seed in (7, 7 + 2**32, 7 + 2**63, 7)]
     assert torch.equal(made[0], made[3])
     assert not torch.equal(made[0], made[1])
     assert not torch.equal(made[0], made[2])
@@ -137,13 +138,13 @@ def test_a_seed_counts_with_all_its_bits() -> None:
 
 def test_nudged_inputs_are_off_by_an_ulp_of_single_precision() -> None:
     given = inputs()
-    off = generate.nudged(given, 1)
+    off = generation.nudged(given, 1)
     assert off["x"].dtype == torch.float64
     change = (off["x"] / given["x"].double() - 1).abs()
     assert 0 < float(change.max()) <= 2.0**-23
     assert torch.equal(off["ids"], given["ids"])
-    assert torch.equal(off["x"], generate.nudged(given, 1)["x"])
-    assert not torch.equal(off["x"], generate.nudged(given, 2)["x"])
+    assert torch.equal(off["x"], generation.nudged(given, 1)["x"])
+    assert not torch.equal(off["x"], generation.nudged(given, 2)["x"])
 
 
 def test_large_values_of_a_module_have_both_signs() -> None:
@@ -153,8 +154,8 @@ def test_large_values_of_a_module_have_both_signs() -> None:
             return [torch.rand(50, 50, dtype=torch.float16), torch.arange(4), 3]
 
     case = {"inputs_from_module": True, "inputs": []}
-    plain = generate.make_inputs(case, 1, Module)
-    large = generate.make_inputs(case, 1, Module, "large")
+    plain = generation.make_inputs(case, 1, Module)
+    large = generation.make_inputs(case, 1, Module, "large")
     assert plain["input_0"].min() >= 0
     assert large["input_0"].dtype == torch.float16
     assert large["input_0"].min() < -10 < 10 < large["input_0"].max()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from tilewright.worker.trials.masked import judged_without
+from tilewright.worker.trials.masked_nan import judged_without
 from tilewright.worker.trials.results import Results
 
 NAN = float("nan")

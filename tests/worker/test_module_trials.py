@@ -67,13 +67,13 @@ def trial(worker: Worker, original: str, candidate: str, **more: Any) -> dict[st
 
 def test_weights_stay_when_their_files_are_taken_back(tmp_path: Path) -> None:
     """A module is built again for each session of the noise survey, long after it was opened."""
-    from tilewright.worker import tensors
-    from tilewright.worker.trials.performer import Performer
+    from tilewright.worker.inputs import tensor_files
+    from tilewright.worker.trials.runner import Performer
 
     (tmp_path / "kernel.py").write_text(ADDS)
     given, weights = {"x": torch.zeros(4, 24)}, {"bias": torch.arange(24.0)}
-    inputs = tensors.save(given, str(tmp_path / "in"), "input")
-    state = tensors.save(weights, str(tmp_path / "in"), "state")
+    inputs = tensor_files.save(given, str(tmp_path / "in"), "input")
+    state = tensor_files.save(weights, str(tmp_path / "in"), "state")
     entry = {"kind": "model", "name": "Model", "path": None}
     job = {"module": str(tmp_path / "kernel.py"), "device": "interpreter", "entry": entry}
     with Performer(job) as performer:

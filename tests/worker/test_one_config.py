@@ -32,11 +32,11 @@ def tuner(fits: set[int], launched: list[int]) -> Any:
 def test_the_next_that_fits_is_taken(index: int, fits: set[int], taken: int) -> None:
     from triton.runtime.autotuner import Autotuner
 
-    from tilewright.worker import launches
+    from tilewright.worker.launches import hooks
 
     seen: dict[str, int] = {}
     launched: list[int] = []
-    with launches.one_config(index, seen):
+    with hooks.one_config(index, seen):
         assert Autotuner.run(tuner(fits, launched)) == taken
     assert seen == {"kernel": 3}
     assert launched == [taken]
@@ -46,7 +46,7 @@ def test_where_none_fits_it_fails_as_the_launch_does() -> None:
     from triton.runtime.autotuner import Autotuner
     from triton.runtime.errors import OutOfResources
 
-    from tilewright.worker import launches
+    from tilewright.worker.launches import hooks
 
-    with launches.one_config(1, {}), pytest.raises(OutOfResources):
+    with hooks.one_config(1, {}), pytest.raises(OutOfResources):
         Autotuner.run(tuner(set(), []))

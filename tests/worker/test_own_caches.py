@@ -10,8 +10,8 @@ from worker_bench import Bench, case_of, tensor
 
 from tilewright.devices import JobStatus
 from tilewright.devices.caches import with_own_cache
-from tilewright.worker.own_cache import EMPTY, LAUNCHERS, LINKED, VARIABLE, use
-from tilewright.worker.trials.caches import Caches
+from tilewright.worker.sandbox.triton_cache import EMPTY, LAUNCHERS, LINKED, VARIABLE, use
+from tilewright.worker.trials.cache_folders import Caches
 
 CASE = case_of(tensor("x", 4))
 KEY = hashlib.sha256(b"a kernel").hexdigest()

@@ -16,14 +16,14 @@ Run = Callable[[str], dict[str, Any]]
 @pytest.fixture
 def placed() -> Iterator[Run]:
     """Runs a text as host code for Intel, with its tensors on the CPU; gives its names."""
-    from tilewright.worker import placement, pretend
+    from tilewright.worker.host import absent_device, tensor_placement
 
     def run(text: str) -> dict[str, Any]:
         names: dict[str, Any] = {"__name__": "somebodys_file"}
         exec(compile(text, "somebodys_file.py", "exec"), names)
         return names
 
-    with pretend.no_driver("xpu"), placement.elsewhere("xpu", "cpu"):
+    with absent_device.no_driver("xpu"), tensor_placement.elsewhere("xpu", "cpu"):
         yield run
 
 
@@ -43,7 +43,7 @@ def placed() -> Iterator[Run]:
 def test_a_file_names_the_device_it_is_written_for(
     tmp_path: Path, text: str, kind: str | None
 ) -> None:
-    from tilewright.worker import device_api
+    from tilewright.worker.host import device_api
 
     path = tmp_path / "kernel.py"
     path.write_text(text)
@@ -129,10 +129,10 @@ def test_an_event_times_nothing_that_was_not_recorded(placed: Run) -> None:
 def test_it_is_gone_afterwards() -> None:
     import torch
 
-    from tilewright.worker import placement, pretend
+    from tilewright.worker.host import absent_device, tensor_placement
 
     before = dict(vars(torch.xpu)), dict(vars(torch.Tensor))
-    with pretend.no_driver("xpu"), placement.elsewhere("xpu", "cpu"):
+    with absent_device.no_driver("xpu"), tensor_placement.elsewhere("xpu", "cpu"):
         assert torch.xpu.is_available()
     assert (dict(vars(torch.xpu)), dict(vars(torch.Tensor))) == before
 
@@ -140,7 +140,7 @@ def test_it_is_gone_afterwards() -> None:
 def test_another_device_answers_by_its_own_module(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    from tilewright.worker import device_api
+    from tilewright.worker.host import device_api
 
     asked: list[Any] = []
     monkeypatch.setattr(torch.cuda, "synchronize", lambda device=None: asked.append(device))
@@ -160,7 +160,7 @@ def test_another_device_answers_by_its_own_module(monkeypatch: pytest.MonkeyPatc
 def test_options_of_another_compiler_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     from triton.runtime.jit import JITFunction
 
-    from tilewright.worker import launches
+    from tilewright.worker.launches import hooks
 
     given: list[dict[str, Any]] = []
 
@@ -171,13 +171,13 @@ def test_options_of_another_compiler_are_left_out(monkeypatch: pytest.MonkeyPatc
         given.append(kwargs)
 
     monkeypatch.setattr(JITFunction, "run", run)
-    monkeypatch.setattr(launches, "left_out", set())
+    monkeypatch.setattr(hooks, "left_out", set())
     kernel: Any = types.SimpleNamespace(arg_names=["BLOCK"])
-    with launches.without_unknown_options():
+    with hooks.without_unknown_options():
         for _ in range(2):
             JITFunction.run(kernel, BLOCK=4, grf_mode="256", num_warps=8, waves_per_eu=2)
     assert given == [{"BLOCK": 4, "num_warps": 8}] * 2
-    assert launches.left_out == {"grf_mode", "waves_per_eu"}
+    assert hooks.left_out == {"grf_mode", "waves_per_eu"}
 
 
 def test_a_model_for_intel_is_recorded_compiled_and_run(bench: Bench) -> None:

@@ -49,7 +49,7 @@ def test_nothing_is_said_of_an_honest_one() -> None:
 def test_the_limit_is_of_the_devices_time_though_the_host_runs_ahead(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from tilewright.worker import calling, repeating
+    from tilewright.worker.trials import call_sequences, version
 
     queued: list[int] = []
 
@@ -57,5 +57,5 @@ def test_the_limit_is_of_the_devices_time_though_the_host_runs_ahead(
         time.sleep(0.02 * len(queued))  # what a call takes there
         queued.clear()
 
-    monkeypatch.setattr(calling, "synchronize", catch_up)
-    assert repeating._many(queued.append, 1000, 0.1, "cuda:0") <= 16
+    monkeypatch.setattr(version, "synchronize", catch_up)
+    assert call_sequences._many(queued.append, 1000, 0.1, "cuda:0") <= 16

@@ -4,7 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tilewright.worker import generate, layouts  # noqa: E402
+from tilewright.worker.inputs import generation, layouts  # noqa: E402
 from tilewright.worker.protocol import JobError  # noqa: E402
 
 pytestmark = pytest.mark.triton
@@ -31,7 +31,7 @@ def test_rows_of_a_contiguous_input_stay_together() -> None:
 
 def made(values: str = "normal", **spec: object) -> torch.Tensor:
     given = {"name": "x", "shape": [6, 50], "dtype": "float32", **spec}
-    return generate.make_input(given, generate.stream(3, "x"), values)
+    return generation.make_input(given, generation.stream(3, "x"), values)
 
 
 def test_numbers_are_as_stated() -> None:

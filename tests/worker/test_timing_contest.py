@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import torch
 
-from tilewright.worker import tensors
+from tilewright.worker.inputs import tensor_files
 from tilewright.worker.protocol import JobError
-from tilewright.worker.timing import fresh
-from tilewright.worker.timing.conducting import conduct
-from tilewright.worker.timing.contest import Contest
+from tilewright.worker.timing import resampled_inputs
+from tilewright.worker.timing.controller import conduct
+from tilewright.worker.timing.paired_runner import Contest
 
 SIZE = 32
 PAUSE_S = 0.004
@@ -46,8 +46,8 @@ def asking(contest: Contest) -> Any:
 def verifier(seen: list[int]) -> Any:
     def verify(turn: int, outputs: list[dict[str, Any]]) -> str | None:
         seen.append(turn)
-        values = fresh.refreshed(inputs(), turn)
-        actual = tensors.load(outputs)["output"]
+        values = resampled_inputs.refreshed(inputs(), turn)
+        actual = tensor_files.load(outputs)["output"]
         return None if torch.equal(actual, right(*values.values())) else "other numbers"
 
     return verify
@@ -83,9 +83,9 @@ def test_inputs_changed_in_place_are_put_back_before_each_call(tmp_path: Path) -
         x.mul_(2)
 
     def verify(turn: int, outputs: list[dict[str, Any]]) -> str | None:
-        doubled = fresh.refreshed(inputs(), turn)["x"] * 2
+        doubled = resampled_inputs.refreshed(inputs(), turn)["x"] * 2
         (changed,) = [entry for entry in outputs if entry["name"] == "x"]
-        return None if torch.equal(tensors.load([changed])["x"], doubled) else "not doubled"
+        return None if torch.equal(tensor_files.load([changed])["x"], doubled) else "not doubled"
 
     contest = Contest("cpu", double, double, inputs())
     told = conduct(asking(contest), {"out": str(tmp_path), "blocks": 40}, verify)

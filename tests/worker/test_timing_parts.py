@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import torch
 
-from tilewright.worker.timing import fresh, walls
-from tilewright.worker.timing.conducting import conduct
-from tilewright.worker.timing.contest import Contest
-from tilewright.worker.timing.noise import survey
+from tilewright.worker.timing import clock_check, resampled_inputs
+from tilewright.worker.timing.controller import conduct
+from tilewright.worker.timing.noise_floor import survey
+from tilewright.worker.timing.paired_runner import Contest
 from tilewright.worker.timing.session import duration_class
 
-BATCH = walls.Batch(
+BATCH = clock_check.Batch(
     calls=100,
     plain_event_us=5000.0,
     plain_wall_us=5200.0,
@@ -33,7 +33,7 @@ def spec(name: str, **more: Any) -> dict[str, Any]:
 
 def test_contents_are_the_same_on_both_sides_and_others_in_each_turn() -> None:
     values: dict[str, Any] = {"x": normal(60, 9), "n": 3}
-    one, same, other = (fresh.refreshed(values, turn) for turn in (11, 11, 12))
+    one, same, other = (resampled_inputs.refreshed(values, turn) for turn in (11, 11, 12))
     assert torch.equal(one["x"], same["x"])
     assert not torch.equal(one["x"], other["x"])
     assert not torch.equal(one["x"], values["x"])
@@ -42,15 +42,15 @@ def test_contents_are_the_same_on_both_sides_and_others_in_each_turn() -> None:
 
 def test_rolled_rows_are_the_same_rows_at_other_places() -> None:
     x = normal(50, 4)
-    made = fresh.refreshed({"x": x}, 5, {"x": fresh.ROLL})["x"]
+    made = resampled_inputs.refreshed({"x": x}, 5, {"x": resampled_inputs.ROLL})["x"]
     assert sorted(map(tuple, made.tolist())) == sorted(map(tuple, x.tolist()))
 
 
 def test_what_is_drawn_about_zero_changes_its_sum_too() -> None:
     x = normal(50, 4)
-    plan = fresh.plan_for({"x": x}, {"inputs": [spec("x")]})
-    assert plan == {"x": fresh.ROLL_AND_SIGN}
-    made = fresh.refreshed({"x": x}, 5, plan)["x"]
+    plan = resampled_inputs.plan_for({"x": x}, {"inputs": [spec("x")]})
+    assert plan == {"x": resampled_inputs.ROLL_AND_SIGN}
+    made = resampled_inputs.refreshed({"x": x}, 5, plan)["x"]
     assert torch.equal(made.abs().sort(0).values, x.abs().sort(0).values)
     assert made.sum() != pytest.approx(float(x.sum()), rel=1e-3)
 
@@ -70,8 +70,8 @@ def test_what_is_drawn_about_zero_changes_its_sum_too() -> None:
     ids=["integers", "mask", "sorted", "sorted rows", "triangular", "symmetric", "one", "expanded"],
 )
 def test_what_a_change_could_make_invalid_is_left_alone(value: torch.Tensor) -> None:
-    assert fresh.plan_for({"x": value}) == {"x": fresh.KEEP}
-    made = fresh.refreshed({"x": value}, 7)["x"]
+    assert resampled_inputs.plan_for({"x": value}) == {"x": resampled_inputs.KEEP}
+    made = resampled_inputs.refreshed({"x": value}, 7)["x"]
     assert torch.equal(made, value)
     assert made.stride() == value.stride()
 
@@ -79,60 +79,64 @@ def test_what_a_change_could_make_invalid_is_left_alone(value: torch.Tensor) -> 
 @pytest.mark.parametrize(
     ("more", "how"),
     [
-        ({"low": 0, "high": 1}, fresh.ROLL),
-        ({"transforms": ["softmax"]}, fresh.ROLL),
-        ({"transforms": ["triu"]}, fresh.KEEP),
-        ({"transforms": ["normalize"]}, fresh.ROLL_AND_SIGN),
-        ({"mean": 1.0, "std": 2.0, "low": -3, "high": 5}, fresh.ROLL),
+        ({"low": 0, "high": 1}, resampled_inputs.ROLL),
+        ({"transforms": ["softmax"]}, resampled_inputs.ROLL),
+        ({"transforms": ["triu"]}, resampled_inputs.KEEP),
+        ({"transforms": ["normalize"]}, resampled_inputs.ROLL_AND_SIGN),
+        ({"mean": 1.0, "std": 2.0, "low": -3, "high": 5}, resampled_inputs.ROLL),
     ],
 )
 def test_a_spec_says_what_keeps_an_input_valid(more: Mapping[str, Any], how: str) -> None:
     case = {"inputs": [spec("x", **more)]}
-    assert fresh.plan_for({"x": normal(4, 8)}, case) == {"x": how}
+    assert resampled_inputs.plan_for({"x": normal(4, 8)}, case) == {"x": how}
 
 
 def test_inputs_that_share_memory_are_left_alone() -> None:
     whole = normal(8, 4)
-    plan = fresh.plan_for({"x": whole[:4], "y": whole[4:], "z": normal(4, 4)})
-    assert plan == {"x": fresh.KEEP, "y": fresh.KEEP, "z": fresh.ROLL}
+    plan = resampled_inputs.plan_for({"x": whole[:4], "y": whole[4:], "z": normal(4, 4)})
+    assert plan == {
+        "x": resampled_inputs.KEEP,
+        "y": resampled_inputs.KEEP,
+        "z": resampled_inputs.ROLL,
+    }
 
 
-def changed(**more: float) -> walls.Batch:
-    return walls.Batch(**{**vars(BATCH), **more})
+def changed(**more: float) -> clock_check.Batch:
+    return clock_check.Batch(**{**vars(BATCH), **more})
 
 
 def test_clocks_that_agree_are_not_accused() -> None:
-    assert walls.batch_faults(BATCH, block_us=52.0) == []
+    assert clock_check.batch_faults(BATCH, block_us=52.0) == []
 
 
 def test_work_that_events_do_not_see_shows_on_the_wall() -> None:
-    (fault,) = walls.batch_faults(changed(plain_event_us=3000.0), block_us=52.0)
+    (fault,) = clock_check.batch_faults(changed(plain_event_us=3000.0), block_us=52.0)
     assert "100 calls kept the device busy for 2100 us longer than the events" in fault
 
 
 def test_events_that_say_too_little_show_against_the_judges_clock() -> None:
-    (fault,) = walls.batch_faults(changed(delayed_event_us=2500.0), block_us=52.0)
+    (fault,) = clock_check.batch_faults(changed(delayed_event_us=2500.0), block_us=52.0)
     assert "events say 2500 us for 100 calls, the judge's clock 5050 us" in fault
 
 
 def test_a_time_that_only_single_calls_reach_is_found() -> None:
-    (fault,) = walls.batch_faults(BATCH, block_us=20.0)
+    (fault,) = clock_check.batch_faults(BATCH, block_us=20.0)
     assert "timed one by one a call takes 20.0 us, in a row 50.5 us" in fault
 
 
 def test_a_busy_host_is_no_fault_when_one_reading_was_quiet() -> None:
     busy = changed(plain_wall_us=9000.0, delayed_wall_us=12000.0)
-    assert walls.batch_faults(busy, block_us=52.0) != []
-    assert walls.batch_faults(walls.quietest(busy, BATCH), block_us=52.0) == []
+    assert clock_check.batch_faults(busy, block_us=52.0) != []
+    assert clock_check.batch_faults(clock_check.quietest(busy, BATCH), block_us=52.0) == []
 
 
 def test_blocks_whose_events_contradict_one_another_are_found() -> None:
     honest = {"us": [100.0] * 4, "gaps_us": [50.0] * 4, "span_us": 600.0}
-    assert walls.block_faults([honest] * 20, [700.0] * 20, repeats=1) == []
+    assert clock_check.block_faults([honest] * 20, [700.0] * 20, repeats=1) == []
     shortened = {**honest, "us": [100.0, 50.0, 50.0, 100.0]}
-    (fault,) = walls.block_faults([shortened] * 20, [700.0] * 20, repeats=1)
+    (fault,) = clock_check.block_faults([shortened] * 20, [700.0] * 20, repeats=1)
     assert fault == "events add up to 10000 us and span 12000 us"
-    (fault,) = walls.block_faults([honest] * 20, [500.0] * 20, repeats=1)
+    (fault,) = clock_check.block_faults([honest] * 20, [500.0] * 20, repeats=1)
     assert fault == "events span 12000 us in 10000 us of the judge's clock"
 
 

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from tilewright.worker.protocol import HarnessError
-from tilewright.worker.trials import ahead, answers, faults, judge, originals
-from tilewright.worker.trials.handle import (
+from tilewright.worker.runtime.wire import Line, Wire
+from tilewright.worker.trials import answers, baselines, coordinator, precompilation, run_faults
+from tilewright.worker.trials.device_lock import Turns
+from tilewright.worker.trials.runner_handle import (
     BrokenOffError,
     CandidateEndedError,
     Handle,
     PerformerEndedError,
     owned,
 )
-from tilewright.worker.trials.turns import Turns
-from tilewright.worker.trials.wire import Line, Wire
 
 WAIT_S = 10.0
 
@@ -66,10 +66,12 @@ def test_checks_that_compile_alike_are_compiled_once_and_the_rest_is_dealt_out()
     other = check(case={**check()["case"], "dims": {"N": 65}})
     looser = check(case={**check()["case"], "rtol": 1e-2, "index": 1}, seed=1)
     strided, warps = check(layout="strided"), check(launch_options={"num_warps": 8})
-    shares = ahead.shares([check(), looser, other, strided, warps], 2)
+    shares = precompilation.shares([check(), looser, other, strided, warps], 2)
     assert [len(share) for share in shares] == [2, 2]
-    assert ahead.shares([check(), looser], 4) == [[ahead.shares([check()], 1)[0][0]]]
-    assert ahead.shares([], 4) == []
+    assert precompilation.shares([check(), looser], 4) == [
+        [precompilation.shares([check()], 1)[0][0]]
+    ]
+    assert precompilation.shares([], 4) == []
 
 
 def test_a_result_outside_of_ones_own_folder_is_refused(tmp_path: Path) -> None:
@@ -110,8 +112,8 @@ def test_descriptors_come_with_the_message_that_brought_them() -> None:
 def test_what_the_original_does_too_is_no_fault() -> None:
     stray = {"out_of_bounds": ["writes 4 elements past the end of output"], "races": ["two race"]}
     told = {**stray, "inputs_changed": ["x"], "races_lines": [["k.py:4"]]}
-    assert list(faults.of_run({**stray, "inputs_changed": ["x"]}, told)) == []
-    found = list(faults.of_run({}, told))
+    assert list(run_faults.of_run({**stray, "inputs_changed": ["x"]}, told)) == []
+    found = list(run_faults.of_run({}, told))
     assert [text.split(" ")[1] for text in found] == ["overwrites", "writes", "race"]
     assert "check the mask of the store" in found[1]
     assert "at k.py:4" in found[2]
@@ -121,7 +123,7 @@ def test_memory_that_is_not_there_to_be_read_or_written_is_told_of_with_its_line
     early = {"name": "output", "text": "output (shape (8,), float32)", "elements": 8}
     stored = {"inputs": ["input x", "weight w"], "lines": ["k.py:7"], "changes": True}
     told = {"unwritten": [{**early, "lines": ["k.py:4"]}], "stored_inputs": [stored]}
-    first, second = faults.of_run({}, told)
+    first, second = run_faults.of_run({}, told)
     assert (
         "it reads 8 elements of output (shape (8,), float32) before anything has written" in first
     )
@@ -140,29 +142,29 @@ def test_memory_that_is_not_there_to_be_read_or_written_is_told_of_with_its_line
 )
 def test_an_input_that_the_original_stores_into_may_be_stored_into(base: dict[str, Any]) -> None:
     stored = {"inputs": ["input x", "input y"], "lines": [], "changes": True}
-    assert list(faults.of_run(base, {"stored_inputs": [stored]})) == []
+    assert list(run_faults.of_run(base, {"stored_inputs": [stored]})) == []
     early: dict[str, Any] = {"name": None, "text": "a tensor", "elements": 1, "lines": []}
-    assert list(faults.of_run({"unwritten": [early]}, {"unwritten": [early]})) == []
+    assert list(run_faults.of_run({"unwritten": [early]}, {"unwritten": [early]})) == []
     same = {"stored_inputs": [{**stored, "changes": False}]}
-    assert list(faults.of_run({}, same)) == []
+    assert list(run_faults.of_run({}, same)) == []
 
 
 def test_a_launch_may_not_look_at_what_the_original_only_writes() -> None:
     out = {"inputs": ["input out_ptr"], "lines": ["k.py:5"], "changes": True}
     told = {"stored_inputs": [out], "loaded_inputs": [out]}
-    (found,) = faults.of_run({"stored_inputs": [out]}, told)
+    (found,) = run_faults.of_run({"stored_inputs": [out]}, told)
     assert found.startswith("it reads input out_ptr at k.py:5 before it has written there")
-    assert list(faults.of_run(told, told)) == []
+    assert list(run_faults.of_run(told, told)) == []
 
 
 def test_the_order_is_blamed_only_where_nothing_else_was_out_of_the_ordinary() -> None:
     plain, strange = check(order="reversed"), check(order="shuffled", layout="offset")
-    assert "changes with the order of programs" in faults.in_other_order(plain, "1 differs")
-    assert faults.in_other_order(strange, "1 differs") == "1 differs"
-    assert faults.in_other_order(check(), "1 differs") == "1 differs"
+    assert "changes with the order of programs" in run_faults.in_other_order(plain, "1 differs")
+    assert run_faults.in_other_order(strange, "1 differs") == "1 differs"
+    assert run_faults.in_other_order(check(), "1 differs") == "1 differs"
 
 
-class FailsAtFirst(originals.Originals):
+class FailsAtFirst(baselines.Originals):
     """Originals whose first call ends as told, and whose later ones end otherwise."""
 
     ends: list[str]
@@ -170,7 +172,7 @@ class FailsAtFirst(originals.Originals):
     def inputs(self, job: Any, check: Any) -> list[dict[str, Any]]:
         return []
 
-    def _ask_original(self, job: Any, check: Any, base: originals.Base) -> None:
+    def _ask_original(self, job: Any, check: Any, base: baselines.Base) -> None:
         raise PerformerEndedError(self.ends.pop(0), "it ended")
 
 
@@ -219,9 +221,9 @@ def test_a_candidate_is_not_blamed_for_what_the_judge_lacks(
         def value(self, *_: Any) -> Any:
             raise error
 
-    monkeypatch.setattr(judge, "Hearing", Raises)
-    monkeypatch.setattr(judge, "partial", lambda *_: None)
-    answer = judge.Judge._hear(NoJudge(), NoTrial())  # type: ignore[arg-type]
+    monkeypatch.setattr(coordinator, "Hearing", Raises)
+    monkeypatch.setattr(coordinator, "partial", lambda *_: None)
+    answer = coordinator.Judge._hear(NoJudge(), NoTrial())  # type: ignore[arg-type]
     assert answer["status"] == status
     assert words in answer["message"]
 

@@ -98,7 +98,7 @@ def test_a_load_past_the_end_that_reaches_the_result_is_nan(bench: Bench) -> Non
 def test_the_bits_of_a_band_tell_without_anybody_watching(dtype: str) -> None:
     import torch
 
-    from tilewright.worker.bands import Bands
+    from tilewright.worker.memcheck.redzones import Bands
 
     bands = Bands()
     zeros = torch.zeros(300, dtype=getattr(torch, dtype))

@@ -206,13 +206,13 @@ def test_measuring_compiles_ahead_without_a_device(
     """Every configuration ends up in Triton's cache, as one cubin each."""
     script = f"""
 import sys, torch
-from tilewright.worker import modules
-from tilewright.worker.jobs import measuring
+from tilewright.worker.jobs import measure
+from tilewright.worker.loading import entry_point
 case = {LARGE if name == "matmul.py" else case_of(tensor("x", 64, 1000))!r}
 entry = {{"kind": "function", "name": {"matmul" if name == "matmul.py" else "softmax"!r}}}
 notes = []
-module = modules.load_module({str(KERNELS / name)!r})
-measuring.compile_ahead({{"entry": entry, "case": case}}, module, ("cuda", "90"), notes)
+module = entry_point.load_module({str(KERNELS / name)!r})
+measure.compile_ahead({{"entry": entry, "case": case}}, module, ("cuda", "90"), notes)
 assert not notes, notes
 """
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 import torch
 
-from tilewright.worker import bands, contents, guard, interpreting, modules, poison, watching
+from tilewright.worker.interpreter import switch
+from tilewright.worker.loading import entry_point
+from tilewright.worker.memcheck import (
+    access_monitor,
+    allocator_hooks,
+    poison,
+    redzones,
+    uninitialized,
+)
 
 pytestmark = pytest.mark.triton
 
@@ -17,18 +25,18 @@ OUTPUT = "output (shape (32,), float32)"
 
 @pytest.fixture(scope="module")
 def kernels() -> Any:
-    with interpreting.interpreted():
-        return modules.load_module(str(KERNELS))
+    with switch.interpreted():
+        return entry_point.load_module(str(KERNELS))
 
 
-def run(kernels: Any, name: str) -> tuple[torch.Tensor, contents.Contents]:
-    around = bands.Bands()
+def run(kernels: Any, name: str) -> tuple[torch.Tensor, uninitialized.Contents]:
+    around = redzones.Bands()
     x = around.place(torch.arange(32.0), "input x")
     with contextlib.ExitStack() as stack:
         stack.enter_context(torch.no_grad())
-        stack.enter_context(interpreting.interpreted())
-        stack.enter_context(guard.Guard(around))
-        found = stack.enter_context(watching.watched(around))
+        stack.enter_context(switch.interpreted())
+        stack.enter_context(allocator_hooks.Guard(around))
+        found = stack.enter_context(access_monitor.watched(around))
         stack.enter_context(poison.Poison())
         y = getattr(kernels, name)(x)
     assert around.out_of_bounds({"output": y}) == []
@@ -46,7 +54,7 @@ LOAD = line_of("there = tl.load(y_ptr + offs, mask=offs < n)")
 def test_a_result_that_may_be_there_from_an_earlier_call_is_found(kernels: Any) -> None:
     y, found = run(kernels, "refreshed")
     assert torch.equal(y[:24], torch.arange(24.0))
-    assert found.unwritten() == [contents.Unwritten("output", OUTPUT, 24, (LOAD,))]
+    assert found.unwritten() == [uninitialized.Unwritten("output", OUTPUT, 24, (LOAD,))]
     assert found.unwritten() == found.unwritten()
 
 

@@ -63,34 +63,37 @@ class Stage:
     def facts(self, text: str, calls: int = 1) -> dict[str, Any]:
         import torch
 
-        from tilewright.worker import honesty, modules
+        from tilewright.worker import tamper
+        from tilewright.worker.loading import entry_point as modules
 
         self._made += 1
         file = self._folder / str(self._made) / "kernel.py"
         file.parent.mkdir()
         file.write_text(text)
-        with honesty.observed(str(file)) as seen:
+        with tamper.observed(str(file)) as seen:
             module = modules.load_module(str(file))
         found = [seen.facts()]
         for _ in range(calls):
             x = torch.arange(100.0)
-            with honesty.observed(str(file)) as seen:
+            with tamper.observed(str(file)) as seen:
                 real = module.double(x)
             found.append(seen.facts())
-        with honesty.launches_skipped():
+        with tamper.launches_skipped():
             skipped = module.double(x)
-        share = honesty.unchanged_share([real], [torch.where(skipped == real, real, -1)])
-        return {**honesty.merged(found), "skipped_same": share}
+        share = tamper.unchanged_share([real], [torch.where(skipped == real, real, -1)])
+        return {**tamper.merged(found), "skipped_same": share}
 
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    from tilewright.worker import interpreting, poison, pretend
+    from tilewright.worker.host import absent_device
+    from tilewright.worker.interpreter import switch
+    from tilewright.worker.memcheck import poison
 
     path, modules = list(sys.path), set(sys.modules)
     with ExitStack() as stack:
-        stack.enter_context(interpreting.interpreted())
-        stack.enter_context(pretend.no_driver())
+        stack.enter_context(switch.interpreted())
+        stack.enter_context(absent_device.no_driver())
         stack.enter_context(poison.Poison())
         yield Stage(tmp_path)
     sys.path[:] = path
@@ -150,7 +153,7 @@ def test_an_honest_call_leaves_nothing_to_object_to(stage: Stage) -> None:
             [
                 "import sys",
                 "for name, module in list(sys.modules.items()):",
-                "    if name.endswith('honesty.events'):",
+                "    if name.endswith('tamper.audit_events'):",
                 "        module._watchers.clear()",
             ],
             "takes away what watches it",
@@ -207,7 +210,7 @@ def test_kernels_may_be_renamed_and_may_not_be_left_out(stage: Stage) -> None:
 def test_whose_memory_a_result_lies_in_is_part_of_the_contract() -> None:
     import torch
 
-    from tilewright.worker.honesty import shared
+    from tilewright.worker.tamper import shared
 
     x, y = torch.zeros(8), torch.zeros(8)
     inputs = {"X": x, "Y": y, "N": 8}

@@ -5,13 +5,13 @@ import torch
 from worker_bench import Bench, case_of, tensor
 
 from tilewright.devices import JobStatus
-from tilewright.worker import generate, tensors
+from tilewright.worker.inputs import generation, tensor_files
 
 pytestmark = pytest.mark.triton
 
 
 def values(*specs: dict[str, object], seed: int = 0, **more: object) -> dict[str, torch.Tensor]:
-    return generate.make_inputs(case_of(*specs), seed, **more)  # type: ignore[arg-type]
+    return generation.make_inputs(case_of(*specs), seed, **more)  # type: ignore[arg-type]
 
 
 def test_two_inputs_never_share_a_stream_and_seeds_repeat() -> None:
@@ -86,14 +86,14 @@ def test_values_scale_the_distribution() -> None:
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "bool", "int8", "float64", "float8_e4m3fn"])
 def test_manifests_keep_every_bit(tmp_path: object, dtype: str) -> None:
-    data = torch.arange(24).to(tensors.dtype_of(dtype)).reshape(2, 3, 4)
+    data = torch.arange(24).to(tensor_files.dtype_of(dtype)).reshape(2, 3, 4)
     views = {
         "all": data,
         "cut": data[:, 1:, ::2],
         "turned": data.permute(2, 0, 1),
         "0d": data[1, 2, 3],
     }
-    loaded = tensors.load(tensors.save(views, str(tmp_path), "t"))
+    loaded = tensor_files.load(tensor_files.save(views, str(tmp_path), "t"))
     for name, view in views.items():
         assert loaded[name].stride() == view.stride()
         assert torch.equal(loaded[name].float(), view.float())
@@ -101,8 +101,8 @@ def test_manifests_keep_every_bit(tmp_path: object, dtype: str) -> None:
 
 def test_scalars_and_misalignment_travel(tmp_path: object) -> None:
     data = torch.arange(10.0)
-    manifest = tensors.save({"n": 3, "eps": 1e-5, "x": data[3:]}, str(tmp_path), "t")
-    loaded = tensors.load(manifest)
+    manifest = tensor_files.save({"n": 3, "eps": 1e-5, "x": data[3:]}, str(tmp_path), "t")
+    loaded = tensor_files.load(manifest)
     assert (loaded["n"], loaded["eps"]) == (3, 1e-5)
     assert loaded["x"].data_ptr() % 16 == 12
 
@@ -133,4 +133,4 @@ def test_inputs_can_come_from_the_module(bench: Bench) -> None:
         for seed in (1, 1)
     )
     assert first[1] == {"name": "input_1", "value": 3}
-    assert torch.equal(tensors.load(first)["input_0"], tensors.load(second)["input_0"])
+    assert torch.equal(tensor_files.load(first)["input_0"], tensor_files.load(second)["input_0"])

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from tilewright.worker import inventory
+from tilewright.worker.runtime import gpu_inventory
 
 GIB = 1 << 30
 H200 = SimpleNamespace(
@@ -29,7 +29,7 @@ BMG = SimpleNamespace(
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, kind: str, *properties: Any, hip: Any = None) -> None:
     """Let torch have these GPUs and no other."""
-    for name in inventory.KINDS:
+    for name in gpu_inventory.KINDS:
         here = properties if name == kind else ()
         api = SimpleNamespace(
             is_available=lambda here=here: bool(here),
@@ -37,8 +37,8 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, kind: str, *properties: Any, hip: 
             get_device_properties=lambda index, here=here: here[index],
             mem_get_info=lambda index, here=here: (GIB, here[index].total_memory),
         )
-        monkeypatch.setattr(inventory.torch, name, api)
-    monkeypatch.setattr(inventory.torch, "version", SimpleNamespace(hip=hip))
+        monkeypatch.setattr(gpu_inventory.torch, name, api)
+    monkeypatch.setattr(gpu_inventory.torch, "version", SimpleNamespace(hip=hip))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_each_vendors_gpus_are_told_by_one_code(
     monkeypatch: pytest.MonkeyPatch, kind: str, properties: Any, hip: Any, told: tuple[Any, ...]
 ) -> None:
     stand_in(monkeypatch, kind, properties, properties, hip=hip)
-    first, second = inventory.gpus()
+    first, second = gpu_inventory.gpus()
     names = ("id", "backend", "arch", "multiprocessors")
     assert tuple(second[name] for name in names) == told
     assert first["id"] == f"{kind}:0"
@@ -71,8 +71,8 @@ def test_details_say_memory_driver_users_and_whether_triton_can(
     )
     smi.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr(inventory, "active_backends", lambda: ["nvidia"])
-    (found,) = inventory.gpus(details=True)
+    monkeypatch.setattr(gpu_inventory, "active_backends", lambda: ["nvidia"])
+    (found,) = gpu_inventory.gpus(details=True)
     assert found["free_bytes"] == GIB
     assert found["can_run"]
     assert found["driver"]
@@ -89,22 +89,22 @@ def test_what_cannot_be_told_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(index: int) -> tuple[int, int]:
         raise RuntimeError(f"xpu:{index} does not tell")
 
-    monkeypatch.setattr(inventory.torch.xpu, "mem_get_info", fails)
-    monkeypatch.setattr(inventory, "active_backends", lambda: ["nvidia"])
-    (found,) = inventory.gpus(details=True)
+    monkeypatch.setattr(gpu_inventory.torch.xpu, "mem_get_info", fails)
+    monkeypatch.setattr(gpu_inventory, "active_backends", lambda: ["nvidia"])
+    (found,) = gpu_inventory.gpus(details=True)
     assert (found["users"], found["free_bytes"], found["can_run"]) == (None, None, False)
     assert found["driver"] == "1.6.33578"
 
 
 def test_a_driver_tool_that_hangs_or_fails_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, "cuda", H200)
-    monkeypatch.setattr(inventory.shutil, "which", lambda name: f"/nowhere/{name}")
+    monkeypatch.setattr(gpu_inventory.shutil, "which", lambda name: f"/nowhere/{name}")
 
     def hangs(*arguments: Any, **options: Any) -> Any:
         raise subprocess.TimeoutExpired("nvidia-smi", options["timeout"])
 
-    monkeypatch.setattr(inventory.subprocess, "run", hangs)
-    (found,) = inventory.gpus(details=True)
+    monkeypatch.setattr(gpu_inventory.subprocess, "run", hangs)
+    (found,) = gpu_inventory.gpus(details=True)
     assert found["users"] is None
 
 
@@ -115,7 +115,7 @@ def test_profilers_are_found_on_the_path_or_where_vendors_put_them(
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = inventory.profilers()
+    found = gpu_inventory.profilers()
     assert found["ncu"] == str(tmp_path / "ncu")
     assert found["unitrace"] == str(tmp_path / "unitrace")
     assert found["proton"].startswith("triton ")

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from tilewright.worker import bands, guard, interpreting, modules, poison, watching
+from tilewright.worker.interpreter import switch
+from tilewright.worker.loading import entry_point
+from tilewright.worker.memcheck import access_monitor, allocator_hooks, poison, redzones
 from tilewright.worker.protocol import JobError
 
 pytestmark = pytest.mark.triton
@@ -17,19 +19,21 @@ KERNELS = Path(__file__).parent / "kernels" / "races.py"
 
 @pytest.fixture(scope="module")
 def kernels() -> Any:
-    with interpreting.interpreted():
-        return modules.load_module(str(KERNELS))
+    with switch.interpreted():
+        return entry_point.load_module(str(KERNELS))
 
 
-def run(kernels: Any, name: str, order: str = "forward") -> tuple[torch.Tensor, list[bands.Fault]]:
-    around = bands.Bands()
+def run(
+    kernels: Any, name: str, order: str = "forward"
+) -> tuple[torch.Tensor, list[redzones.Fault]]:
+    around = redzones.Bands()
     x = around.place(torch.arange(64.0), "input x")
     with contextlib.ExitStack() as stack:
-        stack.enter_context(interpreting.interpreted())
-        stack.enter_context(guard.Guard(around))
+        stack.enter_context(switch.interpreted())
+        stack.enter_context(allocator_hooks.Guard(around))
         stack.enter_context(poison.Poison())
-        stack.enter_context(watching.watched(around))
-        stack.enter_context(interpreting.programs_in(order, seed=3))
+        stack.enter_context(access_monitor.watched(around))
+        stack.enter_context(switch.programs_in(order, seed=3))
         y = getattr(kernels, name)(x)
     assert around.out_of_bounds({"output": y}) == []
     return y, around.races()

@@ -8,7 +8,7 @@ import torch
 from worker_bench import Bench, case_of, fault, function, tensor
 
 from tilewright.devices import JobStatus
-from tilewright.worker import tensors
+from tilewright.worker.inputs import tensor_files
 
 pytestmark = pytest.mark.triton
 
@@ -124,7 +124,7 @@ def test_bfloat16_is_computed_as_such_or_in_another_dtype(bench: Bench) -> None:
     dtypes = [ran["outputs"][0]["dtype"] for ran in (plain, other)]
     assert dtypes == ["bfloat16", "float32"]
     assert "bfloat16 was computed in float32" in other["caveats"]
-    one, two = (tensors.load_entry(ran["outputs"][0], "cpu") for ran in (plain, other))
+    one, two = (tensor_files.load_entry(ran["outputs"][0], "cpu") for ran in (plain, other))
     torch.testing.assert_close(one.float(), two, rtol=1e-2, atol=1e-2)
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tilewright.worker import visible
+from tilewright.worker.runtime import gpu_visibility
 
 VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
 ON_NVIDIA = SimpleNamespace(version=SimpleNamespace(hip=None))
@@ -38,7 +38,9 @@ def test_the_driver_is_shown_one_gpu_and_the_job_calls_it_the_first(
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", torch)
     _only(monkeypatch, set_before)
-    job = visible.alone({"kind": "run", "device": device, "parts": [{"device": device}], "x": 3})
+    job = gpu_visibility.alone(
+        {"kind": "run", "device": device, "parts": [{"device": device}], "x": 3}
+    )
     name = f"{device.partition(':')[0]}:0"
     assert job == {"kind": "run", "device": name, "parts": [{"device": name}], "x": 3}
     assert {name: os.environ[name] for name in VARIABLES if name in os.environ} == set_after
@@ -51,7 +53,7 @@ def test_a_job_without_a_gpu_of_the_users_sees_what_it_saw(
     monkeypatch.setitem(sys.modules, "torch", ON_NVIDIA)
     _only(monkeypatch, {"CUDA_VISIBLE_DEVICES": "0,1"})
     job = {"kind": "run"} | ({"device": device} if device else {})
-    assert visible.alone(job) is job
+    assert gpu_visibility.alone(job) is job
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "0,1"
 
 

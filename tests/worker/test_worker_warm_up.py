@@ -14,20 +14,21 @@ def recorder(*given):
 for accelerator in (torch.cuda, torch.xpu):
     for name in ("is_available", "device_count", "current_device", "_lazy_init"):
         setattr(accelerator, name, recorder)
-from tilewright.worker import jobs, pretend
-pretend._may_have_gpu = lambda: True
+from tilewright.worker import jobs
+from tilewright.worker.host import absent_device
+absent_device._may_have_gpu = lambda: True
 {how}
 jobs.preload()
 print(len(asked))
 """
-NO_NVML = "pretend._nvml = lambda: None"
+NO_NVML = "absent_device._nvml = lambda: None"
 PARTS_OF_A_GPU = """
 shut = []
 class Library:
     def nvmlShutdown(self):
         shut.append(1)
         return 0 if len(shut) < 3 else 1
-pretend._nvml = Library
+absent_device._nvml = Library
 torch.cuda._device_count_nvml = lambda: -1
 """
 

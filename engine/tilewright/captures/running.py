@@ -16,7 +16,7 @@ _HOOK = """\
 import sys
 
 sys.path.append({zip!r})
-from {package}.recording import install
+from {package}.recorder.installation import install
 
 install({folder!r})
 """

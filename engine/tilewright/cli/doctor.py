@@ -15,8 +15,8 @@ from tilewright.devices.protections import Checkup, Protection, check_up, known_
 from tilewright.home import home
 from tilewright.serialize import dump
 from tilewright.targets.listing import ToolStatus, all_toolchains
-from tilewright.worker.isolation import STRONG
-from tilewright.worker.readable import MORE as MORE_FILES
+from tilewright.worker.sandbox.isolation import STRONG
+from tilewright.worker.sandbox.read_paths import MORE as MORE_FILES
 
 _COLUMNS = 79
 _BELOW: Mapping[str, Any] = {"initial_indent": " " * 16, "subsequent_indent": " " * 18}

@@ -89,7 +89,6 @@ def optimize(
         typer.Option(help="Path for the certificate. Default with --write: next to FILE."),
     ] = None,
     diff: Annotated[bool, typer.Option("--diff", help="Print only the diff.")] = False,
-    report: Annotated[Path | None, typer.Option(help="Path for an HTML page.")] = None,
     stdin: Annotated[
         bool, typer.Option("--stdin", help="Read the text from standard input; FILE is its name.")
     ] = False,
@@ -126,17 +125,10 @@ def optimize(
     value = dump_result(result) | {"certificate_file": file_json(proof) if proof else None}
     if proof is not None and (write or certificate):
         value["notes"].append(keep(proof, file, certificate)[1])
-    if report is not None:
-        _write_report(value, report)
     answer(value, form, lambda v: show_diff(v) if diff else show_result(v))
-    raise typer.Exit(_exit(value))
-
-
-def _exit(value: dict[str, Any]) -> Exit:
-    """Print the harness's faults, which leave a run without a verdict."""
     for message in dict.fromkeys(fault["message"] for fault in value["harness_faults"]):
         ERR.print(f"tilewright: {message}", markup=False)
-    return Exit.USAGE if value["harness_faults"] else Exit.DONE
+    raise typer.Exit(Exit.USAGE if value["harness_faults"] else Exit.DONE)
 
 
 def _certificate(
@@ -146,15 +138,6 @@ def _certificate(
         return None
     texts = (result.original, result.final)
     return certificate_file(result.certificate, texts, spec, info, Path(result.path), place)
-
-
-def _write_report(value: dict[str, Any], path: Path) -> None:
-    from tilewright.report import write_report  # loads a template engine
-
-    try:
-        write_report([value], path)
-    except OSError as error:
-        raise InputError(f"the report cannot be written: {error.strerror}", str(path)) from None
 
 
 def _observer(form: StreamFormat, *, diff: bool) -> Observer:

@@ -6,7 +6,7 @@ Trials are left to the device's judge, which gives each candidate a cache of its
 from collections.abc import Mapping
 from typing import Any
 
-from tilewright.worker.own_cache import EMPTY, LAUNCHERS, LINKED
+from tilewright.worker.sandbox.triton_cache import EMPTY, LAUNCHERS, LINKED
 
 _CACHES = {"run": LINKED, "measure": LAUNCHERS, "profile": LINKED, "counters": LINKED}
 

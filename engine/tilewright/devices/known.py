@@ -12,7 +12,7 @@ from typing import Any
 
 from tilewright.devices.package import unchanged, worker_hash, write_atomically
 from tilewright.home import home
-from tilewright.worker.dependencies import stamp
+from tilewright.worker.loading.import_stamps import stamp
 
 _READ_AT_START = ("PYTHONPATH", "PYTHONHOME")
 

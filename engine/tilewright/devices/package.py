@@ -14,7 +14,7 @@ from typing import Any
 
 from tilewright import worker
 from tilewright.home import home, unkept
-from tilewright.worker.dependencies import stamp
+from tilewright.worker.loading.import_stamps import stamp
 
 PACKAGE = "tilewright_worker"
 _MAIN = f"import sys\n\nfrom {PACKAGE}.main import main\n\nsys.exit(main())\n"

@@ -15,7 +15,7 @@ from typing import Any
 
 from tilewright.devices.model import Device, JobOutcome, JobStatus
 from tilewright.home import home
-from tilewright.worker.isolation import PROTECTIONS, level
+from tilewright.worker.sandbox.isolation import PROTECTIONS, level
 
 _SECONDS = 120.0
 _MEMORY_BYTES = 512 << 20

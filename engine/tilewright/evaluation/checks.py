@@ -16,8 +16,8 @@ class Check:
     Attributes:
         case: shapes, dtypes and tolerances.
         seed: of the values, added to the run's own.
-        values: family that floats are drawn from (``worker/values.py``).
-        layout: how the inputs lie in memory (``worker/layouts.py``).
+        values: family that floats are drawn from (``worker/inputs/value_families.py``).
+        layout: how the inputs lie in memory (``worker/inputs/layouts.py``).
         order: in which the interpreter runs a grid's programs.
         repeats: calls on the same inputs, whose results must agree.
         launch_options: compiler options that the launches get instead of their own.

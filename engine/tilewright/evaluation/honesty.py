@@ -1,6 +1,6 @@
 """What a candidate was seen doing that the original does not do, in words.
 
-The facts are ``tilewright.worker.honesty``'s: of the import and the checked calls of each version,
+The facts are ``tilewright.worker.tamper``'s: of the import and the checked calls of each version,
 seen in its own process. What the original does too is part of its contract.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from tilewright.evaluation import permissions
-from tilewright.worker import reads
+from tilewright.worker import read_names
 
 # Host code allocates, shapes and copies; that is no work of a kernel.
 _PLUMBING = """
@@ -94,7 +94,7 @@ def _operators(original: _Facts, candidate: _Facts) -> Iterator[str]:
         if not entry["bytes"]:
             continue
         way_out = permissions.reading_hint(name, entry)
-        if operator in reads.ALL:
+        if operator in read_names.ALL:
             yield (
                 f"it reads what is in a tensor ({operator}, {entry['where']}), which the original "
                 f"does not; leave the contents to kernels{way_out}"

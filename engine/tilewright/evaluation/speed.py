@@ -15,7 +15,7 @@ from tilewright.evaluation.trial import Heard, Timing
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.model import Case
 from tilewright.serialize import dump
-from tilewright.worker.timing.sequential import CONFIDENCE
+from tilewright.worker.timing.stopping_rule import CONFIDENCE
 
 BUDGET_S = 3.0
 

@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.worker.timing.sequential import ALPHA, CONFIDENCE
-from tilewright.worker.timing.sequential import interval_of as signed_rank
+from tilewright.worker.timing.stopping_rule import ALPHA, CONFIDENCE
+from tilewright.worker.timing.stopping_rule import interval_of as signed_rank
 
 RESAMPLES = 2000
 POWER = 0.8

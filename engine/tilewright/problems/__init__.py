@@ -14,6 +14,7 @@ from tilewright.problems.model import (
     ProblemError,
     View,
 )
+from tilewright.problems.transport import case_from_json, case_to_json
 
 __all__ = [
     "DTYPE_BYTES",
@@ -27,6 +28,8 @@ __all__ = [
     "Problem",
     "ProblemError",
     "View",
+    "case_from_json",
+    "case_to_json",
     "evaluate",
     "find_problem",
     "input_bytes",

@@ -13,7 +13,7 @@ from tilewright.python_syntax import parse
 from tilewright.serialize import dump
 from tilewright.targets.model import LaunchFacts, Target
 
-# Variables that compilers read. What reaches them, `worker/environment.py` decides.
+# Variables that compilers read. What reaches them, `worker/sandbox/environment.py` decides.
 _READ = ("TRITON_", "AMDGCN_", "LLVM_", "MLIR_", "IGC_", "DISABLE_", "ENABLE_TMA")
 _NOT_READ = frozenset({"TRITON_CACHE_DIR", "TRITON_HOME", "TRITON_INTERPRET"})
 _REMEMBERED = 4096

@@ -10,10 +10,11 @@ import time
 import warnings
 from typing import Any
 
-from . import confine, service, zygote
-from .dependencies import stamp
-from .peers import Peer
+from .loading.import_stamps import stamp
 from .protocol import COMPILE_ONLY, SERVICE, VERSION, write_message
+from .runtime import compile_service, fork_server
+from .runtime.connections import Peer
+from .sandbox import confinement
 
 _WATCH_S = 0.2
 _STAMPED = ("triton", "triton._C.libtriton", "torch", "torch.version")
@@ -25,20 +26,20 @@ def main() -> int:
     With ``COMPILE_ONLY`` on the command line torch is not asked for, and only compilers are served.
     With ``SERVICE`` it serves whoever connects, until nobody has wanted anything for a while.
     """
-    requests, answers = zygote.private_channels()
+    requests, answers = fork_server.private_channels()
     if SERVICE not in sys.argv[1:]:  # a client of the service sends its own
-        confine.scrub_environment()
+        confinement.scrub_environment()
     # Triton's advice to whoever runs it would stand in every job's output.
     warnings.filterwarnings("ignore", module=r"triton\.")
     if SERVICE in sys.argv[1:]:
-        return service.main(sys.argv[1:], answers, _hello)
+        return compile_service.main(sys.argv[1:], answers, _hello)
     _watch_for_the_engine()
     hello = _hello()
     write_message(answers, {"hello": hello})
     if "error" in hello:
         return 1
     signal.setitimer(signal.ITIMER_REAL, 0)
-    zygote.Zygote((Peer(requests, answers),)).serve()
+    fork_server.Zygote((Peer(requests, answers),)).serve()
     return 0
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from tilewright.devices.remote.link import Link
 from tilewright.devices.remote.parcels import Parcel, parcel_of
 from tilewright.scratch import in_scratch
-from tilewright.worker.mirror import AT
+from tilewright.worker.remote.file_sync import AT
 
 # What names a file or a folder in every job; other strings do where they name one of the engine's.
 _NAMES_A_PATH = {

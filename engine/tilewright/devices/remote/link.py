@@ -8,7 +8,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
-from tilewright.worker.keeper import BEAT, BEAT_S, FILES, LINK, REQUEST
+from tilewright.worker.remote.agent import BEAT, BEAT_S, FILES, LINK, REQUEST
 
 
 class Link:

@@ -52,5 +52,5 @@ def archive() -> bytes:
 
 def first_code(mark: str, size: int, arguments: tuple[str, ...]) -> bytes:
     """The text that ``python -c`` executes there first."""
-    text = Path(worker.__file__).with_name("arriving.py").read_text()
+    text = (Path(worker.__file__).parent / "remote" / "bootstrap.py").read_text()
     return f"{text}\n\narrive({PACKAGE!r}, {mark!r}, {size}, {list(arguments)!r})\n".encode()

@@ -6,26 +6,27 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from .. import dependencies, warm
+from ..loading import import_stamps
 from ..protocol import SERVED, JobError
+from ..runtime import prewarm
 
 COMPILERS = ("compile_xpu",)
 _COMPILING = {"compile", "compile_xpu"}
 _MODULES = {
-    "probe": "probing",
-    "capture": "capturing",
-    "compile": "compiling",
-    "compile_xpu": "intel",
-    "specialize": "specializing",
-    "inputs": "generating",
-    "run": "running",
-    "measure": "measuring",
-    "profile": "profiling",
-    "counters": "profiling_counters",
-    "perform": "performing",
-    "tries": "trying",
-    "size": "sizing",
-    "calls": "tests_below",
+    "probe": "probe",
+    "capture": "capture",
+    "compile": "compile_launch",
+    "compile_xpu": "compile_xpu",
+    "specialize": "specialize",
+    "inputs": "inputs",
+    "run": "run",
+    "measure": "measure",
+    "profile": "profile",
+    "counters": "counters",
+    "perform": "trial_runner",
+    "tries": "confinement_tests",
+    "size": "size",
+    "calls": "calls",
 }
 
 
@@ -39,9 +40,9 @@ def uses_gpu(job: Mapping[str, Any]) -> bool:
 def warm_up_for(job: Mapping[str, Any]) -> None:
     """Do once in the zygote what each child that does such a job would do again."""
     if job.get("kind") in _COMPILING | {"specialize"}:
-        warm.before_compiling()
+        prewarm.before_compiling()
     elif job.get("kind") != "probe" and uses_gpu(job):
-        warm.before_launching()
+        prewarm.before_launching()
 
 
 def preload(compile_only: bool = False) -> None:
@@ -50,11 +51,11 @@ def preload(compile_only: bool = False) -> None:
         for kind in COMPILERS:
             importlib.import_module(f".{_MODULES[kind]}", __name__)
         return
-    from .. import pretend
+    from ..host import absent_device
 
     for name in _MODULES.values():
         importlib.import_module(f".{name}", __name__)
-    pretend.warm_up()
+    absent_device.warm_up()
 
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
@@ -64,8 +65,8 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
         raise JobError(f"unknown job {kind!r}; this worker knows {', '.join(_MODULES)}")
     module = importlib.import_module(f".{_MODULES[kind]}", __name__)
     if kind in _COMPILING:
-        warm.without_tritons_cache()
-    before = dependencies.loaded()
+        prewarm.without_tritons_cache()
+    before = import_stamps.loaded()
     try:
         value: dict[str, Any] = module.perform(job)
     except KeyError as error:
@@ -73,7 +74,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
             _blame_missing_argument(error, kind)
         raise
     if kind in SERVED:
-        value["depends"] = dependencies.brought_along(before, job["module"])
+        value["depends"] = import_stamps.brought_along(before, job["module"])
     return value
 
 

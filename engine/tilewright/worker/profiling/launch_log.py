@@ -12,7 +12,7 @@ import torch
 from triton.runtime.interpreter import GridExecutor
 from triton.runtime.jit import JITFunction
 
-from ..launches import bind, describe, plain_options
+from ..launches.hooks import bind, describe, plain_options
 
 
 class LaunchLog:

@@ -7,16 +7,17 @@ from typing import Any
 
 import torch
 
-from .. import generate, modules
+from ..inputs import generation
+from ..loading import entry_point
 
 
 def prepared(job: dict[str, Any], device: str) -> tuple[Callable[..., Any], dict[str, Any]]:
     """What is called, and inputs of its case; made here, as nothing said of them is a verdict."""
-    module = modules.load_for(job, job["module"])
-    made = generate.make_inputs(job["case"], int(job.get("seed") or 0), module)
+    module = entry_point.load_for(job, job["module"])
+    made = generation.make_inputs(job["case"], int(job.get("seed") or 0), module)
     inputs = {
         name: value.to(device) if isinstance(value, torch.Tensor) else value
         for name, value in made.items()
     }
-    call, _ = modules.build_call(job, module, device)
+    call, _ = entry_point.build_call(job, module, device)
     return call, inputs

@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .. import confine, own_cache
+from ..sandbox import confinement as confine
+from ..sandbox import triton_cache
 
 _LOCKS = "nvidia/nsight_compute"  # where Nsight Compute keeps one process at a time on a device
 _INJECTED = ("LD_PRELOAD", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH")
@@ -32,10 +33,10 @@ def main(path: str) -> None:
     api.set_device(torch.device(device))
     api.synchronize()
     confinement = _confine(job)
-    from .. import calling
+    from ..trials import version
     from . import prepare
 
-    with calling.surroundings(device, job["module"]), calling.one_config(job, {}), torch.no_grad():
+    with version.surroundings(device, job["module"]), version.one_config(job, {}), torch.no_grad():
         call, inputs = prepare.prepared(job, device)
         call(*inputs.values())
         api.synchronize()
@@ -55,7 +56,7 @@ def _confine(job: dict[str, Any]) -> dict[str, Any]:
 
     driver.active.get_current_target()
     os.chdir(job["scratch"])
-    own_cache.use(str(job.get("cache") or own_cache.LINKED))
+    triton_cache.use(str(job.get("cache") or triton_cache.LINKED))
     for name in _INJECTED:  # compilers that this process starts are not to be profiled
         os.environ.pop(name, None)
     scratch = os.environ.get("TMPDIR") or str(job["scratch"])

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import walls
+from . import clock_check
 from .clocks import DELAY_FACTOR
 from .session import TIMEOUT_S, Session
 
@@ -26,12 +26,12 @@ def cross_check(session: Session) -> tuple[dict[str, Any], list[str]]:
     for letter in "B" if session.spec.get("original_us") else "AB":
         median = statistics.median(session.times(letter))
         batch = _batch(session, letter, median)
-        found = walls.batch_faults(batch, median)
+        found = clock_check.batch_faults(batch, median)
         for _ in range(_TRIES):
             if not found:
                 break
-            batch = walls.quietest(batch, _batch(session, letter, median))
-            found = walls.batch_faults(batch, median)
+            batch = clock_check.quietest(batch, _batch(session, letter, median))
+            found = clock_check.batch_faults(batch, median)
         name = {"A": "original", "B": "candidate"}[letter]
         faults += [f"the {name}'s clocks disagree: {told}" for told in found]
         wall[name] = {"calls": batch.calls, "judged_us": batch.judged_us} | {
@@ -55,7 +55,7 @@ def slowed(session: Session, clean: Callable[[], float] | None) -> list[str]:
     ]
 
 
-def _batch(session: Session, letter: str, median_us: float) -> walls.Batch:
+def _batch(session: Session, letter: str, median_us: float) -> clock_check.Batch:
     host_us = max(session.said["host_us"].values())
     most = min(_MOST_CALLS, int(_LONGEST_DELAY_US / (DELAY_FACTOR * host_us + 1)))
     calls = max(2, min(most, math.ceil(_BATCH_US / median_us)))
@@ -72,6 +72,6 @@ def _batch(session: Session, letter: str, median_us: float) -> walls.Batch:
     plain_event, plain_wall = timed(calls, False)
     delay_wall = timed(0, True)[1]
     delayed_event, delayed_wall = timed(calls, True)
-    return walls.Batch(
+    return clock_check.Batch(
         calls, plain_event, plain_wall, idle_wall, delayed_event, delayed_wall, delay_wall
     )

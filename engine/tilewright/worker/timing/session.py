@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import sequential
+from . import stopping_rule
 
 Ask = Callable[[dict[str, Any], float], dict[str, Any]]
 
@@ -72,7 +72,7 @@ def figures(session: Session, verdict: str | None) -> dict[str, Any]:
     times = {letter: session.times(letter) for letter in "AB"}
     medians = {letter: statistics.median(found) for letter, found in times.items()}
     host = said["host_us"]
-    interval = sequential.interval_of(logs) if len(logs) >= sequential.LOOKS[0] else None
+    interval = stopping_rule.interval_of(logs) if len(logs) >= stopping_rule.LOOKS[0] else None
     return {
         "blocks": [list(pair) for pair in zip(times["A"], times["B"], strict=True)],
         "logs": logs,
@@ -80,7 +80,7 @@ def figures(session: Session, verdict: str | None) -> dict[str, Any]:
         "value": math.exp(interval.value) if interval else None,
         "low": math.exp(interval.low) if interval else None,
         "high": math.exp(interval.high) if interval else None,
-        "looks": sum(look <= len(logs) for look in sequential.LOOKS),
+        "looks": sum(look <= len(logs) for look in stopping_rule.LOOKS),
         "original_us": medians["A"],
         "candidate_us": medians["B"],
         "host_bound": {name: host[name] > _HOST_BOUND * medians[name] for name in "AB"},

@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
-from .. import judging, tensors, trees
-from ..calling import WEIGHT
+from ..compare import comparison, output_tree
+from ..inputs import tensor_files
+from .version import WEIGHT
 
 Fault = str
 
@@ -70,7 +71,7 @@ def read(reply: Mapping[str, Any], place: str) -> Results:
     """Load a reply's outputs to where the judge compares them."""
     entries = [*reply["outputs"], *reply["changed_inputs"]]
     told = {k: v for k, v in reply.items() if k not in ("outputs", "changed_inputs")}
-    values = tuple(tensors.load_entry(entry, place) for entry in entries)
+    values = tuple(tensor_files.load_entry(entry, place) for entry in entries)
     if place == "cpu":  # a mapping of a file that is about to go
         values = tuple(v.clone() if isinstance(v, torch.Tensor) else v for v in values)
     return Results(tuple(str(entry["name"]) for entry in entries), values, told)
@@ -91,11 +92,11 @@ def fault(
     """
     like = base or expected
     if like.tree is not None and actual.tree is not None:
-        wrong = trees.difference(like.tree, actual.tree)
+        wrong = output_tree.difference(like.tree, actual.tree)
         if wrong is not None:
             return wrong
     case = check["case"]
-    verdict = judging.judge_outputs(
+    verdict = comparison.judge_outputs(
         expected.named, None if base is None else base.named, actual.named,
         rtol=float(case["rtol"]), atol=float(case["atol"]), noisy=[one.named for one in noisy],
         scaled=check.get("values", "normal") != "normal", wide=base is None,

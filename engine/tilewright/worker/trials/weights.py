@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .. import generate
+from ..inputs import generation
 
 _GROWN = 1.125
 _SPREAD = 0.25
@@ -27,7 +27,7 @@ def varied(weights: dict[str, Any], seed: int) -> dict[str, Any]:
 def _other(value: Any, seed: int, name: str) -> Any:
     if not isinstance(value, torch.Tensor) or not value.numel():
         return value
-    generator = generate.stream(seed, f"weight {name}")
+    generator = generation.stream(seed, f"weight {name}")
     if value.is_floating_point():
         if not bool((value == value.reshape(-1)[0]).all()):
             return value * _GROWN

@@ -1,0 +1,1 @@
+"""Comparison of a result with the oracle, and a description of what differs."""

@@ -1,0 +1,1 @@
+"""What compilers report: registers, spills, texts of their stages, reasons of refusals."""

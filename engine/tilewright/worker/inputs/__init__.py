@@ -1,0 +1,1 @@
+"""Inputs of cases: their values, their layouts in memory, and their files."""

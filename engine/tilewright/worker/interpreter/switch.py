@@ -1,0 +1,157 @@
+"""Triton's interpreter, switched on in a process that has imported Triton without it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import triton.language as tl
+from triton.runtime import interpreter
+from triton.runtime.interpreter import InterpretedFunction, InterpreterBuilder, TensorHandle
+from triton.runtime.jit import JITFunction
+
+from ..protocol import JobError
+from . import atomics, block_pointers, kernel_source, libdevice, narrow_floats, reductions
+
+
+@contextlib.contextmanager
+def interpreted() -> Iterator[None]:
+    """Turn Triton's interpreter on for kernels defined inside the block.
+
+    Triton's own library was decorated when it was imported, without the interpreter: calling one of
+    its functions from an interpreted kernel interprets that function too.
+    """
+    interpreters: dict[int, Any] = {}
+
+    def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+        if id(function) not in interpreters:
+            interpreters[id(function)] = InterpretedFunction(function.fn)
+        return interpreters[id(function)](*args, **kwargs)
+
+    with (
+        mock.patch.dict("os.environ", {"TRITON_INTERPRET": "1"}),
+        mock.patch.object(JITFunction, "__call__", call),
+        mock.patch.object(InterpreterBuilder, "create_splat", _splat),
+        mock.patch.object(interpreter, "_patch_lang_tensor", _patch_tensor),
+        mock.patch.object(interpreter, "_implicit_cvt", _convert),
+        block_pointers.available(),
+        kernel_source.rewritten(),
+        narrow_floats.computed(),
+        reductions.in_slices(),
+        atomics.completed(),
+        libdevice.computed(),
+        mock.patch.object(interpreter.interpreter_builder, "options", _options()),
+    ):
+        yield
+
+
+def _options() -> Any:
+    """Precisions of products that devices' compilers know; all are exact in the interpreter."""
+    options = interpreter.interpreter_builder.options
+    known = dict.fromkeys((*options.allowed_dot_input_precisions, "bf16x3", "bf16x6", "hf32"))
+    return dataclasses.replace(options, allowed_dot_input_precisions=tuple(known))
+
+
+@contextlib.contextmanager
+def programs_in(order: str, seed: int = 0) -> Iterator[None]:
+    """Run a grid's programs in another order, each with the program ids that it has.
+
+    ``order``: "forward", "reversed", or "shuffled" by ``seed``; raises JobError for another.
+    """
+    if order not in _ORDERS:
+        known = ", ".join(_ORDERS)
+        raise JobError(f"no order of programs is called {order!r}; there are {known}")
+    if order == "forward":
+        yield
+        return
+    set_index = InterpreterBuilder.set_grid_idx
+
+    def elsewhere(builder: Any, *index: int) -> None:
+        grid = builder.grid_dim
+        turn = _ORDERS[order](math.prod(grid), seed)
+        number = int(turn[np.ravel_multi_index(index, grid)])
+        set_index(builder, *(int(at) for at in np.unravel_index(number, grid)))
+
+    with mock.patch.object(InterpreterBuilder, "set_grid_idx", elsewhere):
+        yield
+
+
+@lru_cache(maxsize=8)
+def _shuffled(count: int, seed: int) -> Any:
+    return np.random.default_rng([seed, count]).permutation(count)
+
+
+_ORDERS: dict[str, Callable[[int, int], Any]] = {
+    "forward": lambda count, _: range(count),
+    "reversed": lambda count, _: range(count - 1, -1, -1),
+    "shuffled": _shuffled,
+}
+
+
+_patch_lang_tensor = interpreter._patch_lang_tensor
+
+
+def _patch_tensor(tensor: Any, *scope: Any) -> None:
+    """A loop bound is an array of one element, which numpy 2.4 no longer takes for a number; what
+    a tensor has of the language's functions is bound to it, and interpreted as they are."""
+    _patch_lang_tensor(tensor, *scope)
+    tensor.__index__ = lambda value: int(value.handle.data.reshape(-1)[0])
+    for name, member in list(vars(tensor).items()):
+        if isinstance(member, JITFunction):
+            _set(scope, tensor, name, _member(partial(_same, member)))
+        elif (getattr(member, "__doc__", None) or "").startswith("Forwards to") and not (
+            tl.core.is_builtin(member)
+        ):
+            _set(scope, tensor, name, _member(partial(getattr, tl, name)))
+
+
+def _set(scope: Any, owner: Any, name: str, value: Any) -> None:
+    """Set an attribute for as long as a launch takes, where Triton keeps account of that."""
+    if scope:
+        scope[0].set_attr(owner, name, value)
+    else:
+        setattr(owner, name, value)
+
+
+def _same(function: Any) -> Any:
+    return function
+
+
+def _member(function: Callable[[], Any]) -> Callable[..., Any]:
+    """A function as a member of a tensor; looked up when it is called."""
+    return lambda tensor, *args, **kwargs: function()(tensor, *args, **kwargs)
+
+
+_create_splat = InterpreterBuilder.create_splat
+
+
+def _splat(builder: Any, block: Any, scalar: Any) -> Any:
+    """A comparison of scalars stays boolean when it meets a block.
+
+    Up to Triton 3.9 the interpreter gives it the type of what was compared, so that
+    ``(cols < N) & (row < M)`` is no mask.
+    """
+    if scalar.data.dtype == np.bool_:
+        return TensorHandle(np.full(block.shape, scalar.data.reshape(-1)[0]), tl.int1)
+    return _create_splat(builder, block, scalar)
+
+
+_implicit_cvt = interpreter._implicit_cvt
+
+
+def _convert(argument: Any) -> Any:
+    """A float argument is an fp32 scalar to the compiler; the interpreter leaves it plain. One of
+    truth is of its own type; up to Triton 3.7 the interpreter makes a whole number of it."""
+    if type(argument) is bool:
+        return tl.tensor(TensorHandle(np.array([argument], dtype=np.bool_), tl.int1), tl.int1)
+    if type(argument) is float:
+        return tl.tensor(
+            TensorHandle(np.array([argument], dtype=np.float32), tl.float32), tl.float32
+        )
+    return _implicit_cvt(argument)

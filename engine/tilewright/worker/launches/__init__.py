@@ -1,0 +1,1 @@
+"""Launches of Triton kernels: hooks that record them, and replay of recorded ones."""

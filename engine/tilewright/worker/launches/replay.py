@@ -1,0 +1,99 @@
+"""A captured launch made again: views of the inputs, the recorded values, the planned grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..loading import entry_point
+from ..protocol import JobError
+
+
+def launcher(job: Mapping[str, Any], module: Any) -> Callable[..., None]:
+    """What launches the module's kernel on a case's inputs, as the plan for its file says."""
+    call = job["case"]["launch"]
+    plans = job.get("launching") or {}
+    plan = plans.get(module.__file__)
+    if plan is None:
+        raise JobError(f"nothing says how to launch {call['kernel']} of {module.__file__}")
+    kernel, chosen = _launchable(module, plan)
+    names = [spec["name"] for spec in job["case"]["inputs"]]
+    values = {name: _decoded(value, module) for name, value in plan["values"].items()}
+
+    def launch(*inputs: Any) -> None:
+        given = dict(zip(names, inputs, strict=True))
+        views = {view["name"]: _view(given[view["input"]], view) for view in call["views"]}
+        arguments = {**values, **views}
+        args, keywords = _passed(entry_point.unwrap(kernel), arguments, chosen)
+        options = {n: v for n, v in plan["options"].items() if n not in chosen}
+        kernel[_grid(plan)](*args, **keywords, **options)
+
+    return launch
+
+
+def _launchable(module: Any, plan: Mapping[str, Any]) -> tuple[Any, set[str]]:
+    """(the kernel, what its own decorators choose)."""
+    from triton.runtime.autotuner import Autotuner, Heuristics
+
+    if not plan["through"]:
+        return entry_point.find_kernel(module, plan["kernel"]), set()
+    kernel = layer = getattr(module, plan["kernel"])
+    chosen: set[str] = set()
+    while isinstance(layer, Autotuner | Heuristics):
+        if isinstance(layer, Autotuner):
+            chosen.update(name for config in layer.configs for name in config.all_kwargs())
+        else:
+            chosen.update(layer.values)
+        layer = layer.fn
+    return kernel, chosen
+
+
+def _passed(
+    kernel: Any, arguments: Mapping[str, Any], chosen: set[str]
+) -> tuple[list[Any], dict[str, Any]]:
+    """By position as far as that goes: functions that prune configurations look there."""
+    positional: list[Any] = []
+    left = {name: value for name, value in arguments.items() if name not in chosen}
+    for name in kernel.arg_names:
+        if name not in left:
+            break
+        positional.append(left.pop(name))
+    return positional, left
+
+
+def _view(tensor: Any, view: Mapping[str, Any]) -> Any:
+    offset = int(tensor.storage_offset()) + view["offset"]
+    made = tensor.as_strided(view["shape"], view["strides"], offset)
+    if view["block"] is None:
+        return made
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    return TensorDescriptor(made, list(view["shape"]), list(view["strides"]), view["block"])
+
+
+def _grid(plan: Mapping[str, Any]) -> Any:
+    axes = plan["axes"]
+    if axes is None:
+        return tuple(plan["grid"])
+    return lambda meta: tuple(_number(axis, meta) for axis in axes)
+
+
+def _number(axis: str, meta: Mapping[str, Any]) -> int:
+    """The value of arithmetic that the engine has written, over what the launch is given."""
+    names = {"__builtins__": {}, "min": min, "max": max, "cdiv": _cdiv}
+    names["next_power_of_2"] = _next_power_of_2
+    return int(eval(axis, names, dict(meta)))
+
+
+def _cdiv(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def _next_power_of_2(n: int) -> int:
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def _decoded(value: Any, module: Any) -> Any:
+    from ..jobs.compile_launch import decode
+
+    return decode(value, module)

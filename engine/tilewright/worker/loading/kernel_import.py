@@ -1,0 +1,116 @@
+"""Importing a file for its kernels alone, as far as this interpreter allows.
+
+First as it is; then with stand-ins for libraries that are not installed; then statement by
+statement. What was stood in for and what was left out is told, so that a report can say it.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from . import partial_import, stub_modules
+
+_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An imported file.
+
+    Attributes:
+        absent: libraries that were stood in for.
+        left_out: lines of statements that failed and were left out.
+        reason: why they were.
+    """
+
+    module: ModuleType
+    absent: tuple[str, ...] = ()
+    left_out: tuple[int, ...] = ()
+    reason: str = ""
+
+    def notes(self) -> list[str]:
+        """Sentences for a person; none where the file was imported as it is."""
+        told = []
+        if self.absent:
+            told.append(f"imported with stand-ins for {', '.join(self.absent)}")
+        if self.left_out:
+            lines = ", ".join(str(line) for line in self.left_out[:_SHOWN])
+            more = len(self.left_out) - _SHOWN
+            told.append(
+                "imported without line"
+                f"{'s' if len(self.left_out) > 1 else ''} {lines}"
+                f"{f' and {more} more' if more > 0 else ''}, as it does not import here as a "
+                f"whole ({self.reason})"
+            )
+        return told
+
+
+def load_kernels(path: str, answers: Mapping[str, Any] | None = None) -> Loaded:
+    """Import a file to compile what it defines.
+
+    Args:
+        answers: values of dotted names of absent libraries, as ``stand_in.load_module`` takes.
+
+    Raises:
+        JobError: there is no such file. SyntaxError: it is not Python.
+    """
+    root, name = place_in_package(Path(path))
+    if name.partition(".")[0] not in sys.modules and "." in name:
+        sys.path.append(root)
+    try:
+        return Loaded(*_whole(path, root, name, answers or {}))
+    except SyntaxError as error:
+        if error.filename == path:
+            raise
+        return _pieces(path, root, name, answers or {}, error)
+    except partial_import.FAILURES as error:
+        if not Path(path).is_file():
+            raise
+        return _pieces(path, root, name, answers or {}, error)
+
+
+def place_in_package(file: Path) -> tuple[str, str]:
+    """(the folder above the outermost package of a file, the file's dotted name from there)."""
+    name, above = file.stem, file.parent
+    while (above / "__init__.py").is_file():
+        name, above = f"{above.name}.{name}", above.parent
+    return str(above), name.removesuffix(".__init__")
+
+
+def _whole(
+    path: str, root: str, name: str, answers: Mapping[str, Any]
+) -> tuple[ModuleType, tuple[str, ...]]:
+    """(the module, what was stood in for); a module that is there already is not made again."""
+    known = sys.modules.get(name)
+    if known is not None and getattr(known, "__file__", None) == path:
+        return known, ()
+    module, absent = stub_modules.load_module(path, answers)
+    return module, tuple(absent)
+
+
+def _pieces(
+    path: str, root: str, name: str, answers: Mapping[str, Any], error: BaseException
+) -> Loaded:
+    absent = _absent(path, name.partition(".")[0])
+    with stub_modules.standing_in(absent, answers):
+        module, left_out = partial_import.load_piecewise(path, root, name)
+    said = str(error).strip().splitlines()
+    reason = f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
+    return Loaded(module, tuple(absent), tuple(left_out), reason)
+
+
+def _absent(path: str, own: str) -> list[str]:
+    """Libraries that a file imports and this interpreter lacks."""
+    roots: set[str] = set()
+    for node in ast.walk(ast.parse(Path(path).read_bytes())):
+        if isinstance(node, ast.Import):
+            roots |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            roots.add(node.module.partition(".")[0])
+    return sorted(r for r in roots - {own, "triton"} if not stub_modules.installed(r))

@@ -1,0 +1,1 @@
+"""Checks of memory: redzones around tensors, uninitialized memory, accesses, races."""

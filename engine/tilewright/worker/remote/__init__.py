@@ -1,0 +1,1 @@
+"""The part of a worker on another host that receives files and cleans up."""

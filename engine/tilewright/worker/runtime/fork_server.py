@@ -1,0 +1,241 @@
+"""The long-lived process that has imported torch and triton, and forks one child for each job."""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import os
+import selectors
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from .. import jobs
+from ..protocol import ERROR, FOLDER_PREFIX, LOST, MARKER
+from ..sandbox import confinement
+from ..trials.coordinators import Judges, remove_shared_folders
+from . import process_tree
+from .connections import Peer
+from .job_processes import Children, forget
+from .wire import Line
+
+_TICK_S = 1.0
+_SWEEP_S = 0.5
+
+
+class Zygote:
+    """Serves requests until its input ends or its parent is gone.
+
+    Args:
+        folder: where jobs have their scratch folders; removed in the end.
+        limit: how many jobs may run at a time; the others wait. None: all that come.
+    """
+
+    def __init__(
+        self, peers: tuple[Peer, ...], folder: Path | None = None, limit: int | None = None
+    ) -> None:
+        self._limit = limit
+        self._selector = selectors.DefaultSelector()
+        self._peers: list[Peer] = []
+        self._waiting: list[tuple[Peer, dict[str, Any]]] = []
+        self._parent = os.getppid()
+        self._next_sweep = 0.0
+        self._folder = folder or _own_folder()
+        self._children = Children(self._selector, self._folder)
+        self._judges = Judges(self._children.start, self._children.stop, self._add_line, self._put)
+        # Who asked, and under which number: by a job's process, and by a trial's own number.
+        self._asked: dict[int, tuple[Peer, int]] = {}
+        self._trials: dict[int, tuple[Peer, int]] = {}
+        for peer in peers:
+            self._add(peer)
+
+    def serve(self) -> None:
+        """Loop until nobody wants more, then kill everything that was started."""
+        process_tree.become_subreaper()
+        confinement.hide_from_ptrace()
+        gc.collect()
+        gc.freeze()
+        try:
+            while self._wanted():
+                self._turn()
+        finally:
+            self._shut_down()
+
+    def _wanted(self) -> bool:
+        """Whether there is anybody to serve."""
+        return bool(self._peers) and os.getppid() == self._parent
+
+    def _turn(self) -> None:
+        for key, _ in self._selector.select(min(self._tick(), self._children.time_left())):
+            handler: Callable[[int], None] = key.data
+            handler(key.fd)
+        self._children.stop_what_took_too_long()
+        self._start_what_waits()
+        self._drop_who_is_gone()
+        now = time.monotonic()
+        if now >= self._next_sweep:
+            self._next_sweep = now + _SWEEP_S
+            if process_tree.kill_strays(self._children.processes):
+                process_tree.reap()
+
+    def _tick(self) -> float:
+        """The longest time to sleep."""
+        return _TICK_S
+
+    def _add(self, peer: Peer) -> None:
+        self._peers.append(peer)
+        read = partial(self._read_requests, peer)
+        self._selector.register(peer.requests, selectors.EVENT_READ, read)
+
+    def _read_requests(self, peer: Peer, descriptor: int) -> None:
+        del descriptor
+        for request in peer.receive():
+            self._take(peer, request)
+
+    def _take(self, peer: Peer, request: dict[str, Any]) -> None:
+        """Do what a message asks."""
+        if "cancel" in request:
+            self._cancel(peer, request["cancel"])
+        else:
+            self._waiting.append((peer, request))
+
+    def _put(self, peer: Peer, message: dict[str, Any]) -> None:
+        """Answer; what cannot be written at once is written when it can."""
+        peer.put(message)
+        if peer.unsent and peer.answers not in self._selector.get_map():
+            self._selector.register(
+                peer.answers, selectors.EVENT_WRITE, partial(self._write_more, peer)
+            )
+
+    def _write_more(self, peer: Peer, descriptor: int) -> None:
+        peer.flush()
+        if not peer.unsent:
+            self._forget(descriptor)
+
+    def _drop_who_is_gone(self) -> None:
+        for peer in [peer for peer in self._peers if peer.gone]:
+            self._peers.remove(peer)
+            for descriptor in (peer.requests, peer.answers):
+                self._forget(descriptor)
+            self._waiting = [one for one in self._waiting if one[0] is not peer]
+            self._end_what(peer)
+            peer.close()
+
+    def _cancel(self, peer: Peer, request: int) -> None:
+        for one in [one for one in self._waiting if one[0] is peer and one[1]["id"] == request]:
+            self._waiting.remove(one)
+            self._put(peer, _answer(request, ERROR, "was cancelled"))
+        self._end_what(peer, request)
+
+    def _end_what(self, peer: Peer, request: int | None = None) -> None:
+        """Cancel what a peer has under way under a number; without one, all of it."""
+
+        def ends(asked: dict[int, tuple[Peer, int]]) -> list[int]:
+            everything = request is None
+            return [
+                one
+                for one, (by, number) in asked.items()
+                if by is peer and (everything or number == request)
+            ]
+
+        for process in ends(self._asked):
+            self._children.finish(process, ERROR, "was cancelled")
+        for trial in ends(self._trials):
+            self._judges.cancel(trial)
+
+    def _start_what_waits(self) -> None:
+        """Start jobs as far as the limit allows, those of the peer with the fewest first."""
+        while self._waiting and (self._limit is None or len(self._children) < self._limit):
+            running = Counter(id(peer) for peer, _ in self._asked.values())
+            one = min(self._waiting, key=lambda waiting: running[id(waiting[0])])
+            self._waiting.remove(one)
+            peer, request = one
+            if peer.gone:
+                continue
+            if self._limit is not None:
+                self._put(peer, {"id": request["id"], "started": True})
+            try:
+                self._start(peer, request)
+            except OSError as error:
+                text = f"no process could be started for it: {error.strerror or error}"
+                self._put(peer, _answer(request["id"], LOST, text))
+
+    def _start(self, peer: Peer, request: dict[str, Any]) -> None:
+        job, number = request["job"], int(request["id"])
+        timeout_s = float(request.get("timeout_s") or 60.0)
+        if job.get("kind") == "trial":
+            self._try(peer, number, job, timeout_s)
+            return
+
+        def deliver(answer: dict[str, Any]) -> None:
+            del self._asked[process]
+            self._put(peer, {**answer, "id": number})
+
+        environment = request.get("environment")
+        process = self._children.start(job, timeout_s, deliver, environment=environment)
+        self._asked[process] = (peer, number)
+
+    def _try(self, peer: Peer, request: int, job: dict[str, Any], timeout_s: float) -> None:
+        jobs.warm_up_for(job)
+        start = time.monotonic()
+
+        def deliver(answer: dict[str, Any]) -> None:
+            self._trials.pop(trial, None)
+            told = {name: answer.get(name) for name in ("status", "message", "value")}
+            seconds = time.monotonic() - start
+            self._put(peer, {**_answer(request, ERROR, ""), **told, "seconds": seconds})
+
+        trial = self._judges.take(job, timeout_s, deliver)
+        self._trials[trial] = (peer, request)
+
+    def _add_line(self, line: Line) -> None:
+        def read(descriptor: int) -> None:
+            del descriptor
+            self._judges.read(line)
+            if line.gone:
+                for end in (line.requests, line.answers):
+                    self._forget(end)
+                line.close()
+
+        self._selector.register(line.requests, selectors.EVENT_READ, read)
+
+    def _forget(self, descriptor: int) -> None:
+        forget(self._selector, descriptor)
+
+    def _shut_down(self) -> None:
+        self._children.kill_all()
+        process_tree.kill_all()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_shared_folders(os.environ.get(MARKER) or str(os.getpid()))
+
+
+def _own_folder() -> Path:
+    """Where this worker's jobs have their scratch; the engine removes it should the worker be
+    killed."""
+    folder = Path(tempfile.gettempdir(), f"{FOLDER_PREFIX}{os.environ.get(MARKER) or os.getpid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def _answer(request: int, status: str, message: str) -> dict[str, Any]:
+    """The answer to a request that had no process."""
+    return {
+        "id": request, "status": status, "message": message, "value": {}, "output": "",
+        "seconds": 0.0,
+    }  # fmt: skip
+
+
+def private_channels() -> tuple[int, int]:
+    """(requests, answers): private copies of stdin and stdout, which then lead nowhere."""
+    requests = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
+    answers = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    os.close(null)
+    return requests, answers

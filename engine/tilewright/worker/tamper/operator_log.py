@@ -1,0 +1,68 @@
+"""Tensor operators that the user's host code runs, with the bytes they touch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ..read_names import TO_HOST
+from .user_frames import place, user_frame
+
+
+class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Notes each operator that reaches the dispatcher, however it was spelled.
+
+    ``seen``: by ``namespace.name`` the calls, the most bytes of one call, and the first place. What
+    Triton (an autotuner that clears a cache) or this package does for itself is not counted.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.seen: dict[str, dict[str, Any]] = {}
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        made = func(*args, **(kwargs or {}))
+        frame = user_frame(sys._getframe(1))
+        if frame is not None:
+            if _comes_to_host(args, made):
+                note(self.seen, f"tensor.{TO_HOST}", args, frame)
+            name = f"{func.namespace}.{func._schema.name.partition('::')[2]}"
+            note(self.seen, name, (args, kwargs or {}, made), frame)
+        return made
+
+
+def note(seen: dict[str, dict[str, Any]], name: str, values: Any, frame: FrameType) -> None:
+    """Count one more call of ``name``, on the tensors among ``values``."""
+    entry = seen.setdefault(name, {"calls": 0, "bytes": 0, "where": place(frame)})
+    entry["calls"] += 1
+    entry["bytes"] = max(entry["bytes"], sum(map(size_of, tensors_in(values))))
+
+
+def _comes_to_host(args: Any, made: Any) -> bool:
+    """Whether contents were copied from a device to the host."""
+    if not isinstance(made, torch.Tensor) or made.device.type != "cpu":
+        return False
+    return any(one.device.type not in ("cpu", "meta") for one in tensors_in(args))
+
+
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """Tensors in containers, however deep."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from tensors_in(item)
+    elif isinstance(value, dict):
+        yield from tensors_in(list(value.values()))
+
+
+def size_of(tensor: torch.Tensor) -> int:
+    """Bytes of a tensor's elements; 0 where they do not lie one beside the other."""
+    return int(tensor.numel() * tensor.element_size()) if tensor.layout == torch.strided else 0

@@ -1,0 +1,406 @@
+"""What the original and its reference make of a check: the judge's measure, kept between trials."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import shutil
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..inputs import generation, layouts, tensor_files
+from ..protocol import LOST, OUT_OF_MEMORY, TIMEOUT, UNSUPPORTED
+from . import answers, results, run_faults, weights
+from .results import Results
+from .runner_handle import Handle, PerformerEndedError, owned
+from .version import INTERPRETER, place_of
+
+_KEPT_PERFORMERS = 5  # original, reference, who makes inputs, what is timed against; one more
+_KEPT_SHARE = 0.1
+_KEPT_ON_HOST = 1 << 30
+_KEPT_FILES = 4 << 30
+_FIRST_CALL_S = 120.0
+_UPWARDS = {"float16": "float64", "bfloat16": "float64", "float32": "float64"}
+_NUDGES = 2
+_SECRETS = 3
+
+_PASSING = (OUT_OF_MEMORY, TIMEOUT, LOST)
+# The original answers once for all of a candidate's configurations and repetitions.
+_NOT_OF_ORIGINAL = ("name", "config_index", "tried", "repeats", "required", "simpler")
+
+Start = Callable[[dict[str, Any], float], Handle]
+Manifest = list[dict[str, Any]]
+
+
+@dataclass
+class Base:
+    """The measure of one check.
+
+    Attributes:
+        inputs: manifest of files in the judge's folder.
+        state: weights for the candidate, likewise; None where there is no model.
+        original: what the original gave; None where it failed, then ``failure`` says how.
+        oracle: what the candidate is held against; ``oracle_name`` says what that is.
+        noisy: what the oracle gives on inputs that are off by an ulp.
+        note: what a person should know of the original.
+        asked: what the reference was asked where it is the oracle.
+        luck: what makes its results hang on luck; part of ``note``.
+        fault: what it was seen doing wrong where it ran: memory it reached, races, another result
+            than its reference's, or one that hangs on the order of programs.
+        passing: whether it failed by what may be over the next time: memory that others held, or
+            a host that was too busy.
+        is_unsupported: whether it failed because the interpreter cannot run it.
+        unfit: why nothing can be asked of a candidate where the check is not required.
+        repeats_well: why it does not stand many calls in a row; empty if it does, None if nobody
+            has tried.
+        repeated: what the original was seen doing in such calls.
+        clean_us: microseconds a call by itself, of each baseline that was timed.
+        skipped: share of its results that is right with no launch made; None if nobody has tried.
+        plan: how the inputs are refreshed while calls are timed; None if none were.
+        secrets: seeds for orders and contents while it is timed. Few, so that the original's
+            results on them can be kept; no candidate lives long enough to learn them.
+    """
+
+    inputs: Manifest
+    original: Results | None = None
+    oracle: Results | None = None
+    oracle_name: str = "original"
+    noisy: tuple[Results, ...] = ()
+    state: Manifest | None = None
+    failure: str = ""
+    passing: bool = False
+    is_unsupported: bool = False
+    unfit: str = ""
+    note: str = ""
+    luck: str = ""
+    asked: Mapping[str, Any] | None = None
+    fault: str = ""
+    repeats_well: str | None = None
+    repeated: dict[str, Any] | None = None
+    clean_us: dict[str, float] = field(default_factory=dict)
+    skipped: float | None = None
+    plan: dict[str, str] | None = None
+    secrets: tuple[int, ...] = field(default_factory=lambda: _drawn(_SECRETS))
+
+    @property
+    def own(self) -> Results | None:
+        """The original's results where the oracle is another: its error is the candidate's due."""
+        return None if self.oracle is self.original else self.original
+
+    @property
+    def bytes_held(self) -> int:
+        """Memory of the device that it holds."""
+        held = {id(one): one.bytes_held for one in (self.original, self.oracle, *self.noisy) if one}
+        return sum(held.values())
+
+
+@dataclass
+class Originals:
+    """Performers of originals and references, and what they gave.
+
+    Attributes:
+        device: where they run.
+        folder: the judge's own, for inputs and weights.
+        start: starts a performer that lives until it is closed.
+        lock: to be held while one of the performers that are kept is asked anything.
+    """
+
+    device: str
+    folder: Path
+    start: Start
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    _performers: OrderedDict[str, Handle] = field(default_factory=OrderedDict)
+    _bases: OrderedDict[str, Base] = field(default_factory=OrderedDict)
+    _inputs: OrderedDict[str, Manifest] = field(default_factory=OrderedDict)
+
+    def base(self, job: Mapping[str, Any], check: Mapping[str, Any]) -> Base:
+        """The measure of a check, made once for each original, reference, seed and check."""
+        asked = _of_original(check)
+        concerned = {name: job.get(name) for name in ("original", "reference", "entry", "seed")}
+        key = _key([concerned, asked])
+        with self.lock:
+            if key not in self._bases:
+                made = self._make(job, asked)
+                if made.passing:
+                    return made
+                self._bases[key] = made
+                self._let_go()
+            self._bases.move_to_end(key)
+            return self._bases[key]
+
+    def original(self, job: Mapping[str, Any]) -> Handle:
+        """The performer of a job's original."""
+        return self.performer({**job["performer"], "module": job["original"]})
+
+    def unsteady(self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base) -> str:
+        """That the original, asked once more, gives something else on the same inputs; or nothing.
+
+        Asked where a candidate's result is wrong: perhaps nobody's would be right.
+        """
+        assert base.original is not None
+        plain = {**_of_original(check), "order": "forward", "launch_options": {}}
+        with self.lock:
+            try:
+                again = self.results(self.original(job), base, plain, _FIRST_CALL_S)
+            except PerformerEndedError as error:
+                return f"the original itself fails when it is called again: {error}"
+        fault = results.fault(base.original, None, again, check)
+        if fault is None:
+            return ""
+        return (
+            "the original's own result changes from call to call on the same inputs, so no result "
+            "can be compared with it: let it depend on its arguments alone, such as a seed "
+            f"({fault})"
+        )
+
+    def _make(self, job: Mapping[str, Any], check: Mapping[str, Any]) -> Base:
+        base = Base(self.inputs(job, check))
+        try:
+            self._ask_original(job, check, base)
+        except PerformerEndedError as error:
+            base.is_unsupported = error.status == UNSUPPORTED
+            told = "" if base.is_unsupported else "the original itself fails: "
+            base.failure = base.unfit = f"{told}{error}"
+            base.passing = error.status in _PASSING
+            return base
+        assert base.original is not None
+        base.oracle = base.original
+        strayed = [
+            f"the original itself {said}" for _, said in run_faults.strayed(base.original.told)
+        ]
+        strayed += [f"in the original {said}" for _, said in run_faults.raced(base.original.told)]
+        base.note = base.luck = base.fault = "; ".join(strayed)
+        if check.get("order", "forward") != "forward" or check.get("launch_options"):
+            self._hold_against_plain(job, check, base)
+        elif check.get("gradients") or check.get("training"):
+            return base  # the original's own word: a reference need not have either
+        elif job.get("reference"):
+            self._ask_reference(job, check, base)
+        elif check.get("layout", "plain") != "plain":
+            self._hold_against_contiguous(job, check, base)
+        return base
+
+    def _ask_original(self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base) -> None:
+        """Its results; a model's weights are its own for the first seed, and others after it."""
+        original = self.original(job)
+        message = {**check, "keep_state": True, "observe": True}
+        base.original = self.results(original, base, message, _FIRST_CALL_S)
+        seed = int(check.get("weights", check["seed"]))
+        other = int(job["seed"]) + seed if seed else None
+        base.state = self._kept_state(base.original.state, original, other)
+        if base.state and seed:
+            message["keep_state"] = False
+            base.original = self.results(original, base, message, _FIRST_CALL_S)
+
+    def _hold_against_plain(
+        self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base
+    ) -> None:
+        """Where programs run in another order the measure is still what they give in their own."""
+        assert base.original is not None
+        plain = self.base(job, {**check, "order": "forward", "launch_options": {}})
+        if plain.original is None or plain.oracle is None:
+            base.unfit = plain.unfit
+            return
+        fault = results.fault(plain.original, None, base.original, check)
+        if fault is not None:
+            changed = "launch options" if check.get("launch_options") else "the order of programs"
+            base.unfit = f"the original's own result changes with {changed}: {fault}"
+            base.fault = base.fault or base.unfit
+        base.unfit = base.unfit or plain.unfit
+        base.oracle, base.oracle_name, base.noisy = plain.oracle, plain.oracle_name, plain.noisy
+        base.original = plain.original
+
+    def _hold_against_contiguous(
+        self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base
+    ) -> None:
+        """Where inputs lie otherwise the measure is what they give when they lie as usual: an
+        original that ignores strides would set one by what lies between the rows."""
+        assert base.original is not None
+        message = {**check, "layout": "plain", "contiguous": True}
+        plain = self.results(self.original(job), base, message, _FIRST_CALL_S)
+        fault = results.fault(plain, None, base.original, check)
+        if fault is not None:
+            base.unfit = f"the original's own result changes with {check['layout']} inputs: {fault}"
+
+    def _ask_reference(self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base) -> None:
+        """The reference in double precision, else in its own, if the original agrees with it."""
+        assert base.original is not None
+        name = job["reference"]["entry"]["name"]
+        told = disagrees = ""
+        for upwards, how in ((_UPWARDS, " in float64"), (None, "")):
+            message = {
+                **check, "shadow_dtype": upwards, "guard": False, "poison": False,
+                "contiguous": True, "layout": "plain",
+            }  # fmt: skip
+            try:
+                performer = self.performer({**job["performer"], **job["reference"]})
+                oracle = self.results(performer, base, message, _FIRST_CALL_S)
+            except PerformerEndedError as error:
+                told = f"reference {name}{how}: {error}"
+                continue
+            fault = results.fault(oracle, None, base.original, check)
+            if fault is None:
+                base.oracle, base.oracle_name = oracle, f"reference {name}{how}"
+                base.asked = message
+                base.noisy = self._nudged(performer, base, message) if upwards else ()
+                return
+            told = disagrees = f"the original disagrees with {name}{how}: {fault}"
+        base.unfit = told
+        base.fault = "; ".join(filter(None, (base.fault, disagrees)))
+        base.note = "; ".join(filter(None, (base.note, told)))
+
+    def filled(
+        self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base, number: float,
+        only: str | None, *, oracle: bool,
+    ) -> Results:  # fmt: skip
+        """What the oracle gives, or the original, with a number in the place of what is not
+        finite among the inputs, or in one of them."""
+        fill = {"fill": number, "filled_input": only}
+        message = {**(base.asked or {}), **fill} if oracle and base.asked else None
+        with self.lock:
+            if message is not None:
+                performer = self.performer({**job["performer"], **job["reference"]})
+            else:
+                performer, message = self.original(job), {**_of_original(check), **fill}
+            return self.results(performer, base, message, _FIRST_CALL_S)
+
+    def _nudged(
+        self, performer: Handle, base: Base, message: Mapping[str, Any]
+    ) -> tuple[Results, ...]:
+        """What the oracle gives on inputs off by an ulp: no order of computation avoids that."""
+        return tuple(
+            self.results(performer, base, {**message, "nudge": seed}, _FIRST_CALL_S)
+            for seed in range(_NUDGES)
+        )
+
+    def results(
+        self, performer: Handle, base: Base, message: Mapping[str, Any], timeout_s: float
+    ) -> Results:
+        """What a performer gives on the inputs of a base."""
+        try:
+            reply = self.asked(performer, base, {**message, "do": "call"}, timeout_s)
+            with performer.answering():
+                for name in ("outputs", "changed_inputs"):
+                    reply[name] = owned(reply[name], performer.outbox)
+                return results.read(answers.of_call(reply), place_of(self.device))
+        finally:
+            if not message.get("keep_state") or not performer.alive:
+                performer.clear()
+
+    def asked(
+        self, performer: Handle, base: Base, message: Mapping[str, Any], timeout_s: float
+    ) -> dict[str, Any]:
+        """Its answer about the inputs of a base, whose files it has until it is cleared."""
+        performer.calls += 1
+        lent = {name: performer.place(message[name]) for name in ("second",) if name in message}
+        lent["inputs"] = performer.place(base.inputs)
+        state = performer.place(base.state) if base.state else None
+        asked = {**message, **lent, "state": state, "number": performer.calls}
+        try:
+            return performer.ask(asked, timeout_s)
+        except PerformerEndedError:
+            performer.clear()
+            raise
+
+    def inputs(self, job: Mapping[str, Any], check: Mapping[str, Any]) -> Manifest:
+        """Files of a check's inputs in the judge's folder, made once for all layouts and turns."""
+        case, values = check["case"], str(check.get("values", "normal"))
+        layout = str(check.get("layout", "plain"))
+        seed = int(job["seed"]) + int(check["seed"])
+        maker = job["inputs_from"] if case.get("inputs_from_module") else None
+        key = _key([case, seed, values, layout, maker])
+        if key not in self._inputs:
+            made = self._made(job, case, seed, values) if maker else None
+            if made is None:
+                made = generation.make_inputs(case, seed, None, values)
+            # Some layouts change values; who loads the files makes of them what files do not keep.
+            made = layouts.laid_out(made, layout, generation.facts_of(case))
+            self._inputs[key] = tensor_files.save(made, str(self.folder / key), "input")
+        self._inputs.move_to_end(key)
+        return self._inputs[key]
+
+    def _made(self, job: Mapping[str, Any], case: Any, seed: int, values: str) -> dict[str, Any]:
+        """Inputs that the problem's own file makes."""
+        performer = self.performer({**job["performer"], "module": job["inputs_from"]})
+        message = {"do": "inputs", "case": case, "seed": seed, "values": values}
+        try:
+            reply = performer.ask(message, _FIRST_CALL_S)
+            return tensor_files.load(owned(reply["inputs"], performer.outbox))
+        finally:
+            performer.clear()
+
+    def _kept_state(
+        self, state: Manifest | None, performer: Handle, seed: int | None
+    ) -> Manifest | None:
+        """Weights that an original was built with, for its candidates; with a seed, others."""
+        if not state:
+            performer.clear()
+            return None
+        values = tensor_files.load(owned(state, performer.outbox))
+        values = values if seed is None else weights.varied(values, seed)
+        folder = self.folder / f"state-{performer.key}-{performer.calls}"
+        kept = tensor_files.save(values, str(folder), "state")
+        performer.clear()
+        return kept
+
+    def performer(self, job: dict[str, Any]) -> Handle:
+        """A performer that is kept; started, and told to prepare, when it is not there."""
+        key = json.dumps([job["module"], job.get("entry")], sort_keys=True)
+        handle = self._performers.get(key)
+        if handle is None or not handle.alive:
+            if handle is not None:
+                handle.close()
+            handle = self._performers[key] = self.start(job, 0.0)
+            handle.prepared = handle.ask({"do": "prepare"}, _FIRST_CALL_S)
+        self._performers.move_to_end(key)
+        while len(self._performers) > _KEPT_PERFORMERS:
+            _, oldest = self._performers.popitem(last=False)
+            oldest.close()
+        return handle
+
+    def _let_go(self) -> None:
+        """Forget the measures used longest ago when they hold too much."""
+        limit = _KEPT_ON_HOST
+        if self.device != INTERPRETER:
+            kind = getattr(torch, self.device.split(":")[0])
+            limit = int(kind.get_device_properties(self.device).total_memory * _KEPT_SHARE)
+        held = sum(base.bytes_held for base in self._bases.values())
+        while held > limit and len(self._bases) > 1:
+            held -= self._bases.popitem(last=False)[1].bytes_held
+        while sum(_bytes(one) for one in self._inputs.values()) > _KEPT_FILES:
+            if len(self._inputs) == 1:
+                return
+            key, _ = self._inputs.popitem(last=False)
+            shutil.rmtree(self.folder / key, ignore_errors=True)
+
+
+def with_config(check: Mapping[str, Any], config: int) -> dict[str, Any]:
+    """A check of one configuration of what is autotuned, which the candidate has to stand, tried
+    before it counts."""
+    name = f"{check['name']}, autotune configuration {config}"
+    return {**check, "config_index": config, "tried": True, "required": True, "name": name}
+
+
+def _of_original(check: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: check[name] for name in sorted(check) if name not in _NOT_OF_ORIGINAL}
+
+
+def _drawn(count: int) -> tuple[int, ...]:
+    draw = random.SystemRandom()
+    return tuple(draw.getrandbits(63) for _ in range(count))
+
+
+def _key(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _bytes(manifest: Manifest) -> int:
+    return sum(Path(entry["file"]).stat().st_size for entry in manifest if "file" in entry)

@@ -1,0 +1,44 @@
+"""Triton's caches of a judge's processes: no version writes where a stranger reads."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+from typing import Any
+
+from ..sandbox import triton_cache
+from .version import INTERPRETER
+
+
+class Caches:
+    """Folders below a judge's own; each gives the fields of a job that ``confine`` goes by.
+
+    The interpreter compiles nothing, and finds nothing.
+    """
+
+    def __init__(self, device: str, folder: Path) -> None:
+        self._compiles = device != INTERPRETER
+        self._folder = folder
+
+    def of_kept(self, module: str) -> dict[str, Any]:
+        """For a version that is kept: an original, a reference, a baseline."""
+        return self._made(self._of(module))
+
+    def of_candidate(self, trial: int, *kept: str | None) -> dict[str, Any]:
+        """For a candidate, which also finds what the versions that are kept have compiled."""
+        found = [self._of(module) for module in kept if module]
+        return self._made(self._folder / f"cache-{trial}", *found)
+
+    def forget(self, trial: int) -> None:
+        """Remove a candidate's."""
+        shutil.rmtree(self._folder / f"cache-{trial}", ignore_errors=True)
+
+    def _made(self, own: Path, *others: Path) -> dict[str, Any]:
+        if not self._compiles:
+            return {"cache": triton_cache.EMPTY}
+        own.mkdir(mode=0o700, exist_ok=True)
+        return {"cache": str(own), "caches": [str(one) for one in others if one.is_dir()]}
+
+    def _of(self, module: str) -> Path:
+        return self._folder / f"cache-of-{hashlib.sha256(module.encode()).hexdigest()[:16]}"

@@ -1,0 +1,320 @@
+"""The trusted process of a device: it prepares candidates side by side, and hears them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import socket
+import threading
+import time
+import traceback
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..jobs import measure
+from ..protocol import (
+    ERROR,
+    FAULT,
+    OK,
+    OUT_OF_MEMORY,
+    TIMEOUT,
+    HarnessError,
+    JobError,
+)
+from ..runtime import job_process
+from ..runtime.wire import Wire
+from ..sandbox import confinement
+from . import precompilation
+from .baselines import Originals
+from .cache_folders import Caches
+from .device_lock import Turns
+from .interpreter_pass import Watching
+from .runner_handle import (
+    NO_ROOM,
+    BrokenOffError,
+    CandidateEndedError,
+    Handle,
+    PerformerEndedError,
+    is_of_a_driver,
+)
+from .runner_pool import Performers
+from .trial import Hearing, first_checks
+from .version import INTERPRETER
+
+_TICK_S = 5.0
+_READY_S = 60.0
+_CPUS = os.cpu_count() or 1
+_COMPILERS = max(1, min(4, _CPUS // 4))
+_HEARINGS = max(1, min(4, _CPUS // 2))
+# Processes and threads: host code that forks without end is not ended by patience while compiling.
+_OF_A_COMPILER = 64 + 2 * _CPUS
+_TRACEBACK_TAIL = 6000
+
+
+def main(job: dict[str, Any], parent: int) -> None:
+    """Never returns: serve the zygote over ``job["channel"]`` until it is gone."""
+    os.setsid()
+    confinement.die_with_parent(parent)
+    confinement.hide_from_ptrace()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+    if job["device"] == INTERPRETER:
+        torch.set_num_threads(1)  # small results, and candidates that compute beside it
+    wire = Wire(socket.socket(fileno=job["channel"]))
+    code = 1
+    try:
+        Judge(wire, str(job["device"]), Path(job["folder"])).serve()
+        code = 0
+    except BaseException:  # noqa: BLE001 - the worker loop's boundary
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+@dataclass
+class _Trial:
+    """A trial that waits for its candidate to be imported and compiled, or is being heard.
+
+    ``compilers``: performers of the candidate that fill its cache beside it.
+    """
+
+    number: int
+    job: dict[str, Any]
+    candidate: Handle
+    deadline: float
+    compilers: list[Handle] = field(default_factory=list)
+    asked: float = field(default_factory=time.monotonic)
+    prepared: dict[str, Any] | None = None
+    failed: Exception | None = None
+    cancelled: bool = False
+    begun: bool = False
+    compiled: list[dict[str, Any]] = field(default_factory=list)
+    told: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ready(self) -> bool:
+        compiled = not any(one.alive for one in self.compilers)
+        return self.failed is not None or (self.prepared is not None and compiled)
+
+    @property
+    def wires(self) -> list[Wire]:
+        """Who may say something that it waits for."""
+        return [self.candidate.wire, *(one.wire for one in self.compilers)]
+
+
+class Judge:
+    """Listens in one thread, and hears each trial in another."""
+
+    def __init__(self, wire: Wire, device: str, folder: Path) -> None:
+        self._wire = wire
+        self._folder = folder / f"judge-{os.getpid()}"
+        self._folder.mkdir(mode=0o700)
+        self._caches = Caches(device, self._folder)
+        self._performers = Performers(wire, self._folder)
+        self._trials: list[_Trial] = []
+        self._target = measure.target_of(device) if device.startswith("cuda") else None
+        self._originals = Originals(device, self._folder / "kept", self._start_original)
+        self._watching = Watching(self._folder, self._performers)
+        self._turns = Turns()
+        # In the interpreter a second hearing would take the first one's processor.
+        self._most = 1 if device == INTERPRETER else _HEARINGS
+        self._heard, self._bell = socket.socketpair()
+
+    def serve(self) -> None:
+        """Until the zygote is gone."""
+        try:
+            while not self._wire.gone:
+                self._listen()
+                self._look()
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _listen(self) -> None:
+        """Wait until somebody says something, and take what the zygote says."""
+        message = self._wire.poll()
+        if message is None and not self._wire.gone:
+            waiting = [trial for trial in self._trials[:] if not trial.ready]
+            wires = [wire for trial in waiting for wire in trial.wires if not wire.gone]
+            ends: list[Any] = [self._wire, self._heard, *wires]
+            readable = select.select(ends, [], [], _TICK_S)[0]
+            if self._heard in readable:
+                self._heard.recv(1)
+            message = self._wire.poll()
+        while message is not None:
+            self._take(message)
+            message = self._wire.poll()
+        if self._wire.gone:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            os._exit(0)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if "trial" in message:
+            self._admit(message)
+        elif "begun" in message:
+            self._performers.has_begun(message)
+        elif "ended" in message:
+            self._performers.has_ended(message)
+        elif "cancel" in message:
+            for trial in self._trials[:]:
+                if trial.number == message["cancel"]:
+                    trial.cancelled = True
+                    self._performers.end(trial.candidate.key, ERROR, "was cancelled")
+
+    def _admit(self, message: dict[str, Any]) -> None:
+        job, timeout_s = message["job"], float(message["timeout_s"])
+        told = {**job["performer"], "module": job["candidate"], "allow": job.get("allow") or ()}
+        if job.get("timing"):
+            told["baseline"] = job["timing"]["baseline"]
+        told |= self._caches.of_candidate(message["trial"], job["original"], told.get("baseline"))
+        candidate = self._performers.start(told, timeout_s, CandidateEndedError)
+        trial = _Trial(message["trial"], job, candidate, time.monotonic() + timeout_s)
+        self._trials.append(trial)
+        with contextlib.suppress(OSError):  # one that is gone is noticed when it is looked at
+            candidate.wire.send({"do": "prepare"})
+            trial.compilers += self._compilers(told, _compiled_first(job), timeout_s)
+        trial.told = told
+
+    def _start_original(self, job: dict[str, Any], timeout_s: float) -> Handle:
+        """A performer that is kept."""
+        return self._performers.start({**job, **self._caches.of_kept(job["module"])}, timeout_s)
+
+    def _compilers(
+        self, told: dict[str, Any], checks: list[dict[str, Any]], timeout_s: float
+    ) -> list[Handle]:
+        """Start to compile for checks, in processes of their own; none where nothing compiles."""
+        started = []
+        for share in precompilation.shares(checks, _COMPILERS) if self._target is not None else ():
+            few = {"compiles": True, "processes": _OF_A_COMPILER}
+            compiler = self._performers.start({**told, **few}, timeout_s)
+            started.append(compiler)
+            with contextlib.suppress(OSError):  # one that could not be forked; nobody depends on it
+                compiler.wire.send({"do": "compile", "checks": share, "target": self._target})
+        return started
+
+    def _compile_rest(self, trial: _Trial, checks: list[dict[str, Any]]) -> None:
+        left = max(1.0, min(_READY_S, trial.deadline - time.monotonic()))
+        for compiler in self._compilers(trial.told, checks, left):
+            # One that fails leaves it to the candidate.
+            with contextlib.suppress(PerformerEndedError, HarnessError):
+                compiler.reply(left)
+            compiler.close()
+
+    def _look(self) -> None:
+        """Note who is prepared, and begin to hear as many as may be heard."""
+        for trial in self._trials[:]:
+            if not trial.ready:
+                _note(trial)
+                self._stop_waiting(trial)
+        begun = sum(trial.begun for trial in self._trials[:])
+        for trial in [one for one in self._trials[:] if one.ready and not one.begun]:
+            if begun >= self._most:
+                return
+            begun += 1
+            trial.begun = True
+            threading.Thread(target=self._judge, args=(trial,), daemon=True).start()
+
+    def _stop_waiting(self, trial: _Trial) -> None:
+        """For a candidate that does not get ready: its import, or the code that compiles it, may
+        never end."""
+        if time.monotonic() - trial.asked < _READY_S:
+            return
+        for performer in (trial.candidate, *trial.compilers):
+            if performer.alive and (why := performer.patience.exceeded(_READY_S)):
+                told = f"did not get ready within {why} and was stopped"
+                self._performers.end(performer.key, TIMEOUT, told)
+
+    def _judge(self, trial: _Trial) -> None:
+        """Hear a trial and answer it, in a thread of its own."""
+        answer = self._hear(trial)
+        if trial.cancelled:
+            answer = _answer(ERROR, "was cancelled")
+        self._performers.tell({"answer": trial.number, **answer})
+        for performer in (trial.candidate, *trial.compilers):
+            performer.close()
+        self._caches.forget(trial.number)
+        self._trials.remove(trial)
+        self._bell.send(b"!")
+
+    def _hear(self, trial: _Trial) -> dict[str, Any]:
+        start = time.monotonic()
+        waits = {"waited_s": start - trial.asked, "ready_s": _readiness(trial)}
+        hearing = Hearing(
+            self._originals, self._turns, trial.candidate, trial.job, trial.deadline,
+            partial(self._compile_rest, trial), self._watching,
+        )  # fmt: skip
+        try:
+            value = hearing.value(trial.prepared, trial.failed)
+        except Exception as error:  # noqa: BLE001 - the worker loop's boundary
+            if is_of_a_driver(error):
+                traceback.print_exc()
+                os._exit(1)
+            return _not_judged(error)
+        return _answer(OK, "", {**value, **waits, "heard_s": time.monotonic() - start})
+
+
+def _compiled_first(job: dict[str, Any]) -> list[dict[str, Any]]:
+    """What is compiled before a candidate is heard: where there is something to time, no more than
+    comes before that."""
+    timed = [told["check"] for told in (job.get("timing") or {}).get("cases", ())]
+    return [*timed, *(first_checks(job["checks"]) if timed else job["checks"])]
+
+
+def _note(trial: _Trial) -> None:
+    for compiler in trial.compilers:
+        if compiler.alive and (reply := compiler.wire.poll()) is not None:
+            trial.compiled.append(reply)
+            compiler.close()
+    if trial.prepared is None and trial.failed is None:
+        _note_candidate(trial)
+
+
+def _note_candidate(trial: _Trial) -> None:
+    handle = trial.candidate
+    reply = handle.wire.poll()
+    if reply is not None and "failed" not in reply:
+        trial.prepared = reply
+    elif reply is not None:
+        trial.failed = handle.failed(str(reply["failed"]), str(reply.get("message") or ""))
+    elif handle.ended is not None:
+        trial.failed = handle.failed(*handle.ended)
+
+
+def _readiness(trial: _Trial) -> list[dict[str, float]]:
+    """How far the candidate's process and each of its compilers had got, how long after they were
+    asked for; what they say themselves, so a figure for people alone."""
+    told = [one.get("reached") for one in (trial.prepared or {}, *trial.compiled)]
+    return [
+        {
+            str(name): round(at - trial.asked, 4)
+            for name, at in reached.items()
+            if isinstance(at, float)
+        }
+        for reached in told
+        if isinstance(reached, dict)
+    ]
+
+
+def _not_judged(error: Exception) -> dict[str, Any]:
+    """What to answer where nothing can be said of the candidate, whatever the reason."""
+    if isinstance(error, BrokenOffError | PerformerEndedError):
+        return _answer(error.status, str(error))
+    if isinstance(error, JobError):
+        return _answer(ERROR, str(error))
+    if job_process.is_out_of_memory(error):
+        return _answer(OUT_OF_MEMORY, f"the judge ran out of memory: {error}")
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return _answer(OUT_OF_MEMORY, f"the judge has no room left for tensors: {error}")
+    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    told = str(error) if isinstance(error, HarnessError) else job_process.describe(error)
+    return _answer(FAULT, told, {"traceback": trace[-_TRACEBACK_TAIL:]})
+
+
+def _answer(status: str, message: str, value: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {"status": status, "message": message, "value": value or {}}

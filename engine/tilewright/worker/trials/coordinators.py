@@ -1,0 +1,163 @@
+"""The zygote's side of trials: one judge a device, and the performers that judges ask for."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..protocol import FOLDER_PREFIX, LOST, MARKER
+from ..runtime.job_processes import Deliver
+from ..runtime.wire import Line
+
+_IN_MEMORY = Path("/dev/shm")
+_FOREVER_S = 86_400.0
+_LEAST_BYTES = 1 << 30
+
+
+@dataclass
+class _Court:
+    """A judge with its trials by number, and the processes of its performers by key."""
+
+    line: Line
+    process: int = 0
+    trials: dict[int, Deliver] = field(default_factory=dict)
+    performers: dict[str, int] = field(default_factory=dict)
+
+
+class Judges:
+    """Starts judges and performers by what the zygote lends it, and passes messages on.
+
+    Args:
+        fork: ``fork(job, timeout_s, deliver, channel) -> process``: start a child that has
+            ``channel`` open as ``job["channel"]``; ``deliver`` gets its answer when it has ended.
+        kill: stop a child for a status and a reason.
+        watch: have a line's messages passed to ``read``.
+        put: write a message to a line without waiting.
+    """
+
+    def __init__(
+        self,
+        fork: Callable[[dict[str, Any], float, Deliver, int], int],
+        kill: Callable[[int, str, str], None],
+        watch: Callable[[Line], None],
+        put: Callable[[Line, dict[str, Any]], None],
+    ) -> None:
+        self._fork = fork
+        self._kill = kill
+        self._watch = watch
+        self._put = put
+        self._courts: dict[str, _Court] = {}
+        self._next = 0
+
+    def take(self, job: dict[str, Any], timeout_s: float, deliver: Deliver) -> int:
+        """Hand a trial to the judge of its device; returns its number."""
+        court = self._court(str(job["device"]))
+        self._next += 1
+        court.trials[self._next] = deliver
+        self._put(court.line, {"trial": self._next, "job": job, "timeout_s": timeout_s})
+        return self._next
+
+    def cancel(self, trial: int) -> None:
+        """Have a trial stopped; whoever asked gets the answer."""
+        for court in self._courts.values():
+            if trial in court.trials:
+                self._put(court.line, {"cancel": trial})
+
+    def read(self, line: Line) -> None:
+        """Do what a judge has asked."""
+        court = next((one for one in self._courts.values() if one.line is line), None)
+        if court is None:
+            return
+        for message in line.receive():
+            if "perform" in message:
+                self._perform(court, message)
+            elif "kill" in message:
+                self._stop(court, message)
+            elif "answer" in message:
+                deliver = court.trials.pop(message["answer"], None)
+                if deliver is not None:
+                    deliver(message)
+
+    def _perform(self, court: _Court, message: dict[str, Any]) -> None:
+        key, channel = message["perform"], court.line.descriptors.popleft()
+
+        def ended(answer: dict[str, Any]) -> None:
+            court.performers.pop(key, None)
+            told = {name: answer.get(name) for name in ("status", "message", "output")}
+            self._put(court.line, {"ended": key, **told})
+
+        try:
+            process = self._fork(message["job"], message["timeout_s"] or _FOREVER_S, ended, channel)
+            court.performers[key] = process
+            self._put(court.line, {"begun": key, "process": process})
+        except OSError as error:
+            text = f"no process could be started for it: {error.strerror or error}"
+            self._put(court.line, {"ended": key, "status": LOST, "message": text, "output": ""})
+        finally:
+            os.close(channel)
+
+    def _stop(self, court: _Court, message: dict[str, Any]) -> None:
+        process = court.performers.get(message["kill"])
+        if process is not None:
+            self._kill(process, message["status"], message["message"])
+
+    def _court(self, device: str) -> _Court:
+        court = self._courts.get(device)
+        if court is None:
+            ours, theirs = socket.socketpair()
+            court = self._courts[device] = _Court(Line(ours))
+            job = {"kind": "judge", "device": device, "folder": str(shared_folder())}
+            try:
+                court.process = self._fork(
+                    job, _FOREVER_S, lambda answer: self._lost(device, answer), theirs.fileno()
+                )
+            except OSError:
+                del self._courts[device]
+                raise
+            finally:
+                theirs.close()
+            self._watch(court.line)
+        return court
+
+    def _lost(self, device: str, answer: dict[str, Any]) -> None:
+        """A judge is gone: its performers go, its trials are answered; the next gets a new one."""
+        court = self._courts.pop(device, None)
+        if court is None:
+            return
+        court.line.gone = True
+        for process in list(court.performers.values()):
+            self._kill(process, LOST, "its judge is gone")
+        text = f"the judge of {device} ended: {answer.get('message') or 'no reason is known'}"
+        output = str(answer.get("output") or "").strip()[-400:]
+        for deliver in court.trials.values():
+            message = f"{text} (it printed: {output})" if output else text
+            deliver({"status": LOST, "message": message, "value": {}, "seconds": 0.0})
+
+
+def shared_folder() -> Path:
+    """Where tensors are exchanged: in memory where there is room for it, else in the temp folder.
+
+    Named after the worker's mark, so that the engine finds it should the worker be killed.
+    """
+    mark = os.environ.get(MARKER) or str(os.getpid())
+    for parent in (_IN_MEMORY, Path(tempfile.gettempdir())):
+        with contextlib.suppress(OSError):
+            status = os.statvfs(parent)
+            if parent == _IN_MEMORY and status.f_bavail * status.f_frsize < _LEAST_BYTES:
+                continue
+            folder = parent / f"{FOLDER_PREFIX}{mark}" / "trials"
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return folder
+    raise OSError("no folder for tensors could be made in /dev/shm or the temporary folder")
+
+
+def remove_shared_folders(mark: str) -> None:
+    """Remove what a worker's trials left in memory."""
+    shutil.rmtree(_IN_MEMORY / f"{FOLDER_PREFIX}{mark}", ignore_errors=True)

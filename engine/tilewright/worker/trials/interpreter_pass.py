@@ -1,0 +1,112 @@
+"""What a device does not show: a candidate once more in the interpreter, where every load and store
+is looked at.
+
+Only memory is judged here: what is read before it is written, inputs that are stored into, accesses
+outside of tensors, programs in each other's way. Values are the device's affair. What the
+interpreter cannot run is no fault, and said.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import run_faults
+from .baselines import Base, Originals, with_config
+from .cache_folders import Caches
+from .runner_handle import CandidateEndedError, Handle, PerformerEndedError
+from .runner_pool import Performers
+from .version import INTERPRETER
+
+_PATIENCE_S = 20.0
+_PATIENCE_RATIO = 10.0
+
+
+@dataclass
+class Watched:
+    """What came of it: ``fault``, None where nothing was found, a record of each check, and how
+    many configurations the candidate's tuner has (1 without one)."""
+
+    fault: str | None = None
+    checks: list[dict[str, Any]] = field(default_factory=list)
+    configs: int = 1
+
+
+class Watching:
+    """The interpreter beside a device; may be used from several threads.
+
+    Args:
+        folder: the judge's.
+        performers: where processes come from.
+    """
+
+    def __init__(self, folder: Path, performers: Performers) -> None:
+        self._performers = performers
+        self._caches = Caches(INTERPRETER, folder)
+        self._originals = Originals(INTERPRETER, folder / "watched", self._start)
+
+    def look(self, job: Mapping[str, Any], deadline: float) -> Watched:
+        """Hold the memory accesses of a trial's candidate against its original's, as the job's
+        ``watched`` says; ``deadline`` of ``time.monotonic``."""
+        told = job["watched"]
+        asked = {**job, "reference": None, "performer": told["performer"]}
+        found = Watched()
+        left = max(1.0, deadline - time.monotonic())
+        own = {"module": job["candidate"], "allow": job.get("allow") or ()}
+        candidate = self._start({**told["performer"], **own}, left, CandidateEndedError)
+        try:
+            for check in told["checks"]:
+                self._watch(candidate, self._originals.base(asked, check), check, found)
+            self._watch_configs(candidate, asked, told["checks"][0], found)
+        finally:
+            candidate.close()
+        return found
+
+    def _watch_configs(
+        self,
+        candidate: Handle,
+        asked: Mapping[str, Any],
+        check: Mapping[str, Any],
+        found: Watched,
+    ) -> None:
+        """What a tuner could choose on the device beside the first, which has been watched."""
+        for config in range(1, found.configs):
+            base = self._originals.base(asked, check)
+            self._watch(candidate, base, with_config(check, config), found)
+
+    def _watch(
+        self, candidate: Handle, base: Base, check: Mapping[str, Any], found: Watched
+    ) -> None:
+        """One call, unless there is a fault already."""
+        if found.fault is not None:
+            return
+        record = {"name": check["name"], "seed": check["seed"]}
+        found.checks.append(record)
+        found.fault = self._fault(candidate, base, check, found)
+
+    def _fault(
+        self, candidate: Handle, base: Base, check: Mapping[str, Any], found: Watched
+    ) -> str | None:
+        record = found.checks[-1]
+        if base.original is None:
+            record["skipped"] = f"the interpreter does not run it: {base.failure}"
+            return None
+        patience = _PATIENCE_S + _PATIENCE_RATIO * base.original.seconds
+        try:
+            given = self._originals.results(candidate, base, check, patience)
+        except CandidateEndedError as error:
+            record["skipped"] = f"the interpreter does not run the candidate: {error}"
+            return None
+        found.configs = max(found.configs, given.configs)
+        wrong = next(run_faults.of_run(base.original.told, given.told), None)
+        return wrong and f"{check['name']}, watched in the interpreter: {wrong}"
+
+    def _start(
+        self, job: dict[str, Any], timeout_s: float,
+        ends: type[PerformerEndedError] = PerformerEndedError,
+    ) -> Handle:  # fmt: skip
+        cached = self._caches.of_kept(job["module"])
+        return self._performers.start({**job, **cached}, timeout_s, ends)

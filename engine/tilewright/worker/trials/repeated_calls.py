@@ -1,0 +1,139 @@
+"""Many calls in a row, in memory that is used again: what one call leaves shows in another."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..inputs import tensor_files
+from . import answers, results, run_faults
+from .baselines import Base, Originals
+from .results import Results
+from .runner_handle import Handle, PerformerEndedError, owned
+from .version import INTERPRETER, place_of
+
+_CALLS = 96
+_MORE = 32
+_WATCHED = ((1, 4), (4, 12), (12, 64))
+_LIMIT_S = {True: 0.3, False: 2.0}
+_TIMEOUT_S = 60.0
+
+Pair = tuple[dict[str, Any], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """What many calls in a row showed.
+
+    Attributes:
+        fault: what is wrong; None where nothing is.
+        figures: how many calls were made, or why none.
+        facts: what the original and the candidate were seen doing in some of them.
+    """
+
+    fault: str | None
+    figures: dict[str, Any] | None
+    facts: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+
+
+def pair_of(checks: Sequence[dict[str, Any]]) -> Pair | None:
+    """Two plain checks of the same case with different seeds."""
+    first = next((one for one in checks if _is_plain(one)), None)
+    if first is None:
+        return None
+    second = {**first, "seed": int(first["seed"]) + 1}
+    seeds = {one["seed"] for one in checks if one["case"] == first["case"]}
+    return (first, second) if second["seed"] in seeds else None
+
+
+def _is_plain(check: Mapping[str, Any]) -> bool:
+    changed = run_faults.unusual(check) or check.get("launch_options") or check.get("config_index")
+    return not changed
+
+
+def held(originals: Originals, candidate: Handle, job: Mapping[str, Any], pair: Pair) -> Repeated:
+    """What became of it; not asked where the original itself does not stand it."""
+    # Weights stay as they are from call to call: those of the first set, for both.
+    if (job.get("entry") or {}).get("kind") == "model":
+        pair = (pair[0], {**pair[1], "weights": int(pair[0]["seed"])})
+    first, second = (originals.base(job, check) for check in pair)
+    unfit = _unfit(originals, job, pair, first, second)
+    if unfit is not None:
+        return Repeated(None, {"skipped": unfit})
+    message = _message(pair, second, originals.device)
+    fault, calls, facts = _wrong(originals, candidate, message, pair, (first, second))
+    told = fault and f"{pair[0]['name']}: {fault}"
+    return Repeated(told, {"calls": calls}, (first.repeated or {}, facts))
+
+
+def _unfit(
+    originals: Originals, job: Mapping[str, Any], pair: Pair, first: Base, second: Base
+) -> str | None:
+    for base in (first, second):
+        if base.unfit or base.original is None:
+            return base.unfit
+        if base.original.told.get("inputs_changed"):
+            return "the entry point changes its inputs in place"
+    with originals.lock:
+        if first.repeats_well is None:
+            message = _message(pair, second, originals.device)
+            try:
+                original = originals.original(job)
+                told, _, facts = _wrong(originals, original, message, pair, (first, second))
+                first.repeated = facts
+            except PerformerEndedError as error:
+                told = str(error)
+            first.repeats_well = f"the original itself fails it: {told}" if told else ""
+    return first.repeats_well or None
+
+
+def _message(pair: Pair, second: Base, device: str) -> dict[str, Any]:
+    """How often, and which of them are watched, is drawn anew each time: no candidate can count
+    on it."""
+    draw = random.SystemRandom()
+    return {
+        **pair[0], "do": "repeat", "second": second.inputs,
+        "calls": _CALLS + draw.randrange(_MORE), "limit_s": _LIMIT_S[device == INTERPRETER],
+        "watched": [draw.randrange(*some) for some in _WATCHED],
+    }  # fmt: skip
+
+
+def _wrong(
+    originals: Originals, performer: Handle, message: Mapping[str, Any], pair: Pair,
+    bases: tuple[Base, Base],
+) -> tuple[str | None, int, dict[str, Any]]:  # fmt: skip
+    """(what is wrong, how many calls were made, what was seen in some of them)."""
+    reply = originals.asked(performer, bases[0], message, _TIMEOUT_S)
+    with performer.answering():
+        answers.of_repeat(reply)
+    calls, facts = int(reply["calls"]), dict(reply["facts"])
+    said = (
+        ("first", 0, "the result of the first of many calls, looked at after the last"),
+        ("second", 1, "other contents in the memory of the call before"),
+        ("third", 0, f"call {calls}, in new memory"),
+    )
+    try:
+        for name, which, what in said:
+            base = bases[which]
+            given = _read(reply[name], performer, base, originals.device)
+            assert base.oracle is not None
+            oracle, own = base.oracle.returned, base.own.returned if base.own else None
+            noisy = tuple(one.returned for one in base.noisy)
+            wrong = results.fault(oracle, own, given, pair[which], None, noisy)
+            if wrong is not None:
+                return f"{what}: {wrong}", calls, facts
+    finally:
+        performer.clear()
+    return None, calls, facts
+
+
+def _read(manifest: list[dict[str, Any]], performer: Handle, base: Base, device: str) -> Results:
+    assert base.original is not None
+    place = place_of(device)
+    with performer.answering():
+        entries = owned(manifest, performer.outbox)
+        values = tuple(tensor_files.load_entry(entry, place) for entry in entries)
+    names = tuple(str(entry["name"]) for entry in entries)
+    return Results(names, values, {"output_tree": base.original.tree})

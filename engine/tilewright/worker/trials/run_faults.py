@@ -1,0 +1,121 @@
+"""What is wrong with a call beside its values, by what two performers told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from .version import WEIGHT
+
+USUAL = {"values": "normal", "layout": "plain", "order": "forward"}
+"""What a check asks where it asks for nothing out of the ordinary."""
+_ORDER_MATTERS = (
+    "the result changes with the order of programs: two programs write the same place, or one "
+    "reads what another writes"
+)
+
+
+def of_run(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
+    """Inputs overwritten, memory reached that is nobody's."""
+    allowed = base.get("inputs_changed") or ()
+    changed = [name for name in told.get("inputs_changed") or () if name not in allowed]
+    for what, names in _inputs_and_weights(changed):
+        yield f"it overwrites its {what} {', '.join(names)}, which the original leaves alone"
+    known = base.get("out_of_bounds") or ()
+    for place, said in strayed(told):
+        if place not in known:
+            yield f"it {said}"
+
+    races = set(base.get("races") or ())
+    for text, said in raced(told):
+        if text not in races:
+            yield f"{said}: nothing orders the programs of one launch, so the first to come decides"
+    yield from _too_early(base, told)
+    yield from _borrowed(base, told)
+    yield from _looked_at(base, told)
+
+
+def _inputs_and_weights(names: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Which of changed tensors are which, as people call them; nothing for none."""
+    weights = [name for name in names if name.startswith(WEIGHT)]
+    found = {
+        "inputs": [name for name in names if name not in weights],
+        "weights": [name.removeprefix(WEIGHT) for name in weights],
+    }
+    yield from ((what, several) for what, several in found.items() if several)
+
+
+def _too_early(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
+    """Memory that was loaded from before anything had written it."""
+    known = {one["name"] for one in base.get("unwritten") or ()}
+    for one in told.get("unwritten") or ():
+        if one["name"] not in known:
+            count = f"{one['elements']} element{'' if one['elements'] == 1 else 's'}"
+            yield (
+                f"it reads {count} of {one['text']} before anything has written them in this call"
+                f"{_at(one['lines'])}: what is there depends on what ran before; mask the load, or "
+                "write first"
+            )
+
+
+def _borrowed(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
+    """Inputs and weights that kernels store into, where nothing of the original does."""
+    changed = {f"input {name}" for name in base.get("inputs_changed") or ()}
+    known = _names(base, "stored_inputs") | changed
+    for one in told.get("stored_inputs") or ():
+        if one["changes"] and known.isdisjoint(one["inputs"]):
+            yield (
+                f"it writes into {', '.join(one['inputs'])}{_at(one['lines'])}, which the "
+                "original leaves alone, even if it puts the values back: use memory of its own"
+            )
+
+
+def _looked_at(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
+    """Tensors that the original only stores into, loaded from before anything is stored there."""
+    written, loaded = _names(base, "stored_inputs"), _names(base, "loaded_inputs")
+    for one in told.get("loaded_inputs") or ():
+        if written.intersection(one["inputs"]) and loaded.isdisjoint(one["inputs"]):
+            yield (
+                f"it reads {', '.join(one['inputs'])}{_at(one['lines'])} before it has written "
+                "there, where the original only writes: what is there depends on what ran before"
+            )
+
+
+def _names(told: Mapping[str, Any], which: str) -> set[str]:
+    return {name for one in told.get(which) or () for name in one["inputs"]}
+
+
+def _at(lines: Sequence[str]) -> str:
+    return f" at {', '.join(lines)}" if lines else ""
+
+
+def raced(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What two programs of a launch do to the same memory: (what, the same with lines)."""
+    lines = told.get("races_lines") or ()
+    for at, text in enumerate(told.get("races") or ()):
+        where = f" at {', '.join(lines[at])}" if at < len(lines) and lines[at] else ""
+        yield text, f"{text}{where}"
+
+
+def strayed(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What was reached outside of a tensor: (which place, the same with lines and the way out)."""
+    lines = told.get("out_of_bounds_lines") or ()
+    for at, place in enumerate(told.get("out_of_bounds") or ()):
+        where = f" at {', '.join(lines[at])}" if at < len(lines) and lines[at] else ""
+        access = "load" if place.startswith("reads") else "store"
+        yield place, f"{place}{where}: check the mask of the {access}, and its offsets"
+
+
+def unusual(check: Mapping[str, Any]) -> dict[str, Any]:
+    """Which values, layout and order a check asks for, as far as they are not the usual ones."""
+    return {name: check[name] for name in USUAL if check.get(name, USUAL[name]) != USUAL[name]}
+
+
+def in_other_order(check: Mapping[str, Any], wrong: str) -> str:
+    """A difference, said of the order of programs where nothing else was out of the ordinary."""
+    orders = {"reversed": "from the last program to the first", "shuffled": "in another order"}
+    order = orders.get(str(check.get("order", "forward")))
+    is_ragged = "ragged" in str(check["case"]["category"])
+    if order is None or is_ragged or unusual(check).keys() != {"order"}:
+        return wrong
+    return f"{_ORDER_MATTERS} (run {order}: {wrong})"

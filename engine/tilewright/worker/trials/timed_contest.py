@@ -1,0 +1,179 @@
+"""The candidate's time: a contest in its own process, conducted and checked from here."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..inputs import tensor_files
+from ..protocol import ERROR
+from ..timing import resampled_inputs
+from ..timing.controller import Ask, conduct
+from ..timing.noise_floor import clean_time, survey
+from ..timing.sampling import sampled
+from . import answers, results
+from .baselines import Base, Originals
+from .runner_handle import CandidateEndedError, Handle, PerformerEndedError, judging, owned
+from .version import place_of
+
+_OPEN_S = 120.0
+_SPEC = ("noise", "budget_s", "graphs")
+
+
+class Timing:
+    """One case of a candidate, timed against the baseline.
+
+    Args:
+        told: a check (case, seed, launching), noise (floors by class of duration), budget_s.
+    """
+
+    def __init__(
+        self, originals: Originals, candidate: Handle, job: Mapping[str, Any],
+        told: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self._originals = originals
+        self._candidate = candidate
+        self._job = job
+        self._told = told
+        self._check = {**told["check"], "seed": 0}
+        self._base = originals.base(job, self._check)
+        self._failed: dict[str, str] | None = None
+        if self._base.failure:
+            self._failed = _failure(PerformerEndedError(ERROR, self._base.failure))
+
+    def open(self) -> None:
+        """Have the candidate's process get both versions and their inputs ready."""
+        if self._failed is not None:
+            return
+        base, check = self._base, self._check
+        if base.plan is None:
+            base.plan = resampled_inputs.plan_for(
+                tensor_files.load(base.inputs, "cpu"), check["case"]
+            )
+        message = {**check, "baseline": self._job["timing"]["baseline"]}
+        try:
+            _open(self._originals, self._candidate, base, message)
+        except PerformerEndedError as error:
+            self._failed = _failure(error)
+        finally:
+            self._candidate.clear()
+
+    def value(self) -> dict[str, Any]:
+        """What ``timing.conducting.conduct`` says; ``failed`` where it could not be timed: ``of``
+        ("candidate" or "original"), status, message."""
+        case = self._check["case"]
+        named = {"case": f"{case['category']}[{case['index']}]"}
+        if self._failed is not None or self._base.plan is None:
+            return {**named, "failed": self._failed, "wrong": None, "faults": []}
+        base, plan = self._base, self._base.plan
+        spec = {
+            **{key: self._told[key] for key in _SPEC if key in self._told},
+            "plan": plan, "out": str(self._candidate.outbox / "timed"),
+            "batches": True if self._job.get("thorough", True) else "gains",
+            "seed": base.secrets[random.SystemRandom().randrange(len(base.secrets))],
+        }  # fmt: skip
+        alone = _Alone(self._originals, self._job, self._check, base, spec)
+        verify = _Verify(self._originals, self._candidate, self._job, self._check, plan)
+        try:
+            spec["original_us"] = alone.clean()
+            with self._candidate.answering():
+                found = conduct(verify.ask, spec, verify, alone.measured, alone.survey)
+        except PerformerEndedError as error:
+            return {**named, "failed": _failure(error), "wrong": None, "faults": []}
+        finally:
+            self._candidate.clear()
+        return {**named, **found}
+
+
+def _open(originals: Originals, performer: Handle, base: Base, message: dict[str, Any]) -> None:
+    originals.asked(performer, base, {**message, "do": "time.open"}, _OPEN_S)
+
+
+class _Alone:
+    """The baseline with no candidate in its process."""
+
+    def __init__(
+        self, originals: Originals, job: Mapping[str, Any], check: dict[str, Any], base: Base,
+        spec: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self._originals = originals
+        self._job = {**job["performer"], "module": job["timing"]["baseline"]}
+        self._check = check
+        self._base = base
+        self._spec = spec
+
+    def clean(self) -> float:
+        """Microseconds a call, measured once for each baseline and case."""
+        known = self._base.clean_us
+        if self._job["module"] not in known:
+            known[self._job["module"]] = self.measured()
+        return known[self._job["module"]]
+
+    def measured(self) -> float:
+        """The same, measured now."""
+        with self._originals.lock, judging():
+            return clean_time(self._opened(twice=False), self._spec)
+
+    def survey(self) -> dict[str, Any]:
+        """How far the baseline strays from itself."""
+        with self._originals.lock, judging():
+            return survey(self._opened(twice=True), self._spec)
+
+    def _opened(self, *, twice: bool) -> Ask:
+        performer = self._originals.performer(self._job)
+        _open(self._originals, performer, self._base, {**self._check, "twice": twice})
+        performer.clear()
+        return performer.ask
+
+
+class _Verify:
+    """Checks the outputs of a timed call on the judge's own knowledge of its inputs."""
+
+    def __init__(
+        self, originals: Originals, candidate: Handle, job: Mapping[str, Any],
+        check: dict[str, Any], plan: Mapping[str, str],
+    ) -> None:  # fmt: skip
+        self._originals = originals
+        self._candidate = candidate
+        self._job = job
+        self._check = {**check, "plan": dict(plan)}
+        self._seed = 0
+
+    def ask(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        """Ask the candidate; which parts of a large result it shows is drawn when it has it."""
+        if message["do"] == "time.retained":
+            self._seed = random.SystemRandom().getrandbits(48)
+            message = {**message, "sample": self._seed}
+        return self._candidate.ask(message, timeout_s)
+
+    def __call__(self, turn: int, outputs: list[dict[str, Any]]) -> str | None:
+        """What is wrong with the outputs of a call on the contents of ``turn``."""
+        check = {**self._check, "turn": turn}
+        with judging():
+            # Precision was judged against the oracle: here the original's own result will do.
+            base = self._originals.base({**self._job, "reference": None}, check)
+            if base.oracle is None or base.original is None:
+                raise PerformerEndedError(ERROR, base.failure)
+            oracle = base.oracle.returned  # what a module keeps is not looked at while it is timed
+            parts = tuple(sampled(value, self._seed) for value in oracle.values)
+            expected = replace(oracle, values=parts)
+        entries = owned(answers.manifest(outputs, "outputs"), self._candidate.outbox)
+        told = {"outputs": entries, "changed_inputs": [], "output_tree": base.original.tree}
+        given = results.read(told, place_of(self._originals.device))
+        with judging():
+            return results.fault(expected, None, given, _twice_as_wide(check))
+
+
+def _failure(error: PerformerEndedError) -> dict[str, str]:
+    """Why there is no time, and whose failure that is."""
+    of = "candidate" if isinstance(error, CandidateEndedError) else "original"
+    return {"of": of, "status": error.status, "message": str(error)}
+
+
+def _twice_as_wide(check: dict[str, Any]) -> dict[str, Any]:
+    """A check between two results that may each be off by the spec's tolerance."""
+    case = check["case"]
+    wider = {name: 2 * float(case[name]) for name in ("rtol", "atol")}
+    return {**check, "case": {**case, **wider}}

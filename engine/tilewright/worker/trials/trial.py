@@ -1,0 +1,423 @@
+"""One trial: every check of a candidate against its measure, then its honesty, then its time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from .. import tamper
+from ..protocol import ERROR, TIMEOUT, UNSUPPORTED
+from . import answers, masked_nan, repeated_calls, results, run_faults, timed_contest
+from .baselines import Base, Originals, with_config
+from .device_lock import Turns
+from .interpreter_pass import Watching
+from .repeated_calls import Repeated
+from .results import Results
+from .runner_handle import BrokenOffError, CandidateEndedError, Handle, PerformerEndedError
+from .version import INTERPRETER
+
+_PATIENCE_S = 15.0
+_PATIENCE_RATIO = 10.0
+# Of the checks, so many at the beginning; the last and the one after the timing as well.
+_OBSERVED = 3
+_WHERE_ANY = "where any"
+_FORWARD_ONLY = (
+    "forward only, under no_grad: the original's results have no gradients to compare with"
+)
+_NO_GRADIENTS = (
+    "forward only, under no_grad: the candidate's results have no gradients, but the original's "
+    "have; training needs them"
+)
+
+
+class NotJudgedError(Exception):
+    """What the interpreter cannot run is not judged there, whoever wrote it."""
+
+
+class Hearing:
+    """What the judge makes of one candidate.
+
+    Args:
+        candidate: its performer, which has been told to prepare.
+        job: the ``trial`` job (``protocol``).
+        deadline: of ``time.monotonic``, when nobody waits any longer.
+        compile_rest: compiles for further checks, and waits until that is done.
+        watching: looks at what a device does not show.
+    """
+
+    def __init__(
+        self,
+        originals: Originals,
+        turns: Turns,
+        candidate: Handle,
+        job: Mapping[str, Any],
+        deadline: float,
+        compile_rest: Callable[[list[dict[str, Any]]], None],
+        watching: Watching,
+    ) -> None:
+        self._compile_rest = compile_rest
+        self._watching = watching
+        self._originals = originals
+        self._turns = turns
+        self._candidate = candidate
+        self._job = job
+        self._deadline = deadline
+        self._checks: list[dict[str, Any]] = []
+        self._facts: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
+        self._configs = 1
+        self._phases: dict[str, float] = {}
+        self._last = job["checks"][-1] if job["checks"] else None
+        self._over = False
+        self._given: Results | None = None
+
+    def value(self, prepared: dict[str, Any] | None, failed: Exception | None) -> dict[str, Any]:
+        """The trial's value: ``fault`` is what a person is told, None where nothing was found;
+        ``unjudged`` is there where the interpreter cannot run it, and says why.
+
+        Raises BrokenOffError, HarnessError or PerformerEndedError (of another performer than the
+        candidate's) where nothing can be said of the candidate.
+        """
+        if failed is not None and not isinstance(failed, CandidateEndedError):
+            raise failed
+        failed = failed or self._forged(prepared)
+        if prepared is None or failed is not None:
+            told = f"the candidate failed: {failed or 'it could not be prepared'}"
+            return {"checks": [], "fault": told, "prepared": None}
+        found: dict[str, Any] = {"prepared": prepared, "checks": self._checks}
+        start = time.monotonic()
+        try:
+            fault = self._go_through(found, start)
+        except NotJudgedError as error:
+            fault, found["unjudged"] = None, str(error)
+        found["checked_s"] = time.monotonic() - start
+        found["spent_s"] = {**self._candidate.spent_s, **self._phases}
+        return {**found, "fault": fault, "honesty": self._honesty(prepared, found)}
+
+    def _forged(self, prepared: Mapping[str, Any] | None) -> CandidateEndedError | None:
+        """What is wrong with its first answer; None where that can be read, or there is none."""
+        try:
+            with self._candidate.answering():
+                answers.facts((prepared or {}).get("facts") or {})
+        except CandidateEndedError as error:
+            return error
+        return None
+
+    def _go_through(self, found: dict[str, Any], start: float) -> str | None:
+        """The first checks, the time, and all the rest; what is wrong. Figures go into ``found``.
+
+        What is not faster is not wanted in a search: then the rest is left out, and said to be.
+        """
+        first, rest = self._split()
+        fault = self._all(first)
+        self._phases["first"] = time.monotonic() - start
+        if fault is None and self._job.get("timing"):
+            found["timing"] = self._timed()
+            self._phases["timed"] = time.monotonic() - start
+            if not self._job.get("thorough", True) and not all(map(_may_win, found["timing"])):
+                found["left_out"] = [check["name"] for check in rest]
+                return None
+        if fault is None and rest and self._job.get("timing"):  # else all of it was compiled before
+            self._compile_rest(rest)
+            self._phases["compiled"] = time.monotonic() - start
+        fault = fault or self._all(self._planned(rest))
+        fault = fault or self._watched(found)
+        if fault is not None or not self._checks:
+            return fault
+        with self._turns.beside():
+            repeated = self._repeat()
+            fault, found["repetition"] = repeated.fault, repeated.figures
+            for facts, seen in zip(self._facts, repeated.facts, strict=True):
+                facts.append(seen)
+            if fault is None:
+                found["skipped_same"] = self._skipped()
+                fault = self._after() if self._job.get("timing") else None
+        self._phases["rest"] = time.monotonic() - start
+        return fault
+
+    def _watched(self, found: dict[str, Any]) -> str | None:
+        """In the interpreter, where that is asked for; on no device, so at nobody's turn."""
+        if not self._job.get("watched"):
+            return None
+        start = time.monotonic()
+        watched = self._watching.look(self._job, self._deadline)
+        self._phases["watched"] = time.monotonic() - start
+        found["watched"] = watched.checks
+        return watched.fault
+
+    def _split(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Checks that come before the time is taken, one of each case that there is; the rest."""
+        checks = self._job["checks"]
+        if not self._job.get("timing"):
+            return [], checks
+        first = first_checks(checks)
+        repeated = [check for check in first if int(check.get("repeats") or 1) > 1]
+        rest = [check for check in checks if all(check is not one for one in first)] + repeated
+        return [{**check, "repeats": 1} for check in first], rest
+
+    def _all(self, checks: Iterable[dict[str, Any]]) -> str | None:
+        return next(filter(None, map(self._beside, checks)), None)
+
+    def _planned(self, checks: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """These checks; then each configuration that a tuner has not chosen for them, for with
+        other shapes it may."""
+        for check in checks:
+            yield from self._or_simpler(check)
+        again = self._job.get("each_config")
+        if again is None:
+            return
+        if self._job["device"] != INTERPRETER:  # there the first was taken all along
+            yield with_config(again, 0)
+        for config in range(1, self._configs):
+            yield with_config(again, config)
+
+    def _or_simpler(self, check: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """A check; and where the original does not stand it, what is to be asked instead."""
+        yield check
+        if self._checks and "skipped" in self._checks[-1]:
+            for simpler in check.get("simpler") or ():
+                yield from self._or_simpler(simpler)
+
+    def _beside(self, check: dict[str, Any]) -> str | None:
+        with self._turns.beside():
+            return self._check(check)
+
+    def _check(self, check: dict[str, Any]) -> str | None:
+        """Hold the candidate against one measure; what is wrong, with the check's name."""
+        asked = base = self._originals.base(self._job, check)
+        notes = [base.note] if base.note else []
+        if base.unfit and not base.failure and check.get("required", True):
+            check, base = self._plain(check, base, notes)
+        record = _record(check, base, notes)
+        if asked.fault:
+            record["fault"] = asked.fault
+        self._checks.append(record)
+        unfit = base.unfit or base.luck
+        if unfit and not check.get("required", True):
+            record["skipped"] = f"nothing is asked of the candidate here: {unfit}"
+            return None
+        if base.is_unsupported:
+            raise NotJudgedError(f"the original: {base.failure}")
+        if check.get("gradients") and base.original is not None and not base.original.values:
+            record["skipped"] = _FORWARD_ONLY
+            return None
+        fault = self._of_original(base)
+        for _ in range(0 if fault else int(check.get("repeats") or 1)):
+            fault = fault or self._called(check, base, record)
+        return fault and f"{', '.join([check['name'], *_drawn(check, base)])}: {fault}"
+
+    def _of_original(self, base: Base) -> str | None:
+        """That the original failed, which is the candidate's fault where it is the same text."""
+        if base.failure and self._job["candidate"] != self._job["original"]:
+            raise BrokenOffError(ERROR, base.failure)
+        return base.failure or None
+
+    def _plain(
+        self, check: dict[str, Any], base: Base, notes: list[str]
+    ) -> tuple[dict[str, Any], Base]:
+        """A required check whose order the original does not stand, in the order it does."""
+        if check.get("order", "forward") == "forward" and not check.get("launch_options"):
+            return check, base
+        notes.append(base.unfit)
+        plain = {**check, "order": "forward", "launch_options": {}}
+        return plain, self._originals.base(self._job, plain)
+
+    def _called(self, check: dict[str, Any], base: Base, record: dict[str, Any]) -> str | None:
+        assert base.original is not None
+        assert base.oracle is not None
+        observe = len(self._facts[1]) < _OBSERVED or self._over or check is self._last
+        try:
+            given = self._call({**check, "observe": observe}, base)
+        except CandidateEndedError as error:
+            return self._ended(error, check, record)
+        if check.get("gradients") == _WHERE_ANY and not given.values:
+            record["skipped"] = _NO_GRADIENTS
+            return None
+        self._given = self._given or given
+        self._configs = max(self._configs, given.configs)
+        self._note_facts(base.original, given)
+        if given.told.get("caveats"):
+            record["caveats"] = given.told["caveats"]
+        wrong = next(run_faults.of_run(base.original.told, given.told), None)
+        if wrong is not None:
+            record["fault"] = wrong
+            return wrong
+        wrong = results.fault(base.oracle, base.own, given, check, record, base.noisy)
+        if wrong is None or self._is_masked(check, base, given, record):
+            return None
+        unsteady = self._originals.unsteady(self._job, check, base)
+        if unsteady and check.get("training"):
+            record["skipped"] = "nothing is asked of the candidate here: " + unsteady
+            return None
+        if not unsteady:
+            record["fault"] = run_faults.in_other_order(check, wrong)
+        return unsteady or record["fault"]
+
+    def _is_masked(
+        self, check: dict[str, Any], base: Base, given: Results, record: dict[str, Any]
+    ) -> bool:
+        """Whether all that is wrong is NaN which the candidate left out where it is masked out."""
+        if check.get("values") != "nonfinite" or base.oracle is None:
+            return False
+        fill = partial(self._originals.filled, self._job, check, base)
+        try:
+            oracle, own, count = masked_nan.judged_without(
+                base.oracle,
+                base.own,
+                given,
+                partial(fill, oracle=True),
+                partial(fill, oracle=False),
+                [str(entry["name"]) for entry in base.inputs],
+            )
+        except PerformerEndedError:
+            return False  # then what it left out counts
+        if not count or results.fault(oracle, own, given, check, record, base.noisy) is not None:
+            return False
+        record["caveats"] = [
+            *record.get("caveats", ()),
+            f"{count} NaN of the original did not come back: they come from inputs that its "
+            "result does not depend on as long as these are finite, such as what a mask "
+            "multiplies by zero",
+        ]
+        return True
+
+    def _ended(
+        self, error: CandidateEndedError, check: Mapping[str, Any], record: dict[str, Any]
+    ) -> str | None:
+        """What a call that gave no result says of the candidate."""
+        if error.status == UNSUPPORTED:
+            raise NotJudgedError(f"the candidate: {error}") from error
+        if error.status == TIMEOUT and time.monotonic() > self._deadline:
+            told = "the whole trial took longer than it may, waiting for its turn included"
+            raise BrokenOffError(TIMEOUT, told) from error
+        if check.get("gradients") == _WHERE_ANY and error.status == ERROR:
+            record["skipped"] = f"{_NO_GRADIENTS} ({error})"
+            return None
+        return f"the candidate failed: {error}"
+
+    def _call(self, message: Mapping[str, Any], base: Base) -> Results:
+        return self._originals.results(self._candidate, base, message, self._patience(base))
+
+    def _patience(self, base: Base) -> float:
+        """Seconds to wait for a candidate, by what the original took."""
+        taken = base.original.seconds if base.original is not None else 0.0
+        left = self._deadline - time.monotonic()
+        return max(1.0, min(_PATIENCE_S + _PATIENCE_RATIO * taken, left))
+
+    def _note_facts(self, original: Results, given: Results) -> None:
+        for facts, told in zip(self._facts, (original.told, given.told), strict=True):
+            if told.get("facts"):
+                facts.append(told["facts"])
+
+    def _repeat(self) -> Repeated:
+        """Calls in a row."""
+        pair = repeated_calls.pair_of(self._job["checks"])
+        if pair is None:
+            return Repeated(None, {"skipped": "no case has two seeds"})
+        try:
+            return repeated_calls.held(self._originals, self._candidate, self._job, pair)
+        except CandidateEndedError as error:
+            told = f"{pair[0]['name']}: called many times in a row, it failed: {error}"
+            return Repeated(told, None)
+
+    def _skipped(self) -> dict[str, float] | None:
+        """How much of the results is still right with no launch made, by version."""
+        if self._given is None:
+            return None
+        check = self._job["checks"][0]
+        base = self._originals.base(self._job, check)
+        with self._originals.lock:
+            if base.skipped is None:
+                original = self._originals.original(self._job)
+                base.skipped = self._share(original, base, check, base.original)
+        own = self._share(self._candidate, base, check, self._given)
+        return {"original": base.skipped, "candidate": own}
+
+    def _share(
+        self, performer: Handle, base: Base, check: Mapping[str, Any], real: Results | None
+    ) -> float:
+        """Of ``real``, what a call gives whose launches do nothing; 0 where it fails: host code
+        that needs its kernels' results tells nothing."""
+        message = {**check, "skip_launches": True, "guard": False}
+        try:
+            empty = self._originals.results(performer, base, message, _PATIENCE_S)
+        except PerformerEndedError:
+            return 0.0
+        if real is None:
+            return 0.0
+        return tamper.unchanged_share(real.returned.tensors, empty.returned.tensors)
+
+    def _timed(self) -> list[dict[str, Any]]:
+        found = []
+        for told in self._job["timing"]["cases"]:
+            timing = timed_contest.Timing(self._originals, self._candidate, self._job, told)
+            with self._turns.beside():
+                timing.open()
+            with self._turns.alone():
+                found.append(timing.value())
+        return found
+
+    def _after(self) -> str | None:
+        """The first check once more: what counts its calls has had many by now."""
+        check = self._job["checks"][0]
+        base = self._originals.base(self._job, check)
+        if base.unfit or base.failure:
+            return None
+        self._over = True
+        fault = self._called(check, base, {})
+        return fault and f"{check['name']}, after it was timed: {fault}"
+
+    def _honesty(self, prepared: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+        """Facts of both versions over the same calls."""
+        skipped = told.get("skipped_same")
+        with self._originals.lock:
+            original = self._originals.original(self._job).prepared or {}
+        imported = (original.get("facts") or {}, prepared.get("facts") or {})
+        found = {}
+        for name, first, facts in zip(
+            ("original", "candidate"), imported, self._facts, strict=True
+        ):
+            found[name] = tamper.merged([one for one in (first, *facts) if one])
+            if skipped and name in skipped:
+                found[name]["skipped_same"] = skipped[name]
+        return found
+
+
+def first_checks(checks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What comes before the time: a small check. Results of timed calls are judged as well."""
+    return [check for check in checks if check.get("required", True)][:1]
+
+
+def _drawn(check: Mapping[str, Any], base: Base) -> Iterator[str]:
+    """The plain numbers that are not the spec's in a check, with their values."""
+    usual = {one["name"]: one.get("value") for one in check["case"].get("inputs") or ()}
+    for entry in base.inputs:
+        if "value" in entry and usual.get(entry["name"]) not in (None, entry["value"]):
+            yield f"{entry['name']} {entry['value']:.6g}"
+
+
+def _may_win(timing: Mapping[str, Any]) -> bool:
+    """Whether nothing that was measured speaks against a candidate."""
+    undecided = timing.get("verdict") is None and float(timing.get("low") or 0.0) > 1.0
+    faster = timing.get("verdict") == "faster" or undecided
+    return faster and not timing.get("wrong") and not timing.get("faults")
+
+
+def _record(check: Mapping[str, Any], base: Base, notes: list[str]) -> dict[str, Any]:
+    """What a person may want to know of a check beside its figures."""
+    case = check["case"]
+    record: dict[str, Any] = {
+        "name": check["name"],
+        "case": f"{case['category']}[{case['index']}]",
+        "seed": check["seed"],
+        "config": check.get("config_index") or 0,
+        "oracle": base.oracle_name,
+        "rtol": case["rtol"],
+        "atol": case["atol"],
+    }
+    record |= run_faults.unusual(check)
+    record |= {name: True for name in ("training", "gradients") if check.get(name)}
+    if notes:
+        record["note"] = "; ".join(dict.fromkeys(notes))
+    return record
