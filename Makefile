@@ -14,11 +14,11 @@ BIN    := $(VENV)/bin
 comma  := ,
 STAMP  := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 CORPORA_STAMP := build/corpora/.installed
-SOURCES := engine server tests examples benchmarks docs/issue_pages.py
+SOURCES := engine server tests examples benchmarks docs/issue_pages.py docs/pictures/make.py
 FAST   := not gpu and not browser and not slow and not editor
 
 .DEFAULT_GOAL := help
-.PHONY: help docs setup honesty gpu demo test test-slow test-all test-editor corpora agreement compile-table precision recall lint format types wheel clean distclean
+.PHONY: help docs pictures setup honesty gpu demo test test-slow test-all test-editor corpora agreement compile-table precision recall lint format types wheel clean distclean
 
 help: ## say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -98,6 +98,11 @@ format: setup ## let ruff lay the code out
 
 types: setup ## mypy, strict
 	$(BIN)/mypy
+
+pictures: setup vscode-extension/node_modules/.package-lock.json ## docs/pictures, from a real VS Code and the demo's report
+	$(BIN)/python examples/demo.py softmax --out $(DEMO_DIR)
+	cd vscode-extension && PYTHON=$(abspath $(BIN))/python npm run package
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python docs/pictures/make.py
 
 docs: setup ## the pages of docs/issues
 	$(BIN)/python docs/issue_pages.py

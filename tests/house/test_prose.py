@@ -18,7 +18,10 @@ _WORDS = (
     r"|(no machine|nothing|cannot|only \w+) tells?|tells? nothing|says? nothing|what stands"
 )
 DIALECT = re.compile(rf"\b({_WORDS})\b", re.IGNORECASE)
-PAGES = [ROOT / "vscode-extension" / "README.md"]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "vscode-extension/README.md")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("architecture", "commands", "glossary")),
+]
 SOURCES = sorted(p for top in ("engine", "server") for p in (ROOT / top).rglob("*.py"))
 KNOWLEDGE = sorted((ROOT / "knowledge").rglob("*.yaml"))
 
