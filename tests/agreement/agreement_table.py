@@ -36,7 +36,7 @@ INTRODUCTION = """\
 
 Tile inference reads a kernel's text. Triton's own front end builds the kernel's TTIR for given
 arguments. For each expression that yields a value in the TTIR this page compares the two: shape,
-element type (with its sign, which Triton keeps beside the TTIR), and what kind of value it is.
+element type (with its sign, which Triton keeps next to the TTIR), and what kind of value it is.
 
 How it is done: kernels of published packages are imported without a GPU; types and constants of
 their parameters are guessed from their source (at most two guesses that compile are taken), and

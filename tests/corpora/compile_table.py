@@ -227,7 +227,7 @@ def _how(into: Tally) -> Iterator[str]:
         "the first",
         "autotune configuration. *spec*: a problem that the example states. Intel's is down to "
         "native code.",
-        "That it compiles says nothing of speed or correctness. What flag_gems generates as it "
+        "A kernel that compiles may still be slow or wrong. What flag_gems generates as it "
         "runs is no",
         "part of it: `--generated FOLDER` of `tests/corpora/compile_sweep.py` and "
         "`compile_table.py` takes its files.",
