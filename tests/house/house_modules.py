@@ -92,6 +92,13 @@ def _names(module: SourceModule, node: ast.AST) -> list[str]:
         above = package[: len(package) - node.level + 1]
         base = ".".join([*above, *([node.module] if node.module else [])])
     # "from tilewright import targets" names a package of ours, not the top one.
-    if base == "tilewright":
-        return [f"tilewright.{alias.name}" for alias in node.names]
-    return [base]
+    return [f"{base}.{a.name}" if _is_module(f"{base}.{a.name}") else base for a in node.names]
+
+
+@cache
+def _is_module(name: str) -> bool:
+    root = PACKAGES.get(name.partition(".")[0])
+    if root is None:
+        return False
+    path = root.joinpath(*name.split("."))
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
