@@ -18,7 +18,6 @@ from triton.compiler import ASTSource, make_backend
 from triton.compiler.errors import CompilationError
 
 from ..compilers import cubin_spills, errors, ir_dumps, metrics, pass_times
-from ..launches.jit_signature import decode as decode
 from ..launches.jit_signature import specialize
 from ..loading import entry_point, kernel_import, missing_imports
 from ..protocol import JobError

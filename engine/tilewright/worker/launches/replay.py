@@ -94,6 +94,6 @@ def _next_power_of_2(n: int) -> int:
 
 
 def _decoded(value: Any, module: Any) -> Any:
-    from ..jobs.compile_launch import decode
+    from .jit_signature import decode
 
     return decode(value, module)
