@@ -97,7 +97,7 @@ def _show_trial(name: str, trial: Mapping[str, Any]) -> None:
 def _show(view: ResultView, diff: str) -> None:
     OUT.print()
     OUT.rule(f"[bold]{Path(view.path).name}[/bold] for {view.target}, checked on {view.device}")
-    found = Table("line", "issue", "severity", "what is so", "now", title="Found", expand=True)
+    found = Table("line", "issue", "severity", "message", "now", title="Found", expand=True)
     for issue in view.issues:
         now = "[green]fixed[/green]" if issue.fixed else "[yellow]remains[/yellow]"
         found.add_row(str(issue.line), issue.id, str(issue.severity), issue.message, now)

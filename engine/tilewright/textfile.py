@@ -120,7 +120,7 @@ def decoded(data: bytes, path: str, encoding: str) -> str:
 
 def _undecodable(encoding: str, start: int, path: str) -> str:
     if encoding != _UTF8:
-        return f"not {encoding} text (byte {start}), which it declares to be; declare what it is"
+        return f"not {encoding} text (byte {start}), the declared encoding; declare the real one"
     if not path.endswith(".py"):
         return f"not UTF-8 text (byte {start}); save it as UTF-8"
     way_out = "save it as UTF-8, or declare its encoding: # -*- coding: latin-1 -*-"

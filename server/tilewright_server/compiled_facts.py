@@ -132,7 +132,7 @@ def read_compiled(data: Mapping[str, Any], functions: tuple[Function, ...]) -> C
             ),
         )
     except (KeyError, TypeError, ValidationError) as error:
-        logger.warning("what the engine compiled cannot be read: %s", error)
+        logger.warning("the engine's compile report cannot be read: %s", error)
         return None
 
 

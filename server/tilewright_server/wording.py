@@ -71,9 +71,11 @@ def lacking_launch(
     if not trusted:
         return f"{needs}, and nothing of a workspace that is not trusted is run"
     if running:
-        return f"{needs}; they come with what is being compiled"
+        return f"{needs}; the running compilation provides them"
     if tried:
-        return f"{needs}; the last profile did not give them" + (f": {failure}" if failure else "")
+        return f"{needs}; the last profile recorded no launch of this kernel" + (
+            f": {failure}" if failure else ""
+        )
     do = "save the file once" if on_save else "profile the kernel once"
     return f"{do}: {needs}"
 
@@ -197,7 +199,7 @@ def speed(speedup: Mapping[str, Any] | None) -> str:
     noise = speedup.get("noise") or 0.0
     if seen is None or low > 1.0 + noise or high < 1.0 - noise:
         return f"{ratio}{where}{case}"
-    return f"{ratio}{where}{case}, a gain of {100 * seen:.1f} % would have been seen"
+    return f"{ratio}{where}{case}, minimum detectable speed-up: {100 * seen:.1f} %"
 
 
 def trial_line(trial: Mapping[str, Any]) -> str:

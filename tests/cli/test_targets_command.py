@@ -41,7 +41,7 @@ def test_parameters_of_a_product_and_of_a_row() -> None:
     row = json.loads(run("cuda:90", "--shape", "8192", "--dtype", "fp32", "--format", "json"))
     expected_warps = [c.num_warps for c in row_configs(chip("cuda:90"), 8192, 4)]
     assert [c["num_warps"] for c in row["row_configs"]] == expected_warps
-    assert "a measurement says" in run("cuda:90", "--shape", "8192")
+    assert "only a measurement shows" in run("cuda:90", "--shape", "8192")
 
 
 @pytest.mark.parametrize(

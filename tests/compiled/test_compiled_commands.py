@@ -122,7 +122,7 @@ def test_a_file_without_kernels_is_not_compiled(tmp_path: Path) -> None:
     [
         (("--compiled", "cuda:91"), "unknown target 'cuda:91'"),
         (("--compiled", ","), "which chips"),
-        (("--compiled", "cuda:90", "--diff"), "leave out --compiled"),
+        (("--compiled", "cuda:90", "--diff"), "remove --compiled"),
     ],
 )
 def test_what_makes_no_sense_is_refused(file: Path, options: tuple[str, ...], why: str) -> None:

@@ -165,7 +165,7 @@ def test_what_a_spec_does_not_ask_is_a_note_and_no_wrong_result(
     checks = [
         {"name": "ci[0]", "oracle": "reference softmax"},
         {"name": "ci[0], transposed inputs", "oracle": "original", "note": "the original disagrees",
-         "skipped": "nothing is asked of the candidate here: the original disagrees: 3 differ"},
+         "skipped": "the candidate is not checked here: the original disagrees: 3 differ"},
     ]  # fmt: skip
     passed = StepResult(StepName.CORRECTNESS, StepStatus.PASSED, data={"checks": checks})
     monkeypatch.setattr(profiling, "check_correctness", lambda *_: passed)

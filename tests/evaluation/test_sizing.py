@@ -99,7 +99,7 @@ def test_a_module_that_works_at_no_size_says_why(device: Device, tmp_path: Path)
     path = tmp_path / "module.py"
     text = REFERENCE.replace("{least}", str(1 << 20))
     path.write_text(text)
-    with pytest.raises(ProblemError, match="at none of its sizes: ValueError: too narrow"):
+    with pytest.raises(ProblemError, match="it runs at none of its sizes: ValueError: too narrow"):
         sized(load_problem(path), device, path, text)
 
 

@@ -97,7 +97,7 @@ def test_a_measured_run_shows_interval_and_terms() -> None:
     assert view.speedup == "5.50× (5.42 to 5.61)"
     assert "1.15 ms → 209 µs" in view.speedup_terms
     assert "40 interleaved pairs" in view.speedup_terms
-    assert "noise ±0.8%, a gain of 1.1% would have been seen" in view.speedup_terms
+    assert "noise ±0.8%, minimum detectable speed-up: 1.1%" in view.speedup_terms
     assert view.unverified == ()
 
 

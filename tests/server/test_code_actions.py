@@ -104,7 +104,7 @@ async def test_fix_that_needs_a_captured_launch_says_so(talk: Conversation) -> N
     await talk.end_of_job()
     refused = (await _narrowing(talk)).disabled
     assert refused is not None
-    assert "the last profile did not give them" in refused.reason
+    assert "the last profile recorded no launch of this kernel" in refused.reason
 
 
 async def test_fix_whose_launch_was_captured_is_offered(talk: Conversation) -> None:

@@ -45,7 +45,7 @@ SPEEDUP = {"value": 4.2, "low": 4.1, "high": 4.33, "device": "cuda:0", "case": "
                 "speedup": {**SPEEDUP, "value": 1.0, "low": 0.99, "high": 1.01, "detectable": 0.02},
             },
             "correct on cuda:0; compiled for cuda:90; 1.00x the original's speed (0.99 to 1.01) "
-            "on cuda:0, bench-gpu[0], a gain of 2.0 % would have been seen",
+            "on cuda:0, bench-gpu[0], minimum detectable speed-up: 2.0 %",
         ),
         (None, "parsed only; speed not measured"),
     ],
@@ -103,8 +103,8 @@ def test_a_hover_says_each_fact_once() -> None:
     [
         ({}, "save the file once: the fix needs"),
         ({"on_save": False}, "profile the kernel once: the fix needs"),
-        ({"running": True}, "they come with what is being compiled"),
-        ({"tried": True, "failure": "no spec"}, "did not give them: no spec"),
+        ({"running": True}, "the running compilation provides them"),
+        ({"tried": True, "failure": "no spec"}, "recorded no launch of this kernel: no spec"),
         ({"trusted": False}, "not trusted"),
         ({"launched": False}, "no launch of it"),
     ],

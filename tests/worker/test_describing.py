@@ -54,7 +54,7 @@ def stripes(length: int, step: int) -> Change:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda x: x.T.clone(), "what was got is the transpose"),
+        (lambda x: x.T.clone(), "the result is the transpose"),
         (lambda x: x * 0, "everything got is zero"),
         (lambda x: x * 0 + 0.5, "everything got is 0.5"),
         (lambda x: x * 1.5, "everything got is 1.5 times what was expected"),

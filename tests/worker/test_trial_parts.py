@@ -127,7 +127,7 @@ def test_memory_that_is_not_there_to_be_read_or_written_is_told_of_with_its_line
     assert (
         "it reads 8 elements of output (shape (8,), float32) before anything has written" in first
     )
-    assert "at k.py:4: what is there depends on what ran before" in first
+    assert "at k.py:4: its contents depend on earlier kernels" in first
     assert second.startswith(
         "it writes into input x, weight w at k.py:7, which the original leaves alone"
     )

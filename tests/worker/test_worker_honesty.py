@@ -166,10 +166,10 @@ def test_an_honest_call_leaves_nothing_to_object_to(stage: Stage) -> None:
         (["_tally()[0] += 1"], "a call changes kernel._tally.cached"),
         (["_LONG[900] += 1"], "a call changes kernel._LONG"),
         (["double_kernel.arg_names.append(1)"], "a call changes kernel.double_kernel.arg_names"),
-        (["x.tolist()"], "reads what is in a tensor (tolist"),
-        (["assert float(x[1]) == 1"], "reads what is in a tensor (_local_scalar_dense"),
-        (["f'{x[0]}'"], "reads what is in a tensor"),
-        (["x.map2_(x, x, lambda a, b, c: a)"], "reads what is in a tensor (map2_"),
+        (["x.tolist()"], "reads the contents of a tensor (tolist"),
+        (["assert float(x[1]) == 1"], "reads the contents of a tensor (_local_scalar_dense"),
+        (["f'{x[0]}'"], "reads the contents of a tensor"),
+        (["x.map2_(x, x, lambda a, b, c: a)"], "reads the contents of a tensor (map2_"),
         (["out = x * 2"], "100% of its result is right though no kernel ran"),
     ],
 )
@@ -202,7 +202,7 @@ def test_kernels_may_be_renamed_and_may_not_be_left_out(stage: Stage) -> None:
     original = stage.facts(HONEST)
     renamed = stage.facts(changed(("double_kernel", "twice_kernel")))
     assert faults(original, renamed) == ()
-    assert "double_kernel is not launched any more" in notes(original, renamed)[0]
+    assert "double_kernel is no longer launched" in notes(original, renamed)[0]
     idle = stage.facts(changed(("    double_kernel[", "    len or double_kernel[")))
     assert any("launched no kernel" in fault for fault in faults(original, idle))
 

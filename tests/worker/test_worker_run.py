@@ -53,7 +53,7 @@ def test_a_wrong_candidate_is_described(bench: Bench, old: str, new: str, words:
 def test_a_transposed_result_is_called_so(bench: Bench) -> None:
     case = case_of(tensor("a", 32, 32, dtype="float16"), tensor("b", 32, 32, dtype="float16"))
     path = bench.variant("matmul.py", "return c\n", "return c.T\n")
-    assert "what was got is the transpose" in against_the_reference(bench, path, case=case)
+    assert "the result is the transpose" in against_the_reference(bench, path, case=case)
 
 
 def test_a_result_need_not_have_the_strides_of_the_expected_one(bench: Bench) -> None:

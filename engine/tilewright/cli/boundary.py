@@ -72,7 +72,7 @@ def run(app: Callable[..., object]) -> None:
             _report(TilewrightError(f"cannot write: {error}; make room, or write elsewhere"))
             sys.exit(Exit.USAGE)
         traceback.print_exc()
-        ERR.print("tilewright: this is a fault in Tilewright; the lines above say where")
+        ERR.print("tilewright: this is a fault in Tilewright; the traceback above shows where")
         sys.exit(Exit.INTERNAL)
 
 

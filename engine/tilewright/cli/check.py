@@ -94,7 +94,9 @@ def check(
     )
     if diff or fix:
         if compiled is not None:
-            raise InputError("--fix and --diff change what the source shows; leave out --compiled")
+            raise InputError(
+                "--fix and --diff apply to issues of the source only; remove --compiled"
+            )
         _fix(paths, chosen, form, write=fix and not diff)
         return
     files = [*_checked(paths, chosen)]

@@ -220,7 +220,7 @@ def _assumed(found: LaunchSources) -> Iterator[str]:
         yield from (f"  {words}" for words in made[0].assumptions)
         if made[0].compiler_says:
             said = made[0].compiler_says.partition(". ")[0]
-            yield f"  none of the signatures tried holds; the compiler says: {said}"
+            yield f"  no signature compiles; compiler message: {said}"
             yield f"  if it is launched with others: {_RECORD}"
 
 

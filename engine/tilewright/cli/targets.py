@@ -179,4 +179,4 @@ def _show_recommended(
     for config in configs:
         table.add_row(*(str(config[name]) for name in names))
     OUT.print(table)
-    OUT.print("They fit the chip and suit the shape; which is fastest, a measurement says.")
+    OUT.print("They fit the chip and suit the shape; only a measurement shows which is fastest.")

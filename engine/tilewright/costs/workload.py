@@ -64,7 +64,7 @@ def workload(module: Module, kernel: Kernel, launch: LaunchFacts) -> Workload:
         else:
             touches.append(found)
     dots = tuple(d for d in _dots(frame, numbers, loops) if not _within(d.line, dead))
-    notes = [f"line {line}: what it moves does not follow from the source" for line in lost]
+    notes = [f"line {line}: its memory traffic does not follow from the source" for line in lost]
     notes += [
         f"line {turns.first}: the number of turns does not follow; one was assumed"
         for turns in loops.values()

@@ -188,7 +188,7 @@ def cannot_start(python: str, reason: str, *, compile_only: bool) -> DeviceError
 def way_out(*, compile_only: bool) -> str:
     """What helps where an interpreter lacks something."""
     if compile_only:
-        return "`tilewright toolchain list` says what is there and how to get more"
+        return "`tilewright toolchain list` lists compilers and how to install more"
     return (
         "pip install torch triton, or name an interpreter that has torch and triton in "
         "TILEWRIGHT_PYTHON"

@@ -37,7 +37,7 @@ REMEDIES: Mapping[str, str] = {
     "processes": _LANDLOCK,
     "signals": _LANDLOCK,
     "privileges": "start tilewright as a user other than root",
-    "environment": "mount /proc, which is needed to overwrite what a process was started with",
+    "environment": "mount /proc, which is needed to overwrite a process's initial environment",
     "memory": _GROUPS,
     "forks": f"start tilewright as a user other than root, or: {_GROUPS}",
 }

@@ -150,7 +150,7 @@ def _problem(problem: Problem, source: Path, folder: Path) -> ProblemFacts:
 
 
 def _device(info: DeviceInfo) -> DeviceFacts:
-    """Of a device of another host its id there: whose login that was is nobody's business."""
+    """The id of a device on its host: user and host name are stripped from a remote device."""
     target = str(info.target) if info.target else None
     return DeviceFacts(info.id.rpartition("#")[2], info.name, target, info.can_time)
 
@@ -300,12 +300,12 @@ def _summary(
 
 
 def speed_text(level: Level, one: SpeedFigures) -> str:
-    """``faster: 1.94x [1.93, 1.94], bench-gpu[0]``; of no difference, what would have been seen."""
+    """``faster: 1.94x [1.93, 1.94], bench-gpu[0]``; else the minimum detectable speed-up."""
     told = f"{one.value:.2f}x [{one.low:.2f}, {one.high:.2f}], {one.case}"
     if level is Level.FASTER:
         return f"faster: {told}"
     if one.high < 1.0 - (one.noise or 0.0):
         return f"slower: {told}"
     seen = one.detectable
-    more = "" if seen is None else f" (a gain of {100 * seen:.1f} % would have been seen)"
+    more = "" if seen is None else f" (minimum detectable speed-up: {100 * seen:.1f} %)"
     return f"not measurably faster: {told}{more}"

@@ -206,7 +206,7 @@ def _integers(problem: Problem, heard: Heard) -> list[str]:
     told = f"{drawn[asked[0]]}, and from 0 to 7 in the others" if asked else "from 0 to 7 alone"
     which = "integers of" if len(names) == 1 else "integers of each of"
     said = f"{which} {', '.join(names)} were drawn {told}"
-    return [f"{said}; a `range` in the spec says what they are"]
+    return [f"{said}; a `range` in the spec states their values"]
 
 
 def _fixed(problem: Problem) -> list[str]:

@@ -56,7 +56,7 @@ def faults(original: _Facts, candidate: _Facts, allow: Collection[str] = ()) -> 
 
 
 def notes(original: _Facts, candidate: _Facts) -> tuple[str, ...]:
-    """What a person should know of, though it convicts nobody."""
+    """Notes for the user that do not fail the candidate."""
     return tuple(_gone(original, candidate)) + tuple(_native_threads(original, candidate))
 
 
@@ -96,8 +96,8 @@ def _operators(original: _Facts, candidate: _Facts) -> Iterator[str]:
         way_out = permissions.reading_hint(name, entry)
         if operator in read_names.ALL:
             yield (
-                f"it reads what is in a tensor ({operator}, {entry['where']}), which the original "
-                f"does not; leave the contents to kernels{way_out}"
+                f"it reads the contents of a tensor ({operator}, {entry['where']}), which the "
+                f"original does not; leave the contents to kernels{way_out}"
             )
             continue
         yield (
@@ -204,7 +204,7 @@ def _skipped(original: _Facts, candidate: _Facts) -> Iterator[str]:
 def _gone(original: _Facts, candidate: _Facts) -> Iterator[str]:
     gone = [name for name in _of(original, "launches") if name not in _of(candidate, "launches")]
     if gone:
-        yield f"{_listed(gone)} is not launched any more; what it did is done by other kernels"
+        yield f"{_listed(gone)} is no longer launched; other kernels do its work"
 
 
 def _native_threads(original: _Facts, candidate: _Facts) -> Iterator[str]:

@@ -76,7 +76,7 @@ def read(case: str, value: Mapping[str, Any], seed: int) -> Watched:
         launches=launches,
         shares=shares,
         host=Host(value["host_us"], value["call_us"], activity.get("busy_us")),
-        notes=(f"no record of what the device ran: {note}",) if note else (),
+        notes=(f"no record of the device's launches: {note}",) if note else (),
     )
 
 

@@ -17,9 +17,9 @@ _WORKSPACE = (
     "overwritten before each checked call"
 )
 _READ = (
-    'its host code reads what is in a tensor ({name}, {where}), as allow = ["host-reads"] permits: '
-    "the host waits there for the device, and what it does by the number was seen for the checked "
-    "inputs alone"
+    'its host code reads the contents of a tensor ({name}, {where}), as allow = ["host-reads"] '
+    "permits: the host waits there for the device, and what it does by the number was seen for "
+    "the checked inputs alone"
 )
 _MOST_READS = 8
 """Numbers that a call may read: who reads more computes with them."""

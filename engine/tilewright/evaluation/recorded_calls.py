@@ -151,4 +151,4 @@ def _nothing(calls: Sequence[Mapping[str, Any]], failure: str) -> str:
             "kernels, or capture launches (`tilewright capture -- python FILE`)"
         )
         return f"its tests give nothing to run: {way_out}" + (f" ({why})" if why else "")
-    return f"none of the calls in its tests can be made again: {why or math.nan}"
+    return f"no call in its tests can be replayed: {why or math.nan}"

@@ -94,7 +94,7 @@ def _none_works(found: Mapping[str, Any]) -> str:
             f"its inputs take {sizes[0] / 2**20:.0f} MiB and no smaller size works ({why}); name "
             "their extents as whole numbers at the top of the module, so that they can be made less"
         )
-    return f"it can be run at none of its sizes: {why}"
+    return f"it runs at none of its sizes: {why}"
 
 
 def _variants(ragged: Ragged | None) -> list[Case]:

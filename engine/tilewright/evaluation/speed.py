@@ -188,7 +188,7 @@ def _told(speedup: Speedup, data: Mapping[str, Any]) -> str:
     bound = ""
     if (data.get("host_bound") or {}).get("B"):
         bound = "; the host needs longer to launch it than the device to run it"
-    seen = f"a gain of {100 * (speedup.detectable or 0):.1f} % would have been seen"
+    seen = f"minimum detectable speed-up: {100 * (speedup.detectable or 0):.1f} %"
     return f"not measurably faster than its input {figures}; {seen}{bound}"
 
 

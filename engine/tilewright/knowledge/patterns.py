@@ -54,7 +54,7 @@ STATEMENTS: Mapping[str, str] = {
     "operand_bits": "the operands of tl.dot have {bits} bits",
     "rows_contiguous": "the last axis of every two-dimensional tile has stride 1",
     "rows_aligned": "the rows of every captured matrix lie a multiple of {bytes} bytes apart",
-    "outputs_distinct": "what is written is other memory than what is read",
+    "outputs_distinct": "the memory written is not the memory read",
     "loop_without_writes": "no loop that loads also stores",
     "package": "the file imports the {package} package",
     "nki_complete": "the kernel calls nothing whose effects on tensors are unknown",

@@ -31,7 +31,7 @@ def speedup_terms(speedup: Mapping[str, Any] | None) -> str:
     noise = speedup.get("noise")
     parts.append("noise not measured" if noise is None else f"noise ±{noise:.1%}")
     if speedup.get("detectable"):
-        parts.append(f"a gain of {speedup['detectable']:.1%} would have been seen")
+        parts.append(f"minimum detectable speed-up: {speedup['detectable']:.1%}")
     return ", ".join(parts)
 
 

@@ -49,7 +49,7 @@ def _hoist_load(module: Module, issue: Issue, context: AnalysisContext) -> str |
     pointer = argument(load, 0, "pointer")
     base = base_pointer(kernel, pointer) if pointer is not None else None
     if _may_change(module, kernel, loop, base):
-        return Refusal("the loop stores, and the store may change what is loaded")
+        return Refusal("the loop stores, and the store may change the loaded values")
     masked = len(load.args) > 1 or keyword(load, "mask") is not None
     if not masked and not _runs_at_least_once(module, kernel, loop, context):
         return Refusal("the load has no mask and the loop is not known to run at all")

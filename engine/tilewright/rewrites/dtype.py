@@ -188,7 +188,7 @@ def _remove(patch: Patch, cast: _Cast) -> bool:
 def _narrow_float64(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     kernel = module.kernel(issue.kernel) if issue.kernel else module.kernel_at(issue.range.line)
     if kernel is None or not kernel.range.contains(issue.range.line, issue.range.column):
-        return Refusal("fp64 in host code may be what the caller asked for")
+        return Refusal("fp64 in host code may be the caller's choice")
     wide = _float64_names(module, kernel)
     if not wide:
         return Refusal("there is no tl.float64 here")

@@ -104,7 +104,7 @@ class _Guesser:
         if style.floats is not None:
             return style.floats, f"assumed: {NO_SOURCE}"
         if name in self._roles.multiplied:
-            return "fp16", "assumed: an operand of tl.dot whose type nothing states"
+            return "fp16", "assumed: an operand of tl.dot of unstated type"
         return "fp32", f"assumed: {NO_SOURCE}"
 
     def _descriptor(self, name: str, told: Told) -> tuple[ArgumentFacts, Assumption]:

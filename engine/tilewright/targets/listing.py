@@ -146,7 +146,7 @@ def _triton(backend: str, python: str) -> ToolStatus:
     known, lacking = _known_to_llvm(backend, python)
     missing = f"its LLVM does not know {', '.join(lacking)}: a newer Triton's does"
     if not known and not lacking:
-        missing = "which chips its LLVM knows could not be asked"
+        missing = "the chips that its LLVM supports are unknown"
     return ToolStatus(
         backend, "triton", purpose, True, f"{found.distribution} {found.version}", python,
         known, lacking, missing if lacking or not known else "",

@@ -22,7 +22,7 @@ def announce(server: "TilewrightServer", job: Job) -> None:
         job.message = (
             "cancelled before it began; nothing was changed"
             if cancelled
-            else "failed; the server's log says why"
+            else "failed; the server's log has the reason"
         )
     if server.protocol.is_shut_down:
         return

@@ -1,4 +1,4 @@
-"""Whose turn it is to run the engine: one job at a time, what a person asked for first."""
+"""Queue of engine jobs: one runs at a time, jobs that the user started go first."""
 
 import asyncio
 import contextlib

@@ -120,7 +120,7 @@ class EngineRun:
             event = _parse(line)
             if event is None:
                 self._noise = [*self._noise[-4:], line.decode(errors="replace").strip()[:200]]
-                logger.warning("the engine wrote what is not an event: %r", line[:200])
+                logger.warning("the engine wrote a line that is not an event: %r", line[:200])
             else:
                 self._take(event, on_event)
 

@@ -111,7 +111,7 @@ def outputs_distinct(subject: Subject, parameters: Parameters) -> Answer:
     """No pointer that is written may reach what another one reads."""
     flow = flow_of(subject.module, subject.kernel)
     if flow.may_write_unknown:
-        return Answer(None, "a call may write what is not known")
+        return Answer(None, "a call may write unknown memory")
     for write in flow.writes:
         for load in flow.loads:
             if not are_distinct(subject.module, subject.kernel, load.base, write.base):
@@ -127,7 +127,7 @@ def loop_without_writes(subject: Subject, parameters: Parameters) -> Answer:
         if loading & set(write.loops):
             return Answer(False, f"line {write.node.lineno} stores in a loop that loads")
     if any(loading & set(loops) for _, loops in flow.may_write_unknown):
-        return Answer(None, "a call in the loop may write what is not known")
+        return Answer(None, "a call in the loop may write unknown memory")
     if not loading:
         return Answer(False, f"{subject.kernel.name} has no loop that loads")
     return Answer(True, "the loops only load")

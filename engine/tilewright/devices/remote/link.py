@@ -1,4 +1,4 @@
-"""What goes to a keeper: requests, files, and a sign of life every few seconds."""
+"""Stream from the client to the agent: requests, file uploads, heartbeats."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _to_the_roof(seen: Observed) -> str:
     if times < 1.0:
         return (
             f"; {q.time(seen.time.median_us)} is less than the {q.time(seen.roof.us)} that the "
-            "data sheet's peaks allow: the work is not what was counted, or a cache serves it"
+            "data sheet's peaks allow: the counted work is wrong, or a cache serves it"
         )
     roof = "bandwidth" if seen.roof.is_memory else seen.roof.rate
     return (

@@ -230,7 +230,9 @@ def _unpack(lock: Lock, folder: Path, say: Say) -> None:
     except OSError as error:
         raise InstallError(f"the unpacked ocloc does not run: {error.strerror}") from None
     if not found.devices:
-        raise InstallError("the unpacked ocloc knows none of our chips: it does not answer")
+        raise InstallError(
+            "the unpacked ocloc supports none of the known chips: it does not answer"
+        )
     write_lock(folder, replace(lock, files=checksums(folder)))
 
 

@@ -262,7 +262,7 @@ def _odd_notes(errors: Errors) -> list[str]:
         )
     if errors.unwritten:
         notes.append(
-            f"the original leaves {errors.unwritten} elements unwritten; nothing is asked of them"
+            f"the original leaves {errors.unwritten} elements unwritten; they are not compared"
         )
     return notes
 

@@ -124,7 +124,7 @@ def _related(expected: torch.Tensor, actual: torch.Tensor, wrong: torch.Tensor) 
 def _moves(one: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
     """The expected values, put elsewhere: (what one would say of it, the result)."""
     if one.dim() >= 2 and one.shape[-1] == one.shape[-2]:
-        yield "what was got is the transpose", one.transpose(-1, -2)
+        yield "the result is the transpose", one.transpose(-1, -2)
     for axis, called in enumerate(axes(one.dim())):
         size, name, many = one.shape[axis], called.one, called.many
         if size < _LEAST_STEPS:

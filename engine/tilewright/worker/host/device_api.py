@@ -73,7 +73,7 @@ class Asked:
             if self._kind == "xpu"
             else f"{ASSUMED_MULTIPROCESSORS} multiprocessors"
         )
-        return [f"the host code asked for device properties; {assumed} were assumed"]
+        return [f"the host code reads device properties; {assumed} were assumed"]
 
 
 class Stream:

@@ -158,7 +158,7 @@ def _require_known(text: str) -> None:
     """Raise if a file asks for more than this Triton has: that is no verdict on the kernel."""
     if lacking := _LACKING.search(text):
         raise JobError(
-            f"no toolchain for xpu that knows all of this file: triton-xpu {triton.__version__} "
+            f"no toolchain for xpu supports this file: triton-xpu {triton.__version__} "
             f"says: {lacking[0]}"
         )
 
@@ -167,7 +167,7 @@ def _require_no_errors(messages: list[dict[str, Any]], why: str) -> None:
     """What fails without a library may be a kernel that calls into it: that is no verdict."""
     if messages:
         raise JobError(
-            f"not compiled for xpu: {why}, and without it the compiler says: {messages[0]['text']}"
+            f"not compiled for xpu: {why}; compiler message without it: {messages[0]['text']}"
         )
 
 

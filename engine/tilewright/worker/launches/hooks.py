@@ -207,9 +207,7 @@ def pruned_configs(
 ) -> list[Any]:
     """The configurations a tuner would try for these arguments, in its order."""
     if tuner.perf_model is not None:
-        notes.append(
-            "the autotuner's performance model was not asked; all configurations are listed"
-        )
+        notes.append("the autotuner's performance model was not run; all configurations are listed")
     if tuner.early_config_prune is None:
         return list(tuner.configs)
     tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))

@@ -15,7 +15,7 @@ def launcher(job: Mapping[str, Any], module: Any) -> Callable[..., None]:
     plans = job.get("launching") or {}
     plan = plans.get(module.__file__)
     if plan is None:
-        raise JobError(f"nothing says how to launch {call['kernel']} of {module.__file__}")
+        raise JobError(f"no launch is known for {call['kernel']} of {module.__file__}")
     kernel, chosen = _launchable(module, plan)
     names = [spec["name"] for spec in job["case"]["inputs"]]
     values = {name: _decoded(value, module) for name, value in plan["values"].items()}

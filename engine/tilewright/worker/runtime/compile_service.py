@@ -193,7 +193,7 @@ def _is_request(request: dict[str, Any]) -> bool:
 
 
 def _leave_whoever_started_this() -> None:
-    """Be nobody's child, in a session and a folder of its own."""
+    """Become a daemon: a new session, a working directory of its own."""
     if os.fork() > 0:
         os._exit(0)
     os.setsid()

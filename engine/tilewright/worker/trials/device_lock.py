@@ -1,4 +1,4 @@
-"""Whose turn it is on a device: many may compute there side by side, one alone may time."""
+"""Readers-writer lock for a device: checks share it, timing is exclusive."""
 
 from __future__ import annotations
 

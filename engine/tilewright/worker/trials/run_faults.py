@@ -53,7 +53,7 @@ def _too_early(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str
             count = f"{one['elements']} element{'' if one['elements'] == 1 else 's'}"
             yield (
                 f"it reads {count} of {one['text']} before anything has written them in this call"
-                f"{_at(one['lines'])}: what is there depends on what ran before; mask the load, or "
+                f"{_at(one['lines'])}: its contents depend on earlier kernels; mask the load, or "
                 "write first"
             )
 
@@ -77,7 +77,7 @@ def _looked_at(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str
         if written.intersection(one["inputs"]) and loaded.isdisjoint(one["inputs"]):
             yield (
                 f"it reads {', '.join(one['inputs'])}{_at(one['lines'])} before it has written "
-                "there, where the original only writes: what is there depends on what ran before"
+                "there, where the original only writes: its contents depend on earlier kernels"
             )
 
 

@@ -195,7 +195,7 @@ class Hearing:
         self._checks.append(record)
         unfit = base.unfit or base.luck
         if unfit and not check.get("required", True):
-            record["skipped"] = f"nothing is asked of the candidate here: {unfit}"
+            record["skipped"] = f"the candidate is not checked here: {unfit}"
             return None
         if base.is_unsupported:
             raise NotJudgedError(f"the original: {base.failure}")
@@ -248,7 +248,7 @@ class Hearing:
             return None
         unsteady = self._originals.unsteady(self._job, check, base)
         if unsteady and check.get("training"):
-            record["skipped"] = "nothing is asked of the candidate here: " + unsteady
+            record["skipped"] = "the candidate is not checked here: " + unsteady
             return None
         if not unsteady:
             record["fault"] = run_faults.in_other_order(check, wrong)
