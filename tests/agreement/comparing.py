@@ -11,7 +11,7 @@ from recording import Place, Seen
 from tilewright.analysis import AnalysisContext
 from tilewright.analysis.dtypes import WEAK
 from tilewright.analysis.flow import flow_of
-from tilewright.analysis.numbers import Numbers, number_of
+from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.tiles import Dim, Kind, TileFacts, Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value
 from tilewright.source.model import Kernel, Module

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from tilewright.analysis.flow import flow_of
-from tilewright.analysis.numbers import Numbers, interval_of
+from tilewright.analysis.intervals import Numbers, interval_of
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source import parse_module
 

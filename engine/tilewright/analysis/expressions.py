@@ -6,7 +6,7 @@ counts as a write to unknown memory.
 
 import ast
 
-from tilewright.analysis.bases import pointer_base
+from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.values import Access, Called, Flow, Value
 from tilewright.source.names import Names
 

@@ -6,7 +6,7 @@ equals nothing else.
 """
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 Detail = str | int | float | bool | None
@@ -127,6 +127,26 @@ def within(value: Value, is_passed: Callable[[Value], bool]) -> Iterator[Value]:
             yield current
             if is_passed(current):
                 pending.extend(current.operands)
+
+
+def same_form(one: Value, two: Value, loops: Mapping[int, int], depth: int = 0) -> bool:
+    """Whether ``two`` is ``one`` with the index of each loop replaced as ``loops`` says."""
+    if one is two:
+        return True
+    if depth > 60 or one.op != two.op or len(one.operands) != len(two.operands):
+        return False
+    if one.op == "loop_index":
+        if loops.get(int(one.detail or 0)) != two.detail:
+            return False
+    elif (
+        one.detail != two.detail
+        or one.keywords != two.keywords
+        or one.op in ("opaque", "load", "phi", "after")
+    ):
+        return False
+    return all(
+        same_form(a, b, loops, depth + 1) for a, b in zip(one.operands, two.operands, strict=True)
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from tilewright.analysis.detectors.common import TL
-from tilewright.analysis.numbers import Numbers, number_of
+from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.values import Flow, Value, walk
 
 Extents = Mapping[str, frozenset[Value]]

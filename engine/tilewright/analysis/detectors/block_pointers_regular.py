@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.detectors.sizes import BYTES, polynomial_number
+from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.numbers import Numbers
 from tilewright.analysis.tiles import Affine, Kind, Polynomial, Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.host import provably_stride_one

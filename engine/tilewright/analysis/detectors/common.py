@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from tilewright.analysis.flow import flow_of
+from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_of as nodes_of
-from tilewright.analysis.numbers import Numbers
 from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import is_fresh, resolve

@@ -14,8 +14,8 @@ from tilewright.analysis.detectors.common import (
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.detectors.settings import Setting, settings_of, symbolic_tiles
 from tilewright.analysis.detectors.sizes import elements_of
+from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.numbers import Numbers, number_of
 from tilewright.analysis.tiles import Shape, Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value, walk, within
 from tilewright.hardware import Chip

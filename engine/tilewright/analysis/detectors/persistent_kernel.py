@@ -9,8 +9,8 @@ from tilewright.analysis.detectors.chips import chip_of
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.detectors.sizes import product
+from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.numbers import Numbers, number_of
 from tilewright.analysis.values import Flow, Loop, Value, walk
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import resolve

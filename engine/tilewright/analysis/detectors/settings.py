@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tilewright.analysis.detectors.common import stated_arguments
+from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext
-from tilewright.analysis.numbers import Numbers
 from tilewright.analysis.tiles import TileFacts, Tiles, tiles_of
 from tilewright.analysis.values import Value
 from tilewright.source.constants import Evaluator, Undecidable

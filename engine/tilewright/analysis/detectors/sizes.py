@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tilewright.analysis.numbers import Numbers, number_of
+from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.tiles import Polynomial, Shape
 
 BYTES = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2} | {

@@ -6,7 +6,7 @@ from tilewright.analysis.detectors.common import are_distinct
 from tilewright.analysis.detectors.settings import settings_of
 from tilewright.analysis.detectors.sizes import elements_of
 from tilewright.analysis.flow import flow_of
-from tilewright.analysis.numbers import Numbers
+from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.preconditions.model import Answer, Parameters, Subject, whole
 from tilewright.analysis.tiles import Kind, Polynomial, TileFacts, Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow

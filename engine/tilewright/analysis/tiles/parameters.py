@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator, Mapping
 
 import tilewright.analysis.tiles.types as types
-from tilewright.analysis.bases import pointer_base
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.per_kernel import per_module
+from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.tiles.engine import UNKNOWN, constexpr
 from tilewright.analysis.tiles.model import Constant, Kind, TileFacts
 from tilewright.analysis.values import Flow, Value

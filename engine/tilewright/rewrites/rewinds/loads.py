@@ -4,10 +4,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from tilewright.analysis.bases import pointer_base
 from tilewright.analysis.detectors.common import are_distinct, loads_in
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
+from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.values import Access, Flow
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.rewinds.model import Rewind, Rewound

@@ -3,9 +3,9 @@
 import ast
 from dataclasses import replace
 
-from tilewright.analysis.bases import pointer_base
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
+from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.tiles import Shape, tiles_of
 from tilewright.analysis.values import Flow, Value
 from tilewright.rewrites.scope import is_tl_call

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
-from tilewright.analysis.bases import pointer_base
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.values import Value
 from tilewright.source.model import Module
 

@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterator
 from itertools import combinations
 
-from tilewright.analysis.bases import pointer_base
 from tilewright.analysis.detectors.common import (
     assigned_name,
     first_line,
@@ -17,6 +16,7 @@ from tilewright.analysis.detectors.common import (
 )
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.values import Access, Flow, Loop, Value, walk
 from tilewright.source.model import Kernel, Module
 

@@ -14,11 +14,10 @@ from tilewright.analysis.detectors.common import (
     triton_kernels,
 )
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.forms import same_form
+from tilewright.analysis.intervals import number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.numbers import number_of
 from tilewright.analysis.tiles import Tiles, tiles_of
-from tilewright.analysis.values import Access, Flow, Loop, walk
+from tilewright.analysis.values import Access, Flow, Loop, same_form, walk
 from tilewright.source.model import Kernel, Module
 
 _LONGEST_RESIDENT_ROW = 32768

@@ -12,8 +12,8 @@ from tilewright.analysis.detectors.correctness.reach import (
     reach_of,
 )
 from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.numbers import Numbers
 from tilewright.analysis.values import Access, Flow, Value
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts

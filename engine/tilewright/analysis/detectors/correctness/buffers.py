@@ -10,8 +10,8 @@ from tilewright.analysis.detectors.correctness.reach import (
     reach_of,
 )
 from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.numbers import Numbers
 from tilewright.analysis.values import Flow
 from tilewright.source.host import before_launch
 from tilewright.source.model import Kernel, Launch, Module

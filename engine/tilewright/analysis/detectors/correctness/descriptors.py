@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from tilewright.analysis.bases import pointer_base
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.numbers import Numbers, number_of
+from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.values import Value
 from tilewright.source.model import Module
 from tilewright.targets.model import LaunchFacts

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import TL, all_numbers, nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.numbers import Numbers, number_of
 from tilewright.analysis.values import Flow, Value
 from tilewright.source.model import Kernel, Module
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from tilewright.analysis.detectors.common import TL, source_numbers, triton_kernels
 from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.numbers import Numbers
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import resolve

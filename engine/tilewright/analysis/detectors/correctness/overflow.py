@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import nodes_of, source_of, triton_kernels
 from tilewright.analysis.detectors.correctness.reach import greatest_offset
 from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.intervals import Numbers, interval_of
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.numbers import Numbers, interval_of
 from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.model import Kernel, Module

@@ -1,7 +1,7 @@
 """How far offsets reach, and how far a tensor extends in memory."""
 
 from tilewright.analysis.detectors.correctness.masks import unexpanded, upper_bounds
-from tilewright.analysis.numbers import Numbers, interval_of, number_of
+from tilewright.analysis.intervals import Numbers, interval_of, number_of
 from tilewright.analysis.values import Value, walk
 from tilewright.targets.model import ArgumentFacts
 

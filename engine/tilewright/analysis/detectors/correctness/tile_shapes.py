@@ -8,8 +8,8 @@ from tilewright.analysis.detectors.common import TL, all_numbers, source_of, tri
 from tilewright.analysis.detectors.correctness.entries import is_launched
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.dtypes import WEAK
+from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.numbers import Numbers, number_of
 from tilewright.analysis.tiles import Dim, Kind, Shape, Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.knowledge import constraints

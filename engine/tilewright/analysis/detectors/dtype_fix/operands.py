@@ -3,11 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.bases import pointer_base
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.dtypes import HALVES
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.tiles import tiles_of
 from tilewright.analysis.values import Value
 from tilewright.source.host import resolve

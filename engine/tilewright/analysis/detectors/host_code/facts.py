@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from tilewright.analysis.bases import pointer_base
 from tilewright.analysis.detectors.common import TL
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.host_graph import (
@@ -17,6 +16,7 @@ from tilewright.analysis.host_graph import (
     launching_functions,
 )
 from tilewright.analysis.host_graph.operations import LIKE
+from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.tiles import tiles_of
 from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.model import Kernel, Launch, Module

@@ -7,10 +7,9 @@ from tilewright.analysis.detectors.chips import chip_of
 from tilewright.analysis.detectors.common import triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.detectors.sizes import BYTES, product
-from tilewright.analysis.forms import same_form
+from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.numbers import Numbers, number_of
-from tilewright.analysis.values import Access, Flow, Loop, walk
+from tilewright.analysis.values import Access, Flow, Loop, same_form, walk
 from tilewright.hardware import Chip
 from tilewright.source.model import Module
 from tilewright.targets.model import LaunchFacts

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.detectors.sizes import BYTES, elements_of, polynomial_number
+from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.numbers import Numbers, number_of
 from tilewright.analysis.tiles import Kind, Polynomial, Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Value
 from tilewright.source.model import Kernel, Module

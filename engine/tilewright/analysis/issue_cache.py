@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 from tilewright.analysis.flow import pure_helpers
+from tilewright.analysis.line_moves import Layout
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.nodes import nodes_of
 from tilewright.analysis.per_kernel import kept_by
-from tilewright.analysis.places import Layout
 from tilewright.lru import LruDict
 from tilewright.source.model import Kernel, Module
 
@@ -32,7 +32,7 @@ _GLOBAL = "global "
 _QUOTED = re.compile(r"[\"'](\w+)[\"']")
 
 
-class Remembered:
+class IssueCache:
     """The issues of single kernels and host functions, by everything they depend on.
 
     Safe between threads.

@@ -10,8 +10,8 @@ from snippets import Snippet, snippets
 from tilewright.analysis import analyze
 from tilewright.analysis.detectors import registered
 from tilewright.analysis.host_graph import launching_functions
+from tilewright.analysis.issue_cache import IssueCache
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.remembered import Remembered
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import Target
@@ -80,9 +80,9 @@ EDITS = {
 
 
 @pytest.fixture
-def memory(monkeypatch: pytest.MonkeyPatch) -> Remembered:
-    made = Remembered()
-    monkeypatch.setitem(analyze.__globals__, "_REMEMBERED", made)
+def memory(monkeypatch: pytest.MonkeyPatch) -> IssueCache:
+    made = IssueCache()
+    monkeypatch.setitem(analyze.__globals__, "_CACHE", made)
     return made
 
 
@@ -113,7 +113,7 @@ def _seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ],
 )
 def test_which_kernels_an_edit_touches(
-    memory: Remembered, monkeypatch: pytest.MonkeyPatch, edit: str, kernels: list[str]
+    memory: IssueCache, monkeypatch: pytest.MonkeyPatch, edit: str, kernels: list[str]
 ) -> None:
     seen = _seen(monkeypatch)
     analyze(parse_module(TEXT))
@@ -134,7 +134,7 @@ def test_which_kernels_an_edit_touches(
     ],
 )
 def test_which_host_functions_an_edit_touches(
-    memory: Remembered, monkeypatch: pytest.MonkeyPatch, edit: str, hosts: list[str]
+    memory: IssueCache, monkeypatch: pytest.MonkeyPatch, edit: str, hosts: list[str]
 ) -> None:
     text = TEXT.replace(
         "    torch.cuda.synchronize()\n",
@@ -154,7 +154,7 @@ def test_which_host_functions_an_edit_touches(
     assert seen == hosts
 
 
-def test_equal_kernels_keep_their_own_places(memory: Remembered) -> None:
+def test_equal_kernels_keep_their_own_places(memory: IssueCache) -> None:
     kernel = TEXT[TEXT.index("@triton.jit\ndef second") : TEXT.index("def run")].rstrip()
     inner = "\n".join(f"    {line}" for line in kernel.splitlines())
     head = "import triton\nimport triton.language as tl\n"
@@ -166,7 +166,7 @@ def test_equal_kernels_keep_their_own_places(memory: Remembered) -> None:
 
 
 def test_another_context_is_another_question(
-    memory: Remembered, monkeypatch: pytest.MonkeyPatch
+    memory: IssueCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = _seen(monkeypatch)
     module = parse_module(TEXT)
@@ -177,7 +177,7 @@ def test_another_context_is_another_question(
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_nothing_stale_is_left(memory: Remembered, edit: str) -> None:
+def test_nothing_stale_is_left(memory: IssueCache, edit: str) -> None:
     before = analyze(parse_module(TEXT))
     assert {issue.kernel for issue in before} >= {"first", "second"}
     module = parse_module(TEXT.replace(*EDITS[edit]))
@@ -188,14 +188,14 @@ def test_nothing_stale_is_left(memory: Remembered, edit: str) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_one_kernel_at_a_time_finds_what_all_at_once_do(memory: Remembered, path: Path) -> None:
+def test_one_kernel_at_a_time_finds_what_all_at_once_do(memory: IssueCache, path: Path) -> None:
     module = parse_module(path.read_text(), str(path))
     context = AnalysisContext()
     whole = {(i, f.range) for i, find in registered().items() for f in find(module, context)}
     assert {(issue.id, issue.range) for issue in analyze(module)} == whole
 
 
-def test_lines_above_change_nothing_but_places(memory: Remembered) -> None:
+def test_lines_above_change_nothing_but_places(memory: IssueCache) -> None:
     """Also where a message or its data names a line."""
     for snippet in snippets():
         analyze(parse_module(snippet.text, "moved.py"), snippet.context)
@@ -203,7 +203,7 @@ def test_lines_above_change_nothing_but_places(memory: Remembered) -> None:
         _assert_as_if_new(memory, text, snippet)
 
 
-def _assert_as_if_new(memory: Remembered, text: str, snippet: Snippet) -> None:
+def _assert_as_if_new(memory: IssueCache, text: str, snippet: Snippet) -> None:
     warm = analyze(parse_module(text, "moved.py"), snippet.context)
     kept = dict(vars(memory))
     memory.__init__()  # type: ignore[misc]
@@ -212,7 +212,7 @@ def _assert_as_if_new(memory: Remembered, text: str, snippet: Snippet) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_any_edits_leave_nothing_stale(memory: Remembered, seed: int) -> None:
+def test_any_edits_leave_nothing_stale(memory: IssueCache, seed: int) -> None:
     """Lines of kernels and host code that come, go and change places, one after another."""
     random = Random(seed)
     known = [s for s in snippets() if s.fires]

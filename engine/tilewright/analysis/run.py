@@ -6,15 +6,15 @@ from functools import partial
 
 from tilewright.analysis.detectors import Scope, registered, scope_of
 from tilewright.analysis.host_graph import launching_functions
+from tilewright.analysis.issue_cache import IssueCache, Surroundings
 from tilewright.analysis.model import AnalysisContext, Finding, Issue
-from tilewright.analysis.remembered import Remembered, Surroundings
 from tilewright.analysis.suppression import unsuppressed
 from tilewright.knowledge import taxonomy
 from tilewright.knowledge.stages import Stage
 from tilewright.source.model import Module
 
 _NOTHING_KNOWN = AnalysisContext()
-_REMEMBERED = Remembered()
+_CACHE = IssueCache()
 _FILE = frozenset({Scope.FILE})
 _KERNEL = frozenset({Scope.KERNEL, Scope.HOST})
 _HOST = frozenset({Scope.HOST})
@@ -31,10 +31,10 @@ def analyze(
     around = Surroundings(module, context)
     for kernel in module.kernels:
         find = partial(_found, replace(module, focus=kernel), context, _KERNEL)
-        issues += _REMEMBERED.get(around.of(kernel), around.layout, find)
+        issues += _CACHE.get(around.of(kernel), around.layout, find)
     for host in launching_functions(module):
         find = partial(_found, replace(module, focus=host), context, _HOST)
-        issues += _REMEMBERED.get(around.of_host(host), around.layout, find)
+        issues += _CACHE.get(around.of_host(host), around.layout, find)
     ordered = sorted(issues, key=lambda issue: (issue.range, issue.id, issue.message))
     return tuple(ordered) if suppressed else unsuppressed(module, ordered)
 
