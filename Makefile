@@ -50,7 +50,8 @@ test: setup ## the fast tests, in parallel
 	$(BIN)/python -m pytest -n auto -m "$(FAST)"
 
 test-slow: corpora ## wheel and environment tests, long runs
-	$(BIN)/python -m pytest -n auto -m "slow and not gpu and not browser"
+	$(BIN)/python -m pytest -n auto --hypothesis-profile=ci \
+	  -m "(slow or hypothesis) and not gpu and not browser"
 
 corpora: $(CORPORA_STAMP) ## kernels of published packages, in build/corpora, for the slow tests
 

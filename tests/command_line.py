@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from tilewright.cli.main import main
-from tilewright.devices.local import WorkerDevice
 
 ROOT = Path(__file__).parents[1]
 
@@ -37,7 +36,6 @@ def run(*arguments: str, cwd: Path = ROOT, stdin: str | None = None) -> Ended:
         patch.setattr(sys, "stdin", given)
         patch.setattr(sys, "stdout", out)
         patch.setattr(sys, "stderr", err)
-        patch.setattr(WorkerDevice, "close", lambda device: None)
         code = _exit_code()
     return Ended(code, _text(out), _text(err))
 

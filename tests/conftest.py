@@ -3,8 +3,17 @@
 import importlib.util
 import os
 import shutil
+from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+from tilewright.devices.local import WorkerDevice
+
+# Few random examples while one works, all of them with --hypothesis-profile=ci: see each.examples.
+settings.register_profile("dev", deadline=None)
+settings.register_profile("ci", deadline=None)
+settings.load_profile("dev")
 
 
 def _lacks_triton() -> str | None:
@@ -38,3 +47,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for marker, reason in reasons.items():
             if reason and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def workers_go_on() -> Iterator[None]:
+    """A worker takes seconds to start: what closes its device leaves it to the next test.
+
+    ``tests/devices`` takes this back for tests of the closing itself.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WorkerDevice, "close", lambda device: None)
+        yield

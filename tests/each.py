@@ -1,10 +1,9 @@
-"""One test over many small cases, where a test of its own for each would cost more than the check.
-
-It runs all of them, and its failure names each case that failed.
-"""
+"""How many cases a test looks at: ``each`` of many small ones, or so many random ``examples``."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
+
+from hypothesis import settings
 
 Case = TypeVar("Case")
 
@@ -12,7 +11,10 @@ Case = TypeVar("Case")
 def each(
     cases: Iterable[Case], name: Callable[[Case], object] = str
 ) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
-    """Make one test of a check of a single case."""
+    """Make one test of a check of a single case, where a test for each would cost more.
+
+    It runs all of them, and its failure names each case that failed.
+    """
 
     def decorate(check: Callable[[Case], None]) -> Callable[[], None]:
         def run_all() -> None:
@@ -30,3 +32,9 @@ def each(
         return run_all
 
     return decorate
+
+
+def examples(number: int) -> settings:
+    """``number`` random examples with the profile ``ci``, a fifth of them otherwise."""
+    every = settings.get_current_profile_name() == "ci"
+    return settings(max_examples=number if every else max(10, number // 5), deadline=None)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 from corpora import kernel_files
-from each import each
-from hypothesis import given, settings
+from each import each, examples
+from hypothesis import given
 from hypothesis import strategies as st
 from snippets import Snippet, snippets
 
@@ -111,7 +111,7 @@ def _combined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return sides.map(lambda p: f"({p[0]} {p[1]} {p[2]})")
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.recursive(_LEAVES, _combined, max_leaves=12))
 def test_an_affine_form_is_the_number_it_stands_for(text: str) -> None:
     module = parse_module(

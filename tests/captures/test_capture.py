@@ -218,6 +218,7 @@ def test_several_processes_are_put_together(tmp_path: Path) -> None:
     assert only_launch(tmp_path).count == 4
 
 
+@pytest.mark.slow
 def test_pytest_in_two_processes(tmp_path: Path) -> None:
     script(tmp_path, "", name="kernels.py")
     (tmp_path / "test_kernels.py").write_text(

@@ -2,8 +2,7 @@
 
 import os
 import shutil
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -12,9 +11,8 @@ from golden_compiles import Golden, goldens
 
 from tilewright.compiled import compiled_issues
 from tilewright.compiled.rules import RULES
-from tilewright.devices import WorkerClient
+from tilewright.devices import open_device
 from tilewright.devices.local import WorkerDevice
-from tilewright.devices.model import DeviceInfo
 from tilewright.source import parse_module
 from tilewright.targets import CompileReport, LaunchFacts, ReportCache, Target, compile_launch
 
@@ -37,13 +35,8 @@ def _marks(golden: Golden) -> list[pytest.MarkDecorator]:
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerDevice]:
-    with WorkerClient(sys.executable) as client:
-        hello = client.hello
-        info = DeviceInfo(
-            "interpreter", "", None, False, hello["torch"], hello["triton"], hello["python"]
-        )
-        yield WorkerDevice(client, info)
+def device() -> WorkerDevice:
+    return open_device("interpreter")
 
 
 @pytest.fixture(scope="module")

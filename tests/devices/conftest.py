@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tilewright.devices.local import WorkerDevice
+
+CLOSE = WorkerDevice.close
+
 # Takes the place of ssh: what it would have run there is run here, in an empty home.
 FAKE = """#!/bin/sh
 while [ "$1" != "--" ]; do shift; done
@@ -23,6 +27,12 @@ export HOME="$FAKE_SSH_HOME" TMPDIR="$FAKE_SSH_HOME/tmp"
 eval "$FAKE_SSH_LOGIN"
 exec sh -c "$*"
 """
+
+
+@pytest.fixture(autouse=True)
+def closing_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device that is closed ends its worker, as it does outside of the tests."""
+    monkeypatch.setattr(WorkerDevice, "close", CLOSE)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from tilewright.problems import load_problem
 pytestmark = pytest.mark.triton
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+PRODUCTS = ("matmul", "linear_gelu")
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,10 @@ def notes(step: StepResult) -> list[str]:
     return [check["note"] for check in asked if check.get("note")]
 
 
-@pytest.mark.parametrize("stem", ["matmul", "softmax", "linear_gelu", "layernorm"])
+@pytest.mark.parametrize(
+    "stem",
+    ["softmax", "layernorm", *(pytest.param(s, marks=pytest.mark.slow) for s in PRODUCTS)],
+)
 def test_an_example_agrees_with_itself_in_both_orders(bench: Bench, stem: str) -> None:
     judge, text = bench.example(stem)
     step = check_correctness(judge, text, text)

@@ -1,7 +1,8 @@
 """The menus: what is offered can run on the chip and suits the shape."""
 
 import pytest
-from hypothesis import given, settings
+from each import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.hardware import (
@@ -27,7 +28,7 @@ def _is_power_of_two(value: int) -> bool:
     return value > 0 and value & (value - 1) == 0
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(chips, extents, extents, extents, sizes)
 def test_every_dot_config_can_run(one: Chip, m: int, n: int, k: int, size: int) -> None:
     found = dot_configs(one, m, n, k, size)
@@ -48,7 +49,7 @@ def test_every_dot_config_can_run(one: Chip, m: int, n: int, k: int, size: int) 
         assert (config.register_mode is None) == (one.backend != "xpu")
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(chips, st.integers(1, 3_000_000), sizes)
 def test_every_row_config_can_run(one: Chip, n: int, size: int) -> None:
     found = row_configs(one, n, size)
@@ -64,7 +65,7 @@ def test_every_row_config_can_run(one: Chip, n: int, size: int) -> None:
             assert config.block == next_power_of_two(n)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(chips, extents, extents, extents, sizes, st.integers(1, 12))
 def test_a_shorter_menu_is_the_head_of_the_longer(
     one: Chip,

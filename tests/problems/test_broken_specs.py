@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from hypothesis import given, settings
+from each import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.problems.model import ProblemError
@@ -31,7 +32,7 @@ def broken(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(broken())
 def test_a_broken_spec_is_reported(text: str) -> None:
     found = _parsed(text)
@@ -42,7 +43,7 @@ def test_a_broken_spec_is_reported(text: str) -> None:
         assert found.message
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.text(max_size=200))
 def test_any_text_is_reported(text: str) -> None:
     found = _parsed(text)

@@ -67,6 +67,7 @@ async def test_issues_of_the_example_are_shown_and_one_is_fixed(real: Conversati
     await until(lambda: "no_swizzling" not in {d.code for d in real.client.diagnostics[uri]}, 20)
 
 
+@pytest.mark.slow
 @pytest.mark.triton
 async def test_save_profiles_the_example(real: Conversation) -> None:
     await real.begin(target="cuda:90")
@@ -89,6 +90,7 @@ async def test_save_profiles_the_example(real: Conversation) -> None:
     assert optimize == "Optimize…"
 
 
+@pytest.mark.slow
 @pytest.mark.triton
 async def test_optimize_hands_back_a_verified_edit(real: Conversation) -> None:
     await real.begin(budget=1, profileOnSave=False)
@@ -110,6 +112,7 @@ async def test_optimize_hands_back_a_verified_edit(real: Conversation) -> None:
     ast.parse(new)
 
 
+@pytest.mark.slow
 @pytest.mark.triton
 async def test_cancel_ends_the_real_engine_softly(real: Conversation) -> None:
     await real.begin(profileOnSave=False)

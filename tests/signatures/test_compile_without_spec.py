@@ -1,7 +1,6 @@
 """``tilewright compile`` of files that come with nothing but themselves."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
@@ -11,7 +10,6 @@ from typer.testing import CliRunner
 
 from tilewright.cli.main import app
 from tilewright.devices import open_device
-from tilewright.devices.discovery import close_all
 from tilewright.devices.model import Device
 from tilewright.errors import InputError
 from tilewright.signatures import inferable, inferred
@@ -43,9 +41,8 @@ def tuned(x_ptr, n, EVEN: tl.constexpr, BLOCK: tl.constexpr):
 
 
 @pytest.fixture(scope="module")
-def device() -> Iterator[Device]:
-    yield open_device("interpreter")
-    close_all()
+def device() -> Device:
+    return open_device("interpreter")
 
 
 def compile_json(path: Path, *options: str) -> tuple[int, dict[str, Any]]:

@@ -9,7 +9,8 @@ pytest.importorskip("triton")
 
 import specialized_kernels
 import torch
-from hypothesis import example, given, settings
+from each import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tilewright.worker.host import absent_device
@@ -58,7 +59,7 @@ def backend(request: pytest.FixtureRequest) -> Iterator[str]:
     driver._active = before
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(name=st.sampled_from(KERNELS), arguments=ARGUMENTS)
 @example("plain", (BASE[1:], 1, True, 1, (1, 16, None, BASE), 32))
 @example("told", (BASE, 1, 16, 16, 1, 32))

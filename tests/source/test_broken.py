@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from each import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.analysis import analyze
@@ -97,7 +98,7 @@ def test_the_file_to_break_is_whole() -> None:
     assert tuple(kernel.name for kernel in WHOLE.kernels) == NAMES
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(data=st.data())
 def test_what_is_broken_in_one_kernel_hides_no_other(data: st.DataObject) -> None:
     """One region within one kernel becomes anything: the others are there as they were."""
@@ -234,7 +235,7 @@ def test_problems_lie_inside_the_text() -> None:
             assert problem.range.end_column <= len(module.index.lines[problem.range.end_line - 1])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_no_truncation_of_an_example_raises(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(TEXTS))
@@ -246,7 +247,7 @@ def test_no_truncation_of_an_example_raises(data: st.DataObject) -> None:
         assert 1 <= issue.range.line <= len(module.index.lines)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(text=st.text(max_size=200))
 def test_no_text_raises(text: str) -> None:
     assert parse_module(text).text == text

@@ -5,8 +5,8 @@ import random
 from pathlib import Path
 
 import pytest
-from each import each
-from hypothesis import given, settings
+from each import each, examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.source import parse_module
@@ -97,7 +97,7 @@ TEXTS = [AWKWARD, *(path.read_text() for path in FILES if path.parent.name == "e
 PIECES = ["", "x", "\n", "\n\n", "(", ")", '"""', "'", "#", "    ", "@", ":", "\\\n", "é", "\f"]
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(seed=st.integers(0, 1 << 30))
 def test_a_version_parsed_after_others_is_as_if_parsed_alone(seed: int) -> None:
     """Random edits, one after the other, each compared with a first look at the same text."""
@@ -114,7 +114,7 @@ def test_a_version_parsed_after_others_is_as_if_parsed_alone(seed: int) -> None:
         assert facts(edited) == facts(alone)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(seed=st.integers(0, 1 << 30))
 def test_what_python_reads_is_read(seed: int) -> None:
     """Whatever an edit makes of a file: if Python parses it, its tree is Python's."""

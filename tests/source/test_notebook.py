@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from each import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.errors import InputError
@@ -106,7 +107,7 @@ def test_what_is_no_notebook_is_said_with_a_way_out(text: str, says: str) -> Non
     assert says in str(raised.value)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.text(alphabet="ab(:\n\r'\"%! é\0=", max_size=30), max_size=5))
 def test_every_line_of_every_cell_has_a_place(sources: list[str]) -> None:
     cells = [{"cell_type": "code", "source": source} for source in sources]

@@ -1,16 +1,13 @@
 """Compilers' texts read as data: on lines as compilers write them, and on what they write today."""
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tilewright.devices import WorkerClient
-from tilewright.devices.discovery import close_all
+from tilewright.devices import open_device
 from tilewright.devices.local import WorkerDevice
-from tilewright.devices.model import DeviceInfo
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems import find_problem
 from tilewright.targets import NoToolchainError, Target, compile_stage
@@ -149,34 +146,31 @@ def test_a_library_file_of_the_same_name_is_not_the_users() -> None:
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, str], str]]:
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], str]:
     """The text of examples/matmul.py at a stage, for a target."""
     cache = text_cache(tmp_path_factory.mktemp("stages"))
     problem = find_problem(EXAMPLES / "matmul.py")
     assert problem is not None
-    with WorkerClient(sys.executable) as client:
-        info = DeviceInfo("interpreter", "", None, False, "", client.hello["triton"], "")
-        folder = tmp_path_factory.mktemp("scratch")
-        device = WorkerDevice(client, info)
-        bench = Workbench(device, problem, EXAMPLES / "matmul.py", folder, 0)
-        (launch,) = bench.capture(SOURCE, problem.measured_cases()[0]).launches
+    folder = tmp_path_factory.mktemp("scratch")
+    device = open_device("interpreter")
+    bench = Workbench(device, problem, EXAMPLES / "matmul.py", folder, 0)
+    (launch,) = bench.capture(SOURCE, problem.measured_cases()[0]).launches
 
-        def text_of(target: str, name: str) -> str:
-            backend, _, arch = target.partition(":")
-            module = str(bench.place(SOURCE))
-            wanted = Target(backend, arch)
-            try:
-                found = compile_stage(device, module, launch, wanted, name, cache=cache)
-            except NoToolchainError as error:
-                pytest.skip(str(error))
-            if found.text is None and ("ocloc" in found.missing or "spirv-dis" in found.missing):
-                pytest.skip(found.missing)
-            assert found.text is not None, found.missing
-            assert str(folder) not in found.text
-            return found.text
+    def text_of(target: str, name: str) -> str:
+        backend, _, arch = target.partition(":")
+        module = str(bench.place(SOURCE))
+        wanted = Target(backend, arch)
+        try:
+            found = compile_stage(device, module, launch, wanted, name, cache=cache)
+        except NoToolchainError as error:
+            pytest.skip(str(error))
+        if found.text is None and ("ocloc" in found.missing or "spirv-dis" in found.missing):
+            pytest.skip(found.missing)
+        assert found.text is not None, found.missing
+        assert str(folder) not in found.text
+        return found.text
 
-        yield text_of
-    close_all()
+    return text_of
 
 
 def read(text_of: Callable[[str, str], str], target: str, name: str) -> Listing:
@@ -264,21 +258,19 @@ def test_spills_are_seen_where_the_assembler_says_there_are_some(tmp_path: Path)
     """The assembler counts bytes a thread, of which an instruction moves 4 to 16."""
     problem = find_problem(EXAMPLES / "matmul.py")
     assert problem is not None
-    with WorkerClient(sys.executable) as client:
-        info = DeviceInfo("interpreter", "", None, False, "", client.hello["triton"], "")
-        bench = Workbench(WorkerDevice(client, info), problem, EXAMPLES / "matmul.py", tmp_path, 0)
-        (launch,) = bench.capture(SOURCE, problem.measured_cases()[0]).launches
-        large = replace(
-            launch,
-            arguments=tuple(
-                replace(a, value=128) if a.name in ("BLOCK_M", "BLOCK_N") else a
-                for a in launch.arguments
-            ),
-            options={"num_warps": 2},
-        )
-        report = bench.compile(SOURCE, large, Target("cuda", "80"))
-        module = str(bench.place(SOURCE))
-        found = compile_stage(bench.device, module, large, Target("cuda", "80"), "sass")
+    bench = Workbench(open_device("interpreter"), problem, EXAMPLES / "matmul.py", tmp_path, 0)
+    (launch,) = bench.capture(SOURCE, problem.measured_cases()[0]).launches
+    large = replace(
+        launch,
+        arguments=tuple(
+            replace(a, value=128) if a.name in ("BLOCK_M", "BLOCK_N") else a
+            for a in launch.arguments
+        ),
+        options={"num_warps": 2},
+    )
+    report = bench.compile(SOURCE, large, Target("cuda", "80"))
+    module = str(bench.place(SOURCE))
+    found = compile_stage(bench.device, module, large, Target("cuda", "80"), "sass")
     assert found.text is not None
     listing = listing_of("sass", found.text, "matmul.py")
     for line, by_kind in mix_by_line(listing).items():

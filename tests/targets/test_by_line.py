@@ -1,15 +1,12 @@
 """What became of each source line: on texts as compilers write them, and on what they write."""
 
 import ast
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tilewright.devices import WorkerClient
-from tilewright.devices.local import WorkerDevice
-from tilewright.devices.model import DeviceInfo
+from tilewright.devices import open_device
 from tilewright.targets import (
     ArgumentFacts,
     LaunchFacts,
@@ -138,28 +135,26 @@ def line_with(report: CompileReport, words: str) -> LineReport:
 
 
 @pytest.fixture(scope="module")
-def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compiled]:
+def product(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     folder = tmp_path_factory.mktemp("product")
     path = folder / "product.py"
     path.write_text(KERNEL)
-    with WorkerClient(sys.executable) as client:
-        info = DeviceInfo("interpreter", "", None, False, "", client.hello["triton"], "")
-        device = WorkerDevice(client, info)
+    device = open_device("interpreter")
 
-        def made(target: str, stride: int = 1, tile: int = 128, **options: int) -> CompileReport:
-            strides = [ArgumentFacts(name, "int", "i32", stride) for name in ("sa", "sb")]
-            sizes = (("BM", tile), ("BN", tile), ("BK", 32))
-            arguments = (
-                *(ArgumentFacts(p, "tensor", "*fp16", None, (4096, 4096), (4096, 1), True)
-                  for p in "abc"),
-                ArgumentFacts("K", "int", "i32", 4096, divisible_by_16=True), *strides,
-                *(ArgumentFacts(name, "constexpr", "constexpr", n) for name, n in sizes),
-            )  # fmt: skip
-            launch = LaunchFacts("product", (1,), arguments, {"num_warps": 4, **options})
-            cache = ReportCache(folder / "cache")
-            return compile_launch(device, str(path), launch, parse_target(target), cache=cache)
+    def made(target: str, stride: int = 1, tile: int = 128, **options: int) -> CompileReport:
+        strides = [ArgumentFacts(name, "int", "i32", stride) for name in ("sa", "sb")]
+        sizes = (("BM", tile), ("BN", tile), ("BK", 32))
+        arguments = (
+            *(ArgumentFacts(p, "tensor", "*fp16", None, (4096, 4096), (4096, 1), True)
+              for p in "abc"),
+            ArgumentFacts("K", "int", "i32", 4096, divisible_by_16=True), *strides,
+            *(ArgumentFacts(name, "constexpr", "constexpr", n) for name, n in sizes),
+        )  # fmt: skip
+        launch = LaunchFacts("product", (1,), arguments, {"num_warps": 4, **options})
+        cache = ReportCache(folder / "cache")
+        return compile_launch(device, str(path), launch, parse_target(target), cache=cache)
 
-        yield made
+    return made
 
 
 @pytest.mark.triton

@@ -1,14 +1,11 @@
 """Occupancy, against figures that others have published or that the compiler itself states."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
-from tilewright.devices import WorkerClient
-from tilewright.devices.local import WorkerDevice
-from tilewright.devices.model import DeviceInfo
+from tilewright.devices import open_device
 from tilewright.evaluation.workbench import Workbench
 from tilewright.hardware import Residency, chip
 from tilewright.problems import find_problem
@@ -23,6 +20,7 @@ from tilewright.targets import (
 from tilewright.targets.occupancy import Occupancy, occupancy
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+OTHERS = ("gfx90a", "gfx1100", "gfx1201")
 
 
 def of(target: str, registers: int, warps: int, shared_bytes: int = 0) -> Occupancy:
@@ -106,21 +104,19 @@ def test_a_chip_without_the_figures_has_no_occupancy(target: str) -> None:
 
 
 @pytest.mark.triton
-@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
+@pytest.mark.parametrize(
+    "arch", ["gfx942", *(pytest.param(a, marks=pytest.mark.slow) for a in OTHERS)]
+)
 def test_waves_are_those_that_llvm_states_in_its_assembly(tmp_path: Path, arch: str) -> None:
     problem = find_problem(EXAMPLES / "layernorm.py")
     assert problem is not None
     text = (EXAMPLES / "layernorm.py").read_text()
-    with WorkerClient(sys.executable) as client:
-        info = DeviceInfo("interpreter", "", None, False, "", client.hello["triton"], "")
-        bench = Workbench(
-            WorkerDevice(client, info), problem, EXAMPLES / "layernorm.py", tmp_path, 0
-        )
-        launch = bench.capture(text, problem.measured_cases()[0]).launches[0]
-        module, target = str(bench.place(text)), Target("hip", arch)
-        report = compile_launch(bench.device, module, launch, target)
-        found = occupancy_of(report)
-        assembly = compile_stage(bench.device, module, launch, target, "amdgcn").text
+    bench = Workbench(open_device("interpreter"), problem, EXAMPLES / "layernorm.py", tmp_path, 0)
+    launch = bench.capture(text, problem.measured_cases()[0]).launches[0]
+    module, target = str(bench.place(text)), Target("hip", arch)
+    report = compile_launch(bench.device, module, launch, target)
+    found = occupancy_of(report)
+    assembly = compile_stage(bench.device, module, launch, target, "amdgcn").text
     assert assembly is not None
     stated = re.search(r"; Occupancy: (\d+)", assembly)
     residency = chip(target).residency

@@ -1,14 +1,11 @@
 """What is said of kernels that compilers refuse: the line, why, and what to do."""
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tilewright.devices import WorkerClient
+from tilewright.devices import open_device
 from tilewright.devices.local import WorkerDevice
-from tilewright.devices.model import DeviceInfo
 from tilewright.targets import ReportCache, compile_launch, parse_target
 from tilewright.targets.model import ArgumentFacts, CompileMessage, LaunchFacts
 from tilewright.targets.refusals import placed, with_way_out
@@ -29,10 +26,8 @@ def kernel(body: str, before: str = "") -> str:
 
 
 @pytest.fixture(scope="module")
-def device() -> Iterator[WorkerDevice]:
-    with WorkerClient(sys.executable) as client:
-        info = DeviceInfo("interpreter", "", None, False, "", client.hello["triton"], "")
-        yield WorkerDevice(client, info)
+def device() -> WorkerDevice:
+    return open_device("interpreter")
 
 
 def told(device: WorkerDevice, folder: Path, text: str, target: str) -> CompileMessage:

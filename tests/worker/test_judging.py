@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from each import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.worker.compare.comparison import judge, judge_outputs
@@ -248,7 +249,7 @@ def test_long_rows_and_many_chunks_are_judged_alike(monkeypatch: pytest.MonkeyPa
     assert "1 of 30000 elements differ, first at (2, 9999)" in found["message"]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     shape=st.lists(st.integers(1, 40), min_size=1, max_size=3),
     factor=st.floats(1.001, 100.0),
@@ -269,7 +270,7 @@ def test_nothing_beyond_the_tolerance_is_ever_accepted(
     assert found["max_abs_error"] > atol
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     shape=st.lists(st.integers(1, 40), min_size=1, max_size=3),
     seed=st.integers(0, 1000),
