@@ -1,4 +1,4 @@
-"""The certificates beside open documents, held against their present texts.
+"""Certificates of open documents, compared with the current texts.
 
 Files are read off the event loop and kept until something says that they changed; what they say
 of a text is worked out once a text. Nothing of a workspace is run.

@@ -1,4 +1,4 @@
-"""Configurations and specs that cannot be used, told once each and marked where they are wrong."""
+"""Invalid configurations and specs, reported once each at the line of the error."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -103,3 +103,14 @@ def test_what_the_extension_shows() -> None:
                 quoted = re.findall(r"\"[^\"]*\"|`[^`]*`|'[^']*'", code)
                 found += [f"{path.name}:{n}: {word}" for text in quoted for word in dialect(text)]
     assert found == []
+
+
+def test_what_modules_say_of_themselves() -> None:
+    """The first line of a module's docstring names what the module holds."""
+    found = []
+    for path in SOURCES:
+        first = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")[
+            0
+        ]
+        found += [f"{path.relative_to(ROOT)}: {word}" for word in dialect(first)]
+    assert found == []

@@ -1,4 +1,4 @@
-"""Places in a file told by the statement they stand in, so that they survive lines added above."""
+"""Places in a file relative to their statement, so that they survive lines added above."""
 
 import re
 from bisect import bisect_right

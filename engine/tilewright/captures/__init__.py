@@ -1,4 +1,4 @@
-"""Launches recorded while somebody's own script or tests ran: made, kept, and looked up again."""
+"""Recorded launches of a user's script or tests: recording, storage, lookup."""
 
 from tilewright.captures.folder import Captures, load_captures, pack
 from tilewright.captures.launching import NoPlan, Plan, plan_of

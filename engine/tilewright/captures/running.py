@@ -1,4 +1,4 @@
-"""Running somebody's command with the recorder in its Python processes."""
+"""Run a user's command with the recorder in its Python processes."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Certificates as files: what was verified of a kernel, beside it, and whether that still holds."""
+"""Certificate files: what was verified of a kernel, and whether that is still valid."""
 
 from tilewright.certificates.files import (
     AlteredError,

@@ -1,6 +1,6 @@
 """Certificate files: their canonical form, their own hash, and where they lie.
 
-A certificate of ``softmax.py`` is ``softmax.tilewright.json`` beside it. There may be more, of
+A certificate of ``softmax.py`` is ``softmax.tilewright.json`` next to it. There may be more, of
 other chips or problems, as ``softmax.ANYTHING.tilewright.json``.
 """
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of certificate files, for whoever reads them with other tools."""
+"""The JSON Schema of certificate files."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Checking files: what a project wants to hear, of which files, and how it is told."""
+"""Checking files: project settings, file discovery, output formats."""
 
 from tilewright.checking.checked import Checked, check_text
 from tilewright.checking.configuration import Configuration, ConfigurationError

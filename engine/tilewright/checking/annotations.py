@@ -1,4 +1,4 @@
-"""Checked files as workflow commands, which GitHub shows beside the changed lines."""
+"""Checked files as workflow commands, which GitHub shows next to the changed lines."""
 
 from collections.abc import Iterator, Mapping
 

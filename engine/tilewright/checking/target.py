@@ -1,4 +1,4 @@
-"""Which chip a file is for: what somebody asked for, then the file, the settings, the machine."""
+"""The chip of a file: from the request, then the file, the settings, the machine."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Which Triton code is checked for: what is named, else what is installed beside Tilewright."""
+"""The Triton version of the checked code: as given, else the installed one."""
 
 import re
 from functools import cache

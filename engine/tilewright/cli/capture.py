@@ -1,4 +1,4 @@
-"""``tilewright capture -- COMMAND``: the launches that somebody's own script or tests make.
+"""``tilewright capture -- COMMAND``: record the launches of a user's script or tests.
 
 Standard output is the command's own; all that is said here goes to standard error.
 """

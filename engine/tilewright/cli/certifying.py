@@ -1,4 +1,4 @@
-"""Putting a certificate beside the file it is of."""
+"""Write a certificate next to its file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What compile reports say of a file's kernels, as issues: after a compile, and beside a check."""
+"""Issues from compile reports of a file's kernels, for ``compile`` and ``check --compiled``."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager

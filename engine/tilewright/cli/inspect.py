@@ -1,4 +1,4 @@
-"""``tilewright inspect``: what the compilers of several chips make of a file as it stands."""
+"""``tilewright inspect``: compiler output of several chips for an unchanged file."""
 
 import secrets
 from collections.abc import Iterator, Sequence

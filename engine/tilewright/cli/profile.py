@@ -1,4 +1,4 @@
-"""``tilewright profile``: compile, check, time a file as it stands; say what bounds it."""
+"""``tilewright profile``: compile, check and time an unchanged file; report bottlenecks."""
 
 import secrets
 from pathlib import Path

@@ -3,7 +3,7 @@
 Two bounds are reckoned. *Work*: what all programs together ask of each part of the chip; parts
 overlap, but not wholly, so that they are added as a norm between their sum and their maximum.
 *Latency*: the wait of one program through its own steps, as many times as programs follow each
-other in one place. Programs that run beside each other hide their latencies behind the work of
+other in one place. Programs that run concurrently hide their latencies behind the work of
 others, but not wholly: both are added as another norm. Its power depends on the warps beside each
 other and on the rounds of programs, as those of the first round all wait at the same time; it is
 another where copies run ahead, so that memory is busy while programs wait. What all programs wait

@@ -1,4 +1,4 @@
-"""From the evidence of a run to the small file that is committed beside the kernel."""
+"""From the evidence of a run to the certificate file next to the kernel."""
 
 import ast
 import math

@@ -1,4 +1,4 @@
-"""The third step: do the real compilers take it, and what do they make of it?"""
+"""The third step: does the real compiler accept the candidate, and with which resources?"""
 
 from collections.abc import Sequence
 

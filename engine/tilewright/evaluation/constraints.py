@@ -1,7 +1,7 @@
 """The knowledge base's constraints, checked on a candidate's source.
 
 Only what is stated in the source is judged: a value computed at run time is left to the compiler.
-A constraint that the original breaks in the same words is not held against the candidate.
+A constraint that the original violates with the same message does not fail the candidate.
 """
 
 import ast

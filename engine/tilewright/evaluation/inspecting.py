@@ -1,4 +1,4 @@
-"""What the compilers of several chips make of a file as it stands, kernel by kernel."""
+"""Compile reports of several chips for an unchanged file, kernel by kernel."""
 
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What can be said of a file as it stands: compiler, correctness, time, and what bounds it."""
+"""Profile of an unchanged file: compile reports, correctness, times, bottlenecks."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

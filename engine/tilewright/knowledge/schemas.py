@@ -1,4 +1,4 @@
-"""JSON Schemas of the knowledge base's YAML, for editors and for whoever adds an entry."""
+"""JSON Schemas of the knowledge base's YAML, for editors."""
 
 import json
 from collections.abc import Mapping

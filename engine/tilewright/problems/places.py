@@ -1,4 +1,4 @@
-"""Where the spec and the reference of a file lie: beside it, or where AI Bench has them.
+"""Paths of a file's spec and reference: next to it, or in AI Bench's folders.
 
 AI Bench keeps three trees apart, in which a problem has one path, such as
 ``KernelBench/level2/99_Matmul_GELU_Softmax``: its spec below ``problems/specs``, its modules in

@@ -1,4 +1,4 @@
-"""Rewrites of the algorithmic stage: loads that need not be done again."""
+"""Rewrites of the algorithmic stage: redundant loads."""
 
 import ast
 import re

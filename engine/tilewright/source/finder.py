@@ -1,7 +1,7 @@
 """Kernels, launches and host functions of a file, from its pieces.
 
 What is found in a piece is kept with it. It holds in a later version of the file if there is the
-same around its kernels; whoever shares pieces between versions compares ``Finder.around``.
+same around its kernels; code that shares pieces between versions compares ``Finder.around``.
 """
 
 import ast

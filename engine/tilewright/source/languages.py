@@ -1,4 +1,4 @@
-"""Whether a text can hold a kernel at all, told without parsing it."""
+"""Whether a text can hold a kernel, decided without parsing."""
 
 # A kernel's language is imported under its name: most files of a project name none.
 _LANGUAGES = ("triton", "nki")

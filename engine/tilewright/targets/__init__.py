@@ -1,4 +1,4 @@
-"""Chips that need not be here: naming them, and compiling for them."""
+"""Chips to compile for, installed or not: names, compilers, reports."""
 
 from tilewright.targets.cache import ReportCache
 from tilewright.targets.caveats import caveats

@@ -1,4 +1,4 @@
-"""Asking a program that somebody has what it is, in a time."""
+"""Ask an installed program for its version, with a time limit."""
 
 from __future__ import annotations
 

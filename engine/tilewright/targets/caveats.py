@@ -1,4 +1,4 @@
-"""What a compile report is not of the text as it stands: options left out, older forms."""
+"""Differences between a compile report and the text: omitted options, older forms."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""What installations share: steps that are told, and a place that is whole or empty."""
+"""Shared parts of installations: reported steps, and an atomic target folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Triton for Intel and ocloc have to be told about a chip that is not here.
+"""Descriptions of Intel chips for Triton and ocloc, for cross-compilation.
 
 Sub-group sizes: Intel oneAPI GPU Optimization Guide. fp64, two-dimensional block messages and
 matrix instructions: what ``ocloc query CL_DEVICE_EXTENSIONS`` answers for the chip. Everything that

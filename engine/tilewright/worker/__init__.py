@@ -1,4 +1,4 @@
-"""What runs beside the device, in any interpreter that has torch and triton.
+"""Code that runs next to the device, in any interpreter with torch and triton.
 
 Nothing here imports the rest of Tilewright: the folder is packed into one zip
 (``tilewright.devices.package``) and started as ``PYTHON worker.zip``. Standard library, numpy,

@@ -1,4 +1,4 @@
-"""Putting an applied edit's certificate beside its file."""
+"""Write the certificate of an applied edit next to its file."""
 
 from collections.abc import Mapping
 from pathlib import Path

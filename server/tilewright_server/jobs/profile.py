@@ -1,4 +1,4 @@
-"""Profile a document: compile, check and time its kernels as far as this machine can."""
+"""Profile a document: compile, check and time its kernels on this machine."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

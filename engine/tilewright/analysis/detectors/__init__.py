@@ -1,6 +1,6 @@
 """Detectors of the issues in the taxonomy, one file a stage.
 
-A detector is a pure function from a module and what is known beside it to findings. It
+A detector is a pure function from a module and its context to findings. It
 stays silent where it is not sure: an unknown value never supports a finding.
 """
 

@@ -1,4 +1,4 @@
-"""Detectors of the tuning stage: what is tuned, by which key, and what the launch makes of it."""
+"""Detectors of the tuning stage: what is tuned, by which key, and how the launch uses it."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Which NKI package a file is written for, where it does not import any: told by what it uses."""
+"""Infer the NKI package of a file without imports from the names that it uses."""
 
 import ast
 

@@ -1,6 +1,6 @@
 """Between the engine's paths and another host's: what leaves is rewritten, and so is what comes.
 
-There each path of this side lies below the keeper's folder ``at``. Nobody but this module knows:
+There each path of this side lies below the keeper's folder ``at``. Only this module knows:
 requests name local files, answers name them again.
 """
 

@@ -1,4 +1,4 @@
-"""Where services listen, how they are told apart, and whether they are wanted."""
+"""Socket paths of compile services, their keys, and whether services are enabled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starting a service: at most one for a socket, a child of nobody, with nothing of ours open."""
+"""Start a service: at most one per socket, daemonized, without inherited descriptors."""
 
 from __future__ import annotations
 

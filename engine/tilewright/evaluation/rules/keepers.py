@@ -1,4 +1,4 @@
-"""What of a module could hold something from one call to the next, and what stands for it."""
+"""Objects of a module that could hold state between calls, and their names."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""What stands in kernels and on them."""
+"""Rules on the bodies and decorators of kernels."""
 
 import ast
 from collections.abc import Iterator

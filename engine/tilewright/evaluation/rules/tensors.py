@@ -1,4 +1,4 @@
-"""Which local names of a host function stand for tensors, as far as the text shows."""
+"""Local names of a host function that are tensors according to the text."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""Rewinds of host code and of what the JIT is told: waiting, and strides it may not fold."""
+"""Rewinds of host code and JIT annotations: waiting, and strides that are not folded."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Rewinds of loads: moved into a loop that need not repeat them, and done a second time."""
+"""Rewinds of loads: an invariant load moved into a loop, and a repeated load."""
 
 import ast
 import re

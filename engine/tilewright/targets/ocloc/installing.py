@@ -1,4 +1,4 @@
-"""Putting ocloc in place from the distribution's signed packages, beside the system.
+"""Install ocloc from the distribution's signed packages, outside the system's folders.
 
 The newest suite's compiler wants a newer C library than older systems have, so it is unpacked
 together with the libraries it needs and started through the loader among them.

@@ -1,4 +1,4 @@
-"""What an ocloc was made of: packages and files with their checksums, in a file beside it."""
+"""Lock file of an installed ocloc: packages and files with their checksums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spills by source line, out of a cubin: much sooner than a disassembler tells them.
+"""Spills by source line, out of a cubin: much faster than through a disassembler.
 
 An instruction of SASS takes 16 bytes since Volta, and its low 12 bits tell the opcode: 0x983 is
 LDL, 0x387 STL (as ``nvdisasm -hex`` shows). Lines are in ``.debug_line``: DWARF 2 with an opcode
@@ -79,6 +79,8 @@ def _lines(rows: list[_Row], own: set[int]) -> dict[int, int]:
     found = {}
     for row in rows:
         at: _Row | None = row
+        # A row of an inlined function leads to the row that it was inlined into, and so on up to
+        # the user's file. Counting the steps ends a circle in a damaged table.
         steps = 0
         while at is not None and at.file not in own and steps < len(rows):
             at = rows[at.context - 1] if 0 < at.context <= len(rows) else None
@@ -181,6 +183,7 @@ def _extended(reader: _Reader, state: _State) -> bool:
     """Whether the sequence ends."""
     after = reader.leb() + reader.at
     code = reader.number("B")
+    # The length before the opcode is trusted over the operands, so unknown opcodes are skipped.
     if code == 2:  # DW_LNE_set_address
         state.address = reader.number("Q")
     elif code == _INLINED_CALL:

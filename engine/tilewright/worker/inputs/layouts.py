@@ -1,7 +1,7 @@
 """How inputs lie in memory: the same values, with other strides, other offsets, or shared.
 
-What a layout does is done again without effect, so that whoever gets the inputs from files can
-restore what files do not keep (that two of them share memory).
+What a layout does is done again without effect, so that a process that reads the inputs from
+files can restore what files do not keep (that two of them share memory).
 """
 
 from __future__ import annotations

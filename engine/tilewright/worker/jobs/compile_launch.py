@@ -1,4 +1,4 @@
-"""``compile``: one launch through the real compilers, for a chip that need not be here."""
+"""``compile``: cross-compile one launch with the real compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``measure``: one candidate, compiled beside others, then run and timed roughly by itself."""
+"""``measure``: one candidate, compiled in parallel, then run and timed roughly by itself."""
 
 from __future__ import annotations
 

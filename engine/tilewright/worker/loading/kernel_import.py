@@ -1,7 +1,7 @@
-"""Importing a file for its kernels alone, as far as this interpreter allows.
+"""Import a file for its kernels only, within the limits of this interpreter.
 
 First as it is; then with stand-ins for libraries that are not installed; then statement by
-statement. What was stood in for and what was left out is told, so that a report can say it.
+statement. Stand-ins and omissions are recorded for the report.
 """
 
 from __future__ import annotations

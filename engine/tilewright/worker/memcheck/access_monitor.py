@@ -1,4 +1,4 @@
-"""Every access of an interpreted kernel, held against the bands around the tensors."""
+"""Check every access of an interpreted kernel against the redzones of the tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory that host code allocates without writing comes back full of a value nobody computes."""
+"""Fill memory that host code allocates with a poison value."""
 
 from __future__ import annotations
 

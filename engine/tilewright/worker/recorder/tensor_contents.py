@@ -1,4 +1,4 @@
-"""What the tensors of a launch held, as far as it takes to make others like them; and its line."""
+"""Contents of a launch's tensors, enough to make similar ones; and the launch's source line."""
 
 from __future__ import annotations
 

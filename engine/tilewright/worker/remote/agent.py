@@ -1,11 +1,11 @@
-"""Beside a worker on another host: hands it what the engine sends, and cleans up after both.
+"""Agent next to a remote worker: forwards the engine's messages and cleans up.
 
 On the way there each message begins with one byte, its kind, and four bytes, its length:
 
 - ``J``: a request, handed to the worker as it is.
 - ``P``: files, put below the folder ``at`` under the paths that they have on the engine's side; see
   ``mirror``.
-- ``B``: the engine is there; one that says nothing for ``QUIET_S`` is taken to be gone.
+- ``B``: the engine is there; one that is silent for ``QUIET_S`` is assumed dead.
 
 What the worker answers goes back without passing here; before it says hello, one message of the
 keeper tells ``{"place", "host", "python"}``.

@@ -1,7 +1,7 @@
 """A zygote of its own, shared by all of a user's processes, that compiles and runs nothing else.
 
 It listens on a Unix socket in a folder that only its user may enter, and takes only clients of
-that user. One process has a socket's lock at a time. It ends when nobody has wanted anything for a
+that user. One process has a socket's lock at a time. It ends when it has been idle for a
 while, when its socket is gone, and, once its jobs are done, when torch or triton is no longer the
 one that it has imported.
 """

@@ -56,8 +56,13 @@ class Zygote:
 
     def serve(self) -> None:
         """Loop until nobody wants more, then kill everything that was started."""
+        # Code under test may daemonize. Its orphans become children of this process, which is
+        # what lets `kill_strays` find them.
         process_tree.become_subreaper()
+        # Jobs of the same user could otherwise attach to this process, which is trusted.
         confinement.hide_from_ptrace()
+        # Children share these pages copy on write. A collection in a child would mark every
+        # object of torch and triton, and so copy the pages; frozen objects are skipped.
         gc.collect()
         gc.freeze()
         try:

@@ -107,6 +107,7 @@ class Children:
             finally:  # whatever went wrong, a child is no zygote
                 traceback.print_exc()
                 os._exit(1)
+        # With a copy of the write ends open here, the pipes would never come to their end.
         os.close(result_write)
         os.close(printed_write)
         now = time.monotonic()
@@ -205,15 +206,21 @@ class Children:
             forget(self._selector, job.result)
 
     def _finish(self, job: _Running) -> None:
+        # The process may have given its result and go on, and its descendants may hold the pipes
+        # open: waiting before the kill could take forever.
         process_tree.kill_tree(job.process)
         status = _wait(job.process)
         exhausted = cgroups.out_of_memory(job.process)
         if exhausted is None:
+            # Without a control group of its own there is only the system's counter, which also
+            # counts other processes; `_verdict` therefore asks for a SIGKILL as well.
             exhausted = _oom_kills() > job.oom_kills
+        # Only now is everything in the pipe that the job has printed.
         self._drain_printed(job, _READS_A_TURN)
         for descriptor in (job.result, job.printed, job.pidfd):
             forget(self._selector, descriptor)
             os.close(descriptor)
+        # A stray is an adopted process that is no job: this job has to be off the list first.
         del self._running[job.process]
         process_tree.kill_strays(self.processes)
         shutil.rmtree(job.scratch, ignore_errors=True)

@@ -37,6 +37,8 @@ class Wire:
         """Write a message; ``descriptor`` goes with it. Raises OSError when nobody is there."""
         data = encode(message)
         if descriptor is not None:
+            # The descriptor travels with the first byte; a full buffer may take only a part of
+            # the rest, which must not send the descriptor again.
             sent = socket.send_fds(self._socket, [data], [descriptor])
             data = data[sent:]
         self._socket.sendall(data)

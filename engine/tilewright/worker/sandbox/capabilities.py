@@ -1,4 +1,4 @@
-"""Giving up the privileges of root for good, as far as this process has any."""
+"""Drop the privileges of root permanently, if this process has any."""
 
 from __future__ import annotations
 

@@ -100,6 +100,8 @@ def _load(libc: ctypes.CDLL, filters: _Program) -> int:
 def program(machine: str) -> list[_Line]:
     """The filter for "x86_64" or "aarch64"."""
     column, architecture = _MACHINES[machine]
+    # A 64-bit process can also make 32-bit calls, whose numbers mean other calls: every other
+    # architecture is refused before a number is compared.
     lines = [
         _Line(_LOAD, _ARCHITECTURE),
         _Line(_EQUAL, architecture, 1, 0),
@@ -107,6 +109,7 @@ def program(machine: str) -> list[_Line]:
         _Line(_LOAD, _NUMBER),
     ]
     if machine == "x86_64":
+        # x32 calls report the same architecture and differ by this bit of the number.
         lines += [_Line(_AT_LEAST, _X32, 0, 1), _refuse(errno.EPERM)]
     for name, numbers in _CALLS.items():
         number = numbers[column]

@@ -1,4 +1,4 @@
-"""A user of its own for a job of root's: whom limits hold, and who may signal nobody else.
+"""A separate user id for jobs of a root worker, so that limits and signal rules apply.
 
 Root is exempt from the limit on processes, and every process of root's is root's to signal. A job
 keeps the right to open root's files (``capabilities``); Landlock says which.

@@ -1,4 +1,4 @@
-"""What caches of functions hold: tensors, and results that somebody could change."""
+"""Contents of function caches: tensors, and mutable results."""
 
 from __future__ import annotations
 

@@ -119,6 +119,8 @@ def _blocks(session: Session, verify: Verify | None) -> tuple[str | None, str | 
     due = 0
     for look in looks:
         while len(session.blocks) < look:
+            # The budget is not looked at before the first look: a verdict needs that many blocks,
+            # and a slow kernel would otherwise never have one.
             if len(session.blocks) >= looks[0] and time.perf_counter() > end:
                 return None, None
             due += len(session.blocks) in drawn
@@ -148,6 +150,8 @@ def _one_block(session: Session) -> int:
     """Fresh inputs and one block in an order drawn for it; its turn."""
     turn, order = _turn(session), _order(session)
     session.ask({"do": "time.fresh", "turn": turn}, TIMEOUT_S)
+    # The performer runs code under test and reports its own event times. The judge measures the
+    # same block by its own clock, which bounds what the events can claim.
     began = time.perf_counter()
     reply = session.ask({"do": "time.block", "order": order}, TIMEOUT_S)
     session.walls_us.append((time.perf_counter() - began) * 1e6)

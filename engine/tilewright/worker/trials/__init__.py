@@ -2,8 +2,9 @@
 
 On a device's host, the zygote starts three kinds of processes:
 
-- one **judge** a device, trusted and long-lived. It imports nobody's code, makes the inputs from a
-  seed that no other process sees, keeps the oracle's outputs to itself, compares, drives timing.
+- one **judge** a device, trusted and long-lived. It imports no code under test, makes the inputs
+  from a seed that no other process sees, keeps the oracle's outputs to itself, compares, drives
+  timing.
 - **performers** of the original and of the reference, confined, kept for the next candidate.
 - a performer of the **candidate**, confined, which ends with its trial.
 

@@ -1,4 +1,4 @@
-"""The trusted process of a device: it prepares candidates side by side, and hears them."""
+"""The trusted process of a device: prepares candidates in parallel and runs trials."""
 
 from __future__ import annotations
 

@@ -86,6 +86,8 @@ class Judges:
                     deliver(message)
 
     def _perform(self, court: _Court, message: dict[str, Any]) -> None:
+        # The judge sends its end of a socket pair with each such message. Descriptors keep the
+        # order of messages, so the oldest one belongs to this message.
         key, channel = message["perform"], court.line.descriptors.popleft()
 
         def ended(answer: dict[str, Any]) -> None:
@@ -101,6 +103,8 @@ class Judges:
             text = f"no process could be started for it: {error.strerror or error}"
             self._put(court.line, {"ended": key, "status": LOST, "message": text, "output": ""})
         finally:
+            # The child has its own copy. While this one is open, the judge would see no end of
+            # file when the child dies.
             os.close(channel)
 
     def _stop(self, court: _Court, message: dict[str, Any]) -> None:

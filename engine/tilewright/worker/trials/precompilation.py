@@ -1,4 +1,4 @@
-"""Which launches of a candidate to compile before it is heard, and in how many processes."""
+"""Launches of a candidate to compile before its trial, and the number of processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a call beside its values, by what two performers told."""
+"""Faults of a call other than its values, from the answers of two runners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One version of a file, imported once, its entry point called as often as somebody likes."""
+"""One version of a file: imported once, its entry point called repeatedly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Detectors of Intel's register mode, given wrongly or to nobody."""
+"""Detectors of Intel's register mode: invalid, or without effect."""
 
 import ast
 from collections.abc import Iterator

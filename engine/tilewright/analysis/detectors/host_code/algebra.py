@@ -1,4 +1,4 @@
-"""Detectors of torch code beside the launches that does more work than its result needs."""
+"""Detectors of torch code around the launches that does more work than its result needs."""
 
 import ast
 from collections.abc import Iterator

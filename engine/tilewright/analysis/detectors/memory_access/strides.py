@@ -1,4 +1,4 @@
-"""The detector of strides that are always 1 and that the compiler is not told about."""
+"""The detector of strides that are always 1 but unknown to the compiler."""
 
 import ast
 from collections.abc import Iterator

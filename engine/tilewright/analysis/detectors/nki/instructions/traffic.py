@@ -1,4 +1,4 @@
-"""Loads that need not be, that are repeated, or that move little at a time."""
+"""Loads that are superfluous, repeated, or small."""
 
 import ast
 from collections.abc import Iterator

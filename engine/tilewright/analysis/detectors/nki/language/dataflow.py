@@ -1,4 +1,4 @@
-"""Results that go nowhere, and products that replace each other."""
+"""Results that are unused, and products that replace each other."""
 
 import ast
 from collections.abc import Iterator
