@@ -465,7 +465,6 @@ class Model(torch.nn.Module):
         ("y = torch.nn.functional.leaky_relu(x, 0.1)", True),
         ("y = torch.nn.functional.batch_norm(x, a, b)", True),
         ("y = torch.nn.functional.relu(x)", False),
-        ("y = x.softmax(-1)", False),
     ],
 )
 def test_an_operator_that_an_original_in_torch_has_may_be_spelled_otherwise(
@@ -473,10 +472,18 @@ def test_an_operator_that_an_original_in_torch_has_may_be_spelled_otherwise(
 ) -> None:
     text = TORCH.replace("        return self.layers(x)\n", f"        {line}\n        return y\n")
     verdict = held(text, TORCH, Entry(EntryKind.MODEL, "Model"))
-    assert (
-        any("torch.nn.functional" in one or "softmax" in one for one in verdict.faults)
-        is not is_had
-    )
+    assert any("torch.nn.functional" in one for one in verdict.faults) is not is_had
+
+
+def test_operators_beside_an_original_in_torch_are_asked_for_when_they_run() -> None:
+    line = "x += x.softmax(-1)\n        n = x.sum().item()"
+    text = TORCH.replace("        return self.layers(x)\n", f"        {line}\n        return x\n")
+    verdict = held(text, TORCH, Entry(EntryKind.MODEL, "Model"))
+    for what in ("the + operator", ".softmax()", ".sum()"):
+        assert any(one.startswith(what) for one in verdict.questions)
+    assert any(".item()" in one for one in verdict.faults)
+    kept = held(before_launch("x = x.softmax(-1)"))
+    assert any(".softmax()" in one for one in kept.faults)
 
 
 def test_a_layer_has_a_stride_and_is_no_tensor() -> None:

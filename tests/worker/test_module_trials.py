@@ -224,6 +224,11 @@ def test_gradients_that_are_wrong_are_refused(worker: Worker) -> None:
     assert fault.startswith("gradients: output['gradient of x']")
 
 
+def test_a_gradient_that_is_cut_off_is_refused(worker: Worker) -> None:
+    cut = SQUARES.replace("Square.apply(x, self.weight)", "(x * x).detach() * self.weight")
+    assert "no gradient of x comes back" in refused(asked(worker, SQUARES, cut))
+
+
 @pytest.mark.parametrize("text", [FORWARD_ALONE, RAISES])
 def test_without_gradients_it_is_verified_for_forward_calls_alone(
     worker: Worker, text: str

@@ -1,11 +1,14 @@
 """Input data: deterministic, different for each name, and what the spec asks for."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from worker_bench import Bench, case_of, tensor
 
 from tilewright.devices import JobStatus
 from tilewright.worker.inputs import generation, tensor_files
+from tilewright.worker.loading import entry_point
 
 pytestmark = pytest.mark.triton
 
@@ -134,3 +137,19 @@ def test_inputs_can_come_from_the_module(bench: Bench) -> None:
     )
     assert first[1] == {"name": "input_1", "value": 3}
     assert torch.equal(tensor_files.load(first)["input_0"], tensor_files.load(second)["input_0"])
+
+
+def test_zeros_that_a_module_makes_stay_zero(tmp_path: Path) -> None:
+    path = tmp_path / "triangle.py"
+    path.write_text(
+        "import torch\n\ndef get_inputs():\n"
+        "    return [torch.tril(torch.ones(8, 8)), torch.randn(8, 8)]\n"
+    )
+    case = case_of(inputs_from_module=True)
+    lower = torch.ones(8, 8).tril() != 0
+    for family in ("shifted", "nonfinite", "constant_rows"):
+        made = generation.make_inputs(case, 3, entry_point.load_module(str(path)), family)
+        assert not made["input_0"][~lower].any()
+        assert (made["input_0"][lower] != 1).any()
+    shifted = generation.make_inputs(case, 3, entry_point.load_module(str(path)), "shifted")
+    assert (shifted["input_1"] != 0).all()

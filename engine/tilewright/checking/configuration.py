@@ -30,7 +30,7 @@ class _Rules(BaseModel):
     allow: list[
         Literal[
             "workspaces", "prepacked-weights", "inline-assembly", "fixed-shapes", "fixed-layouts",
-            "finite-inputs", "host-reads",
+            "finite-inputs", "host-reads", "forward-only",
         ]
     ] = []  # fmt: skip
 

@@ -13,7 +13,7 @@ from tilewright.evaluation.waysout import way_out
 from tilewright.evaluation.workbench import BrokenOffError, Workbench
 from tilewright.harness_fault import HarnessFaultError
 from tilewright.problems.model import Case, Problem
-from tilewright.problems.permissions import FINITE, FIXED_LAYOUTS, FIXED_SHAPES
+from tilewright.problems.permissions import FINITE, FIXED_LAYOUTS, FIXED_SHAPES, FORWARD_ONLY
 from tilewright.problems.scalars import fixed
 from tilewright.problems.scaled import work
 from tilewright.textfile import UnreadableError
@@ -31,6 +31,7 @@ _NOT_ASKED = {
         "inputs with infinities or NaN were not checked, as allow = "
         '["finite-inputs"] permits other results there'
     ),
+    FORWARD_ONLY: 'no gradients were compared, as allow = ["forward-only"] permits others',
 }
 
 _SEED_OF_GRADIENTS = 1
@@ -52,7 +53,7 @@ def planned_checks(bench: Workbench, original: str, candidate: str) -> tuple[Che
     cases = tuple({check.case.name: check.case for check in checks}.values())
     kept = {case.name for case in concerned(bench.problem, path, original, candidate, cases)}
     checks = tuple(check for check in checks if check.case.name in kept)
-    small = bench.problem.check_cases()
+    small = () if FORWARD_ONLY in bench.problem.allow else bench.problem.check_cases()
     if _GRADIENTS not in original or bench.problem.is_captured or not small:
         return checks
     first = Check(small[0], _SEED_OF_GRADIENTS, gradients=NEEDED, required=False)

@@ -11,7 +11,7 @@ from random import SystemRandom
 
 from tilewright.evaluation.checks import FORWARD, NORMAL, PLAIN, REVERSED, SHUFFLED, Check
 from tilewright.problems.model import Case, EntryKind, Problem, Ragged
-from tilewright.problems.permissions import FINITE, FIXED_LAYOUTS, FIXED_SHAPES
+from tilewright.problems.permissions import FINITE, FIXED_LAYOUTS, FIXED_SHAPES, FORWARD_ONLY
 
 SEEDS = (0, 1)
 WHERE_ANY, NEEDED = "where any", "needed"
@@ -159,7 +159,8 @@ def _modes(problem: Problem, small: tuple[Case, ...]) -> Iterator[Check]:
     """What no ordinary call of a module shows: training, and gradients."""
     for case in small[:1] if problem.entry.kind is EntryKind.MODEL else ():
         yield Check(case, 0, training=True)
-        yield Check(case, 0, gradients=WHERE_ANY)
+        if FORWARD_ONLY not in problem.allow:
+            yield Check(case, 0, gradients=WHERE_ANY)
 
 
 def _on_device(problem: Problem, small: tuple[Case, ...]) -> Iterator[Check]:

@@ -5,7 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.problems.model import RAGGED, Problem
-from tilewright.problems.permissions import FINITE, FIXED_LAYOUTS, FIXED_SHAPES, permitting_all
+from tilewright.problems.permissions import (
+    FINITE,
+    FIXED_LAYOUTS,
+    FIXED_SHAPES,
+    FORWARD_ONLY,
+    permitting_all,
+)
 
 _FACTS = {
     "offset": "align: 16",
@@ -35,6 +41,7 @@ def way_out(fault: str, checks: Sequence[Mapping[str, Any]], problem: Problem) -
         FIXED_LAYOUTS: layout in _FACTS,
         FINITE: values in _FACTS,
         FIXED_SHAPES: is_ragged,
+        FORWARD_ONLY: bool(check.get("gradients")),
     }
     return told + permitting_all(name for name, would_do in settings.items() if would_do)
 

@@ -10,6 +10,7 @@ FIXED_SHAPES = "fixed-shapes"
 FIXED_LAYOUTS = "fixed-layouts"
 FINITE = "finite-inputs"
 HOST_READS = "host-reads"
+FORWARD_ONLY = "forward-only"
 
 PERMISSIONS = {
     WORKSPACES: "memory that is kept from call to call, whose contents no call may rely on",
@@ -17,6 +18,7 @@ PERMISSIONS = {
     ASSEMBLY: "inline assembly in kernels, which is not analyzed",
     FIXED_SHAPES: "failing at extents that the spec's cases do not have",
     FIXED_LAYOUTS: "failing at strides and alignments that the problem's own inputs do not have",
+    FORWARD_ONLY: "results whose gradients are not those of the original, or only some of them",
     HOST_READS: "host code that reads a number from a tensor, or whether a mask is all true",
     FINITE: "other results where inputs hold infinities or NaN",
 }

@@ -19,6 +19,7 @@ from . import value_families as families
 
 _DEFAULT_INT_RANGE = (0, 8)
 _WORKING_COPIES = 3
+_FEW_ZEROS = 8  # one in so many, or fewer, is a coincidence
 _STATE_WORDS = 624
 _STATE_HEAD = 24
 """Of a CPU generator's state: bytes before the words of its Mersenne Twister, 8 bytes each."""
@@ -66,16 +67,18 @@ def make_inputs(
 
 
 def _reshaped(value: Any, values: str, seed: int, name: str) -> Any:
-    """What a module's ``get_inputs`` made, in another family."""
+    """What a module's ``get_inputs`` made, in another family. Where many numbers are zero (a
+    triangle, a mask) that is what the inputs are, and those stay."""
     if values == families.NORMAL or not isinstance(value, torch.Tensor):
         return value
     if not value.is_floating_point():
         return value
-    generator, data = stream(seed, name), value.float()
+    generator, data, zeros = stream(seed, name), value.float(), value == 0
     if values == families.LARGE:
         # Modules like to draw from 0 to 1, where many a function is no more than its argument.
         data = data * (torch.randint(0, 2, data.shape, generator=generator) * 2 - 1)
-    return families.of(values, value.dtype)(data, generator).to(value.dtype)
+    made = families.of(values, value.dtype)(data, generator).to(value.dtype)
+    return made.masked_fill(zeros, 0.0) if zeros.sum() * _FEW_ZEROS > value.numel() else made
 
 
 def filled(inputs: Mapping[str, Any], number: float, only: str | None = None) -> dict[str, Any]:

@@ -35,6 +35,17 @@ def of_run(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
     yield from _looked_at(base, told)
 
 
+def of_gradients(base: Sequence[str], told: Sequence[str]) -> str | None:
+    """Gradients that come back from the original and not from the candidate; None for none."""
+    gone = [name.partition("'")[2].rstrip("']") or name for name in base if name not in told]
+    if not gone:
+        return None
+    return (
+        f"no {', '.join(gone)} comes back, where the original gives one: a launch that no "
+        "autograd.Function knows of cuts it off, and training would go on without a word"
+    )
+
+
 def _inputs_and_weights(names: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """Which of changed tensors are which, as people call them; nothing for none."""
     weights = [name for name in names if name.startswith(WEIGHT)]

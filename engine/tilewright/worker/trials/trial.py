@@ -240,6 +240,8 @@ class Hearing:
         if given.told.get("caveats"):
             record["caveats"] = given.told["caveats"]
         wrong = next(run_faults.of_run(base.original.told, given.told), None)
+        if check.get("gradients"):
+            wrong = wrong or run_faults.of_gradients(base.original.names, given.names)
         if wrong is not None:
             record["fault"] = wrong
             return wrong
