@@ -113,6 +113,35 @@ def layer_norm(x, weight, bias, eps):
     return y
 '''
 
+INSTANCES = """
+@triton.jit
+def instances_kernel(x_ptr, y_ptr, S, EPS, BLOCK: tl.constexpr):
+    base = tl.program_id(0).to(tl.int64) * S
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, S, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        total += tl.load(x_ptr + base + at, mask=at < S, other=0.0)
+    mean = tl.sum(total, 0) / S
+    squares = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, S, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        apart = tl.load(x_ptr + base + at, mask=at < S, other=0.0) - mean
+        squares += tl.where(at < S, apart * apart, 0.0)
+    scale = 1.0 / tl.sqrt(tl.sum(squares, 0) / S + EPS)
+    for start in range(0, S, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + base + at, mask=at < S)
+        tl.store(y_ptr + base + at, (x - mean) * scale, mask=at < S)
+
+
+def instance_norm(x, eps):
+    x = x.contiguous()
+    y = torch.empty_like(x)
+    S = x.shape[2] * x.shape[3]
+    instances_kernel[(x.shape[0] * x.shape[1],)](x, y, S, eps, BLOCK=1024)
+    return y
+"""
+
 COLUMNS = '''
 @triton.jit
 def columns_kernel(x_ptr, y_ptr, R, C, P0, BR: tl.constexpr, BC: tl.constexpr):

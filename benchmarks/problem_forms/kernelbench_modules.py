@@ -20,6 +20,7 @@ from kernel_texts import (
     GELU,
     GEMM,
     GROUPS,
+    INSTANCES,
     LONG_ROWS,
     LOSS,
     MATMUL,
@@ -109,11 +110,16 @@ MODULES: dict[str, str] = {
     "level1/19_ReLU": UNARY.replace("{act}", RELU.format("x")) + model("", "", "return unary(x)"),
     "level1/20_LeakyReLU": UNARY.replace("{act}", "y = tl.where(x >= 0, x, x * P0)")
     + model("negative_slope=0.01", "self.slope = negative_slope", "return unary(x, self.slope)"),
+    "level1/22_Tanh": "from triton.language.extra import libdevice\n" + UNARY.replace(
+        "{act}", "y = libdevice.tanh(x)") + model("", "", "return unary(x)"),
     "level1/23_Softmax": ROWS.replace("{other}", '-float("inf")').replace("{act}", SOFTMAX)
     + model("", "", "return rows(x)"),
     "level1/26_GELU_": UNARY.replace("{act}", GELU.format("x")) + model("", "", "return unary(x)"),
     "level1/33_BatchNorm": CHANNELS.replace("{act}", "") + model(
         "num_features", "self.bn = nn.BatchNorm2d(num_features)", "return batch_norm(x, self.bn)"),
+    "level1/34_InstanceNorm": INSTANCES + model(
+        "num_features", "self.inorm = nn.InstanceNorm2d(num_features)",
+        "return instance_norm(x, self.inorm.eps)"),
     "level1/36_RMSNorm_": COLUMNS.replace("{term}", "x * x").replace(
         "{finish}", "scale = tl.sqrt(total / R + P0)" + NORMALIZE)
     + model("num_features, eps=1e-5", "self.eps = eps",
@@ -135,6 +141,10 @@ MODULES: dict[str, str] = {
         "{finish}", SUM_STORE)
     + model("dim", "assert dim == 1", COLUMN_CALL.format(
         shape="(x.shape[0], 1, *x.shape[2:])", p0="0.0")),
+    "level1/48_Mean_reduction_over_a_dimension": COLUMNS.replace("{term}", "x").replace(
+        "{finish}", SUM_STORE.replace("total", "total / R"))
+    + model("dim", "assert dim == 1", COLUMN_CALL.format(
+        shape="(x.shape[0], *x.shape[2:])", p0="0.0")),
     "level1/82_conv_depthwise_2D_square_input_square_kernel": CONV.replace("{act}", "") + model(
         "in_channels, kernel_size, stride=1, padding=0, bias=False",
         "self.conv2d = nn.Conv2d(in_channels, in_channels, kernel_size, stride=stride, "
@@ -195,6 +205,19 @@ MODULES: dict[str, str] = {
     "level2/63_Gemm_ReLU_Divide": fused(
         "linear", RELU.format("y") + " / P0", ", divisor", "self.by = divisor",
         "return linear(x, self.linear.weight, self.linear.bias, self.by)"),
+    "level2/76_Gemm_Add_ReLU": gemm(RELU.format("y")) + model(
+        "in_features, out_features, bias_shape",
+        "self.gemm = nn.Linear(in_features, out_features, bias=False)\n"
+        "self.bias = nn.Parameter(torch.randn(bias_shape))",
+        "return linear(x, self.gemm.weight, self.bias)"),
+    "level2/88_Gemm_GroupNorm_Swish_Multiply_Swish": gemm("") + GROUPS.replace("{pre}", "").replace(
+        "    tl.store(y_ptr", f"    y = y * {SIGMOID} * tl.load(extra_ptr + c, mask=mask)\n"
+        f"    y = y * {SIGMOID}\n    tl.store(y_ptr")
+    + model("in_features, out_features, num_groups, multiply_weight_shape",
+            LINEAR.format("gemm") + "\nself.group_norm = nn.GroupNorm(num_groups, out_features)\n"
+            "self.multiply_weight = nn.Parameter(torch.randn(multiply_weight_shape))",
+            "x = linear(x, self.gemm.weight, self.gemm.bias)\n"
+            "return group_norm(x, self.group_norm, self.multiply_weight)"),
     "level2/95_Matmul_Add_Swish_Tanh_GELU_Hardtanh": fused(
         "matmul", f"y = y * {SIGMOID}; {TANH}; {GELU.format('y')}; "
         "y = tl.where(y < -1.0, -1.0, tl.where(y > 1.0, 1.0, y))", ", add_value_shape",
@@ -217,6 +240,7 @@ MODULES: dict[str, str] = {
     + model("in_features, out_features", LINEAR.format("linear"),
             "return rows(linear(x, self.linear.weight, self.linear.bias))"),
     "level3/1_MLP": network("layer_sizes"),
+    "level3/2_ShallowWideMLP": network("hidden_layer_sizes"),
     "level3/3_DeepNarrowMLP": network("hidden_layer_sizes"),
     "level3/43_MinGPTCausalAttention": gemm("") + ATTENTION + model(
         "n_embd, n_head, attn_pdrop, resid_pdrop, max_seqlen",
