@@ -5,13 +5,22 @@ import os
 import socket
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tilewright.worker.protocol import HarnessError
 from tilewright.worker.runtime.wire import Line, Wire
-from tilewright.worker.trials import answers, baselines, coordinator, precompilation, run_faults
+from tilewright.worker.trials import (
+    answers,
+    baselines,
+    coordinator,
+    precompilation,
+    results,
+    run_faults,
+    trial,
+)
 from tilewright.worker.trials.device_lock import Turns
 from tilewright.worker.trials.runner_handle import (
     BrokenOffError,
@@ -162,6 +171,23 @@ def test_the_order_is_blamed_only_where_nothing_else_was_out_of_the_ordinary() -
     assert "changes with the order of programs" in run_faults.in_other_order(plain, "1 differs")
     assert run_faults.in_other_order(strange, "1 differs") == "1 differs"
     assert run_faults.in_other_order(check(), "1 differs") == "1 differs"
+
+
+@pytest.mark.parametrize(("forward", "is_blamed"), [(1.0, True), (2.0, False)])
+def test_the_order_is_blamed_only_where_the_usual_one_is_right(
+    forward: float, *, is_blamed: bool
+) -> None:
+    torch = pytest.importorskip("torch")
+
+    def result(value: float) -> results.Results:
+        return results.Results(("y",), (torch.tensor([value]),), {})
+
+    base: Any = SimpleNamespace(oracle=result(1.0), own=None, noisy=())
+    hearing: Any = SimpleNamespace(_call=lambda plain, _: result(forward))
+    odd = check(order="reversed")
+    odd["case"] |= {"rtol": 1e-3, "atol": 1e-3}
+    said = trial.Hearing._said_of_order(hearing, odd, base, "1 differs")
+    assert ("order of programs" in said) is is_blamed
 
 
 class FailsAtFirst(baselines.Originals):

@@ -253,8 +253,21 @@ class Hearing:
             record["skipped"] = "the candidate is not checked here: " + unsteady
             return None
         if not unsteady:
-            record["fault"] = run_faults.in_other_order(check, wrong)
+            record["fault"] = self._said_of_order(check, base, wrong)
         return unsteady or record["fault"]
+
+    def _said_of_order(self, check: dict[str, Any], base: Base, wrong: str) -> str:
+        """What is wrong, said of the order of programs where it is right in the usual one."""
+        said = run_faults.in_other_order(check, wrong)
+        if said == wrong or base.oracle is None:
+            return said
+        plain = {**check, "order": "forward"}
+        try:
+            given = self._call(plain, base)
+        except CandidateEndedError:
+            return wrong
+        is_right = results.fault(base.oracle, base.own, given, plain, None, base.noisy) is None
+        return said if is_right else wrong
 
     def _is_masked(
         self, check: dict[str, Any], base: Base, given: Results, record: dict[str, Any]
