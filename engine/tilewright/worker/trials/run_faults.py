@@ -42,7 +42,7 @@ def of_gradients(base: Sequence[str], told: Sequence[str]) -> str | None:
         return None
     return (
         f"no {', '.join(gone)} comes back, where the original gives one: a launch that no "
-        "autograd.Function knows of cuts it off, and training would go on without a word"
+        "autograd.Function knows of cuts it off, and training would go on without it, with no error"
     )
 
 
