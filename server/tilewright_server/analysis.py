@@ -37,7 +37,7 @@ class Parsed:
 
 @dataclass(frozen=True)
 class Analysis(Parsed):
-    """What the instant tier knows of one text, and what it was told beside the text.
+    """Results of the instant tier for one text, and its context.
 
     ``silenced`` are issues that the project does not want to hear of. ``notices`` are about what
     the person wrote for Tilewright, such as a misspelt directive.

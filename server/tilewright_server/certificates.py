@@ -33,7 +33,7 @@ class Read:
 
 @dataclass(frozen=True)
 class Found:
-    """What certificates say of a document as it stands, by kernel."""
+    """Certificates of a document's current text, by kernel."""
 
     proofs: "dict[str, KernelProof]"
     faults: "tuple[CertificateError, ...]" = ()
@@ -67,7 +67,7 @@ class Certificates:
         self._round += 1
 
     async def of(self, snapshot: Snapshot, parsed: Parsed) -> Found:
-        """What is certified of a document; nothing of one that is nowhere on disk."""
+        """Certificates of a document; none for one that is not on disk."""
         if snapshot.path is None or snapshot.cell is not None or not parsed.module.kernels:
             return _NOTHING
         key = (snapshot.path, snapshot.hash)
@@ -90,7 +90,7 @@ class Certificates:
 
 
 def read_certificates(source: Path) -> Read:
-    """Read the certificate files beside a source file, and the problems they name."""
+    """Read the certificate files next to a source file, and the problems they name."""
     from tilewright.certificates import CertificateError
     from tilewright.certificates.files import read_all
     from tilewright.checking.certified import problem_change

@@ -141,7 +141,7 @@ def _tensor_work(report: CompileReport) -> str:
 
 
 def configuration(launch: LaunchFacts) -> str:
-    """Constexprs and compiler options of a launch in a line, the warps always told."""
+    """Constexprs and compiler options of a launch in a line, always with the warps."""
     options = {"num_warps": _DEFAULT_WARPS, **launch.options}
     return in_a_line(replace(launch, options=options).settings)
 

@@ -153,18 +153,18 @@ class CompiledStore:
         self.revision += 1
 
     def of(self, parsed: Parsed, snapshot: Snapshot, kernel: str) -> CompiledFacts | None:
-        """What is known of a kernel as it stands now."""
+        """Facts of a kernel's current text."""
         return self._facts.get(facts_key(parsed, snapshot, kernel))
 
     def all_of(self, parsed: Parsed, snapshot: Snapshot) -> Iterator[CompiledFacts]:
-        """What is known of a document's kernels as they stand now. Only files are compiled."""
+        """Facts of the current texts of a document's kernels. Only files are compiled."""
         for kernel in parsed.module.kernels if snapshot.cell is None else ():
             facts = self.of(parsed, snapshot, kernel.name)
             if facts is not None:
                 yield facts
 
     def launches(self, parsed: Parsed, snapshot: Snapshot) -> tuple[LaunchFacts, ...]:
-        """A launch of each kernel that somebody really makes; an inferred one is no ground."""
+        """A real launch of each kernel; inferred ones do not count."""
         known = self.all_of(parsed, snapshot)
         real = (facts for facts in known if facts.origin in ("spec", "captured"))
         return tuple(facts.reports[0].launch for facts in real if facts.reports)

@@ -41,7 +41,7 @@ class Compiling:
             self._soon(uri, _PAUSE_S)
 
     def closed(self, uri: str) -> None:
-        """Nobody sees what would come of it."""
+        """Drop what is pending: its result would not be shown."""
         self._forget(uri)
         stop_inspecting(self._server, uri)
 

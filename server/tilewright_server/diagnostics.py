@@ -82,7 +82,7 @@ def compiled_diagnostic(
 
 
 def shown_issues(analysis: Analysis, facts: CompiledFacts) -> tuple[Issue, ...]:
-    """A kernel's compiled issues in the text as it is now, without those nobody wants."""
+    """A kernel's compiled issues in the text as it is now, without the ignored ones."""
     issues = [x for x in facts.issues_in(analysis.module) if x.id not in analysis.silenced]
     return unsuppressed(analysis.module, issues) if issues else ()
 
@@ -184,7 +184,7 @@ def _is_jitted(snapshot: Snapshot, line: int) -> bool:
 def profile_diagnostics(
     snapshot: Snapshot, kernel: Kernel, facts: KernelFacts, *, compiles: bool = True
 ) -> list[types.Diagnostic]:
-    """What a profile found wrong with the kernel as it stands now.
+    """Problems that a profile found in the kernel's current text.
 
     Args:
         compiles: whether to say what its compiler refused or spilled.

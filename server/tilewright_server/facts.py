@@ -133,12 +133,12 @@ def _message(data: Mapping[str, Any], first_line: int) -> LineMessage:
 
 
 def facts_key(parsed: Parsed, snapshot: Snapshot, kernel: str) -> str:
-    """The identity of all that a kernel's facts depend on: its source and the problem beside it."""
+    """Identity of all that a kernel's facts depend on: its source, and the spec next to it."""
     return f"{parsed.facts_keys.get(kernel)}:{spec_stamp(snapshot.path)}"
 
 
 def spec_stamp(path: str | None) -> str:
-    """A mark that changes when the spec beside a file does; a look at its date, not its text."""
+    """A mark that changes with the spec next to a file; from its date, not its text."""
     if path is None:
         return ""
     for suffix in _SPEC_SUFFIXES:
@@ -176,7 +176,7 @@ class FactStore:
         self.revision += 1
 
     def of(self, parsed: Parsed, snapshot: Snapshot, kernel: str) -> tuple[KernelFacts, ...]:
-        """What is known of a kernel as it stands now, newest first."""
+        """Facts of a kernel's current text, newest first."""
         found = self._facts.get(facts_key(parsed, snapshot, kernel), {})
         return tuple(sorted(found.values(), key=lambda facts: -facts.taken))
 

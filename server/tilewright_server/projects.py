@@ -63,14 +63,14 @@ _NOWHERE = Project()
 
 
 class Projects:
-    """Projects by file, each with the mark of the spec beside it."""
+    """Projects by file, each with the mark of the spec next to it."""
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
         self._pool = pool
         self._known: dict[str, tuple[str, Project]] = {}
 
     async def of(self, path: str | None) -> Project:
-        """What holds for a file; the defaults for a document that is nowhere on disk."""
+        """Settings of a file; the defaults for a document that is not on disk."""
         if path is None:
             return _NOWHERE
         stamp = spec_stamp(path)
@@ -98,7 +98,7 @@ class Projects:
 
 
 def read_project(path: Path, has_spec: bool) -> Project:
-    """Read the nearest configuration and the spec beside a file."""
+    """Read the nearest configuration and the spec next to a file."""
     from tilewright.checking import ConfigurationError, configuration_for
     from tilewright.knowledge import taxonomy
 

@@ -129,7 +129,7 @@ class TilewrightServer(LanguageServer):
         return tuple({**compiled, **profiled}.values())
 
     def diagnostics(self, snapshot: Snapshot, analysis: Analysis) -> list[types.Diagnostic]:
-        """Everything to underline in a snapshot, as far as it is known now."""
+        """Everything to underline in a snapshot that is known now."""
         return all_diagnostics(
             snapshot, analysis, self.facts, self.compiled, self.settings, self.client
         )
@@ -141,7 +141,7 @@ class TilewrightServer(LanguageServer):
         return project
 
     async def read_projects_again(self) -> None:
-        """A file beside the documents changed: put what it says now in force."""
+        """A file next to the documents changed: apply its new contents."""
         paths = dict.fromkeys(s.path for s in self.snapshots() if s.path is not None)
         changed = await self._projects.read_again(paths)
         self._faults.show(self._projects.faults)
@@ -161,7 +161,7 @@ class TilewrightServer(LanguageServer):
         return str((await self.chip.of(snapshot)).target)
 
     def start_job(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> Job:
-        """Start a job whose every end is announced, also one nobody expected."""
+        """Start a job whose every end is announced, also an unexpected one."""
 
         async def run(job: Job) -> None:
             try:
@@ -172,7 +172,7 @@ class TilewrightServer(LanguageServer):
         return self.jobs.start(job, run)
 
     def refresh(self, uri: str | None = None) -> None:
-        """Show what became known beside the text: for one document, or for all."""
+        """Show new facts that do not come from the text: for one document, or for all."""
         uris = [uri] if uri is not None else [snapshot.uri for snapshot in self.snapshots()]
         for each in uris:
             self.publisher.schedule(each, delay_s=0.0)

@@ -89,7 +89,7 @@ class Settings(BaseModel):
 
     @property
     def default_target(self) -> str:
-        """The target assumed where nobody names one."""
+        """The default target."""
         return self.target or (
             DEFAULT_TARGET if DEFAULT_TARGET in self.targets else self.targets[0]
         )

@@ -28,7 +28,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """An immutable document: whoever holds one is not disturbed by later edits.
+    """An immutable document: later edits do not change it.
 
     The snapshot of a notebook's cell has the text of all the code cells; places are the cell's.
 

@@ -81,7 +81,7 @@ def lacking_launch(
 
 
 def short_facts(facts: KernelFacts, *, compiles: bool = True) -> str:
-    """One line for a code lens; without what the compiler made of it where that is told."""
+    """One line for a code lens; without compiler results if another lens shows them."""
     return f"{facts.target}: {facts_phrase(facts, compiles=compiles)}"
 
 

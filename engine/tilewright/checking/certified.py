@@ -18,7 +18,7 @@ LEVELS = ("compiled", "correct", "faster")
 
 @dataclass(frozen=True)
 class KernelProof:
-    """One kernel and the certificate that says most of it as it stands.
+    """One kernel and the certificate of its current text with the highest level.
 
     Attributes:
         state: None where no certificate is of it.
@@ -55,7 +55,7 @@ class Certified:
 
 
 def certified(path: Path, text: str) -> Certified:
-    """Hold every certificate beside a file against its text; nothing is run."""
+    """Compare every certificate next to a file with its text; nothing is run."""
     module = parse_module(text if may_hold_kernels(text) else "", str(path))
     states: list[tuple[Path, State]] = []
     faults: list[CertificateError] = []
@@ -77,7 +77,7 @@ def held(certificate: CertificateFile, module: Module, problem: Change | None) -
 def problem_change(certificate: CertificateFile, place: Path, source: Path) -> Change | None:
     """Whether the problem is another one than when it was verified.
 
-    What was captured, and what stands in the file itself, is not looked at.
+    Captured launches and the file itself are not compared.
     """
     facts = certificate.problem
     path = place.parent / facts.path
@@ -136,7 +136,7 @@ def short_summary(certificate: CertificateFile) -> str:
 
 
 def day(certificate: CertificateFile) -> str:
-    """``21 Nov 2026``; as it stands in the file where that is no date."""
+    """``21 Nov 2026``; verbatim where that is no date."""
     try:
         when = date.fromisoformat(certificate.created[:10])
     except ValueError:

@@ -60,7 +60,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Override:
-    """What a ``per-path`` table says beside the rest for files that match ``pattern``."""
+    """The settings of a ``per-path`` table, for files that match ``pattern``."""
 
     pattern: str
     select: frozenset[str] | None

@@ -22,7 +22,7 @@ class Fix:
 
 @dataclass(frozen=True)
 class Fixed:
-    """The text after all fixes, what was done, and what is still to be heard."""
+    """The text after all fixes, the fixes, and the remaining messages."""
 
     text: str
     fixes: tuple[Fix, ...]
@@ -44,7 +44,7 @@ def fix_text(text: str, path: str, rules: Rules, context: AnalysisContext) -> Fi
 
 
 def is_exact(rewrite: Rewrite) -> bool:
-    """Whether results stay the same bit for bit, so that nobody has to be asked."""
+    """Whether results stay the same bit for bit, so that no confirmation is needed."""
     return rewrite.numerics is Numerics.EXACT
 
 

@@ -43,7 +43,7 @@ class ChosenTarget:
 
 @dataclass(frozen=True)
 class Around:
-    """What there is to choose by beside a file's text.
+    """What decides the chip, other than a file's text.
 
     Attributes:
         problem: of the file; its spec may name a target, or variants for a vendor.

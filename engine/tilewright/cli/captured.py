@@ -22,7 +22,7 @@ CAPTURED_HELP = (
 
 
 def found_in(captures: Captures, path: Path) -> Found:
-    """What is captured of a file; kernels that were edited since are told on standard error."""
+    """Captured launches of a file; kernels edited since are named on standard error."""
     if not captures.concern(path):
         return Found()
     found = launches_of_file(path, read_source(path), captures)

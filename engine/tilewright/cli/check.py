@@ -37,7 +37,7 @@ from tilewright.textfile import MissingError, one_line
 
 
 class CheckFormat(StrEnum):
-    """How findings are told: to a person, a program, GitHub, or a code scanning service."""
+    """Output formats: for a person, a program, GitHub, or a code scanning service."""
 
     TEXT = "text"
     JSON = "json"

@@ -60,7 +60,7 @@ class Launches:
     """What to compile, where, and how much of it is known.
 
     Attributes:
-        inferred: kernels whose launches nobody has made.
+        inferred: kernels whose launches are inferred.
         left_out: kernels that cannot be had from the file by importing it, and why.
     """
 
@@ -134,7 +134,7 @@ def launches_of(
     """What a file's kernels, or one of them, are compiled with, as ``launch_sources`` has it.
 
     Args:
-        spec: the problem; one that stands beside the file if None.
+        spec: the problem; the one next to the file if None.
         configs: how many configurations of an autotuned kernel; 0 for all. None: all that a
             problem launches, the first of those inferred.
         captured: a folder of captured launches to compile with, and with nothing else.

@@ -68,7 +68,7 @@ def target_of(text: str | None) -> Target | None:
 
 
 def problem_of(spec: Path | None, source: Path) -> Problem | None:
-    """The problem that was named, else the one that stands beside the source."""
+    """The named problem, else the one next to the source."""
     return load_problem(spec, source) if spec else find_problem(source)
 
 

@@ -32,7 +32,7 @@ class Subject:
     Attributes:
         path: the original's file, for its imports and for messages.
         source: the file that has, or is to have, the candidate's text.
-        place: where the certificate lies; None for beside ``source``.
+        place: where the certificate lies; None: next to ``source``.
     """
 
     original: str

@@ -53,7 +53,7 @@ class StreamFormat(StrEnum):
 
 
 def working(on: str) -> AbstractContextManager[object]:
-    """A spinner on standard error while something takes its time; nothing where nobody looks."""
+    """A spinner on standard error during long work; nothing if it is not a terminal."""
     return ERR.status(on) if ERR.is_terminal else nullcontext()
 
 

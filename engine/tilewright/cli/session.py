@@ -17,7 +17,7 @@ from tilewright.targets.model import Target
 def device_for(device: str, target: Target | None) -> Iterator[Device]:
     """The device that was named; for ``auto`` a GPU of the target's own kind, else the interpreter.
 
-    A time taken on one chip says nothing about another, so a GPU is never used for a target that
+    Times of two chips cannot be compared, so a GPU is never used for a target that
     it is not.
 
     Raises:

@@ -190,7 +190,7 @@ def level_of(steps: list[StepResult]) -> Level:
     """How far the steps carry.
 
     ``correct`` does not need ``compiled``: a kernel checked in the interpreter for a chip whose
-    compiler is missing is correct as far as the interpreter tells, and the skipped step says the
+    compiler is missing is correct according to the interpreter, and the skipped step says the
     rest. A failed speed step leaves ``correct``: it is right, only not faster.
     """
     status = {step.step: step.status for step in steps}

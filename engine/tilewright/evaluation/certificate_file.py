@@ -43,7 +43,7 @@ def certificate_file(
     source: Path,
     place: Path | None = None,
 ) -> CertificateFile | None:
-    """The file of a certificate; None where so little was verified that it would say nothing.
+    """The file of a certificate; None where nothing was verified.
 
     Args:
         texts: original and candidate.
@@ -84,7 +84,7 @@ def certificate_file(
 
 
 def compared_with_itself(certificate: Certificate) -> bool:
-    """Whether results were held against nothing but the same text's own: that proves nothing."""
+    """Whether results were compared only with the same text's own, which proves nothing."""
     checked = next((s for s in certificate.steps if s.step is StepName.CORRECTNESS), None)
     checks = checked.data.get("checks", ()) if checked is not None else ()
     itself = certificate.original == certificate.candidate

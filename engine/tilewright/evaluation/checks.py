@@ -11,7 +11,7 @@ FORWARD, REVERSED, SHUFFLED = "forward", "reversed", "shuffled"
 
 @dataclass(frozen=True)
 class Check:
-    """One call, or a few of the same call, whose results are held against the oracle's.
+    """One call, or a few of the same call, whose results are compared with the oracle's.
 
     Attributes:
         case: shapes, dtypes and tolerances.

@@ -25,7 +25,7 @@ _CREATIONS = ("triton.language.zeros", "triton.language.full")
 
 @dataclass(frozen=True)
 class Stated:
-    """One way a kernel is launched, as far as the source says: constexprs and options."""
+    """One way a kernel is launched according to the source: constexprs and options."""
 
     kernel: Kernel
     values: Mapping[str, Value]

@@ -49,7 +49,7 @@ class KernelLaunches:
         return self.signatures[0].origin if self.launches else None
 
     def first(self, most: int) -> "KernelLaunches":
-        """With no more launches than somebody waits for."""
+        """With the number of launches limited."""
         count = len(self.signatures)
         if count <= most:
             return self

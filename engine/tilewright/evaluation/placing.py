@@ -9,7 +9,7 @@ from tilewright.textfile import encoded_python
 def place_source(source: Path, text: str, folder: Path) -> Path:
     """The file in ``folder`` that holds ``text``; written, with its surroundings, the first time.
 
-    What stands beside the user's file can be imported from the placed one as well: its
+    Modules next to the user's file can be imported from the placed one as well: its
     neighbours, and where it is a member of a package, that package, whose other members are links.
     """
     user = source.resolve()

@@ -27,7 +27,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Recheck:
-    """The outcome, what decided it, and what is worth knowing beside it."""
+    """The outcome, what decided it, and notes."""
 
     outcome: Outcome
     reasons: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ _ROUGH = frozenset({"float16", "bfloat16", "int8", "float8_e4m3fn", "float8_e5m2
 
 
 def with_calls(problem: Problem, bench: Workbench, text: str) -> Problem:
-    """The problem with a case for each call that its tests make, as far as it can be made again.
+    """The problem with a case for each call of its tests that can be replayed.
 
     Raises:
         ProblemError: there is none, with what became of the tests.

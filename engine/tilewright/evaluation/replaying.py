@@ -20,7 +20,7 @@ def plan_for(problem: Problem, path: str, text: str, case: Case) -> Plan | NoPla
 def launching(
     problem: Problem, path: str, texts: Mapping[str, str], case: Case
 ) -> dict[str, Any] | NoPlan:
-    """What a job about these files is told, by file; or why one of them has no plan."""
+    """Launch plans for a job, by file; or why one of them has no plan."""
     told: dict[str, Any] = {}
     for file, text in texts.items():
         plan = plan_for(problem, path, text, case)
@@ -43,7 +43,7 @@ def launch_faults(problem: Problem, path: str, text: str) -> Iterator[str]:
 def concerned(
     problem: Problem, path: str, baseline: str, candidate: str, cases: tuple[Case, ...]
 ) -> tuple[Case, ...]:
-    """The cases whose kernels differ between two texts: the time of others tells nothing of them.
+    """The cases whose kernels differ between two texts; times of the others are irrelevant.
 
     All of them for other problems, and where none differs.
     """

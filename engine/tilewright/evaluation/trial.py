@@ -32,7 +32,7 @@ class Heard:
     Attributes:
         fault: why the candidate is not accepted; None where nothing speaks against it.
         checks: a record of each check that was begun, in order.
-        data: all else that the judge told: preparation, honesty, timing, seconds.
+        data: the other answers of the judge: preparation, honesty, timing, seconds.
     """
 
     fault: str | None

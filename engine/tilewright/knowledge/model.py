@@ -101,7 +101,7 @@ class IssueType:
         severity: 1 (advice) to 5 (wrong result).
         summary: one sentence, shown in the editor.
         why: the fact about hardware or language that makes it an issue.
-        gain: what fixing it brought where it was measured; "unmeasured" where nobody did.
+        gain: what fixing it brought where it was measured; "unmeasured" otherwise.
         gain_source: who measured, where; None with "unmeasured".
         numerics: what the fix may do to results; "corrects" where they were wrong before.
         unless: when it does not apply although it looks alike; shown to the person.

@@ -68,7 +68,7 @@ class NkiFunction:
             id), a "register", "nothing", or something "other".
         takes: its parameters, in each form that releases of the package have had, newest first:
             ``name=`` may be left out, those after ``*`` are passed by keyword.
-        engines: what its parameter ``engine`` may name, beside "unknown"; empty where it has none.
+        engines: what its parameter ``engine`` may name other than "unknown"; empty if it has none.
     """
 
     __pydantic_config__ = _STRICT

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 async def show_certificate(server: "TilewrightServer", *arguments: Any) -> dict[str, Any]:
-    """Answers with the file's URI; an editor that cannot be asked to open it is told its path."""
+    """Answers with the file's URI; an editor that cannot open it gets its path."""
     wanted = read_arguments(CertificateArguments, arguments)
     snapshot = server.snapshot(wanted.uri)
     if snapshot is None:

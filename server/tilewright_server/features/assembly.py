@@ -52,7 +52,7 @@ class AssemblyParams(BaseModel):
 async def assembly(server: "TilewrightServer", params: Any) -> dict[str, Any]:
     """The text, and for each line of the document (0-based) the lines of it, 0-based too.
 
-    It waits its turn before what nobody asked for, as other work of the engine does.
+    It is queued before background jobs, as other requested jobs are.
 
     Raises:
         JsonRpcException: there is no such text; the message says why.

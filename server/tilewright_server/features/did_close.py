@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def did_close(server: "TilewrightServer", params: types.DidCloseTextDocumentParams) -> None:
-    """Take the diagnostics away and stop what nobody will see."""
+    """Remove the diagnostics and stop background jobs of the document."""
     server.publisher.close(params.text_document.uri)
     replace_running(server, params.text_document.uri)
     server.compiling.closed(params.text_document.uri)

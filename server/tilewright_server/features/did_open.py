@@ -9,6 +9,6 @@ if TYPE_CHECKING:
 
 
 def did_open(server: "TilewrightServer", params: types.DidOpenTextDocumentParams) -> None:
-    """Publish at once, nobody is typing yet; compile what was opened."""
+    """Publish at once, without the delay for typing; compile the opened file."""
     server.publisher.schedule(params.text_document.uri, delay_s=0.0)
     server.compiling.opened(params.text_document.uri)

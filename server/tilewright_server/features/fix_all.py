@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 async def fix_all(
     server: "TilewrightServer", snapshot: Snapshot, analysis: Analysis
 ) -> list[types.CodeAction]:
-    """All exact fixes as one edit, as far as something may be there to fix."""
+    """All exact fixes as one edit, if there is an issue to fix."""
     rewrites = (r for i in analysis.issues for r in server.engine.rewrites_for(i.id))
     if not any(rewrite.numerics is Numerics.EXACT for rewrite in rewrites):
         return []

@@ -18,13 +18,13 @@ _GRACE_S = 0.2
 
 
 def stop_inspecting(server: "TilewrightServer", uri: str) -> None:
-    """Stop compiling a document: nobody waits for what would come of it."""
+    """Stop compiling a document whose result is no longer needed."""
     for job in server.jobs.active(JobKind.COMPILE, uri):
         server.jobs.cancel(job.id, _GRACE_S)
 
 
 async def inspect(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> None:
-    """Run the engine; each kernel is shown as soon as it is told of."""
+    """Run the engine; each kernel is shown as soon as its event arrives."""
     analysis = await server.analyze(snapshot)
     same = hashes_of(analysis, snapshot)
     stored: set[str] = set()

@@ -19,7 +19,7 @@ class Lane:
 
     @property
     def busy(self) -> bool:
-        """Whether somebody who comes now has to wait."""
+        """Whether a new job has to wait."""
         return self._busy
 
     @contextlib.asynccontextmanager

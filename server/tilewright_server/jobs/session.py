@@ -27,7 +27,7 @@ async def run_engine(
     """Run the engine's command for a job on a snapshot's text. Progress ends on every path.
 
     A job that gave way to another starts again from the beginning when its turn comes.
-    ``on_event`` is told of what is neither progress nor a result.
+    ``on_event`` receives events other than progress and results.
     """
     progress = JobProgress(server.work_done_progress, title, on_cancel=lambda: _cancel(server, job))
     closing = "cancelled before it began"

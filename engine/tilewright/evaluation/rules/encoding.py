@@ -12,7 +12,7 @@ _PLAIN = ("utf-8", "utf8", "utf_8", "ascii", "us-ascii")
 
 
 def encoding(view: View) -> Iterator[Finding]:
-    """A declared encoding by which Python would import other code than what stands there."""
+    """A declared encoding under which Python would import other code than the visible text."""
     for number, line in enumerate(view.module.text.split("\n", 2)[:2], 1):
         declared = _COOKIE.match(line.removeprefix("\ufeff"))
         if declared is not None and declared[1].lower() not in _PLAIN:

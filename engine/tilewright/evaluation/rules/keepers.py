@@ -16,7 +16,7 @@ _GIVING = ("torch.", "triton.runtime.", "triton.driver.")
 
 
 def is_plain(view: View, value: ast.AST) -> bool:
-    """Whether nobody can change what a module-level expression gives, as far as the text shows."""
+    """Whether a module-level expression is immutable according to the text."""
     match value:
         case ast.Constant() | ast.Lambda() | ast.JoinedStr() | ast.Compare():
             return True
@@ -81,7 +81,7 @@ def keepers(view: View) -> frozenset[str]:
 
 
 def is_advancing(view: View, name: str) -> bool:
-    """Whether a module-level name is an iterator: whoever looks at it moves it on."""
+    """Whether a module-level name is an iterator: reading it advances it."""
     for value in view.globals.get(name, ()):
         if isinstance(value, ast.GeneratorExp):
             return True
@@ -93,7 +93,7 @@ def is_advancing(view: View, name: str) -> bool:
 
 
 def cached_functions(view: View) -> frozenset[str]:
-    """Functions whose results are kept: whoever changes one changes it for later calls."""
+    """Functions with cached results: a change of one is seen by later calls."""
     return frozenset(
         function.name
         for function in view.functions()
