@@ -128,6 +128,7 @@ def _kept(data: Mapping[str, Any]) -> dict[str, Any]:
         "isolation": prepared.get("confinement"),
         "honesty": data.get("honesty"),
         "watched": data.get("watched"),
+        "interpreted": data.get("interpreted"),
         "repetition": data.get("repetition"),
         "left_out": data.get("left_out"),
         "seconds": _seconds(data),

@@ -77,13 +77,14 @@ Triton for Intel and no torch.
 ``run``: module, entry, case, inputs, device, out, state?, keep_state=false, poison=true,
 guard=true, order="forward"|"reversed"|"shuffled", config_index?, shadow_dtype? -> outputs
 (manifest), output_tree, inputs_changed (names), changed_inputs (manifest of their new values),
-launches ``{kernel: count}``, configs ``{kernel: number of autotune configurations}``, state
-(manifest, with keep_state), caveats, seconds, out_of_bounds (what was written outside of a tensor,
-a sentence each; in the interpreter also what was read there), out_of_bounds_lines (parallel to it:
-the ``file:line`` that did it, known in the interpreter alone), races and races_lines likewise. The
-interpreter alone knows unwritten, what was loaded before it was written (``[{name: null unless it
-came back, text, elements, lines}]``), stored_inputs, what launches stored into (``[{inputs, lines,
-changes}]``), and of a captured launch loaded_inputs, what it loaded from and had not stored into.
+launches ``{kernel: count}``, interpreted (``batched_launch.Tally`` as JSON), configs
+``{kernel: number of autotune configurations}``, state (manifest, with keep_state), caveats,
+seconds, out_of_bounds (what was written outside of a tensor, a sentence each; in the
+interpreter also what was read there), out_of_bounds_lines (parallel to it: the ``file:line`` that
+did it, known in the interpreter alone), races and races_lines likewise. The interpreter alone knows
+unwritten, what was loaded before it was written (``[{name: null unless it came back, text,
+elements, lines}]``), stored_inputs, what launches stored into (``[{inputs, lines, changes}]``), and
+of a captured launch loaded_inputs, what it loaded from and had not stored into.
 With ``guard`` inputs, weights and what the host code allocates lie between bands of poison, so that
 their ``storage_offset`` is not what it would be. ``order`` is the interpreter's alone.
 ``shadow_dtype`` as ``{"float16": "float64"}`` runs such inputs and state in another dtype.

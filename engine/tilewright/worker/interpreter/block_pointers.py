@@ -16,6 +16,8 @@ import triton.language as tl
 from triton.runtime import interpreter
 from triton.runtime.interpreter import TensorHandle
 
+from . import batches
+
 
 @dataclass(frozen=True)
 class BlockPointer:
@@ -122,5 +124,5 @@ def _numbers(values: Any) -> tuple[int, ...]:
 
 def _number(value: Any) -> int:
     if isinstance(value, tl.tensor):
-        return int(value.handle.data.reshape(-1)[0])
+        return int(batches.number(value))
     return int(getattr(value, "value", value))

@@ -14,7 +14,7 @@ import inspect
 import re
 import textwrap
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -28,8 +28,10 @@ from triton.runtime.interpreter import FunctionRewriter, GridExecutor, Interpret
 from triton.runtime.jit import JITFunction
 
 from ..protocol import NotInterpretedError
+from . import batches
 
 _ASSIGNED, _TYPED, _COMPARED = "_tilewright_assigned", "_tilewright_typed", "_InterpreterComparison"
+_UNUSED = "_tilewright_result_unused"
 
 
 @contextlib.contextmanager
@@ -38,8 +40,10 @@ def rewritten() -> Iterator[None]:
     patch_lang = interpreter._patch_lang
     depth = 0
 
+    language = _Language(lambda: patch_lang(_SEEN))
+
     def patched(function: Any) -> Any:
-        return patch_lang(_SEEN)
+        return language.patched()
 
     def helper(function: Any, *args: Any, **kwargs: Any) -> Any:
         """A helper within a kernel, for whose launch the language is patched already."""
@@ -95,6 +99,42 @@ _UNKNOWN = re.compile(
 _NOT_USERS = (str(Path(str(triton.__file__)).parent), str(Path(__file__).parents[1]))
 
 
+class _Language:
+    """Triton's language as interpreted kernels find it: what is changed for a launch is looked up
+    once, as that takes longer than a small launch."""
+
+    def __init__(self, patch: Callable[[], Any]) -> None:
+        self._patch = patch
+        self._changes: list[tuple[Any, str, Any, Any]] = []
+
+    def patched(self) -> Any:
+        """Change it; what is returned changes it back, where this Triton keeps account of that."""
+        if not self._changes or any(
+            _member(o, name) is not was for o, name, was, _ in self._changes
+        ):
+            scope = self._patch()
+            made = getattr(scope, "_changes", ())
+            self._changes = [(o, name, was, getattr(o, name)) for o, name, was in _firsts(made)]
+            return scope
+        scope = interpreter._LangPatchScope()
+        for owner, name, _, now in self._changes:
+            scope.set_attr(owner, name, now)
+        return scope
+
+
+def _firsts(changes: Iterable[tuple[Any, str, Any]]) -> Iterator[tuple[Any, str, Any]]:
+    """The first change of each member: what it was before all of them."""
+    known = set()
+    for owner, name, was in changes:
+        if (id(owner), name) not in known:
+            known.add((id(owner), name))
+            yield owner, name, was
+
+
+def _member(owner: Any, name: str) -> Any:
+    return getattr(owner, name, interpreter._MISSING)
+
+
 class _Seen:
     """As much of a function as Triton looks at for the names that it has of the language."""
 
@@ -135,6 +175,7 @@ class _Namespace(dict[str, Any]):
                 "__name__": own.get("__name__"),
                 _ASSIGNED: _assigned,
                 _TYPED: _typed,
+                _UNUSED: batches.result_unused,
                 _COMPARED: getattr(interpreter, _COMPARED, None),
             }
         )
@@ -144,6 +185,8 @@ class _Namespace(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         cell = self._cells.get(name)
+        if cell is None and name not in self._own and name in batches.BUILTINS:
+            return batches.BUILTINS[name]
         value = self._own[name] if cell is None else cell.cell_contents
         where = _NAMED.get(id(value))
         return value if where is None else getattr(*where)
@@ -215,6 +258,14 @@ class _Text(interpreter.ASTTransformer):  # type: ignore[misc]
         node.value = ast.Call(ast.Name(_ASSIGNED, ast.Load()), [self.visit(node.value)], [])
         return node
 
+    def visit_Expr(self, node: ast.Expr) -> Any:  # noqa: N802 - ast's own name
+        """An atomic operation that is a statement by itself is known as one when it is made."""
+        self.generic_visit(node)
+        if sum(map(_is_atomic, ast.walk(node))) != 1 or not _is_atomic(node.value):
+            return node
+        call = ast.Expr(ast.Call(ast.Name(_UNUSED, ast.Load()), [], []))
+        return [ast.copy_location(call, node), node]
+
     def visit_For(self, node: ast.For) -> ast.AST:  # noqa: N802 - ast's own name
         """A loop's variable is a scalar to the compiler, with the members that scalars have."""
         is_range = isinstance(node.iter, ast.Call) and _ends_with_range(node.iter.func)
@@ -226,6 +277,13 @@ class _Text(interpreter.ASTTransformer):  # type: ignore[misc]
             first = ast.Assign([ast.Name(name, ast.Store())], call)
             node.body.insert(0, ast.copy_location(first, node.body[0]))
         return node
+
+
+def _is_atomic(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    return str(name).startswith("atomic_")
 
 
 def _ends_with_range(function: ast.expr) -> bool:

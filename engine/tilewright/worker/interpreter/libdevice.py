@@ -18,7 +18,7 @@ import triton.language as tl
 from triton.runtime import interpreter
 from triton.runtime.interpreter import TensorHandle
 
-from . import narrow_floats
+from . import batches, narrow_floats
 
 
 def _by_torch(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -196,6 +196,7 @@ def _elementwise(function: Callable[..., Any], kind: Any = None) -> Callable[...
             narrow_floats.wide_of(x.handle).data if isinstance(x, tl.tensor) else x
             for x in operands
         ]
+        values = _aligned(values)
         dtype = kind or tensors[0].dtype
         with np.errstate(all="ignore"):
             data = np.asarray(function(*values))
@@ -208,6 +209,14 @@ def _elementwise(function: Callable[..., Any], kind: Any = None) -> Callable[...
         return tl.tensor(TensorHandle(data, dtype), shaped or dtype)
 
     return call
+
+
+def _aligned(values: list[Any]) -> list[Any]:
+    """Values of a batch, whose scalars have the axis of its programs alone."""
+    rank = max(np.ndim(one) for one in values)
+    if batches.current() is None or rank < 2:
+        return values
+    return [one.reshape(-1, *[1] * (rank - 1)) if np.ndim(one) == 1 else one for one in values]
 
 
 def _unknown(name: str) -> Callable[..., Any]:

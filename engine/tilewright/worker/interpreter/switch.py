@@ -17,7 +17,16 @@ from triton.runtime.interpreter import InterpretedFunction, InterpreterBuilder, 
 from triton.runtime.jit import JITFunction
 
 from ..protocol import JobError
-from . import atomics, block_pointers, kernel_source, libdevice, narrow_floats, reductions
+from . import (
+    atomics,
+    batched_launch,
+    batches,
+    block_pointers,
+    kernel_source,
+    libdevice,
+    narrow_floats,
+    reductions,
+)
 
 
 @contextlib.contextmanager
@@ -41,7 +50,9 @@ def interpreted() -> Iterator[None]:
         mock.patch.object(interpreter, "_patch_lang_tensor", _patch_tensor),
         mock.patch.object(interpreter, "_implicit_cvt", _convert),
         block_pointers.available(),
+        batched_launch.together(),
         kernel_source.rewritten(),
+        mock.patch.object(interpreter, "range", batches.rounds, create=True),
         narrow_floats.computed(),
         reductions.in_slices(),
         atomics.completed(),
@@ -52,10 +63,14 @@ def interpreted() -> Iterator[None]:
 
 
 def _options() -> Any:
-    """Precisions of products that devices' compilers know; all are exact in the interpreter."""
+    """Precisions of products that devices' compilers know; all are exact in the interpreter.
+
+    Integers are not added a second time to find overflow, which only debug builds report.
+    """
     options = interpreter.interpreter_builder.options
     known = dict.fromkeys((*options.allowed_dot_input_precisions, "bf16x3", "bf16x6", "hf32"))
-    return dataclasses.replace(options, allowed_dot_input_precisions=tuple(known))
+    rest = {"sanitize_overflow": False} if hasattr(options, "sanitize_overflow") else {}
+    return dataclasses.replace(options, allowed_dot_input_precisions=tuple(known), **rest)
 
 
 @contextlib.contextmanager
@@ -78,7 +93,10 @@ def programs_in(order: str, seed: int = 0) -> Iterator[None]:
         number = int(turn[np.ravel_multi_index(index, grid)])
         set_index(builder, *(int(at) for at in np.unravel_index(number, grid)))
 
-    with mock.patch.object(InterpreterBuilder, "set_grid_idx", elsewhere):
+    with (
+        mock.patch.object(InterpreterBuilder, "set_grid_idx", elsewhere),
+        batched_launch.in_turn(lambda count: _ORDERS[order](count, seed)),
+    ):
         yield
 
 
@@ -101,7 +119,9 @@ def _patch_tensor(tensor: Any, *scope: Any) -> None:
     """A loop bound is an array of one element, which numpy 2.4 no longer takes for a number; what
     a tensor has of the language's functions is bound to it, and interpreted as they are."""
     _patch_lang_tensor(tensor, *scope)
-    tensor.__index__ = lambda value: int(value.handle.data.reshape(-1)[0])
+    _set(scope, tensor, "__index__", lambda value: int(batches.number(value)))
+    _set(scope, tensor, "__bool__", batches.truth)
+    _set(scope, tensor, "T", property(_transposed))
     for name, member in list(vars(tensor).items()):
         if isinstance(member, JITFunction):
             _set(scope, tensor, name, _member(partial(_same, member)))
@@ -109,6 +129,12 @@ def _patch_tensor(tensor: Any, *scope: Any) -> None:
             tl.core.is_builtin(member)
         ):
             _set(scope, tensor, name, _member(partial(getattr, tl, name)))
+
+
+def _transposed(value: Any) -> Any:
+    """The last two axes of a block exchanged."""
+    rank = len(value.shape)
+    return tl.trans(value, *range(rank - 2), rank - 1, rank - 2) if rank > 2 else tl.trans(value)
 
 
 def _set(scope: Any, owner: Any, name: str, value: Any) -> None:

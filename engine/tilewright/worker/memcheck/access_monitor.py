@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -36,6 +36,18 @@ class Watch:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._memory, name)
+
+    def snapshot(self) -> Callable[[], None]:
+        """A function that forgets all that is seen from here on."""
+        if self._made != self._bands.made:
+            self._map()
+        kept = [self.traffic.snapshot(), self.contents.snapshot(), self._bands.snapshot()]
+
+        def restore() -> None:
+            for one in kept:
+                one()
+
+        return restore
 
     def load(self, pointers: Any, mask: Any, *rest: Any) -> Any:
         """A load; what it reads outside of a tensor, of another program's, or before anything has

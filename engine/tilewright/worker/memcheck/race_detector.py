@@ -60,6 +60,23 @@ class Traffic:
         """From here on it is this program that runs."""
         self._program = program
 
+    def snapshot(self) -> Callable[[], None]:
+        """A function that forgets the accesses from here on."""
+        memories = {
+            key: _Memory(one.owner, one.last.copy(), dict(one.atomics))
+            for key, one in self._memories.items()
+        }
+        lines, first, program = len(self._lines), self._first, self._program
+        found = {key: (owner, set(at)) for key, (owner, at) in self._found.items()}
+
+        def restore() -> None:
+            # A snapshot is restored once, so that it may give away what it has.
+            self._memories, self._found = memories, found
+            del self._lines[lines:]
+            self._first, self._program = first, program
+
+        return restore
+
     def forget(self, kept: list[Banded]) -> None:
         """Let go of tensors that are no longer there."""
         there = {id(one) for one in kept}

@@ -7,6 +7,7 @@ from another one, never has the bits that belong there.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,6 +84,8 @@ class Banded:
         return self._changed(data[: self.first]), self._changed(data[self.end :])
 
     def _changed(self, band: torch.Tensor) -> int:
+        if _is_all(band, self.pattern):
+            return 0
         if (whole := _WHOLE.get(len(self.pattern))) is not None:  # one comparison an element
             return int(torch.count_nonzero(band.view(whole) != self.pattern.view(whole)))
         return int((band.view(-1, len(self.pattern)) != self.pattern).any(dim=1).sum())
@@ -122,7 +125,7 @@ class Bands:
         buffer = torch.empty(end + band, dtype=torch.uint8, device=tensor.device)
         pattern = pattern.to(tensor.device)
         for part in (buffer[:first], buffer[end:]):
-            part.view(-1, size).copy_(pattern)
+            _fill(part, pattern)
         data = torch.empty(0, dtype=torch.uint8, device=tensor.device)
         buffer[first:end].copy_(data.set_(tensor.untyped_storage(), begin, (length,), (1,)))
         storage = buffer.untyped_storage()
@@ -175,6 +178,25 @@ class Bands:
         for one in self.kept:
             if one.storage.data_ptr() == where:
                 one.is_unwritten = is_so
+
+    def snapshot(self) -> Callable[[], None]:
+        """A function that forgets what is noted of bands from here on; for use once."""
+        touched = [
+            (
+                one,
+                {
+                    key: Touched(set(there.places), set(there.lines))
+                    for key, there in one.touched.items()
+                },
+            )
+            for one in self.kept
+        ]
+
+        def restore() -> None:
+            for one, before in touched:
+                one.touched = before
+
+        return restore
 
     def release(self, tensor: torch.Tensor) -> None:
         """Watch a tensor's memory no longer: the host code is about to make it larger."""
@@ -294,6 +316,31 @@ def _pattern(dtype: torch.dtype, number: int) -> torch.Tensor | None:
     else:
         bits = 1 + (_RARE + number) % min(2 ** (8 * dtype.itemsize - 1) - 1, 0x7FFF)
     return torch.tensor(list(bits.to_bytes(dtype.itemsize, "little")), dtype=torch.uint8)
+
+
+def _fill(band: torch.Tensor, pattern: torch.Tensor) -> None:
+    """A band of one element after the other."""
+    whole = _WHOLE.get(len(pattern))
+    if whole is None:
+        band.view(-1, len(pattern)).copy_(pattern)
+    else:
+        band.view(whole).copy_(pattern.view(whole).expand(len(band) // len(pattern)))
+
+
+def _is_all(band: torch.Tensor, pattern: torch.Tensor) -> bool:
+    """Whether a band on the CPU is as it was filled; False where that takes another look.
+
+    It is if it begins with its element and is equal to itself an element further.
+    """
+    size = len(pattern)
+    if band.device.type != "cpu" or not band.is_contiguous():
+        return False
+    first = bool(torch.equal(band[:size], pattern))
+    return first and _MEMORY.memcmp(band.data_ptr(), band.data_ptr() + size, len(band) - size) == 0
+
+
+_MEMORY = ctypes.CDLL(None)
+_MEMORY.memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
 
 def _band_bytes(tensor: torch.Tensor) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,24 @@ class Contents:
         self._stored: dict[int, Reached] = {}
         self._loaded: dict[int, Reached] = {}
         self._pending: list[tuple[Reached, Any, Any]] = []
+
+    def snapshot(self) -> Callable[[], None]:
+        """A function that forgets the loads and stores from here on; for use once."""
+        early = {
+            key: replace(one, places=one.places.copy(), lines=set(one.lines))
+            for key, one in self._early.items()
+        }
+        stored, loaded = (
+            {key: replace(one, lines=set(one.lines)) for key, one in reached.items()}
+            for reached in (self._stored, self._loaded)
+        )
+        told = list(self._told)
+
+        def restore() -> None:
+            self._early, self._stored, self._loaded, self._told = early, stored, loaded, told
+            self._pending.clear()
+
+        return restore
 
     def wants(self, owner: Banded) -> bool:
         """Whether loads from a tensor can still tell anything; ``read`` is for those."""

@@ -40,6 +40,7 @@ _CALL = Fields(
     {
         "facts": (dict, type(None)), "configs": {str: int}, "caveats": [str],
         "seconds": (int, float), "launches": {str: int},
+        "interpreted": Fields({"programs": int, "steps": int, "alone": {str: str}}),
         "out_of_bounds": [str], "out_of_bounds_lines": [[str]], "races": [str],
         "races_lines": [[str]], "unwritten": [_UNWRITTEN], "stored_inputs": _REACHED,
         "loaded_inputs": _REACHED,

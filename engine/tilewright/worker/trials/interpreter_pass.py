@@ -94,7 +94,7 @@ class Watching:
         if base.original is None:
             record["skipped"] = f"the interpreter does not run it: {base.failure}"
             return None
-        patience = _PATIENCE_S + _PATIENCE_RATIO * base.original.seconds
+        patience = _PATIENCE_S + _PATIENCE_RATIO * base.original.seconds_alone
         try:
             given = self._originals.results(candidate, base, check, patience)
         except CandidateEndedError as error:

@@ -14,9 +14,10 @@ from .results import Results
 from .runner_handle import Handle, PerformerEndedError, owned
 from .version import INTERPRETER, place_of
 
-_CALLS = 96
-_MORE = 32
-_WATCHED = ((1, 4), (4, 12), (12, 64))
+_CALLS = {True: 24, False: 96}
+"""At least; in the interpreter, and on a device."""
+_MORE = {True: 8, False: 32}
+_WATCHED = {True: ((1, 4), (4, 12), (12, 24)), False: ((1, 4), (4, 12), (12, 64))}
 _LIMIT_S = {True: 0.3, False: 2.0}
 _TIMEOUT_S = 60.0
 
@@ -93,10 +94,11 @@ def _message(pair: Pair, second: Base, device: str) -> dict[str, Any]:
     """How often, and which of them are watched, is drawn anew each time: no candidate can count
     on it."""
     draw = random.SystemRandom()
+    slow = device == INTERPRETER
     return {
         **pair[0], "do": "repeat", "second": second.inputs,
-        "calls": _CALLS + draw.randrange(_MORE), "limit_s": _LIMIT_S[device == INTERPRETER],
-        "watched": [draw.randrange(*some) for some in _WATCHED],
+        "calls": _CALLS[slow] + draw.randrange(_MORE[slow]), "limit_s": _LIMIT_S[slow],
+        "watched": [draw.randrange(*some) for some in _WATCHED[slow]],
     }  # fmt: skip
 
 

@@ -57,6 +57,13 @@ class Results:
         return float(self.told.get("seconds") or 0.0)
 
     @property
+    def seconds_alone(self) -> float:
+        """What the call takes where the interpreter runs its programs one after another."""
+        told = self.told.get("interpreted") or {}
+        programs, steps = (int(told.get(name) or 1) for name in ("programs", "steps"))
+        return self.seconds * max(1.0, programs / steps)
+
+    @property
     def configs(self) -> int:
         """Configurations that a tuner chose from; 1 without one."""
         return max(self.told.get("configs", {}).values(), default=1)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from .. import tamper
+from ..interpreter import batched_launch
 from ..protocol import ERROR, TIMEOUT, UNSUPPORTED
 from . import answers, masked_nan, repeated_calls, results, run_faults, timed_contest
 from .baselines import Base, Originals, with_config
@@ -71,6 +74,8 @@ class Hearing:
         self._last = job["checks"][-1] if job["checks"] else None
         self._over = False
         self._given: Results | None = None
+        self._ahead = ThreadPoolExecutor(1)
+        self._interpreted = batched_launch.Tally()
 
     def value(self, prepared: dict[str, Any] | None, failed: Exception | None) -> dict[str, Any]:
         """The trial's value: ``fault`` is what a person is told, None where nothing was found;
@@ -91,7 +96,11 @@ class Hearing:
             fault = self._go_through(found, start)
         except NotJudgedError as error:
             fault, found["unjudged"] = None, str(error)
+        finally:
+            self._ahead.shutdown()
         found["checked_s"] = time.monotonic() - start
+        if self._job["device"] == INTERPRETER:
+            found["interpreted"] = dataclasses.asdict(self._interpreted)
         found["spent_s"] = {**self._candidate.spent_s, **self._phases}
         return {**found, "fault": fault, "honesty": self._honesty(prepared, found)}
 
@@ -183,9 +192,20 @@ class Hearing:
         with self._turns.beside():
             return self._check(check)
 
+    def _ask_ahead(self, check: Mapping[str, Any]) -> None:
+        """Run the original on the next check while the candidate runs this one, in another process.
+
+        An error there is raised again when the next check is due.
+        """
+        checks = self._job["checks"]
+        here = next((at for at, one in enumerate(checks) if one is check), len(checks))
+        if self._job["device"] == INTERPRETER and here + 1 < len(checks):
+            self._ahead.submit(self._originals.base, self._job, checks[here + 1])
+
     def _check(self, check: dict[str, Any]) -> str | None:
         """Hold the candidate against one measure; what is wrong, with the check's name."""
         asked = base = self._originals.base(self._job, check)
+        self._ask_ahead(check)
         notes = [base.note] if base.note else []
         if base.unfit and not base.failure and check.get("required", True):
             check, base = self._plain(check, base, notes)
@@ -237,6 +257,7 @@ class Hearing:
         self._given = self._given or given
         self._configs = max(self._configs, given.configs)
         self._note_facts(base.original, given)
+        self._interpreted.add(given.told.get("interpreted") or {})
         if given.told.get("caveats"):
             record["caveats"] = given.told["caveats"]
         wrong = next(run_faults.of_run(base.original.told, given.told), None)
@@ -316,7 +337,7 @@ class Hearing:
 
     def _patience(self, base: Base) -> float:
         """Seconds to wait for a candidate, by what the original took."""
-        taken = base.original.seconds if base.original is not None else 0.0
+        taken = base.original.seconds_alone if base.original is not None else 0.0
         left = self._deadline - time.monotonic()
         return max(1.0, min(_PATIENCE_S + _PATIENCE_RATIO * taken, left))
 

@@ -15,7 +15,7 @@ import torch
 from .. import tamper
 from ..host import absent_device, device_api, tensor_placement
 from ..inputs import generation, layouts, tensor_files
-from ..interpreter import switch
+from ..interpreter import batched_launch, switch
 from ..launches import hooks
 from ..loading import entry_point
 from ..memcheck import access_monitor, allocator_hooks, poison, redzones, uninitialized
@@ -42,6 +42,9 @@ def surroundings(device: str, module: str) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         if device == INTERPRETER:
             kind = kind or "cuda"
+            # Its tensors are small: threads of an operator would wait for each other, and take
+            # processor time from other processes.
+            torch.set_num_threads(1)
             stack.enter_context(switch.interpreted())
             stack.enter_context(absent_device.no_driver(kind))
             stack.enter_context(tensor_placement.elsewhere(kind, "cpu"))
@@ -107,14 +110,17 @@ class Version:
             _seen(job, model) as seen,
             _training(model, wanted=bool(job.get("training"))),
         ):
+            batched_launch.taken()
             start = time.perf_counter()
             returned = _returned(job, call, inputs, model)
             synchronize(device)
             seconds = time.perf_counter() - start
+            interpreted = dataclasses.asdict(batched_launch.taken())
         changed = changed_inputs(loaded, inputs) | changed_inputs(
             before, tensors_of(model, own=True)
         )
         value = collect(job, returned, changed, counts)
+        value["interpreted"] = interpreted
         if set(tensors_of(model, own=True)) != set(before):
             self._models.clear()  # one that makes buffers at its first call begins anew
         value["facts"] = seen.facts() if seen is not None else None
