@@ -1,7 +1,7 @@
 # rewrite: drop_dot_upcasts
 # at: tl.dot(a.to(tl.float32), b)
 # facts: a_ptr=*fp16 b_ptr=*fp16
-# refuses: used besides the dot
+# refuses: used outside the dot
 import triton
 import triton.language as tl
 

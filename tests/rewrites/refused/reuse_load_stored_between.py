@@ -1,6 +1,6 @@
 # rewrite: reuse_load
 # at: tl.load(x_ptr + cols) + 1
-# refuses: a store stands in between
+# refuses: there is a store in between
 import triton
 import triton.language as tl
 
