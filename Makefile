@@ -14,7 +14,7 @@ BIN    := $(VENV)/bin
 comma  := ,
 STAMP  := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 CORPORA_STAMP := build/corpora/.installed
-SOURCES := engine server tests examples benchmarks docs/issue_pages.py docs/pictures/make.py
+SOURCES := engine server tests examples benchmarks docs/issue_pages.py docs/pictures/make.py docs/pictures/package_map.py
 FAST   := not gpu and not browser and not slow and not editor
 
 .DEFAULT_GOAL := help
@@ -104,6 +104,7 @@ pictures: setup vscode-extension/node_modules/.package-lock.json ## docs/picture
 	$(BIN)/python examples/demo.py softmax --out $(DEMO_DIR)
 	cd vscode-extension && PYTHON=$(abspath $(BIN))/python npm run package
 	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python docs/pictures/make.py
+	$(BIN)/python docs/pictures/package_map.py
 
 docs: setup ## the pages of docs/issues
 	$(BIN)/python docs/issue_pages.py
