@@ -13,7 +13,8 @@ Graph = dict[str, set[str]]
 _HEAD = """# Package map
 
 Written by `make pictures` from the imports of the source. An arrow goes from a package to one that
-it imports; arrows that follow from others are left out. Packages that import each other share a box.
+it imports; arrows that follow from others are left out. Packages that import each other share a
+box.
 
 ```mermaid
 flowchart TD
