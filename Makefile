@@ -18,7 +18,7 @@ SOURCES := engine server tests examples benchmarks docs/issue_pages.py docs/pict
 FAST   := not gpu and not browser and not slow and not editor
 
 .DEFAULT_GOAL := help
-.PHONY: help docs pictures setup honesty gpu demo test test-slow test-all test-editor corpora agreement compile-table precision recall lint format types wheel clean distclean
+.PHONY: help docs pictures setup honesty gpu demo test test-light test-slow test-all test-editor corpora agreement compile-table precision recall lint format types wheel clean distclean
 
 help: ## say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -47,10 +47,13 @@ demo: setup ## optimize the example kernels for TARGET and write a report
 	$(BIN)/python examples/demo.py --target $(TARGET) --out $(DEMO_DIR)
 
 test: setup ## the fast tests, in parallel
-	$(BIN)/python -m pytest -n auto -m "$(FAST)"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "$(FAST)"
+
+test-light: ## the fast tests in an environment without torch and triton
+	$(MAKE) EXTRAS=dev VENV=$(VENV)-light test
 
 test-slow: corpora ## wheel and environment tests, long runs
-	$(BIN)/python -m pytest -n auto --hypothesis-profile=ci \
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci \
 	  -m "(slow or hypothesis) and not gpu and not browser"
 
 corpora: $(CORPORA_STAMP) ## kernels of published packages, in build/corpora, for the slow tests
@@ -81,7 +84,7 @@ gpu: setup ## repeat what is claimed of GPUs, on those of this machine; results 
 recall: corpora ## faults put into kernels, and how many are found; writes docs/recall.md
 	PYTHONPATH=tests/corpora $(BIN)/python tests/mutation/write_recall.py
 
-test-all: test test-slow test-editor ## everything that needs no GPU
+test-all: test test-light test-slow test-editor ## everything that needs no GPU
 
 test-editor: setup vscode-extension/node_modules/.package-lock.json ## the extension in a real VS Code in headless Chromium
 	cd vscode-extension && npm run build && npm test

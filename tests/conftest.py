@@ -40,6 +40,14 @@ NEEDS = {
 }
 
 
+collect_ignore = ["worker"] if _lacks_triton() else []
+
+
+def pytest_report_header() -> str | None:
+    """Tests of the worker import torch before any of them could be skipped."""
+    return f"tests/worker is left out: {_lacks_triton()}" if collect_ignore else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what cannot run here, saying what is missing."""
     reasons = {marker: lacks() for marker, lacks in NEEDS.items()}

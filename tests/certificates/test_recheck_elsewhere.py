@@ -3,12 +3,15 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from certified_samples import ORIGINAL, certificate, put
 from command_line import run
 
 from tilewright.certificates import write_certificate
 from tilewright.certificates.model import DeviceFacts, Original, ProblemFacts
 from tilewright.problems import load_problem
+
+pytestmark = pytest.mark.triton
 
 NAME = "kernels.tilewright.json"
 SPEC = """\

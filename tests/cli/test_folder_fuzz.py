@@ -17,4 +17,4 @@ def test_every_readable_file_is_reported_and_nothing_ends_or_blocks_a_check() ->
 
 @pytest.mark.slow
 def test_so_does_the_command_in_every_format() -> None:
-    assert not wrong(range(80, 240), 40)
+    assert not wrong(range(80, 134), 27)

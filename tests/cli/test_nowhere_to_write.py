@@ -22,6 +22,7 @@ def ended(*command: str, home: Path, stdout: str | None = None) -> tuple[int, st
     return run.returncode, run.stderr
 
 
+@pytest.mark.triton
 def test_a_home_that_cannot_be_made_is_named_with_the_way_out(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.write_text("a file")
@@ -33,6 +34,7 @@ def test_a_home_that_cannot_be_made_is_named_with_the_way_out(tmp_path: Path) ->
     )
 
 
+@pytest.mark.triton
 def test_a_worker_that_cannot_be_put_down_is_not_blamed_on_its_interpreter(tmp_path: Path) -> None:
     (tmp_path / "worker").write_text("a file")
     code, errors = ended("verify", EXAMPLE, home=tmp_path)

@@ -99,7 +99,7 @@ def test_killed_ten_times_it_resumes_loses_nothing_and_leaves_no_orphan(
         os.kill(engine.pid, signal.SIGKILL)
         engine.wait()
         engine_kills += 1
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while (left := processes_with(mark)) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not left, f"orphans after kill {number}: {left}"

@@ -6,6 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.triton
+
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "static_cost"
 
 

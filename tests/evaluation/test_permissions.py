@@ -2,16 +2,20 @@
 
 from typing import Any
 
+import pytest
+
 from tilewright.evaluation import honesty, permissions
 from tilewright.evaluation.waysout import way_out
 from tilewright.problems.model import Case, Entry, EntryKind, Problem
 from tilewright.problems.permissions import HOST_READS, PERMISSIONS, PREPACKED, WORKSPACES
-from tilewright.worker.trials import workspaces
 
 KEPT: dict[str, Any] = {"kept": {"Model.packed": 64, "Model.last": 32}, "packed": ["Model.packed"]}
 
 
+@pytest.mark.triton
 def test_the_worker_knows_the_settings_by_the_same_names() -> None:
+    from tilewright.worker.trials import workspaces
+
     assert {workspaces.WORKSPACES, workspaces.PREPACKED} == {WORKSPACES, PREPACKED}
     assert {WORKSPACES, PREPACKED} <= set(PERMISSIONS)
 

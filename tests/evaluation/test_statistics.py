@@ -8,6 +8,8 @@ import pytest
 
 from tilewright.evaluation.statistics import interval_of, ratio_of
 from tilewright.worker.timing import stopping_rule
+
+pytest.importorskip("torch", reason="needs torch and triton: make setup")
 from tilewright.worker.timing.noise_floor import floor_of
 
 Noise = Callable[[random.Random, int], list[float]]
