@@ -43,9 +43,10 @@ NEEDS = {
 collect_ignore = ["worker"] if _lacks_triton() else []
 
 
-def pytest_report_header() -> str | None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Tests of the worker import torch before any of them could be skipped."""
-    return f"tests/worker is left out: {_lacks_triton()}" if collect_ignore else None
+    if collect_ignore:
+        terminalreporter.write_line(f"tests/worker is left out: {_lacks_triton()}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
