@@ -34,7 +34,7 @@ async def test_an_opened_file_is_compiled_and_shown_with_its_evidence(talk: Conv
     assert shown.code_description.href == "https://docs.example/rules/unvectorized_access"
     assert shown.range.start == types.Position(ISSUE_LINE, 4)
     assert shown.severity is types.DiagnosticSeverity.Warning
-    said = "Compiled for cuda:90 with BLOCK=32 by triton 3.9.0; launched as the spec"
+    said = "Compiled for cuda:90 with BLOCK=32 by triton 3.9.0; launched as in the spec"
     assert said in shown.message
     assert talk.client.messages == [], "what runs by itself ends without a word"
 
