@@ -1,7 +1,6 @@
 """What compilers made of kernels, found again only under the very source that was compiled."""
 
 import logging
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from time import time as now
@@ -14,14 +13,9 @@ from tilewright.costs import Estimate
 from tilewright.serialize import load
 from tilewright.source.model import Module
 from tilewright.source.text import Range
-from tilewright.targets.model import CompileReport, LaunchFacts, LineReport
-from tilewright_server.analysis import Parsed
-from tilewright_server.facts import facts_key
-from tilewright_server.snapshot import Snapshot
+from tilewright.targets.model import CompileReport, LineReport
 
 logger = logging.getLogger(__name__)
-
-_REMEMBERED = 512
 
 
 @dataclass(frozen=True)
@@ -134,50 +128,3 @@ def read_compiled(data: Mapping[str, Any], functions: tuple[Function, ...]) -> C
     except (KeyError, TypeError, ValidationError) as error:
         logger.warning("the engine's compile report cannot be read: %s", error)
         return None
-
-
-class CompiledStore:
-    """Facts by key, the newest of each. ``revision`` counts the changes."""
-
-    def __init__(self) -> None:
-        self._facts: OrderedDict[str, CompiledFacts] = OrderedDict()
-        self._failures: dict[str, tuple[str, str]] = {}
-        self.revision = 0
-
-    def add(self, key: str, facts: CompiledFacts) -> None:
-        """Remember facts under the key of the source they came from."""
-        self._facts[key] = facts
-        self._facts.move_to_end(key)
-        while len(self._facts) > _REMEMBERED:
-            self._facts.popitem(last=False)
-        self.revision += 1
-
-    def of(self, parsed: Parsed, snapshot: Snapshot, kernel: str) -> CompiledFacts | None:
-        """Facts of a kernel's current text."""
-        return self._facts.get(facts_key(parsed, snapshot, kernel))
-
-    def all_of(self, parsed: Parsed, snapshot: Snapshot) -> Iterator[CompiledFacts]:
-        """Facts of the current texts of a document's kernels. Only files are compiled."""
-        for kernel in parsed.module.kernels if snapshot.cell is None else ():
-            facts = self.of(parsed, snapshot, kernel.name)
-            if facts is not None:
-                yield facts
-
-    def launches(self, parsed: Parsed, snapshot: Snapshot) -> tuple[LaunchFacts, ...]:
-        """A real launch of each kernel; inferred ones do not count."""
-        known = self.all_of(parsed, snapshot)
-        real = (facts for facts in known if facts.origin in ("spec", "captured"))
-        return tuple(facts.reports[0].launch for facts in real if facts.reports)
-
-    def fail(self, uri: str, text_hash: str, message: str) -> None:
-        """Remember why a text could not be compiled."""
-        self._failures[uri] = (text_hash, message)
-        self.revision += 1
-
-    def failure(self, uri: str, text_hash: str) -> str | None:
-        """Why this very text could not be compiled, if that is so."""
-        known = self._failures.get(uri)
-        return known[1] if known is not None and known[0] == text_hash else None
-
-    def forget_failure(self, uri: str) -> None:
-        self._failures.pop(uri, None)

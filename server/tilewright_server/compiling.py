@@ -75,7 +75,7 @@ async def compile_if_new(server: "TilewrightServer", uri: str) -> None:
     if any(job.text_hash == identity for job in running) or server.snapshot(uri) is not snapshot:
         return
     stop_inspecting(server, uri)
-    known = [server.compiled.of(analysis, snapshot, name) for name in kernels]
+    known = [server.facts.compiled(analysis, snapshot, name) for name in kernels]
     if not all(facts is not None and facts.targets == targets for facts in known):
         start_inspecting(server, snapshot, targets, identity, quiet=True)
 

@@ -11,8 +11,9 @@ from tilewright_server import wording
 from tilewright_server.analysis import Analysis
 from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.compiled_cards import issue_evidence
-from tilewright_server.compiled_facts import CompiledFacts, CompiledStore
-from tilewright_server.facts import FactStore, KernelFacts, LineMessage
+from tilewright_server.compiled_facts import CompiledFacts
+from tilewright_server.fact_store import KernelFactStore
+from tilewright_server.facts import KernelFacts, LineMessage
 from tilewright_server.settings import Settings
 from tilewright_server.snapshot import Snapshot
 
@@ -36,8 +37,7 @@ def severity_of(issue: Issue) -> types.DiagnosticSeverity:
 def all_diagnostics(
     snapshot: Snapshot,
     analysis: Analysis,
-    facts: FactStore,
-    compiled: CompiledStore,
+    facts: KernelFactStore,
     settings: Settings,
     client: ClientFeatures,
 ) -> list[types.Diagnostic]:
@@ -53,15 +53,14 @@ def all_diagnostics(
         if snapshot.holds(notice.range.line)
     ]
     found += skipped_kernels(snapshot, analysis)
-    told = {}
-    for each in compiled.all_of(analysis, snapshot):
-        told[each.kernel] = {str(report.target) for report in each.reports}
+    for each in facts.all_compiled(analysis, snapshot):
         for issue in shown_issues(analysis, each):
             found.append(compiled_diagnostic(snapshot, issue, each, settings, client))
     # Only files are profiled.
     for kernel in analysis.module.kernels if snapshot.cell is None else ():
-        for known in facts.of(analysis, snapshot, kernel.name):
-            compiles = known.target not in told.get(kernel.name, ())
+        told = facts.compiled_for(analysis, snapshot, kernel.name)
+        for known in facts.profiled(analysis, snapshot, kernel.name):
+            compiles = known.target not in told
             found += profile_diagnostics(snapshot, kernel, known, compiles=compiles)
     return found
 
@@ -87,9 +86,9 @@ def shown_issues(analysis: Analysis, facts: CompiledFacts) -> tuple[Issue, ...]:
     return unsuppressed(analysis.module, issues) if issues else ()
 
 
-def every_issue(compiled: CompiledStore, snapshot: Snapshot, analysis: Analysis) -> list[Issue]:
+def every_issue(facts: KernelFactStore, snapshot: Snapshot, analysis: Analysis) -> list[Issue]:
     """What the text shows, and then what its compiled code shows."""
-    known = compiled.all_of(analysis, snapshot)
+    known = facts.all_compiled(analysis, snapshot)
     return [*analysis.issues, *(issue for each in known for issue in shown_issues(analysis, each))]
 
 

@@ -1,14 +1,8 @@
-"""What compilers and devices said of kernels, kept by what they were said of.
-
-A fact is found again only under the key of the very source it came from, so that no number can
-be shown for code it does not belong to.
-"""
+"""What a profile says of a kernel."""
 
 import logging
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from time import time as now
 from typing import Any
 
@@ -16,13 +10,8 @@ from pydantic import ValidationError
 
 from tilewright.serialize import load
 from tilewright.targets.model import LaunchFacts
-from tilewright_server.analysis import Parsed
-from tilewright_server.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
-
-_REMEMBERED = 512
-_SPEC_SUFFIXES = (".yaml", ".yml")
 
 
 @dataclass(frozen=True)
@@ -130,80 +119,3 @@ def _message(data: Mapping[str, Any], first_line: int) -> LineMessage:
     line = data.get("line")
     relative = None if line is None else int(line) - first_line
     return LineMessage(str(data.get("text", "")), relative, data.get("column"))
-
-
-def facts_key(parsed: Parsed, snapshot: Snapshot, kernel: str) -> str:
-    """Identity of all that a kernel's facts depend on: its source, and the spec next to it."""
-    return f"{parsed.facts_keys.get(kernel)}:{spec_stamp(snapshot.path)}"
-
-
-def spec_stamp(path: str | None) -> str:
-    """A mark that changes with the spec next to a file; from its date, not its text."""
-    if path is None:
-        return ""
-    for suffix in _SPEC_SUFFIXES:
-        try:
-            found = Path(path).with_suffix(suffix).stat()
-        except (OSError, ValueError):
-            continue
-        return f"{suffix}:{found.st_mtime_ns}:{found.st_size}"
-    return ""
-
-
-@dataclass(frozen=True)
-class Verified:
-    """The evidence an applied edit came with, for the whole text it left behind."""
-
-    evidence: str
-    taken: float = field(default_factory=now)
-
-
-class FactStore:
-    """Facts by key and target; the newest of each. ``revision`` counts what was added."""
-
-    def __init__(self) -> None:
-        self._facts: OrderedDict[str, dict[str, KernelFacts]] = OrderedDict()
-        self._failures: dict[str, tuple[str, str]] = {}
-        self._verified: OrderedDict[str, Verified] = OrderedDict()
-        self.revision = 0
-
-    def add(self, key: str, facts: KernelFacts) -> None:
-        """Remember facts under the key of the source they came from."""
-        self._facts.setdefault(key, {})[facts.target] = facts
-        self._facts.move_to_end(key)
-        while len(self._facts) > _REMEMBERED:
-            self._facts.popitem(last=False)
-        self.revision += 1
-
-    def of(self, parsed: Parsed, snapshot: Snapshot, kernel: str) -> tuple[KernelFacts, ...]:
-        """Facts of a kernel's current text, newest first."""
-        found = self._facts.get(facts_key(parsed, snapshot, kernel), {})
-        return tuple(sorted(found.values(), key=lambda facts: -facts.taken))
-
-    def launches(self, parsed: Parsed, snapshot: Snapshot) -> tuple[LaunchFacts, ...]:
-        """The captured launches of a module's kernels, one of each that has been profiled."""
-        newest = (self.of(parsed, snapshot, kernel.name)[:1] for kernel in parsed.module.kernels)
-        return tuple(facts.launch for each in newest for facts in each if facts.launch)
-
-    def verify(self, text_hash: str, evidence: str) -> None:
-        """Remember how far a text that was applied as an edit had been verified."""
-        self._verified[text_hash] = Verified(evidence)
-        while len(self._verified) > _REMEMBERED:
-            self._verified.popitem(last=False)
-
-    def verified(self, text_hash: str) -> "Verified | None":
-        """How far this very text was verified, if it came from here."""
-        return self._verified.get(text_hash)
-
-    def fail(self, uri: str, text_hash: str, message: str) -> None:
-        """Remember why a text could not be profiled."""
-        self._failures[uri] = (text_hash, message)
-        self.revision += 1
-
-    def failure(self, uri: str, text_hash: str) -> str | None:
-        """Why this very text could not be profiled, if that is so."""
-        known = self._failures.get(uri)
-        return known[1] if known is not None and known[0] == text_hash else None
-
-    def forget_failure(self, uri: str) -> None:
-        self._failures.pop(uri, None)

@@ -13,7 +13,7 @@ from pathlib import Path
 from tilewright.analysis.model import EntryFacts
 from tilewright.problems.model import Problem
 from tilewright.targets.model import Target
-from tilewright_server.facts import spec_stamp
+from tilewright_server.fact_store import spec_stamp
 
 logger = logging.getLogger(__name__)
 

@@ -26,9 +26,9 @@ def lacking_launch(
     captured = {launch.kernel for launch in analysis.context.launches}
     if not rewrite.needs_launch or issue.kernel is None or issue.kernel in captured:
         return None
-    profiled = server.facts.of(analysis, snapshot, issue.kernel)
+    profiled = server.facts.profiled(analysis, snapshot, issue.kernel)
     notes = profiled[0].notes if profiled else ()
-    failure = server.facts.failure(snapshot.uri, snapshot.hash) or "; ".join(notes)
+    failure = server.facts.failure(JobKind.PROFILE, snapshot) or "; ".join(notes)
     return wording.lacking_launch(
         launched=issue.kernel in {kernel.name for kernel in analysis.module.entry_kernels()},
         trusted=server.settings.trusted,

@@ -13,17 +13,15 @@ from pygls.lsp.server import LanguageServer
 from tilewright import __version__
 from tilewright.analysis.model import AnalysisContext
 from tilewright.checking.target import Origin
-from tilewright.targets.model import LaunchFacts
 from tilewright_server.analysis import Analysis, AnalysisService, Parsed
 from tilewright_server.boundary import guard_async
 from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.certificates import Certificates
 from tilewright_server.chip import ChipChoice
-from tilewright_server.compiled_facts import CompiledStore
 from tilewright_server.compiling import Compiling
 from tilewright_server.diagnostics import all_diagnostics
 from tilewright_server.engine import Engine
-from tilewright_server.facts import FactStore
+from tilewright_server.fact_store import KernelFactStore
 from tilewright_server.fixes import FixService
 from tilewright_server.jobs.finish import announce
 from tilewright_server.jobs.manager import Job, JobManager
@@ -75,8 +73,7 @@ class TilewrightServer(LanguageServer):
         self.initial_options: Any = None
         self.revision = 0
         self.triton: tuple[int, int] | None = None
-        self.facts = FactStore()
-        self.compiled = CompiledStore()
+        self.facts = KernelFactStore()
         self.jobs = JobManager()
         self.timings = Timings()
         self.pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="tilewright")
@@ -117,22 +114,14 @@ class TilewrightServer(LanguageServer):
         context = AnalysisContext(
             target=chosen.target if chosen.origin in _STATED else None,
             triton_version=project.triton or self.triton,
-            launches=self._launches(parsed, snapshot),
+            launches=self.facts.launches(parsed, snapshot),
             entry=project.entry,
         )
         return await self._analysis.analyze(snapshot, parsed, context, project.silenced)
 
-    def _launches(self, parsed: Parsed, snapshot: Snapshot) -> tuple[LaunchFacts, ...]:
-        """A launch of each kernel that was profiled or compiled."""
-        compiled = {x.kernel: x for x in self.compiled.launches(parsed, snapshot)}
-        profiled = {x.kernel: x for x in self.facts.launches(parsed, snapshot)}
-        return tuple({**compiled, **profiled}.values())
-
     def diagnostics(self, snapshot: Snapshot, analysis: Analysis) -> list[types.Diagnostic]:
         """Everything to underline in a snapshot that is known now."""
-        return all_diagnostics(
-            snapshot, analysis, self.facts, self.compiled, self.settings, self.client
-        )
+        return all_diagnostics(snapshot, analysis, self.facts, self.settings, self.client)
 
     async def project(self, snapshot: Snapshot) -> Project:
         """What the files around a document say of it; what is wrong with them is shown."""

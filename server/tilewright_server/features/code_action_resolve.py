@@ -111,7 +111,7 @@ async def _plan(
     """The whole new text and what is known of it."""
     if data.kind is EditKind.FIX_ALL:
         return await _fix_all(server, snapshot, analysis)
-    issue = _find(every_issue(server.compiled, snapshot, analysis), data)
+    issue = _find(every_issue(server.facts, snapshot, analysis), data)
     if issue is None:
         return Refusal(_MOVED_ON)
     if data.kind is EditKind.IGNORE:

@@ -68,9 +68,8 @@ def _commands(
         command=OPTIMIZE,
         arguments=[{**subject, "version": snapshot.version, "target": None}],
     )
-    facts = server.facts.of(analysis, snapshot, kernel.name)
-    compiled = server.compiled.of(analysis, snapshot, kernel.name)
-    told = {str(report.target) for report in compiled.reports} if compiled else set()
+    facts = server.facts.profiled(analysis, snapshot, kernel.name)
+    told = server.facts.compiled_for(analysis, snapshot, kernel.name)
     titles = [wording.short_facts(known, compiles=known.target not in told) for known in facts]
     titles = titles or [_unknown(server, snapshot, kernel)]
     profile = [types.Command(title=title, command=PROFILE, arguments=[subject]) for title in titles]
@@ -81,11 +80,11 @@ def compiled_commands(
     server: "TilewrightServer", snapshot: Snapshot, analysis: Analysis, kernel: Kernel
 ) -> list[types.Command]:
     """A lens for each target a kernel was compiled for; a click shows its assembly."""
-    known = server.compiled.of(analysis, snapshot, kernel.name)
+    known = server.facts.compiled(analysis, snapshot, kernel.name)
     if known is not None:
         return [_of_target(server, snapshot, known, target) for target in known.targets]
     running = server.jobs.active(JobKind.COMPILE, snapshot.uri)
-    failure = server.compiled.failure(snapshot.uri, snapshot.hash)
+    failure = server.facts.failure(JobKind.COMPILE, snapshot)
     if kernel.name not in compilable(analysis) or not (running or failure):
         return []
     title = f"compiling for {', '.join(running[-1].targets)}…" if running else "not compiled"
@@ -134,7 +133,7 @@ def _unknown(server: "TilewrightServer", snapshot: Snapshot, kernel: Kernel) -> 
     active = server.jobs.active(JobKind.PROFILE, snapshot.uri)
     if active:
         return "waiting for another job…" if active[-1].run is None else "profiling…"
-    failure = server.facts.failure(snapshot.uri, snapshot.hash)
+    failure = server.facts.failure(JobKind.PROFILE, snapshot)
     if failure is None:
         return "Profile"
     return f"profile failed: {shorten(failure, _LONGEST_REASON, placeholder='…')}"

@@ -40,12 +40,7 @@ def no_diagnostics(*_: object) -> types.DocumentDiagnosticReport:
 
 def result_id(server: "TilewrightServer", snapshot: Snapshot) -> str:
     """The identity of everything an answer depends on."""
-    parts = (
-        snapshot.hash,
-        str(server.revision),
-        str(server.facts.revision),
-        str(server.compiled.revision),
-    )
+    parts = (snapshot.hash, str(server.revision), str(server.facts.revision))
     return hashlib.sha256(":".join(parts).encode()).hexdigest()[:16]
 
 

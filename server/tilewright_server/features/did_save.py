@@ -31,7 +31,7 @@ async def _profile_if_new(server: "TilewrightServer", uri: str) -> None:
     if not entries:
         return
     target = await server.pick_target(snapshot)
-    known = [server.facts.of(analysis, snapshot, name) for name in entries]
+    known = [server.facts.profiled(analysis, snapshot, name) for name in entries]
     running = server.jobs.active(JobKind.PROFILE, uri)
     if any((job.text_hash, job.target) == (snapshot.hash, target) for job in running):
         return

@@ -12,6 +12,7 @@ from tilewright_server.analysis import Analysis
 from tilewright_server.certificate_cards import certificate_card
 from tilewright_server.compiled_cards import line_card
 from tilewright_server.diagnostics import shown_issues
+from tilewright_server.jobs.manager import JobKind
 from tilewright_server.readiness import lacking_launch
 from tilewright_server.snapshot import Snapshot
 from tilewright_server.tile_places import card_at
@@ -34,10 +35,10 @@ async def hover(server: "TilewrightServer", params: types.HoverParams) -> types.
     named = kernel_named_at(snapshot, analysis, line, column)
     if named is not None:
         kernel, place = named
-        facts = server.facts.of(analysis, snapshot, kernel.name)
-        failure = server.facts.failure(snapshot.uri, snapshot.hash)
+        facts = server.facts.profiled(analysis, snapshot, kernel.name)
+        failure = server.facts.failure(JobKind.PROFILE, snapshot)
         verified = server.facts.verified(snapshot.hash)
-        compiled = server.compiled.of(analysis, snapshot, kernel.name)
+        compiled = server.facts.compiled(analysis, snapshot, kernel.name)
         cards.append(hovers.kernel_card(kernel, facts, failure, verified, compiled))
         certified = await server.certificates.of(snapshot, analysis)
         proof = certified.proofs.get(kernel.name)
@@ -45,7 +46,7 @@ async def hover(server: "TilewrightServer", params: types.HoverParams) -> types.
             cards.append(certificate_card(proof))
         shown.append(place)
     issues = [*analysis.issues]
-    for known in server.compiled.all_of(analysis, snapshot):
+    for known in server.facts.all_compiled(analysis, snapshot):
         issues += shown_issues(analysis, known)
     for issue in issues:
         if issue.range.contains(line, column):
@@ -64,7 +65,7 @@ async def hover(server: "TilewrightServer", params: types.HoverParams) -> types.
     if value is not None:
         cards.append(value[0])
         shown.append(value[1])
-    for known in server.compiled.all_of(analysis, snapshot) if named is None else ():
+    for known in server.facts.all_compiled(analysis, snapshot) if named is None else ():
         told = line_card(known, analysis.module, line)
         if told is not None:
             cards.append(told)

@@ -111,7 +111,7 @@ async def ignores(
     """Ways to say that an issue does not apply; none of them is preferred."""
     place = snapshot.from_lsp(params.range)
     found: dict[str, types.CodeAction] = {}
-    for issue in every_issue(server.compiled, snapshot, analysis):
+    for issue in every_issue(server.facts, snapshot, analysis):
         if not issue.range.overlaps(place) or server.engine.issue_type(issue.id) is None:
             continue
         inside = kernel_of(analysis.module, issue) is not None

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright_server.analysis import Analysis
 from tilewright_server.compiled_facts import functions_of, read_compiled
-from tilewright_server.facts import facts_key
-from tilewright_server.jobs.manager import Job, JobKind, JobState
+from tilewright_server.fact_store import facts_key
+from tilewright_server.jobs.manager import Job, JobKind
 from tilewright_server.jobs.profile import hashes_of
-from tilewright_server.jobs.session import run_engine
+from tilewright_server.jobs.session import conclude, run_engine
 from tilewright_server.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -39,16 +39,7 @@ async def inspect(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> N
             server.refresh(snapshot.uri)
 
     outcome = await run_engine(server, job, snapshot, "Compiling kernels", on_event)
-    if job.state is JobState.STOPPING:
-        job.state, job.message = JobState.CANCELLED, "stopped"
-    elif outcome.result is None:
-        job.state, job.message = JobState.FAILED, str(outcome.error)
-        server.compiled.fail(snapshot.uri, snapshot.hash, job.message)
-    else:
-        server.compiled.forget_failure(snapshot.uri)
-        noun = "kernel" if len(stored) == 1 else "kernels"
-        job.state, job.message = JobState.DONE, f"{len(stored)} {noun} compiled"
-    server.refresh(snapshot.uri)
+    conclude(server, job, snapshot, outcome, len(stored), "compiled")
 
 
 def _remember(
@@ -64,5 +55,5 @@ def _remember(
     facts = read_compiled(entry, functions_of(analysis.module))
     if facts is None:
         return False
-    server.compiled.add(facts_key(analysis, snapshot, facts.kernel), facts)
+    server.facts.add_compiled(facts_key(analysis, snapshot, facts.kernel), facts)
     return True

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright_server.analysis import Analysis
 from tilewright_server.engine import parse
-from tilewright_server.facts import facts_key, read_facts
+from tilewright_server.fact_store import facts_key
+from tilewright_server.facts import read_facts
 from tilewright_server.jobs.manager import Job, JobKind, JobState
-from tilewright_server.jobs.session import run_engine
+from tilewright_server.jobs.session import conclude, run_engine
 from tilewright_server.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -27,17 +28,10 @@ async def profile(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> N
     """Run the engine and remember its facts."""
     analysis = await server.analyze(snapshot)
     outcome = await run_engine(server, job, snapshot, "Profiling kernels")
-    if job.state is JobState.STOPPING:
-        job.state, job.message = JobState.CANCELLED, "stopped"
-    elif outcome.result is None:
-        job.state, job.message = JobState.FAILED, str(outcome.error)
-        server.facts.fail(snapshot.uri, snapshot.hash, job.message)
-    else:
-        server.facts.forget_failure(snapshot.uri)
-        n_kernels = remember(server, job, analysis, snapshot, outcome.result)
-        noun = "kernel" if n_kernels == 1 else "kernels"
-        job.state, job.message = JobState.DONE, f"{n_kernels} {noun} profiled"
-    server.refresh(snapshot.uri)
+    count = 0
+    if job.state is not JobState.STOPPING and outcome.result is not None:
+        count = remember(server, job, analysis, snapshot, outcome.result)
+    conclude(server, job, snapshot, outcome, count, "profiled")
 
 
 def hashes_of(analysis: Analysis, snapshot: Snapshot) -> set[tuple[str, str]]:
@@ -63,6 +57,6 @@ def remember(
     for entry in result.get("kernels") or ():
         if (entry["name"], entry["content_hash"]) in hashes:
             facts = read_facts(entry, target, result)
-            server.facts.add(facts_key(analysis, snapshot, entry["name"]), facts)
+            server.facts.add_profile(facts_key(analysis, snapshot, entry["name"]), facts)
             stored += 1
     return stored

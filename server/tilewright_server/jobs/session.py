@@ -43,6 +43,22 @@ async def run_engine(
         progress.end(closing)
 
 
+def conclude(
+    server: "TilewrightServer", job: Job, snapshot: Snapshot, outcome: Outcome, count: int, did: str
+) -> None:
+    """Say how a job on a document's kernels ended, and remember why it gave nothing."""
+    if job.state is JobState.STOPPING:
+        job.state, job.message = JobState.CANCELLED, "stopped"
+    elif outcome.result is None:
+        job.state, job.message = JobState.FAILED, str(outcome.error)
+        server.facts.fail(job.kind, snapshot, job.message)
+    else:
+        server.facts.forget_failure(job.kind, snapshot.uri)
+        noun = "kernel" if count == 1 else "kernels"
+        job.state, job.message = JobState.DONE, f"{count} {noun} {did}"
+    server.refresh(snapshot.uri)
+
+
 def _cancel(server: "TilewrightServer", job: Job) -> None:
     server.jobs.cancel(job.id)
 

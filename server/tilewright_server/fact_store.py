@@ -1,0 +1,121 @@
+"""What compilers and devices said of kernels, kept by what they were said of.
+
+A fact is found again only under the key of the very source it came from, so that no number can
+be shown for code it does not belong to.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import time as now
+
+from tilewright.lru import LruDict
+from tilewright.targets.model import LaunchFacts
+from tilewright_server.analysis import Parsed
+from tilewright_server.compiled_facts import CompiledFacts
+from tilewright_server.facts import KernelFacts
+from tilewright_server.jobs.manager import JobKind
+from tilewright_server.snapshot import Snapshot
+
+_REMEMBERED = 512
+_SPEC_SUFFIXES = (".yaml", ".yml")
+
+
+def facts_key(parsed: Parsed, snapshot: Snapshot, kernel: str) -> str:
+    """The identity of all that a kernel's facts depend on: its source and the problem beside it."""
+    return f"{parsed.facts_keys.get(kernel)}:{spec_stamp(snapshot.path)}"
+
+
+def spec_stamp(path: str | None) -> str:
+    """A mark that changes when the spec beside a file does; a look at its date, not its text."""
+    if path is None:
+        return ""
+    for suffix in _SPEC_SUFFIXES:
+        try:
+            found = Path(path).with_suffix(suffix).stat()
+        except (OSError, ValueError):
+            continue
+        return f"{suffix}:{found.st_mtime_ns}:{found.st_size}"
+    return ""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """The evidence an applied edit came with, for the whole text it left behind."""
+
+    evidence: str
+    taken: float = field(default_factory=now)
+
+
+class KernelFactStore:
+    """Facts by key, the newest of each. ``revision`` counts the changes."""
+
+    def __init__(self) -> None:
+        self._profiled: LruDict[str, dict[str, KernelFacts]] = LruDict(_REMEMBERED)
+        self._compiled: LruDict[str, CompiledFacts] = LruDict(_REMEMBERED)
+        self._verified: LruDict[str, Verified] = LruDict(_REMEMBERED)
+        self._failures: dict[tuple[JobKind, str], tuple[str, str]] = {}
+        self.revision = 0
+
+    def add_profile(self, key: str, facts: KernelFacts) -> None:
+        """Remember a profile, one for each target, under the key of its source."""
+        self._profiled.put(key, {**(self._profiled.get(key) or {}), facts.target: facts})
+        self.revision += 1
+
+    def add_compiled(self, key: str, facts: CompiledFacts) -> None:
+        """Remember what compilers made of a kernel under the key of its source."""
+        self._compiled.put(key, facts)
+        self.revision += 1
+
+    def profiled(self, parsed: Parsed, snapshot: Snapshot, kernel: str) -> tuple[KernelFacts, ...]:
+        """The profiles of a kernel as it stands now, newest first."""
+        found = self._profiled.get(facts_key(parsed, snapshot, kernel)) or {}
+        return tuple(sorted(found.values(), key=lambda facts: -facts.taken))
+
+    def compiled(self, parsed: Parsed, snapshot: Snapshot, kernel: str) -> CompiledFacts | None:
+        """What compilers made of a kernel as it stands now."""
+        return self._compiled.get(facts_key(parsed, snapshot, kernel))
+
+    def all_compiled(self, parsed: Parsed, snapshot: Snapshot) -> Iterator[CompiledFacts]:
+        """The same of all of a document's kernels. Only files are compiled."""
+        for kernel in parsed.module.kernels if snapshot.cell is None else ():
+            if (facts := self.compiled(parsed, snapshot, kernel.name)) is not None:
+                yield facts
+
+    def compiled_for(self, parsed: Parsed, snapshot: Snapshot, kernel: str) -> frozenset[str]:
+        """The targets that a kernel was compiled for; its profiles need not repeat the figures."""
+        facts = self.compiled(parsed, snapshot, kernel)
+        return frozenset(str(report.target) for report in facts.reports) if facts else frozenset()
+
+    def launches(self, parsed: Parsed, snapshot: Snapshot) -> tuple[LaunchFacts, ...]:
+        """A launch of each kernel that somebody really makes; an inferred one is no ground."""
+        found: dict[str, LaunchFacts] = {}
+        for facts in self.all_compiled(parsed, snapshot):
+            if facts.origin in ("spec", "captured") and facts.reports:
+                found[facts.kernel] = facts.reports[0].launch
+        for kernel in parsed.module.kernels:
+            for profile in self.profiled(parsed, snapshot, kernel.name)[:1]:
+                if profile.launch is not None:
+                    found[kernel.name] = profile.launch
+        return tuple(found.values())
+
+    def verify(self, text_hash: str, evidence: str) -> None:
+        """Remember how far a text that was applied as an edit had been verified."""
+        self._verified.put(text_hash, Verified(evidence))
+
+    def verified(self, text_hash: str) -> Verified | None:
+        """How far this very text was verified, if it came from here."""
+        return self._verified.get(text_hash)
+
+    def fail(self, kind: JobKind, snapshot: Snapshot, message: str) -> None:
+        """Remember why a text could not be compiled, or not profiled."""
+        self._failures[kind, snapshot.uri] = (snapshot.hash, message)
+        self.revision += 1
+
+    def failure(self, kind: JobKind, snapshot: Snapshot) -> str | None:
+        """Why this very text could not be compiled, or not profiled, if that is so."""
+        known = self._failures.get((kind, snapshot.uri))
+        return known[1] if known is not None and known[0] == snapshot.hash else None
+
+    def forget_failure(self, kind: JobKind, uri: str) -> None:
+        self._failures.pop((kind, uri), None)
