@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from tilewright.analysis.model import AnalysisContext, Issue
-from tilewright.analysis.suppression import Notice
+from tilewright.analysis.suppression import Notice, visible_issues
 from tilewright.lru import LruDict
 from tilewright.source.device_names import DeviceName, device_names
 from tilewright.source.languages import may_hold_kernels
@@ -143,7 +143,7 @@ class AnalysisService:
             return Analysis(**known, issues=(), context=context, silenced=silenced)
         with ONE_AT_A_TIME:
             found = self._engine.analyze(module, context)
-        issues = tuple(issue for issue in found if issue.id not in silenced)
+        issues = visible_issues(module, found, silenced)
         notices = self._engine.notices(module)
         return Analysis(**known, issues=issues, context=context, silenced=silenced, notices=notices)
 

@@ -3,7 +3,7 @@
 from lsprotocol import types
 
 from tilewright.analysis.model import Issue, Related
-from tilewright.analysis.suppression import Notice, unsuppressed
+from tilewright.analysis.suppression import Notice, visible_issues
 from tilewright.knowledge.stages import Stage
 from tilewright.source.model import Kernel
 from tilewright.source.text import Range
@@ -82,8 +82,8 @@ def compiled_diagnostic(
 
 def shown_issues(analysis: Analysis, facts: CompiledFacts) -> tuple[Issue, ...]:
     """A kernel's compiled issues in the text as it is now, without the ignored ones."""
-    issues = [x for x in facts.issues_in(analysis.module) if x.id not in analysis.silenced]
-    return unsuppressed(analysis.module, issues) if issues else ()
+    issues = facts.issues_in(analysis.module)
+    return visible_issues(analysis.module, issues, analysis.silenced)
 
 
 def every_issue(facts: KernelFactStore, snapshot: Snapshot, analysis: Analysis) -> list[Issue]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tilewright.analysis.model import Issue
-from tilewright.analysis.suppression import unsuppressed
+from tilewright.analysis.suppression import visible_issues
 from tilewright.knowledge import taxonomy
 from tilewright.source import parse_module
 from tilewright.source.model import Module
@@ -48,7 +48,7 @@ def _silenced(text: str, scope: Scope = Scope.LINE) -> str:
     """The text after the comment was put in, which has to work."""
     new = ignoring(*_found(text), scope)
     assert new is not None
-    assert unsuppressed(*_with_issue(new)) == ()
+    assert visible_issues(*_with_issue(new)) == ()
     return new
 
 

@@ -8,7 +8,7 @@ from tilewright.analysis.detectors import Scope, registered, scope_of
 from tilewright.analysis.host_graph import launching_functions
 from tilewright.analysis.issue_cache import IssueCache, Surroundings
 from tilewright.analysis.model import AnalysisContext, Finding, Issue
-from tilewright.analysis.suppression import unsuppressed
+from tilewright.analysis.suppression import visible_issues
 from tilewright.knowledge import taxonomy
 from tilewright.knowledge.stages import Stage
 from tilewright.source.model import Module
@@ -36,7 +36,7 @@ def analyze(
         find = partial(_found, replace(module, focus=host), context, _HOST)
         issues += _CACHE.get(around.of_host(host), around.layout, find)
     ordered = sorted(issues, key=lambda issue: (issue.range, issue.id, issue.message))
-    return tuple(ordered) if suppressed else unsuppressed(module, ordered)
+    return tuple(ordered) if suppressed else visible_issues(module, ordered)
 
 
 def _found(module: Module, context: AnalysisContext, scopes: frozenset[Scope]) -> Iterator[Issue]:

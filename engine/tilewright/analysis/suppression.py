@@ -6,7 +6,7 @@ kernel's decorators or its ``def``, the whole kernel. ``ignore-file[id]`` covers
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -39,10 +39,13 @@ class Notice:
     message: str
 
 
-def unsuppressed(module: Module, issues: Iterable[Issue]) -> tuple[Issue, ...]:
-    """The issues that no comment of the file suppresses."""
+def visible_issues(
+    module: Module, issues: Iterable[Issue], silenced: Collection[str] = ()
+) -> tuple[Issue, ...]:
+    """The issues that neither a comment of the file suppresses nor its project silences."""
     known = suppressions(module)[0]
-    return tuple(i for i in issues if not any(_covers(s, i) for s in known))
+    wanted = (issue for issue in issues if issue.id not in silenced)
+    return tuple(i for i in wanted if not any(_covers(s, i) for s in known))
 
 
 def notices(module: Module) -> tuple[Notice, ...]:

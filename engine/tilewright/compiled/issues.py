@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from tilewright.analysis.model import Issue
-from tilewright.analysis.suppression import unsuppressed
+from tilewright.analysis.suppression import visible_issues
 from tilewright.compiled.merging import Sighting, merged
 from tilewright.compiled.model import Probe, Rule, Subject
 from tilewright.compiled.rules import RULES
@@ -36,7 +36,7 @@ def compiled_issues(
             own = tuple(report for report in reports if report.kernel == name)
             issues += _of_kernel(module, kernel, own, probe, name in inferred)
     ordered = sorted(issues, key=lambda issue: (issue.range, issue.id, issue.message))
-    return unsuppressed(module, ordered)
+    return visible_issues(module, ordered)
 
 
 def _of_kernel(

@@ -1,18 +1,23 @@
-"""The commands a client can execute, one file each. Each answers at once; long work is a job."""
+"""The commands a client can execute. Each answers at once; long work is a job."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tilewright_server.commands import names
-from tilewright_server.commands.cancel_job import cancel_job
-from tilewright_server.commands.compile import compile_command
-from tilewright_server.commands.debug_info import debug_info
-from tilewright_server.commands.list_jobs import list_jobs
-from tilewright_server.commands.optimize import optimize_command
-from tilewright_server.commands.profile import profile_command
-from tilewright_server.commands.show_certificate import show_certificate
-from tilewright_server.commands.target import list_targets_command, target_command
-from tilewright_server.commands.verify import verify_command
+from tilewright_server.commands.inquiries import (
+    debug_info,
+    list_targets_command,
+    show_certificate,
+    target_command,
+)
+from tilewright_server.commands.jobs import (
+    cancel_job,
+    compile_command,
+    list_jobs,
+    optimize_command,
+    profile_command,
+    verify_command,
+)
 
 COMMANDS: tuple[tuple[str, Callable[..., Awaitable[Any]]], ...] = (
     (names.OPTIMIZE, optimize_command),

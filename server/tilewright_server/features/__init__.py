@@ -1,4 +1,4 @@
-"""Every LSP method the server answers, one file each, and the table that registers them."""
+"""Every LSP method the server answers, and the table that registers them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,23 +15,16 @@ from tilewright_server.features.code_action_resolve import code_action_resolve
 from tilewright_server.features.code_lens import code_lens
 from tilewright_server.features.diagnostic import OPTIONS as DIAGNOSTIC_OPTIONS
 from tilewright_server.features.diagnostic import diagnostic, no_diagnostics
-from tilewright_server.features.did_change import did_change
-from tilewright_server.features.did_change_configuration import did_change_configuration
-from tilewright_server.features.did_change_watched_files import did_change_watched_files
-from tilewright_server.features.did_close import did_close
-from tilewright_server.features.did_open import did_open
-from tilewright_server.features.did_save import did_save
+from tilewright_server.features.documents import did_change, did_close, did_open, did_save
 from tilewright_server.features.hover import hover
-from tilewright_server.features.initialize import initialize
-from tilewright_server.features.initialized import initialized
 from tilewright_server.features.inlay_hint import inlay_hint
+from tilewright_server.features.lifecycle import STATUS, initialize, initialized, shutdown, status
 from tilewright_server.features.notebooks import (
     notebook_did_change,
     notebook_did_close,
     notebook_did_open,
 )
-from tilewright_server.features.shutdown import shutdown
-from tilewright_server.features.status import STATUS, status
+from tilewright_server.features.workspace import did_change_configuration, did_change_watched_files
 
 if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from tilewright_server.analysis import Analysis
-from tilewright_server.commands.start import why_not
+from tilewright_server.commands.jobs import why_not
 from tilewright_server.compiled_cards import configuration, origin_in_words
 from tilewright_server.compiling import compilable, compile_targets
 from tilewright_server.facts import read_launch

@@ -1,20 +1,30 @@
-"""``initialized``: ask for settings, hear of their changes, read the knowledge ahead of its use."""
+"""``initialize``, ``initialized``, ``shutdown``, and ``tilewright/status`` for a status bar."""
 
 import asyncio
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from tilewright import __version__
 from tilewright.collection import collect_seldom
-from tilewright_server.capabilities import ClientFeatures
-from tilewright_server.features.did_change_configuration import load_settings
-from tilewright_server.features.did_change_watched_files import WATCHED
+from tilewright_server.capabilities import ClientFeatures, read_features
+from tilewright_server.features.workspace import WATCHED, load_settings
+from tilewright_server.settings import read_settings
 
 if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer
+
+
+def initialize(server: "TilewrightServer", params: types.InitializeParams) -> None:
+    """Runs before pygls computes the server's capabilities."""
+    server.protocol.adopt_workspace(params)
+    server.client = read_features(params.capabilities)
+    server.initial_options = params.initialization_options
+    server.settings, _ = read_settings(server.initial_options)
+
 
 logger = logging.getLogger(__name__)
 
@@ -56,3 +66,26 @@ async def _register(server: "TilewrightServer", wanted: tuple[types.Registration
         await server.client_register_capability_async(types.RegistrationParams(wanted))
     except JsonRpcException as error:
         logger.warning("not registered: %s", error)
+
+
+# VS Code's client waits 2 s before it gives up on a server.
+_GRACE_S = 1.0
+
+
+async def shutdown(server: "TilewrightServer", *_: object) -> None:
+    """Ask jobs to end, then end them."""
+    await server.jobs.stop_all(_GRACE_S)
+
+
+STATUS = "tilewright/status"
+
+
+async def status(server: "TilewrightServer", *_: object) -> dict[str, Any]:
+    """What the server is and does at this moment."""
+    return {
+        "version": __version__,
+        "trusted": server.settings.trusted,
+        "target": server.settings.default_target,
+        "triton": ".".join(map(str, server.triton)) if server.triton else None,
+        "jobs": [job.to_json() for job in server.jobs.all() if not job.state.is_over],
+    }

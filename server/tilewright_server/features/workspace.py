@@ -1,4 +1,4 @@
-"""``workspace/didChangeConfiguration``: settings anew, then everything that depends on them."""
+"""``workspace/didChangeConfiguration``, ``didChangeWatchedFiles``: settings, specs, projects."""
 
 import asyncio
 import logging
@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from tilewright_server.certificates import SUFFIX
 from tilewright_server.environment import triton_version
 from tilewright_server.settings import read_settings
 
 if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer
+
 
 logger = logging.getLogger(__name__)
 
@@ -58,3 +60,19 @@ async def _ask(server: "TilewrightServer") -> Any:
         logger.warning("no settings from the client: %s", error)
         return None
     return answer[0] if answer else None
+
+
+WATCHED = ("**/pyproject.toml", "**/*.{yaml,yml}", f"**/*{SUFFIX}")
+
+
+async def did_change_watched_files(
+    server: "TilewrightServer", params: types.DidChangeWatchedFilesParams
+) -> None:
+    """Read what holds for the open documents again."""
+    server.certificates.forget()
+    if all(change.uri.endswith(SUFFIX) for change in params.changes):
+        server.refresh()
+        return
+    await server.read_projects_again()
+    for snapshot in server.snapshots():
+        server.compiling.opened(snapshot.uri)

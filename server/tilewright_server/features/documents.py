@@ -1,4 +1,4 @@
-"""``textDocument/didSave``: compile and profile the file in the background; the last save wins."""
+"""``textDocument/didOpen``, ``didChange``, ``didClose``, ``didSave``; the text is up to date."""
 
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,25 @@ from tilewright_server.jobs.profile import profile, replace_running
 
 if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer
+
+
+def did_open(server: "TilewrightServer", params: types.DidOpenTextDocumentParams) -> None:
+    """Publish at once, without the delay for typing; compile the opened file."""
+    server.publisher.schedule(params.text_document.uri, delay_s=0.0)
+    server.compiling.opened(params.text_document.uri)
+
+
+def did_change(server: "TilewrightServer", params: types.DidChangeTextDocumentParams) -> None:
+    """Publish when the typing pauses."""
+    server.publisher.schedule(params.text_document.uri)
+    server.compiling.changed(params.text_document.uri)
+
+
+def did_close(server: "TilewrightServer", params: types.DidCloseTextDocumentParams) -> None:
+    """Remove the diagnostics and stop background jobs of the document."""
+    server.publisher.close(params.text_document.uri)
+    replace_running(server, params.text_document.uri)
+    server.compiling.closed(params.text_document.uri)
 
 
 def did_save(server: "TilewrightServer", params: types.DidSaveTextDocumentParams) -> None:

@@ -1,0 +1,96 @@
+"""The commands that only tell something: targets, certificates, the state of the server."""
+
+import platform
+import sys
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+from pygls import uris
+
+from tilewright import __version__
+from tilewright_server.commands.arguments import CertificateArguments, FileArguments, read_arguments
+from tilewright_server.commands.jobs import NO_CERTIFICATE, refuse
+from tilewright_server.jobs.local import compiled_here
+from tilewright_server.jobs.session import environment
+
+if TYPE_CHECKING:
+    from tilewright_server.server import TilewrightServer
+
+
+_HERE, _COMPILED, _ELSEWHERE = "gpu", "compiles", "none"
+
+
+async def target_command(server: "TilewrightServer", *arguments: Any) -> dict[str, Any] | None:
+    """The chip a document is for, and why; None where no kernel of a file is compiled."""
+    wanted = read_arguments(FileArguments, arguments)
+    read = await server.read(wanted.uri)
+    if read is None:
+        return None
+    snapshot, analysis = read
+    if snapshot.cell is not None or not analysis.module.kernels:
+        return None
+    chosen = await server.chip.of(snapshot)
+    return {
+        "target": str(chosen.target),
+        "origin": str(chosen.origin),
+        "why": chosen.why,
+        "followed": str((await server.chip.of(snapshot, follow=True)).target),
+    }
+
+
+async def list_targets_command(server: "TilewrightServer", *_: Any) -> list[dict[str, Any]]:
+    """Every chip, those that are here first; ``here`` says what this machine has for it."""
+    from tilewright.hardware import all_chips
+
+    machine = await server.chip.machine()
+    trusted = server.settings.trusted
+    command, env = server.engine_command, environment(server.settings)
+    compiled = await compiled_here(command, env) if trusted else frozenset()
+    told = []
+    for chip in all_chips():
+        known = _COMPILED if chip.id in compiled else _ELSEWHERE
+        here = _HERE if chip.id == machine else known
+        told.append({"target": chip.id, "label": chip.label, "here": here})
+    return sorted(told, key=lambda one: (_HERE, _COMPILED, _ELSEWHERE).index(one["here"]))
+
+
+async def show_certificate(server: "TilewrightServer", *arguments: Any) -> dict[str, Any]:
+    """Open a kernel's certificate; an editor that cannot open it gets its path."""
+    wanted = read_arguments(CertificateArguments, arguments)
+    snapshot = server.snapshot(wanted.uri)
+    if snapshot is None:
+        return refuse(server, "the document is not open")
+    found = await server.certificates.of(snapshot, await server.analyze(snapshot))
+    proof = found.choose(wanted.kernel, wanted.certificate)
+    broken = next((f.path for f in found.faults if f.path is not None), None)
+    place = str(proof.place) if proof is not None and proof.place is not None else broken
+    if place is None:
+        return refuse(server, NO_CERTIFICATE)
+    uri = str(uris.from_fs_path(place))
+    if server.client.show_document:
+        await server.window_show_document_async(types.ShowDocumentParams(uri, take_focus=True))
+    else:
+        server.window_show_message(
+            types.ShowMessageParams(types.MessageType.Info, f"Tilewright: see {place}")
+        )
+    return {"uri": uri}
+
+
+async def debug_info(server: "TilewrightServer", *_: Any) -> dict[str, Any]:
+    """Versions, settings, open documents, jobs and the last 50 timings."""
+    return {
+        "tilewright": __version__,
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "pygls": metadata.version("pygls"),
+        "triton": server.triton,
+        "settings": server.settings.model_dump(mode="json"),
+        "encoding": str(server.workspace.position_encoding),
+        "documents": [
+            {"uri": s.uri, "version": s.version, "characters": len(s.text)}
+            for s in server.snapshots()
+        ],
+        "jobs": [job.to_json() for job in server.jobs.all()],
+        "timings": server.timings.to_json(),
+    }
