@@ -43,6 +43,15 @@ def test_every_command_is_on_its_page() -> None:
     assert not [name for name in COMMANDS if f"`tilewright {name}" not in COMMANDS_PAGE]
 
 
+def test_every_environment_variable_is_on_the_page_of_decisions() -> None:
+    """Also those that Tilewright sets for its own processes."""
+    page = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
+    sources = [p for part in ("engine", "server") for p in (ROOT / part).rglob("*.py")]
+    named = {n for p in sources for n in re.findall(r"\bTILEWRIGHT_[A-Z_]+\b", p.read_text("utf-8"))}
+    assert "TILEWRIGHT_HOME" in named
+    assert not [name for name in sorted(named) if f"`{name}`" not in page]
+
+
 def test_the_readme_is_short() -> None:
     assert len(README.splitlines()) <= MOST_README_LINES
 
