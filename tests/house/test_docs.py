@@ -47,7 +47,9 @@ def test_every_environment_variable_is_on_the_page_of_decisions() -> None:
     """Also those that Tilewright sets for its own processes."""
     page = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
     sources = [p for part in ("engine", "server") for p in (ROOT / part).rglob("*.py")]
-    named = {n for p in sources for n in re.findall(r"\bTILEWRIGHT_[A-Z_]+\b", p.read_text("utf-8"))}
+    named = {
+        n for p in sources for n in re.findall(r"\bTILEWRIGHT_[A-Z_]+\b", p.read_text("utf-8"))
+    }
     assert "TILEWRIGHT_HOME" in named
     assert not [name for name in sorted(named) if f"`{name}`" not in page]
 

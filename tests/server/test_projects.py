@@ -79,7 +79,7 @@ async def test_broken_settings_are_told_once_and_marked(talk: Conversation) -> N
     await talk.hover(0, 0)
     (told,) = talk.client.messages
     assert f"{path}:5: " in told.message
-    assert "the defaults are in force" in told.message
+    assert "the defaults are used" in told.message
     _changed(talk, _write(talk, BROKEN.replace("acum", "accum")))
     await until(lambda: _codes(talk) == [])
     assert not talk.client.diagnostics[uri]
