@@ -115,7 +115,7 @@ def test_whose_login_on_which_host_it_was_is_not_said(tmp_path: Path) -> None:
     [
         (
             1.01,
-            "not measurably faster: 0.99x [0.98, 1.01], big[0] (a gain of 1.0 % would have been ",
+            "not measurably faster: 0.99x [0.98, 1.01], big[0] (minimum detectable speed-up: 1.0 %",
         ),
         (0.99, "slower: 0.99x [0.98, 0.99], big[0]; correct"),
     ],
