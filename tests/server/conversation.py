@@ -217,9 +217,13 @@ def _as_action(found: types.CodeAction | types.Command) -> types.CodeAction:
     )
 
 
-async def until(holds: Callable[[], Any], seconds: float = 10.0) -> None:
+HANGS_S = 180.0
+"""Nothing that goes on takes that long, also on a busy machine."""
+
+
+async def until(holds: Callable[[], Any]) -> None:
     """Wait until something holds, or fail."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + HANGS_S
     while not holds():
         assert time.monotonic() < end, "waited in vain"
         await asyncio.sleep(0.01)

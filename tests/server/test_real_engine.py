@@ -47,7 +47,7 @@ def _open_matmul(talk: Conversation) -> str:
 async def test_issues_of_the_example_are_shown_and_one_is_fixed(real: Conversation) -> None:
     await real.begin()
     uri = _open_matmul(real)
-    await until(lambda: real.client.diagnostics.get(uri), 20)
+    await until(lambda: real.client.diagnostics.get(uri))
     found = {d.code: d for d in real.client.diagnostics[uri]}
     issue = found["no_swizzling"]
     line = issue.range.start.line
@@ -64,7 +64,7 @@ async def test_issues_of_the_example_are_shown_and_one_is_fixed(real: Conversati
     new = apply_edits(real.text, list(change.edits))
     ast.parse(new)
     real.replace(new)
-    await until(lambda: "no_swizzling" not in {d.code for d in real.client.diagnostics[uri]}, 20)
+    await until(lambda: "no_swizzling" not in {d.code for d in real.client.diagnostics[uri]})
 
 
 @pytest.mark.slow
@@ -73,7 +73,7 @@ async def test_save_profiles_the_example(real: Conversation) -> None:
     await real.begin(target="cuda:90")
     _open_matmul(real)
     real.save()
-    await until(lambda: real.finished, 90)
+    await until(lambda: real.finished)
     assert real.finished[0].state == "done", real.finished[0].message
     uri, line = real.uri, 40
     known = {d.code: d for d in real.client.diagnostics[uri]}
@@ -98,7 +98,7 @@ async def test_optimize_hands_back_a_verified_edit(real: Conversation) -> None:
     await real.execute(
         "tilewright.optimize", {"uri": real.uri, "version": real.version, "target": "cuda:90"}
     )
-    await until(lambda: real.finished, 120)
+    await until(lambda: real.finished)
     job = real.finished[0]
     assert job.state == "done", job.message
     (params,) = real.edits
@@ -123,9 +123,9 @@ async def test_cancel_ends_the_real_engine_softly(real: Conversation) -> None:
         reports = real.client.progress_reports.values()
         return any(r.kind == "report" for each in reports for r in each)
 
-    await until(reported, 60)
+    await until(reported)
     await real.execute("tilewright.cancelJob", answer)
-    await until(lambda: real.finished, 10)
+    await until(lambda: real.finished)
     assert real.finished[0].state in ("done", "cancelled")
     assert real.ends() == 1
 
@@ -139,7 +139,7 @@ async def test_an_opened_example_shows_what_the_compiler_made_of_it(real: Conver
     def shown() -> list[types.Diagnostic]:
         return [d for d in real.client.diagnostics.get(uri, ()) if "Compiled for" in d.message]
 
-    await until(shown, 90)
+    await until(shown)
     (issue,) = [d for d in shown() if d.code == "double_precision"]
     lines = real.text.split("\n")
     assert "total" in lines[issue.range.start.line]

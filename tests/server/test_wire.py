@@ -193,7 +193,7 @@ def test_request_after_shutdown_is_refused(process: subprocess.Popen[bytes]) -> 
     place = {"textDocument": {"uri": URI}, "position": {"line": 0, "character": 0}}
     assert wire.answer(wire.ask("textDocument/hover", place))["error"]["code"] == -32600
     wire.notify("exit", None)
-    assert process.wait(timeout=5) == 0
+    assert process.wait(timeout=60) == 0
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_tcp_serves_one_client_and_ends(command: list[str]) -> None:
         assert wire.answer(wire.ask("initialize", INITIALIZE))["result"]["capabilities"]
         wire.answer(wire.ask("shutdown"))
         wire.notify("exit", None)
-        assert server.wait(timeout=5) == 0
+        assert server.wait(timeout=60) == 0
     finally:
         server.kill()
         server.wait()

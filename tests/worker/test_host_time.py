@@ -31,14 +31,14 @@ def test_what_takes_longer_is_stopped_even_if_it_catches_that_once() -> None:
     def stubborn() -> None:
         for _ in range(2):
             try:
-                time.sleep(5)
+                time.sleep(60)
             except TookTooLongError:
                 continue
 
     start = time.monotonic()
     with host_timeout.limited(0.05):
         stubborn()
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 60
     with (
         pytest.raises(TookTooLongError, match=r"host code ran for 0\.05 s"),
         host_timeout.limited(0.05),

@@ -64,7 +64,7 @@ def test_an_endless_loop_is_stopped(bench: Bench) -> None:
     outcome = bench.run("hostile.py", "loops_forever", CASE, timeout_s=1.0)
     assert outcome.status is JobStatus.TIMEOUT
     assert "within 1 s" in outcome.message
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 60
     assert not left_over(bench.client)
 
 
