@@ -140,6 +140,7 @@ def test_a_file_that_does_not_parse_is_said_so_with_its_line(
         side_of(str(path), path, "cuda:90", "")
 
 
+@pytest.mark.triton
 def test_a_broken_kernel_is_not_said_to_be_none(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(

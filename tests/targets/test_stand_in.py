@@ -9,6 +9,8 @@ import pytest
 from tilewright.worker.loading.stub_modules import Absent, load_module
 from tilewright.worker.protocol import JobError
 
+pytestmark = pytest.mark.triton
+
 ANSWERS = {"nolib.__version__": "2.5.1", "nolib.gpu.count()": 0, "nolib.version.hip": None}
 
 
