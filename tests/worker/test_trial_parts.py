@@ -190,6 +190,22 @@ def test_the_order_is_blamed_only_where_the_usual_one_is_right(
     assert ("order of programs" in said) is is_blamed
 
 
+@pytest.mark.parametrize(
+    ("device", "launches", "is_beside_torch"),
+    [
+        ("interpreter", {}, True),
+        ("interpreter", {"kernel": {"count": 1}}, False),
+        ("cuda:0", {}, False),
+    ],
+)
+def test_an_original_in_torch_is_no_measure_of_the_interpreter(
+    device: str, launches: dict[str, Any], *, is_beside_torch: bool
+) -> None:
+    hearing: Any = SimpleNamespace(_job={"device": device})
+    base: Any = SimpleNamespace(original=SimpleNamespace(told={"facts": {"launches": launches}}))
+    assert trial.Hearing._is_beside_torch(hearing, base) is is_beside_torch
+
+
 class FailsAtFirst(baselines.Originals):
     """Originals whose first call ends as told, and whose later ones end otherwise."""
 

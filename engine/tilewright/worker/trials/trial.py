@@ -23,6 +23,8 @@ from .version import INTERPRETER
 
 _PATIENCE_S = 15.0
 _PATIENCE_RATIO = 10.0
+_PATIENCE_TORCH_S = 60.0
+"""In the interpreter, where the original launches no kernel, whose time would be a measure."""
 # Of the checks, so many at the beginning; the last and the one after the timing as well.
 _OBSERVED = 3
 _WHERE_ANY = "where any"
@@ -339,7 +341,13 @@ class Hearing:
         """Seconds to wait for a candidate, by what the original took."""
         taken = base.original.seconds_alone if base.original is not None else 0.0
         left = self._deadline - time.monotonic()
-        return max(1.0, min(_PATIENCE_S + _PATIENCE_RATIO * taken, left))
+        least = _PATIENCE_TORCH_S if self._is_beside_torch(base) else _PATIENCE_S
+        return max(1.0, min(least + _PATIENCE_RATIO * taken, left))
+
+    def _is_beside_torch(self, base: Base) -> bool:
+        """Whether the interpreter runs a candidate whose original was seen to launch nothing."""
+        facts = None if base.original is None else base.original.told.get("facts")
+        return self._job["device"] == INTERPRETER and facts is not None and not facts["launches"]
 
     def _note_facts(self, original: Results, given: Results) -> None:
         for facts, told in zip(self._facts, (original.told, given.told), strict=True):
