@@ -15,10 +15,10 @@ from pathlib import Path
 
 from tilewright.devices import open_device
 from tilewright.devices.model import Device
-from tilewright.evaluation.profiling import profile_source
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems import load_problem
 from tilewright.profiling.profilers import profilers_for
+from tilewright.profiling.run import profile_source
 from tilewright.serialize import dump
 
 EXAMPLES_DIR = Path(__file__).parents[1] / "examples"

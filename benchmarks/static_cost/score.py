@@ -264,7 +264,7 @@ def _part(held: Iterable[bool]) -> str:
 
 def _compile_all(points: Sequence[Point], out: Path) -> None:
     from tilewright.devices import open_device
-    from tilewright.targets.compiling import compile_launch
+    from tilewright.targets.compilation import compile_launch
 
     device = open_device("interpreter")
     print(f"compiling with Triton {device.info.triton}", file=sys.stderr)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tilewright.evaluation.limits_of_evidence import INTERPRETER_LIMITS, NO_REFERENCE, unverified
 from tilewright.evaluation.model import Certificate, Level, StepName, StepResult, StepStatus
-from tilewright.evaluation.unverified import INTERPRETER_LIMITS, NO_REFERENCE, unverified
 
 CHECK = {"gradients": True, "case": "ci[0]", "name": "ci[0]", "seed": 0, "oracle": "reference f"}
 COMPILED = StepResult(StepName.COMPILE, StepStatus.PASSED)

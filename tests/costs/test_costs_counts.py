@@ -17,7 +17,7 @@ from costs_cases import (
     work_of,
 )
 
-from tilewright.costs.hopeless import hopeless
+from tilewright.costs.infeasible import hopeless
 from tilewright.costs.traffic import asked, memory_bytes, touched_bytes
 from tilewright.hardware import chip
 from tilewright.targets.model import LaunchFacts

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tilewright.devices.kept import recorded
-from tilewright.devices.known import keep_hello, known_hello
+from tilewright.devices.hello_cache import keep_hello, known_hello
+from tilewright.devices.launch_cache import recorded
 from tilewright.devices.model import DeviceInfo, JobOutcome, JobStatus
 from tilewright.targets import ReportCache
 from tilewright.worker.loading.import_stamps import stamp

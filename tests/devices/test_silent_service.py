@@ -12,7 +12,7 @@ import pytest
 
 from tilewright.devices import JobStatus, WorkerClient
 from tilewright.devices import client as clients
-from tilewright.devices.conversation import Conversation
+from tilewright.devices.rpc import Conversation
 from tilewright.devices.service import connection
 from tilewright.devices.service.connection import ServiceChannel
 from tilewright.worker.protocol import encode

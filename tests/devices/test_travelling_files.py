@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tilewright.devices.remote import parcels
-from tilewright.devices.remote.edge import Edge, GoneError
-from tilewright.devices.remote.link import Link
-from tilewright.devices.remote.parcels import parcel_of
+from tilewright.devices.remote import uploads
+from tilewright.devices.remote.path_mapping import Edge, GoneError
+from tilewright.devices.remote.uplink import Link
+from tilewright.devices.remote.uploads import parcel_of
 from tilewright.evaluation.placing import place_source
 from tilewright.worker.remote.agent import FILES, LINK, REQUEST
 from tilewright.worker.remote.file_sync import Mirror
@@ -65,8 +65,8 @@ def test_what_is_too_large_or_too_many_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree(tmp_path, kernel="", a="1", b="1", c="1")
-    (tmp_path / "big.py").write_bytes(b"#" * (parcels.FILE_BYTES + 1))
-    monkeypatch.setattr(parcels, "MOST_FILES", 3)
+    (tmp_path / "big.py").write_bytes(b"#" * (uploads.FILE_BYTES + 1))
+    monkeypatch.setattr(uploads, "MOST_FILES", 3)
     found = parcel_of(tmp_path / "kernel.py")
     assert names(found.files, tmp_path) == {"kernel.py", "a.py", "b.py"}
     left = {path.name: why for path, why in found.left_out.items()}

@@ -9,11 +9,11 @@ import pytest
 
 from tilewright.devices import open_device
 from tilewright.devices.model import Device, DeviceInfo, JobOutcome, JobStatus
-from tilewright.evaluation import profiling
 from tilewright.evaluation.correctness import check_correctness
 from tilewright.evaluation.model import StepName, StepResult, StepStatus
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems import load_problem
+from tilewright.profiling import run as profiling
 from tilewright.targets.model import Target
 
 pytestmark = pytest.mark.triton

@@ -16,7 +16,7 @@ from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.model import Evaluation, StepName, StepResult, StepStatus
 from tilewright.evaluation.speed import planned_timing
 from tilewright.evaluation.structure import check_structure
-from tilewright.evaluation.trial import Timing
+from tilewright.evaluation.trial_client import Timing
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems import load_problem
 

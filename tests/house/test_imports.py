@@ -49,11 +49,11 @@ ALLOWED: dict[str, set[str]] = {
     "rewrites": {"analysis", "source", "knowledge", "targets", "hardware"},
     "compiled": {"analysis", "source", "knowledge", "targets", "hardware"},
     "costs": {"analysis", "source", "knowledge", "targets", "hardware"},
-    "profiling": {"costs", "analysis", "source", "knowledge", "targets", "hardware"},
 }
 ALLOWED["signatures"] = ALLOWED["captures"] | {"captures", "analysis"}
 ALLOWED["evaluation"] = ALLOWED["signatures"] | {"signatures", "compiled", "costs", "certificates"}
-ALLOWED["evaluation"] |= {"profiling"}
+ALLOWED["inspection"] = ALLOWED["evaluation"] | {"evaluation"}
+ALLOWED["profiling"] = ALLOWED["inspection"]
 ALLOWED["store"] = ALLOWED["evaluation"] | {"evaluation"}
 ALLOWED["strategies"] = ALLOWED["store"] | {"store", "rewrites"}
 ALLOWED["checking"] = {
@@ -67,7 +67,14 @@ ALLOWED["checking"] = {
     "problems",
 }
 ALLOWED["report"] = ALLOWED["strategies"] | {"strategies"}
-ALLOWED["cli"] = ALLOWED["report"] | {"report", "server", "checking", "captures"}
+ALLOWED["cli"] = ALLOWED["report"] | {
+    "report",
+    "server",
+    "checking",
+    "captures",
+    "inspection",
+    "profiling",
+}
 ALLOWED["server"] = ALLOWED["strategies"] | {"strategies", "checking"}
 
 HEAVY = {"torch", "triton", "numpy"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.costs.grids import grid_with
-from tilewright.costs.guessing import guessed_report
+from tilewright.costs.rough_estimate import guessed_report
 from tilewright.costs.workload import workload
 from tilewright.hardware import chip
 from tilewright.source import parse_module

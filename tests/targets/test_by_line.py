@@ -11,15 +11,15 @@ from tilewright.targets import (
     ArgumentFacts,
     LaunchFacts,
     ReportCache,
+    compilation,
     compile_launch,
-    compiling,
     parse_target,
 )
 from tilewright.targets.assembly.model import Instruction
 from tilewright.targets.assembly.tiles import best_bits, tile_ops
 from tilewright.targets.assembly.widths import bits_of
 from tilewright.targets.assembly.xe import instructions as xe_instructions
-from tilewright.targets.by_line import digest
+from tilewright.targets.line_report import digest
 from tilewright.targets.model import CompileReport, LineReport
 
 OWN = "tilewright.targets."
@@ -194,8 +194,8 @@ def test_a_report_tells_where_the_time_of_a_compilation_went(product: Compiled) 
 
 
 def test_every_module_that_reads_the_texts_is_in_the_key_of_a_report() -> None:
-    package = Path(compiling.__file__).parent
-    waiting = {package / name for name in ("by_line.py", "refusals.py")}
+    package = Path(compilation.__file__).parent
+    waiting = {package / name for name in ("line_report.py", "error_hints.py")}
     found: set[Path] = set()
     while waiting:
         path = waiting.pop()
@@ -205,4 +205,4 @@ def test_every_module_that_reads_the_texts_is_in_the_key_of_a_report() -> None:
                 name = str(node.module).removeprefix(OWN).replace(".", "/")
                 waiting |= {package / f"{name}.py"} - found
     assert package / "assembly" / "ptx.py" in found
-    assert found <= set(compiling._readers())
+    assert found <= set(compilation._readers())

@@ -15,7 +15,7 @@ from tilewright.targets import (
     Target,
     compile_many,
 )
-from tilewright.targets.compiling import COMPILE_SECONDS
+from tilewright.targets.compilation import COMPILE_SECONDS
 
 KERNEL = """
 import triton

@@ -5,7 +5,7 @@ import pytest
 from tilewright.targets.assembly.emulation import Emulated, Mark, emulated, mark_of
 from tilewright.targets.assembly.model import Instruction
 from tilewright.targets.assembly.tiles import TileOp, tile_ops
-from tilewright.targets.by_line import digest
+from tilewright.targets.line_report import digest
 
 TTGIR = """\
 module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {

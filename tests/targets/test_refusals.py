@@ -7,8 +7,8 @@ import pytest
 from tilewright.devices import open_device
 from tilewright.devices.local import WorkerDevice
 from tilewright.targets import ReportCache, compile_launch, parse_target
+from tilewright.targets.error_hints import placed, with_way_out
 from tilewright.targets.model import ArgumentFacts, CompileMessage, LaunchFacts
-from tilewright.targets.refusals import placed, with_way_out
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 HELPER = """

@@ -10,7 +10,7 @@ from faulting import Worker, accepted, refused
 
 from tilewright.devices.model import DeviceInfo, JobOutcome, JobStatus
 from tilewright.evaluation.correctness import planned_checks
-from tilewright.evaluation.trial import hear
+from tilewright.evaluation.trial_client import hear
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems import load_problem
 from tilewright.targets.model import Target

@@ -9,7 +9,7 @@ import pytest
 from worker_bench import KERNELS, Bench, case_of, function, tensor
 
 from tilewright.devices import JobStatus
-from tilewright.targets.by_line import READ, digest
+from tilewright.targets.line_report import READ, digest
 
 pytestmark = pytest.mark.triton
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from tilewright.captures.grids import CapturedNumbers
-from tilewright.captures.hosts import host_change
+from tilewright.captures.host_dependence import host_change
 from tilewright.problems.model import LaunchCase
 from tilewright.source.host import resolve
 from tilewright.source.host_numbers import evaluated

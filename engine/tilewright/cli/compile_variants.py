@@ -13,22 +13,22 @@ from tilewright.cli.inputs import problem_of, read_source, target_of
 from tilewright.cli.output import ERR
 from tilewright.cli.session import device_for
 from tilewright.errors import InputError
-from tilewright.evaluation.inspecting import Compilers
-from tilewright.evaluation.launch_sources import (
+from tilewright.evaluation.sizing import sized
+from tilewright.evaluation.syntax import require_python
+from tilewright.evaluation.workbench import Workbench
+from tilewright.inspection.launch_sources import (
     KernelLaunches,
     LaunchSources,
     captures_near,
     launch_sources,
 )
-from tilewright.evaluation.sizing import sized
-from tilewright.evaluation.syntax import require_python
-from tilewright.evaluation.workbench import Workbench
+from tilewright.inspection.report import Compilers
 from tilewright.scratch import scratch_folder
 from tilewright.signatures import Origin, Signature, problem_without_spec
 from tilewright.source import parse_module
 from tilewright.targets import NoToolchainError
+from tilewright.targets.error_hints import with_way_out
 from tilewright.targets.model import CompileMessage, CompileReport, LaunchFacts, StageText, Target
-from tilewright.targets.refusals import with_way_out
 
 Value = int | float | bool | str
 StagedLaunch = tuple[LaunchFacts, StageText]

@@ -14,10 +14,10 @@ from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event, w
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.devices.model import INTERPRETER
 from tilewright.errors import InputError
-from tilewright.evaluation.inspecting import Compilers, inspected_for, not_inspected, stage_view
-from tilewright.evaluation.launch_sources import KernelLaunches, captures_near, launch_sources
 from tilewright.evaluation.sizing import sized
 from tilewright.evaluation.workbench import Workbench
+from tilewright.inspection.launch_sources import KernelLaunches, captures_near, launch_sources
+from tilewright.inspection.report import Compilers, inspected_for, not_inspected, stage_view
 from tilewright.scratch import scratch_folder
 from tilewright.serialize import dump
 from tilewright.signatures import problem_without_spec

@@ -11,10 +11,10 @@ from tilewright.cli.inputs import read_source
 from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event, working
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.target import target_for
-from tilewright.evaluation.profiling import profile_source
 from tilewright.evaluation.sizing import sized
 from tilewright.evaluation.syntax import require_python
 from tilewright.evaluation.workbench import Workbench
+from tilewright.profiling.run import profile_source
 from tilewright.scratch import scratch_folder
 from tilewright.source import parse_module
 

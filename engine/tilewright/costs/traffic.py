@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tilewright.costs.accesses import first_sides
 from tilewright.costs.boxes import SECTOR, Box, all_turns, box_of, together
 from tilewright.costs.model import Touch, Workload
-from tilewright.costs.touching import first_sides
 from tilewright.targets.model import LaunchFacts
 
 

@@ -13,10 +13,10 @@ from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.per_kernel import kept_by
 from tilewright.analysis.tiles import Kind, Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value
+from tilewright.costs.accesses import Site, Toucher, mean_over
 from tilewright.costs.masks import sample_programs
 from tilewright.costs.model import Dot, Touch, Turns, Workload
 from tilewright.costs.numbers import Numbers, Place
-from tilewright.costs.touching import Site, Toucher, mean_over
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from tilewright.devices.caches import with_own_cache
-from tilewright.devices.channel import Channel, KilledError
-from tilewright.devices.conversation import AnyChannel, Pending
+from tilewright.devices.local_process import Channel, KilledError
 from tilewright.devices.model import DeviceError, JobOutcome, JobStatus
+from tilewright.devices.rpc import AnyChannel, Pending
 from tilewright.devices.service.connection import connect
 from tilewright.devices.service.places import ServiceError
+from tilewright.devices.triton_cache_policy import with_own_cache
 from tilewright.worker.protocol import COMPILE_ONLY
 
 _GRACE_SECONDS = 20.0

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from tilewright.devices.channel import way_out
 from tilewright.devices.client import WorkerClient
-from tilewright.devices.known import keep_hello, known_hello
+from tilewright.devices.hello_cache import keep_hello, known_hello
+from tilewright.devices.local_process import way_out
 from tilewright.devices.model import INTERPRETER, DeviceError, DeviceInfo, JobStatus
 from tilewright.devices.remote import Address, RemoteClient
 from tilewright.devices.service.places import enabled

@@ -39,7 +39,7 @@ class WorkerDevice:
         if job.get("kind") in ON_DEVICE:
             job = {"device": self._info.id, **job}
         if job.get("kind") in _RECORDED:
-            from tilewright.devices.kept import recorded  # targets build on this package
+            from tilewright.devices.launch_cache import recorded  # targets build on this package
 
             return recorded(job, self._info, lambda: self._compiler.run(job, timeout_s))
         if job.get("kind") in SERVED:

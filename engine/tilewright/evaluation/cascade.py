@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 
-from tilewright.evaluation.compiling import check_compile
+from tilewright.evaluation.compile_step import check_compile
 from tilewright.evaluation.correctness import correctness_step, judged_or_not, planned_checks
 from tilewright.evaluation.model import (
     Evaluation,
@@ -20,7 +20,7 @@ from tilewright.evaluation.replaying import launch_faults
 from tilewright.evaluation.speed import not_measured, planned_timing, speed_step
 from tilewright.evaluation.structure import check_structure
 from tilewright.evaluation.syntax import check_syntax
-from tilewright.evaluation.trial import Heard, Timing, hear
+from tilewright.evaluation.trial_client import Heard, Timing, hear
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.model import Entry
 from tilewright.source import parse_module

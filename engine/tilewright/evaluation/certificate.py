@@ -7,8 +7,8 @@ from typing import Any
 
 import tilewright
 from tilewright.evaluation.correctness import SEEDS
+from tilewright.evaluation.limits_of_evidence import unverified
 from tilewright.evaluation.model import Certificate, Evaluation, StepName
-from tilewright.evaluation.unverified import unverified
 from tilewright.evaluation.workbench import Workbench
 from tilewright.targets.model import Target
 

@@ -6,10 +6,10 @@ from typing import Any
 from tilewright.evaluation.checks import Check
 from tilewright.evaluation.families import NEEDED, WIDE_INTEGERS, checks_for, free_integers
 from tilewright.evaluation.families import SEEDS as SEEDS
+from tilewright.evaluation.hints import way_out
 from tilewright.evaluation.model import Cause, StepName, StepResult, StepStatus
 from tilewright.evaluation.replaying import concerned
-from tilewright.evaluation.trial import Heard, hear
-from tilewright.evaluation.waysout import way_out
+from tilewright.evaluation.trial_client import Heard, hear
 from tilewright.evaluation.workbench import BrokenOffError, Workbench
 from tilewright.harness_fault import HarnessFaultError
 from tilewright.problems.model import Case, Problem

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tilewright.devices.model import JobStatus
-from tilewright.evaluation.compiling import unfit
+from tilewright.evaluation.compile_step import unfit
 from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.workbench import TIMEOUT_S, Workbench, explain
 from tilewright.problems.model import Case

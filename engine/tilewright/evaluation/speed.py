@@ -11,7 +11,7 @@ from tilewright.evaluation.noise import NoiseFloors
 from tilewright.evaluation.physics import SHARE, least_time
 from tilewright.evaluation.replaying import concerned
 from tilewright.evaluation.statistics import Ratio, ratio_of
-from tilewright.evaluation.trial import Heard, Timing
+from tilewright.evaluation.trial_client import Heard, Timing
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.model import Case
 from tilewright.serialize import dump

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tilewright.evaluation.limits_of_evidence import INTERPRETER_LIMITS
 from tilewright.evaluation.model import Level, StepName, StepStatus
-from tilewright.evaluation.unverified import INTERPRETER_LIMITS
 from tilewright.report.diff import DiffRow, diff_rows
 from tilewright.report.numbers import seconds_text, speedup_terms, speedup_text
 from tilewright.report.steps import Json, StepRow, caveats, step_row

@@ -7,8 +7,7 @@ from enum import StrEnum
 
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.values import Flow, Value, walk
-from tilewright.signatures.names import BITS, FLOAT, INDEX, POINTER, STRIDE
-from tilewright.signatures.reading import (
+from tilewright.signatures.name_uses import (
     addressed,
     compared,
     descriptors,
@@ -17,6 +16,7 @@ from tilewright.signatures.reading import (
     tested,
     used_as_types,
 )
+from tilewright.signatures.names import BITS, FLOAT, INDEX, POINTER, STRIDE
 from tilewright.source.model import Kernel, Module
 
 Literal = int | float | str | bool

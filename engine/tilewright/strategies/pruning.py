@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tilewright.evaluation.compiling import unfit
+from tilewright.evaluation.compile_step import unfit
 from tilewright.evaluation.model import Candidate
 from tilewright.evaluation.workbench import Workbench
 from tilewright.rewrites.config_list import drop_configs

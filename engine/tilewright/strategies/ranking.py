@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from tilewright.costs import Estimate, estimate
 from tilewright.costs.grids import grid_with
-from tilewright.costs.guessing import guessed_report
-from tilewright.costs.hopeless import hopeless
+from tilewright.costs.infeasible import hopeless
 from tilewright.costs.model import Workload
+from tilewright.costs.rough_estimate import guessed_report
 from tilewright.costs.workload import workload
-from tilewright.evaluation.compiling import unfit
+from tilewright.evaluation.compile_step import unfit
 from tilewright.hardware import Chip
 from tilewright.rewrites.launch_config import set_launch_config
 from tilewright.rewrites.model import Refusal

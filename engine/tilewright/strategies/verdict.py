@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tilewright.evaluation.compiling import spill_bytes
+from tilewright.evaluation.compile_step import spill_bytes
 from tilewright.evaluation.model import Evaluation, Level, Promise, StepName
 from tilewright.knowledge.stages import Stage
 from tilewright.serialize import load

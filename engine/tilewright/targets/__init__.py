@@ -2,7 +2,7 @@
 
 from tilewright.targets.cache import ReportCache
 from tilewright.targets.caveats import caveats
-from tilewright.targets.compiling import compile_launch, compile_stage
+from tilewright.targets.compilation import compile_launch, compile_stage
 from tilewright.targets.many import Wanted, compile_many
 from tilewright.targets.model import (
     ArgumentFacts,

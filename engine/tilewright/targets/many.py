@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.targets.cache import ReportCache
-from tilewright.targets.compiling import COMPILE_SECONDS, compile_launch, stop_compiling
+from tilewright.targets.compilation import COMPILE_SECONDS, compile_launch, stop_compiling
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
 from tilewright.targets.toolchains import NoToolchainError
 

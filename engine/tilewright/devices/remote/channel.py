@@ -8,12 +8,12 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, BinaryIO, cast
 
-from tilewright.devices.conversation import Conversation, Pending
 from tilewright.devices.remote.address import Address
-from tilewright.devices.remote.edge import Edge, GoneError
-from tilewright.devices.remote.link import Link
-from tilewright.devices.remote.refusals import lacks, refused
-from tilewright.devices.remote.starting import archive, first_code, started
+from tilewright.devices.remote.errors import lacks, refused
+from tilewright.devices.remote.path_mapping import Edge, GoneError
+from tilewright.devices.remote.ssh_process import archive, first_code, started
+from tilewright.devices.remote.uplink import Link
+from tilewright.devices.rpc import Conversation, Pending
 from tilewright.worker.protocol import ERROR, LOST
 
 _START_SECONDS = 180.0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tilewright.devices.client import WorkerClient
-from tilewright.devices.conversation import AnyChannel
 from tilewright.devices.remote.address import Address
 from tilewright.devices.remote.channel import SshChannel
+from tilewright.devices.rpc import AnyChannel
 
 
 class RemoteClient(WorkerClient):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tilewright.devices.conversation import Conversation, Pending
+from tilewright.devices.rpc import Conversation, Pending
 from tilewright.devices.service.places import (
     ServiceError,
     open_socket,

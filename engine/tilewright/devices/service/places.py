@@ -9,7 +9,7 @@ import stat
 import struct
 from pathlib import Path
 
-from tilewright.devices.channel import worker_environment
+from tilewright.devices.local_process import worker_environment
 from tilewright.devices.package import worker_hash
 from tilewright.errors import TilewrightError
 from tilewright.home import home

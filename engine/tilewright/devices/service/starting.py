@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from tilewright.devices.channel import cannot_start, way_out
+from tilewright.devices.local_process import cannot_start, way_out
 from tilewright.devices.model import DeviceError
 from tilewright.devices.package import worker_zip
 from tilewright.devices.service.places import (

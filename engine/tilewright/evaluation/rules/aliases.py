@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tilewright.evaluation.rules.keepers import cached_functions, keepers
+from tilewright.evaluation.rules.allowlists import listed
+from tilewright.evaluation.rules.state_holders import cached_functions, keepers
 from tilewright.evaluation.rules.view import FUNCTIONS, Function, View, base_of
-from tilewright.evaluation.rules.words import listed
 
 _COPYING = listed(
     "dict list tuple set frozenset sorted len min max sum int float str bool copy "

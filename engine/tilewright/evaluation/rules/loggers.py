@@ -3,9 +3,9 @@
 import ast
 from collections.abc import Iterator
 
+from tilewright.evaluation.rules.allowlists import LOGGING
 from tilewright.evaluation.rules.model import Finding
 from tilewright.evaluation.rules.view import View, line_of
-from tilewright.evaluation.rules.words import LOGGING
 
 _MAKES = "logging.getLogger"
 

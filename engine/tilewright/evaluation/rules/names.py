@@ -3,9 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.evaluation.rules.model import NOT_NEEDED, Finding, Grade
-from tilewright.evaluation.rules.view import View, line_of, root_of
-from tilewright.evaluation.rules.words import (
+from tilewright.evaluation.rules.allowlists import (
     ASKING,
     BEHIND,
     KEEPING,
@@ -18,6 +16,8 @@ from tilewright.evaluation.rules.words import (
     TRITON_SPACES,
     is_beyond,
 )
+from tilewright.evaluation.rules.model import NOT_NEEDED, Finding, Grade
+from tilewright.evaluation.rules.view import View, line_of, root_of
 
 _IN_TRITON = "the work must stay in Triton"
 _AS_SET = "results are verified as it is set where that is done; elsewhere they may be others"

@@ -3,10 +3,15 @@
 import ast
 from collections.abc import Iterator
 
+from tilewright.evaluation.rules.allowlists import (
+    BUILTIN_OPERATORS,
+    COMPUTING,
+    FIRST_VALUES,
+    METHODS,
+)
 from tilewright.evaluation.rules.model import Finding, Grade
 from tilewright.evaluation.rules.tensors import is_limits, is_tensor, tensor_names
 from tilewright.evaluation.rules.view import FUNCTIONS, View, line_of
-from tilewright.evaluation.rules.words import BUILTIN_OPERATORS, COMPUTING, FIRST_VALUES, METHODS
 from tilewright.problems.permissions import HOST_READS
 
 _IN_TRITON = "the work must stay in Triton"

@@ -4,9 +4,14 @@ import ast
 import re
 from collections.abc import Iterator
 
+from tilewright.evaluation.rules.allowlists import (
+    BUILTINS,
+    DUNDER_NAMES,
+    DUNDERS,
+    METHODS_OF_CLASSES,
+)
 from tilewright.evaluation.rules.model import Finding
 from tilewright.evaluation.rules.view import View, line_of
-from tilewright.evaluation.rules.words import BUILTINS, DUNDER_NAMES, DUNDERS, METHODS_OF_CLASSES
 
 _ASKING = re.compile(r"\{\w*(\.\w|\[)[^{}]*\}")
 _FAN = "_calculate_fan_in_and_fan_out"

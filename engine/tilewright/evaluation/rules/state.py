@@ -4,11 +4,11 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.evaluation.rules.aliases import Aliases, is_fresh
-from tilewright.evaluation.rules.keepers import CACHES, is_advancing, keepers
+from tilewright.evaluation.rules.allowlists import CHANGING, KEEPING_TENSORS, TORCH_MADE, listed
 from tilewright.evaluation.rules.model import Finding
+from tilewright.evaluation.rules.state_holders import CACHES, is_advancing, keepers
 from tilewright.evaluation.rules.tensors import tensor_names
 from tilewright.evaluation.rules.view import FUNCTIONS, Function, View, base_of, line_of
-from tilewright.evaluation.rules.words import CHANGING, KEEPING_TENSORS, TORCH_MADE, listed
 
 _STATE = "a call may leave nothing behind; compute or allocate in the call"
 _READING = listed("get items keys values index count copy type multi_processor_count")

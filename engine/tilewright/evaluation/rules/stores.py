@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.evaluation.rules.aliases import Aliases
+from tilewright.evaluation.rules.allowlists import CHANGING, KEEPING_TENSORS
 from tilewright.evaluation.rules.model import Finding
 from tilewright.evaluation.rules.view import View, base_of, line_of
-from tilewright.evaluation.rules.words import CHANGING, KEEPING_TENSORS
 
 _MAKERS = ("__init__", "__post_init__")
 _NAMING = (ast.Name, ast.NamedExpr, ast.IfExp, ast.BoolOp)

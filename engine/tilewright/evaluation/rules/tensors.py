@@ -2,14 +2,14 @@
 
 import ast
 
-from tilewright.evaluation.rules.view import Function, View
-from tilewright.evaluation.rules.words import (
+from tilewright.evaluation.rules.allowlists import (
     CALLED_TELLING,
     COMPUTING,
     SHAPING,
     TELLING,
     TORCH_MADE,
 )
+from tilewright.evaluation.rules.view import Function, View
 
 _ROUNDS = 4
 _INSTANCES = {"self", "cls", "ctx"}

@@ -11,10 +11,10 @@ from typing import Any
 from tilewright.devices.model import Device, JobStatus
 from tilewright.errors import InputError
 from tilewright.serialize import dump, load
-from tilewright.signatures.guessing import guesses
+from tilewright.signatures.candidates import guesses
 from tilewright.signatures.model import Assumption, Guess, Origin, Signature, in_words
 from tilewright.source.model import Kernel, Module
-from tilewright.targets.compiling import without_folder
+from tilewright.targets.compilation import without_folder
 from tilewright.targets.model import LaunchFacts
 
 SECONDS = 120.0

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tilewright.devices.remote.link import Link
-from tilewright.devices.remote.parcels import Parcel, parcel_of
+from tilewright.devices.remote.uplink import Link
+from tilewright.devices.remote.uploads import Parcel, parcel_of
 from tilewright.scratch import in_scratch
 from tilewright.worker.remote.file_sync import AT
 

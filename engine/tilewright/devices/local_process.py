@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from tilewright.devices.conversation import Conversation, Pending
 from tilewright.devices.model import DeviceError
 from tilewright.devices.package import worker_zip
+from tilewright.devices.rpc import Conversation, Pending
 from tilewright.home import home, unkept
 from tilewright.worker.protocol import COMPILE_ONLY, FOLDER_PREFIX, MARKER
 

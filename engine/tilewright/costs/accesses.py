@@ -11,10 +11,10 @@ import tilewright.analysis.tiles.types as types
 from tilewright.analysis.tiles import ONE, Affine, Term, TileFacts, Tiles
 from tilewright.analysis.tiles.model import Kind
 from tilewright.analysis.values import Flow, Value, walk
+from tilewright.costs.access_ranges import aside_of, asides, start_of, step_along, steps_of
 from tilewright.costs.blocks import Offsets, given_offsets, kept_inside, pointer_offsets, shape_of
 from tilewright.costs.masks import Masks
 from tilewright.costs.model import Picked, Spread, Step, Touch, Turns
-from tilewright.costs.moving import aside_of, asides, start_of, step_along, steps_of
 from tilewright.costs.numbers import ORIGIN, Number, Numbers, Place, programs_of
 from tilewright.targets.model import LaunchFacts
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tilewright import worker
 from tilewright.devices.package import PACKAGE, worker_zip
 from tilewright.devices.remote.address import Address
-from tilewright.devices.remote.refusals import no_ssh
+from tilewright.devices.remote.errors import no_ssh
 
 OPTIONS = (
     "-T", "-a", "-x",

@@ -4,15 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilewright.evaluation.compiling import check_compile
+from tilewright.evaluation.compile_step import check_compile
 from tilewright.evaluation.correctness import check_correctness
 from tilewright.evaluation.model import StepResult, StepStatus
-from tilewright.evaluation.observing import Timed, Watched, count, watch
-from tilewright.evaluation.subjects import Subjects, watched_of
 from tilewright.evaluation.workbench import Workbench
 from tilewright.hardware import Chip
 from tilewright.problems.model import Case
+from tilewright.profiling.measurement import Timed, Watched, count, watch
 from tilewright.profiling.putting import described
+from tilewright.profiling.subjects import Subjects, watched_of
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import Target

@@ -6,8 +6,8 @@ from typing import Any
 from tilewright.analysis.model import Issue
 from tilewright.compiled import compiled_issues
 from tilewright.costs import Estimate, estimate
-from tilewright.evaluation.launch_sources import KernelLaunches
 from tilewright.evaluation.workbench import Workbench
+from tilewright.inspection.launch_sources import KernelLaunches
 from tilewright.serialize import dump
 from tilewright.signatures import Origin
 from tilewright.source.model import Module

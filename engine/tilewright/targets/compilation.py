@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import tilewright
 from tilewright.harness_fault import harness_fault
 from tilewright.serialize import dump, load
-from tilewright.targets.by_line import READ, digest
 from tilewright.targets.cache import ReportCache, text_cache
+from tilewright.targets.error_hints import placed, with_way_out
 from tilewright.targets.keys import cache_key
+from tilewright.targets.line_report import READ, digest
 from tilewright.targets.model import (
     CompileMessage,
     CompileReport,
@@ -25,7 +26,6 @@ from tilewright.targets.model import (
     StageText,
     Target,
 )
-from tilewright.targets.refusals import placed, with_way_out
 from tilewright.targets.toolchains import NoToolchainError, XpuToolchain, xpu_toolchain
 from tilewright.targets.xpu import describe
 
@@ -209,7 +209,7 @@ class _Asked:
 def _readers() -> tuple[Path, ...]:
     """The code that makes a report of compilers' texts, this module with it."""
     here = Path(__file__).parent
-    names = ("by_line.py", "compiling.py", "model.py", "refusals.py")
+    names = ("compilation.py", "error_hints.py", "line_report.py", "model.py")
     return (*sorted(here.glob("assembly/*.py")), *(here / name for name in names))
 
 

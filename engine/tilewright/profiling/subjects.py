@@ -4,12 +4,12 @@ from dataclasses import replace
 
 from tilewright.costs import estimate
 from tilewright.evaluation.model import StepResult
-from tilewright.evaluation.observing import Timed, Watched, is_kernel, kernel_named
 from tilewright.evaluation.workbench import Workbench
 from tilewright.hardware import Chip, HardwareError, chip
 from tilewright.problems.model import Case
 from tilewright.profiling import Interval, Source
 from tilewright.profiling.counting import together, work_of
+from tilewright.profiling.measurement import Timed, Watched, is_kernel, kernel_named
 from tilewright.profiling.model import Share, Work
 from tilewright.profiling.observed import Observed
 from tilewright.serialize import load

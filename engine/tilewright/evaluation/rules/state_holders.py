@@ -2,8 +2,8 @@
 
 import ast
 
+from tilewright.evaluation.rules.allowlists import listed
 from tilewright.evaluation.rules.view import View, base_of, line_of
-from tilewright.evaluation.rules.words import listed
 
 CACHES = ("functools.lru_cache", "functools.cache", "functools.cached_property")
 _UNCHANGING = listed(
