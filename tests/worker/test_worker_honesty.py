@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tilewright.evaluation.honesty import faults, notes
+from tilewright.worker.tamper import patched_functions
 
 pytestmark = pytest.mark.triton
 
@@ -260,3 +261,10 @@ def test_a_tuner_and_a_helper_are_no_state(stage: Stage) -> None:
         ),
     )
     assert faults(stage.facts(HONEST), stage.facts(tuned, calls=2)) == ()
+
+
+def test_of_modules_the_workers_alone_are_compared_whole() -> None:
+    listed = {name for name, _ in patched_functions._NAMESPACES}
+    others = set(patched_functions.identities()) - listed
+    assert "tilewright.worker.protocol" in others
+    assert {name for name in others if not name.startswith("tilewright.worker")} == set()

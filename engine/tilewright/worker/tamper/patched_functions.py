@@ -40,7 +40,7 @@ _NAMESPACES: tuple[tuple[str, Any], ...] = (
     ("triton.InterpreterBuilder", interpreter.InterpreterBuilder),
 )  # fmt: skip
 
-_OURS = __name__.rpartition(".honesty")[0]
+_OURS = __name__.rpartition(".tamper")[0]
 _WRAPPED = (staticmethod, classmethod, property)
 
 Identities = dict[str, dict[str, Any]]
