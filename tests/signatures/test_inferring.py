@@ -194,6 +194,19 @@ def test_constants_are_taken_from_comparisons_with_names_of_the_module() -> None
     assert argument(guess, "mode").value == 7
 
 
+def test_an_axis_is_the_first_one_whatever_its_spelling() -> None:
+    guess = first(
+        """
+        @triton.jit
+        def k(x_ptr, y_ptr, AXIS: tl.constexpr, B: tl.constexpr):
+            o = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+            tl.store(y_ptr + o, tl.cumsum(tl.load(x_ptr + o), axis=AXIS))
+        """
+    )
+    assert argument(guess, "AXIS").value == 0
+    assert argument(guess, "B").value > 1
+
+
 def test_values_of_the_first_configuration_need_no_assumption() -> None:
     guess = first(
         """

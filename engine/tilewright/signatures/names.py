@@ -17,6 +17,7 @@ FLOAT = re.compile(
     r"|^sm_|_norm$|_mul$|rcp|_p$"
 )
 FACTOR = re.compile(r"(?i)(^|_)(eps|epsilon|scale|alpha|beta|softcap|momentum)$")
+AXIS = re.compile(r"(?i)(^|_)axis$")
 STRIDE = re.compile(r"(?i)stride|^s(?!td$)[A-Z]?_?[a-z]{1,2}$")
 TYPE = re.compile(r"(?i)type$|_ty$|^ty_")
 FLAG = re.compile(

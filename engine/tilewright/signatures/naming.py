@@ -1,6 +1,6 @@
 """Constants that nothing states, by what the kernel uses them for or by their names."""
 
-from tilewright.signatures.names import DEPTH, FACTOR, FLAG, SIZE, STRIDE, TYPE
+from tilewright.signatures.names import AXIS, DEPTH, FACTOR, FLAG, SIZE, STRIDE, TYPE
 from tilewright.signatures.roles import Literal, Roles
 from tilewright.signatures.styles import Style
 from tilewright.source.model import Kernel
@@ -32,6 +32,12 @@ def by_name(
         return _FLOAT_TYPE, "assumed: an element type"
     if name in roles.tests or FLAG.search(name):
         return style.flags, f"assumed: a condition; {NO_SOURCE}"
+    return _by_spelling(name, kernel, style, extent)
+
+
+def _by_spelling(name: str, kernel: Kernel, style: Style, extent: int) -> tuple[Literal, str]:
+    if AXIS.search(name):
+        return 0, f"assumed: an axis of a tile; {NO_SOURCE}"
     if STRIDE.search(name):
         value = 1 if _is_last_stride(name, kernel) else extent
         return value, f"assumed: a stride; {NO_SOURCE}"
