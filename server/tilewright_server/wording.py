@@ -1,7 +1,8 @@
 """Sentences for people: evidence, facts and summaries. Nothing here says more than was measured."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from textwrap import shorten
 from typing import Any
 
@@ -10,6 +11,7 @@ from tilewright_server.facts import KernelFacts, Timing
 from tilewright_server.ignoring import Scope
 
 _LONGEST_REASON = 160
+_LEFT_SHOWN = 420
 _LONGEST_DOUBT = 90
 
 VENDORS: Mapping[str, str] = {
@@ -173,6 +175,23 @@ def evidence(result: Mapping[str, Any]) -> str:
         parts.append("parsed only")
     parts.append(speed(certificate.get("speedup") or result.get("speedup")))
     return "; ".join(parts)
+
+
+def description(result: Mapping[str, Any]) -> str:
+    """What an edit does, and what was not verified of it, as far as a message has room."""
+    kept = [trial for trial in result.get("trials") or () if trial.get("kept")]
+    done = "; ".join(short_rationale(trial) for trial in kept) or "optimized kernel"
+    left = [str(one) for one in (result.get("certificate") or {}).get("unverified") or ()]
+    return f"{done}. Left open: {_as_many_as_fit(left)}" if left else done
+
+
+def _as_many_as_fit(left: Sequence[str]) -> str:
+    """The first of the open points, at least one: VS Code hides a message that is too tall."""
+    ends = accumulate(len(one) + 1 for one in left)
+    shown = max(sum(end <= _LEFT_SHOWN for end in ends), 1)
+    text = " ".join(left[:shown])
+    rest = len(left) - shown
+    return f"{text} And {rest} more, which the certificate lists." if rest else text
 
 
 def _not_compiled(step: Mapping[str, Any]) -> str:

@@ -113,3 +113,14 @@ def test_what_a_fix_without_types_needs(changed: dict[str, Any], said: str) -> N
     known = {"launched": True, "trusted": True, "running": False, "on_save": True}
     untried = {"tried": False, "failure": ""}
     assert said in wording.lacking_launch(**{**known, **untried, **changed})
+
+
+def test_what_was_not_verified_fits_into_a_message_and_its_rest_is_counted() -> None:
+    certificate = {"unverified": [f"Point {n} was not verified." + " Why." * 30 for n in range(6)]}
+    said = wording.description({"certificate": certificate})
+    assert said.startswith("optimized kernel. Left open: Point 0 was not verified.")
+    assert "Point 1" in said
+    assert "Point 2" not in said
+    assert said.endswith("And 4 more, which the certificate lists.")
+    short = wording.description({"certificate": {"unverified": ["One.", "Two."]}})
+    assert short == "optimized kernel. Left open: One. Two."

@@ -61,7 +61,7 @@ async def _offer(server: "TilewrightServer", sent: Snapshot, result: Mapping[str
     now = _unchanged(server, sent)
     if now is None:
         return _MOVED_ON
-    consent = Evidence(label, _description(result), ask=True)
+    consent = Evidence(label, wording.description(result), ask=True)
     edit = workspace_edit(now, str(result["final"]), consent, server.client)
     answer = await server.workspace_apply_edit_async(
         types.ApplyWorkspaceEditParams(edit=edit, label=label)
@@ -96,10 +96,3 @@ async def _consents(server: "TilewrightServer", label: str) -> bool:
         )
     )
     return answer is not None and answer.title == _APPLY
-
-
-def _description(result: Mapping[str, Any]) -> str:
-    kept = [trial for trial in result.get("trials") or () if trial.get("kept")]
-    done = "; ".join(wording.short_rationale(trial) for trial in kept) or "optimized kernel"
-    left = (result.get("certificate") or {}).get("unverified") or ()
-    return f"{done}. Left open: {' '.join(map(str, left))}" if left else done
