@@ -181,7 +181,8 @@ def description(result: Mapping[str, Any]) -> str:
     """What an edit does, and what was not verified of it, as far as a message has room."""
     kept = [trial for trial in result.get("trials") or () if trial.get("kept")]
     done = "; ".join(short_rationale(trial) for trial in kept) or "optimized kernel"
-    left = [str(one) for one in (result.get("certificate") or {}).get("unverified") or ()]
+    open_points = (result.get("certificate") or {}).get("unverified") or ()
+    left = [f"{str(one).removesuffix('.')}." for one in open_points]
     return f"{done}. Left open: {_as_many_as_fit(left)}" if left else done
 
 

@@ -122,5 +122,5 @@ def test_what_was_not_verified_fits_into_a_message_and_its_rest_is_counted() -> 
     assert "Point 1" in said
     assert "Point 2" not in said
     assert said.endswith("And 4 more, which the certificate lists.")
-    short = wording.description({"certificate": {"unverified": ["One.", "Two."]}})
+    short = wording.description({"certificate": {"unverified": ["One.", "Two"]}})
     assert short == "optimized kernel. Left open: One. Two."
