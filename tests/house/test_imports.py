@@ -37,6 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "lru": set(),
     "__main__": {"cli"},
     "knowledge": set(),
+    "models": {"knowledge"},
     "worker": set(),
     "targets": {"knowledge", "hardware", "devices"},
     "hardware": {"knowledge", "targets"},
@@ -55,9 +56,11 @@ ALLOWED["evaluation"] = ALLOWED["signatures"] | {"signatures", "compiled", "cost
 ALLOWED["inspection"] = ALLOWED["evaluation"] | {"evaluation"}
 ALLOWED["profiling"] = ALLOWED["inspection"]
 ALLOWED["store"] = ALLOWED["evaluation"] | {"evaluation"}
-ALLOWED["strategies"] = ALLOWED["store"] | {"store", "rewrites"}
+ALLOWED["agents"] = ALLOWED["evaluation"] | {"evaluation", "models"}
+ALLOWED["strategies"] = ALLOWED["store"] | {"store", "rewrites", "agents", "models"}
 ALLOWED["checking"] = {
     "certificates",
+    "models",
     "rewrites",
     "analysis",
     "source",
