@@ -22,10 +22,15 @@ from tilewright.evaluation.sizing import sized
 from tilewright.problems.model import Problem
 from tilewright.store import open_store
 from tilewright.strategies.model import OptimizeResult, Trial
-from tilewright.strategies.observer import Observer, Silent
+from tilewright.strategies.observer import Observer, Silent, Standing
 from tilewright.strategies.optimize import OptimizeRequest
 from tilewright.strategies.optimize import optimize as run_optimize
-from tilewright.strategies.present import dump_result, dump_trial
+from tilewright.strategies.present import (
+    dump_result,
+    dump_standing,
+    dump_trial,
+    standing_words,
+)
 
 DEFAULT_BUDGET = 64
 
@@ -36,8 +41,8 @@ class EventObserver:
     def started(self, run: str, *, resumed: bool) -> None:
         emit_event("started", run=run, resumed=resumed)
 
-    def progress(self, percent: int, message: str) -> None:
-        emit_event("progress", percent=percent, message=message)
+    def progress(self, percent: int, message: str, standing: Standing | None = None) -> None:
+        emit_event("progress", percent=percent, message=message, **dump_standing(standing))
 
     def trial(self, trial: Trial) -> None:
         emit_event("trial", trial=dump_trial(trial))
@@ -57,8 +62,9 @@ class BarObserver:
         if resumed:
             self._bar.console.print(f"taking up run {run} where it was interrupted")
 
-    def progress(self, percent: int, message: str) -> None:
-        self._bar.update(self._task, completed=percent, description=message)
+    def progress(self, percent: int, message: str, standing: Standing | None = None) -> None:
+        said = f"{message}{standing_words(standing)}"
+        self._bar.update(self._task, completed=percent, description=said)
 
     def trial(self, trial: Trial) -> None:
         mark = "kept" if trial.kept else "left"

@@ -87,6 +87,8 @@ class Candidate:
         rationale: one sentence for a person.
         issues: taxonomy ids it means to fix.
         promise: of its screening, to hold the measurement against; None if it was not screened.
+        call: key of the model call that it came from; None where no model proposed it.
+        unusable: why a model's reply gives no text; ``text`` is then that of the parent.
     """
 
     text: str
@@ -96,6 +98,8 @@ class Candidate:
     stage: Stage | None = None
     issues: tuple[str, ...] = ()
     promise: Promise | None = None
+    call: str | None = None
+    unusable: str = ""
 
     @property
     def hash(self) -> str:

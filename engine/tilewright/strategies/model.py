@@ -1,24 +1,35 @@
 """What an optimization run is asked, and what it gives back."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.evaluation.model import Candidate, Certificate, Evaluation, StepResult
 from tilewright.knowledge.stages import Stage
+from tilewright.models.model import Limits, Reply, Role, Spent
 from tilewright.source.model import Module
 
 
 @dataclass(frozen=True)
 class ProposalRequest:
-    """What every proposer is given: this kernel, these issues, this target."""
+    """What every proposer is given: this kernel, these issues, this target.
+
+    Attributes:
+        trials: of the run so far. It grows while the proposer is asked: one that is resumed finds
+            there what became of the candidate it gave.
+        present: gives the evaluation of the module's text against itself.
+        attempt: reports that a try of this stage begins, by its number.
+    """
 
     module: Module
     issues: tuple[Issue, ...]
     stage: Stage
     context: AnalysisContext
+    trials: Sequence["Trial"] = ()
+    present: Callable[[], Evaluation] | None = None
+    attempt: Callable[[int], None] = lambda number: None
 
 
 class Proposer(Protocol):
@@ -50,11 +61,47 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class CallRecord:
+    """One model call of a run, without its texts.
+
+    Attributes:
+        key: of the unit on record, which holds the reply.
+        attempt: the number of the try in its stage; None outside the loop of tries.
+        reply: None where there was none; ``error`` says why.
+    """
+
+    key: str
+    role: Role
+    model: str
+    stage: Stage | None
+    attempt: int | None
+    sample: int
+    reply: Reply | None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class ModelUse:
+    """What a run asked of language models.
+
+    Attributes:
+        suspected: issues that a model reported; no detector confirms them.
+        ended: the limit that ended the calls; None if none did.
+    """
+
+    limits: Limits
+    spent: Spent
+    calls: tuple[CallRecord, ...]
+    suspected: tuple[Issue, ...] = ()
+    ended: str | None = None
+
+
+@dataclass(frozen=True)
 class OptimizeResult:
     """The end of a run. ``certificate`` is None where nothing beat the original.
 
     ``harness_faults``: steps that broke off through faults of our own; the run is not to be called
-    done then.
+    done then. ``models``: None where no model was to be asked.
     """
 
     path: str
@@ -70,6 +117,7 @@ class OptimizeResult:
     notes: tuple[str, ...]
     seconds: float
     harness_faults: tuple[StepResult, ...] = ()
+    models: ModelUse | None = None
 
     @property
     def changed(self) -> bool:

@@ -1,8 +1,27 @@
-"""How a run tells what it does, without knowing who listens."""
+"""How a run reports what it does, without knowing who listens."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
+from tilewright.knowledge.stages import Stage
+from tilewright.models.model import Spent
 from tilewright.strategies.model import Trial
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a run stands.
+
+    Attributes:
+        attempt: the number of the model's try in this stage; None where no model is asked.
+        best: the product of the kept speed-ups; None where nothing was kept or timed.
+        spent: on models; None where no model is asked in this run.
+    """
+
+    stage: Stage | None = None
+    attempt: int | None = None
+    best: float | None = None
+    spent: Spent | None = None
 
 
 class Observer(Protocol):
@@ -10,7 +29,7 @@ class Observer(Protocol):
 
     def started(self, run: str, *, resumed: bool) -> None: ...
 
-    def progress(self, percent: int, message: str) -> None: ...
+    def progress(self, percent: int, message: str, standing: Standing | None = None) -> None: ...
 
     def trial(self, trial: Trial) -> None: ...
 
@@ -21,8 +40,8 @@ class Silent:
     def started(self, run: str, *, resumed: bool) -> None:
         del run, resumed
 
-    def progress(self, percent: int, message: str) -> None:
-        del percent, message
+    def progress(self, percent: int, message: str, standing: Standing | None = None) -> None:
+        del percent, message, standing
 
     def trial(self, trial: Trial) -> None:
         del trial

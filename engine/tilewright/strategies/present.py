@@ -6,8 +6,10 @@ from typing import Any
 
 from tilewright.analysis.model import Issue
 from tilewright.evaluation.model import Evaluation, Promise, StepResult
+from tilewright.models.model import Spent
 from tilewright.serialize import dump
-from tilewright.strategies.model import OptimizeResult, Trial
+from tilewright.strategies.model import CallRecord, ModelUse, OptimizeResult, Trial
+from tilewright.strategies.observer import Standing
 
 
 def dump_issue(issue: Issue) -> dict[str, Any]:
@@ -36,6 +38,7 @@ def dump_trial(trial: Trial) -> dict[str, Any]:
         "proposer": candidate.proposer,
         "rationale": candidate.rationale,
         "issues": list(candidate.issues),
+        "call": candidate.call,
         "level": evaluation.level.value,
         "kept": trial.kept,
         "reason": trial.reason,
@@ -45,6 +48,62 @@ def dump_trial(trial: Trial) -> dict[str, Any]:
         "speedup": dump(evaluation.speedup) if evaluation.speedup else None,
         "seconds": round(sum(step.seconds for step in evaluation.steps), 2),
     }
+
+
+def dump_standing(standing: Standing | None) -> dict[str, Any]:
+    """Where a run stands, as fields of a progress event; each null where it is not known."""
+    where = standing or Standing()
+    return {
+        "stage": where.stage.value if where.stage else None,
+        "try": where.attempt,
+        "best": where.best,
+        "spent": dump(where.spent) if where.spent else None,
+    }
+
+
+def standing_words(standing: Standing | None) -> str:
+    """What a line of progress adds for a person; empty where there is nothing to add."""
+    if standing is None:
+        return ""
+    told = [f"try {standing.attempt}"] if standing.attempt else []
+    told += [f"best {standing.best:.2f}x"] if standing.best else []
+    told += [spent_words(standing.spent)] if standing.spent else []
+    return "".join(f", {one}" for one in told)
+
+
+def spent_words(spent: Spent) -> str:
+    """What models cost so far, in a few words."""
+    tokens = f"{spent.tokens_in + spent.tokens_out:,} tokens"
+    dollars = "price unknown" if spent.dollars is None else f"${spent.dollars:.4f}"
+    cached = f", {spent.calls_cached} from the cache" if spent.calls_cached else ""
+    return f"{spent.calls} model calls ({tokens}, {dollars}{cached})"
+
+
+def _dump_models(use: ModelUse) -> dict[str, Any]:
+    return {
+        "limits": dump(use.limits),
+        "spent": dump(use.spent),
+        "ended": use.ended,
+        "suspected": [dump_issue(issue) for issue in use.suspected],
+        "calls": [_dump_call(call) for call in use.calls],
+    }
+
+
+def _dump_call(call: CallRecord) -> dict[str, Any]:
+    reply = call.reply
+    told = {
+        "key": call.key,
+        "role": call.role.value,
+        "model": call.model,
+        "stage": call.stage.value if call.stage else None,
+        "try": call.attempt,
+        "sample": call.sample,
+        "error": call.error or None,
+    }
+    if reply is None:
+        return told
+    figures = {name: value for name, value in dump(reply).items() if name != "text"}
+    return {**told, **figures, "model": call.model, "answered_by": reply.model}
 
 
 def error_json(evaluation: Evaluation) -> dict[str, Any] | None:
@@ -92,5 +151,6 @@ def dump_result(result: OptimizeResult) -> dict[str, Any]:
         "certificate": dump(certificate) if certificate else None,
         "notes": list(result.notes),
         "harness_faults": [_error(error) for error in result.harness_faults],
+        "models": _dump_models(result.models) if result.models else None,
         "seconds": round(result.seconds, 2),
     }
