@@ -13,6 +13,7 @@ from tilewright.evaluation.workbench import Workbench
 from tilewright.knowledge.stages import Stage
 from tilewright.problems import find_problem
 from tilewright.source import parse_module
+from tilewright.store import Store
 from tilewright.strategies.model import ProposalRequest
 from tilewright.strategies.pruning import PrunedProposer
 from tilewright.targets import parse_target
@@ -45,6 +46,7 @@ def bench(tmp_path: Path) -> Iterator[Workbench]:
     source = tmp_path / "softmax.py"
     problem = find_problem(source)
     assert problem is not None
+    (tmp_path / "scratch").mkdir()
     device = open_device("interpreter")
     yield Workbench(device, problem, source, tmp_path / "scratch", 1)
     device.close()
@@ -54,8 +56,10 @@ def proposed(bench: Workbench, notes: list[str], *configs: str) -> Candidate:
     target = parse_target("cuda:90")
     module = parse_module(bench.source_path.read_text(), str(bench.source_path))
     request = ProposalRequest(module, (), Stage.AUTOTUNING, AnalysisContext(target))
-    pruned = PrunedProposer(Autotuned(*configs), bench, target, notes.append)
-    (candidate,) = pruned.propose(request)
+    store = Store(bench.scratch / "store.sqlite")
+    with store.run("key", str(bench.source_path), {}) as (_, ledger):
+        pruned = PrunedProposer(Autotuned(*configs), bench, ledger, target, notes.append)
+        (candidate,) = pruned.propose(request)
     return candidate
 
 

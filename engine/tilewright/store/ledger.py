@@ -7,6 +7,24 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
 
+from tilewright.errors import TilewrightError
+from tilewright.evaluation.model import text_hash
+
+
+class BrokenOffError(Exception):
+    """A unit's work came to no result that counts; ``value`` says what was seen instead.
+
+    The next time the unit is asked for, its work is done again.
+    """
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+
+class NotRecordedError(TilewrightError):
+    """A replay asked for a unit of work that the recorded run did not finish."""
+
 
 class Ledger:
     """Remembers every unit of a run by key.
@@ -32,17 +50,27 @@ class Ledger:
     def once(
         self, kind: str, key: str, describe: Mapping[str, Any], work: Callable[[], Any]
     ) -> Any:
-        """The JSON value of ``work()``, from the record if it was done before."""
+        """The JSON value of ``work()``, from the record if it was done before.
+
+        Raises:
+            BrokenOffError: ``work`` raised it; what was seen is on record, the unit is not done.
+        """
         done = self._begin(kind, key, describe)
         if done is not None:
             return json.loads(done)
-        value = work()
+        try:
+            value = work()
+        except BrokenOffError as broken_off:
+            self._write("broken = ?", (json.dumps(broken_off.value),), key)
+            raise
+        self._write("finished = ?, value = ?", (now(), json.dumps(value)), key)
+        return value
+
+    def _write(self, columns: str, values: tuple[str, ...], key: str) -> None:
         with self._lock:
             self._connect().execute(
-                "UPDATE unit SET finished = ?, value = ? WHERE run = ? AND key = ?",
-                (now(), json.dumps(value), self._run, key),
+                f"UPDATE unit SET {columns} WHERE run = ? AND key = ?", (*values, self._run, key)
             )
-        return value
 
     def _begin(self, kind: str, key: str, describe: Mapping[str, Any]) -> str | None:
         with self._lock:
@@ -66,6 +94,27 @@ class Ledger:
                 return None
             return str(row[0])
 
+    def keep(self, text: str) -> str:
+        """Keep a text that this run refers to, once for all runs; its hash."""
+        name = text_hash(text)
+        with self._lock:
+            connection = self._connect()
+            connection.execute(
+                "INSERT OR IGNORE INTO text (hash, text) VALUES (?, ?)", (name, text)
+            )
+            connection.execute(
+                "INSERT OR IGNORE INTO run_text (run, hash) VALUES (?, ?)", (self._run, name)
+            )
+        return name
+
+    def put(self, name: str, value: Any) -> None:
+        """Record how far the run is, for whoever looks at it; the last value of a name counts."""
+        with self._lock:
+            self._connect().execute(
+                "INSERT OR REPLACE INTO progress (run, name, value) VALUES (?, ?, ?)",
+                (self._run, name, json.dumps(value)),
+            )
+
     def rows(self) -> list[dict[str, Any]]:
         """Every unit on record, in the order begun: kind, key, attempts, done."""
         with self._lock:
@@ -82,6 +131,52 @@ class Ledger:
     def close(self) -> None:
         if self._shared is not None:
             self._shared.close()
+
+
+class RecordedLedger(Ledger):
+    """The units of a run as they are on record: no work is done, and nothing is written.
+
+    ``end``: what ended the recorded run before its time; raised where its record ends.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, run_id: str, end: BaseException | None = None
+    ) -> None:
+        super().__init__(connection, run_id)
+        self._end = end
+
+    def once(
+        self, kind: str, key: str, describe: Mapping[str, Any], work: Callable[[], Any]
+    ) -> Any:
+        """The value on record.
+
+        Raises:
+            BrokenOffError: the unit broke off in the recorded run, too.
+            NotRecordedError: the recorded run did not finish such a unit.
+        """
+        del describe, work
+        with self._lock:
+            row = (
+                self._connect()
+                .execute(
+                    "SELECT value, broken FROM unit WHERE run = ? AND key = ?", (self._run, key)
+                )
+                .fetchone()
+            )
+        if row is not None and row[0] is not None:
+            return json.loads(row[0])
+        if row is not None and row[1] is not None:
+            raise BrokenOffError(json.loads(row[1]))
+        if self._end is not None:
+            raise self._end
+        raise NotRecordedError(f"the unit {key} (kind {kind}) is not on record as finished")
+
+    def keep(self, text: str) -> str:
+        """The hash of a text; nothing is written."""
+        return text_hash(text)
+
+    def put(self, name: str, value: Any) -> None:
+        """Nothing is written."""
 
 
 def now() -> str:

@@ -26,4 +26,23 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (run, key)
     );
     """,
+    """
+    CREATE TABLE text (
+        hash TEXT PRIMARY KEY,
+        text TEXT NOT NULL
+    );
+    CREATE TABLE run_text (
+        run TEXT NOT NULL REFERENCES run (id),
+        hash TEXT NOT NULL REFERENCES text (hash),
+        PRIMARY KEY (run, hash)
+    );
+    CREATE INDEX run_of_text ON run_text (hash);
+    CREATE TABLE progress (
+        run TEXT NOT NULL REFERENCES run (id),
+        name TEXT NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (run, name)
+    );
+    ALTER TABLE unit ADD COLUMN broken TEXT;
+    """,
 )

@@ -1,6 +1,5 @@
 """The SQLite file that holds runs; opened by the engine for writing, by the server for reading."""
 
-import fcntl
 import json
 import secrets
 import sqlite3
@@ -12,7 +11,9 @@ from typing import IO, Any
 
 from tilewright.errors import TilewrightError
 from tilewright.home import home
+from tilewright.store import locks
 from tilewright.store.ledger import Ledger, now
+from tilewright.store.records import Records
 from tilewright.store.schema import MIGRATIONS
 
 
@@ -50,6 +51,11 @@ class Store:
 
     def close(self) -> None:
         self._connection.close()
+
+    @property
+    def records(self) -> Records:
+        """The runs on record, for reading."""
+        return Records(self._connection, self.path)
 
     def _migrate(self) -> None:
         with self._transaction():
@@ -92,11 +98,11 @@ class Store:
             "SELECT id, seed FROM run WHERE key = ? AND finished IS NULL ORDER BY started", (key,)
         ).fetchall()
         for run_id, seed in rows:
-            lock = self._try_lock(run_id)
+            lock = locks.take(self.path, run_id)
             if lock is not None:
                 return Run(run_id, seed, resumed=True), lock
         run_id, seed = secrets.token_hex(8), secrets.randbits(48)
-        lock = self._try_lock(run_id)
+        lock = locks.take(self.path, run_id)
         assert lock is not None, "a fresh random id cannot be locked by anyone else"
         self._connection.execute(
             "INSERT INTO run (id, key, path, request, seed, started) VALUES (?, ?, ?, ?, ?, ?)",
@@ -104,21 +110,10 @@ class Store:
         )
         return Run(run_id, seed, resumed=False), lock
 
-    def _try_lock(self, run_id: str) -> IO[str] | None:
-        folder = self.path.parent / "locks"
-        folder.mkdir(exist_ok=True)
-        handle = (folder / run_id).open("w")
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            handle.close()
-            return None
-        return handle
-
     def finish(self, run_id: str, result: Mapping[str, Any]) -> None:
         """Mark a run as done, with what it gave; it will not be resumed."""
         self._connection.execute(
             "UPDATE run SET finished = ?, result = ? WHERE id = ?",
             (now(), json.dumps(result), run_id),
         )
-        (self.path.parent / "locks" / run_id).unlink(missing_ok=True)
+        locks.remove(self.path, run_id)

@@ -100,8 +100,8 @@ class ModelUse:
 class OptimizeResult:
     """The end of a run. ``certificate`` is None where nothing beat the original.
 
-    ``harness_faults``: steps that broke off through faults of our own; the run is not to be called
-    done then. ``models``: None where no model was to be asked.
+    ``run``: its id in the store. ``harness_faults``: steps that broke off through faults of our
+    own; the run is not to be called done then. ``models``: None where no model was to be asked.
     """
 
     path: str
@@ -118,6 +118,7 @@ class OptimizeResult:
     seconds: float
     harness_faults: tuple[StepResult, ...] = ()
     models: ModelUse | None = None
+    run: str = ""
 
     @property
     def changed(self) -> bool:

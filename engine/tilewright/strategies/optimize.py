@@ -6,6 +6,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import tilewright
 from tilewright.devices.model import Device
@@ -67,6 +68,26 @@ class OptimizeRequest:
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
+    def record(self, device: Device | None) -> dict[str, Any]:
+        """The request as the store keeps it; long texts are kept by their hashes."""
+        return {
+            "tilewright": tilewright.__version__,
+            "text": text_hash(self.text),
+            "problem": text_hash(self._problem_text()) if self.problem else None,
+            "target": dump(self.target) if self.target else None,
+            "budget": self.budget,
+            "device": dump(device.info) if device else None,
+        }
+
+    def keep(self, ledger: Ledger) -> None:
+        """Keep the long texts of ``record``."""
+        ledger.keep(self.text)
+        if self.problem is not None:
+            ledger.keep(self._problem_text())
+
+    def _problem_text(self) -> str:
+        return json.dumps(dump(self.problem))
+
 
 def optimize(
     request: OptimizeRequest, device: Device | None, store: Store, observer: Observer
@@ -77,16 +98,16 @@ def optimize(
         OriginalFailsError: the original does not run on the problem's inputs.
     """
     started = time.perf_counter()
-    described = {"target": str(request.target), "budget": request.budget}
     with ExitStack() as stack:
         run, ledger = stack.enter_context(
-            store.run(request.key(device), str(request.path), described)
+            store.run(request.key(device), str(request.path), request.record(device))
         )
         stack.callback(ledger.close)
+        request.keep(ledger)
         observer.started(run.id, resumed=run.resumed)
         scratch = stack.enter_context(scratch_folder())
         try:
-            result = _optimize(request, device, run, ledger, scratch, observer, started)
+            result = run_search(request, device, run, ledger, scratch, observer, started)
         except OriginalFailsError as error:
             # Mending what is beside the file would not change the request: never resume this.
             store.finish(run.id, {"error": str(error)})
@@ -95,7 +116,7 @@ def optimize(
     return result
 
 
-def _optimize(
+def run_search(
     request: OptimizeRequest,
     device: Device | None,
     run: Run,
@@ -104,6 +125,11 @@ def _optimize(
     observer: Observer,
     started: float,
 ) -> OptimizeResult:
+    """Search and measure the result; what the device and the clock say goes through the ledger.
+
+    Raises:
+        OriginalFailsError: the original does not run on the problem's inputs.
+    """
     notes: list[str] = list(request.problem.warnings) if request.problem else []
     bench = (
         Workbench(device, request.problem, request.path, scratch, run.seed)
@@ -128,13 +154,20 @@ def _optimize(
         search.run()
         certificate = _final(search, cascade, request, observer, notes)
     except Stopped:
+        ledger.put("stopped", True)
         notes.append("stopped before the end; the result is the best kept so far")
         certificate = _certificate_so_far(search, cascade, request)
     except HarnessFaultError as error:
         if not search.trials:
             raise
+        ledger.put("fault", [str(error), error.report])
         notes.append(f"{error}; it ended the search, and the result is the best kept so far")
         certificate = _certificate_so_far(search, cascade, request)
+    if certificate is not None:
+        created = certificate.created
+        certificate = replace(
+            certificate, created=ledger.once("certificate", "certificate", {}, lambda: created)
+        )
     final = search.current if certificate else request.text
     return OptimizeResult(
         path=str(request.path),
@@ -150,6 +183,7 @@ def _optimize(
         notes=tuple(dict.fromkeys(notes)),
         harness_faults=tuple(search.faults),
         seconds=time.perf_counter() - started,
+        run=run.id,
     )
 
 
@@ -168,12 +202,12 @@ def _proposers(
         return (rewrites,)
     info = bench.device.info
     if not info.can_time:
-        return (PrunedProposer(rewrites, bench, request.target, notes.append),)
+        return (PrunedProposer(rewrites, bench, ledger, request.target, notes.append),)
     if info.target is not None and info.target.backend != request.target.backend:
         notes.append(
             f"launch configurations are not tuned: {info.name} cannot time {request.target}"
         )
-        return (PrunedProposer(rewrites, bench, request.target, notes.append),)
+        return (PrunedProposer(rewrites, bench, ledger, request.target, notes.append),)
     return (
         RewriteProposer(frozenset({"missing_autotune", "suboptimal_warps"}), refused),
         LaunchTuner(bench, ledger, request.target, request.budget, observer, notes.append),

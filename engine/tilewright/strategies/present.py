@@ -39,6 +39,8 @@ def dump_trial(trial: Trial) -> dict[str, Any]:
         "rationale": candidate.rationale,
         "issues": list(candidate.issues),
         "call": candidate.call,
+        "candidate": candidate.hash,
+        "parent": candidate.parent,
         "level": evaluation.level.value,
         "kept": trial.kept,
         "reason": trial.reason,
@@ -135,6 +137,7 @@ def dump_result(result: OptimizeResult) -> dict[str, Any]:
     """The result as the command line and the store give it."""
     certificate = result.certificate
     return {
+        "run": result.run,
         "path": result.path,
         "target": result.target,
         "device": result.device,

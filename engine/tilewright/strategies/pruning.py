@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tilewright.evaluation.compile_step import unfit
-from tilewright.evaluation.model import Candidate
+from tilewright.evaluation.model import Candidate, text_hash
 from tilewright.evaluation.workbench import Workbench
 from tilewright.rewrites.config_list import drop_configs
 from tilewright.rewrites.model import Refusal
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel
+from tilewright.store import Ledger
 from tilewright.strategies.model import ProposalRequest, Proposer
 from tilewright.targets import NoToolchainError
 from tilewright.targets.model import Target
@@ -23,12 +24,18 @@ class PrunedProposer:
     """
 
     def __init__(
-        self, inner: Proposer, bench: Workbench, target: Target, note: Callable[[str], None]
+        self,
+        inner: Proposer,
+        bench: Workbench,
+        ledger: Ledger,
+        target: Target,
+        note: Callable[[str], None],
     ) -> None:
         self.name = inner.name
         self.independent = inner.independent
         self._inner = inner
         self._bench = bench
+        self._ledger = ledger
         self._target = target
         self._note = note
 
@@ -42,7 +49,12 @@ class PrunedProposer:
             yield candidate
 
     def _pruned(self, candidate: Candidate, kernel: Kernel) -> Candidate:
-        faults = self._faults(candidate.text, kernel)
+        key = f"prune:{text_hash(candidate.text)}:{kernel.name}"
+        described = {"proposer": candidate.proposer, "kernel": kernel.name}
+        recorded = self._ledger.once(
+            "prune", key, described, lambda: self._faults(candidate.text, kernel)
+        )
+        faults = {int(position): why for position, why in recorded.items()}
         if not faults:
             return candidate
         reasons = "; ".join(dict.fromkeys(faults.values()))

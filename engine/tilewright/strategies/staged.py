@@ -18,23 +18,16 @@ from tilewright.harness_fault import HarnessFaultError
 from tilewright.knowledge.stages import Stage
 from tilewright.serialize import dump, load
 from tilewright.source import parse_module
-from tilewright.store import Ledger
+from tilewright.store import BrokenOffError, Ledger
 from tilewright.strategies.ahead import ahead, unseen
 from tilewright.strategies.model import ProposalRequest, Proposer, Trial
 from tilewright.strategies.observer import Observer
 from tilewright.strategies.planner import plan, replan
+from tilewright.strategies.present import dump_trial
 from tilewright.strategies.verdict import decide
 from tilewright.targets.model import LaunchFacts
 
 _MOST_FAULTS = 3
-
-
-class _BrokenOffError(Exception):
-    """An evaluation that came to no verdict, which is not put on record: the next time it may."""
-
-    def __init__(self, evaluation: Evaluation) -> None:
-        super().__init__()
-        self.evaluation = evaluation
 
 
 class StagedSearch:
@@ -81,7 +74,12 @@ class StagedSearch:
         if bench is None:
             return ()
         cases = bench.problem.compiled_cases()
-        return tuple(launch for case in cases for launch in bench.capture(text, case).launches)
+
+        def captured() -> Any:
+            return [dump(one) for case in cases for one in bench.capture(text, case).launches]
+
+        found = self._ledger.once("capture", f"capture:{text_hash(text)}", {}, captured)
+        return tuple(load(LaunchFacts, launch) for launch in found)
 
     def run(self) -> None:
         """Go through all stages; may be interrupted by ``Stopped`` at any point."""
@@ -92,6 +90,7 @@ class StagedSearch:
             stage = todo[0]
             share = 5 + 85 * len(done) // (len(done) + len(todo))
             self._observer.progress(share, f"stage {stage.value}")
+            self._ledger.put("plan", [one.value for one in self.plan])
             self._work_on(stage)
             done.append(stage)
             todo = replan(self.issues(self.current), done, always)
@@ -170,6 +169,7 @@ class StagedSearch:
             len(self.trials) + 1, stage, candidate, evaluation, verdict.kept, verdict.reason
         )
         self.trials.append(trial)
+        self._ledger.put(f"trial:{trial.number}", dump_trial(trial))
         self._observer.trial(trial)
         if evaluation.harness_fault is not None:
             self.faults.append(evaluation.harness_fault)
@@ -183,23 +183,25 @@ class StagedSearch:
             raise HarnessFaultError(fault.message, fault.data.get("report"))
 
     def evaluate(self, text: str, baseline: str, proposer: str) -> Evaluation:
-        """The cascade's word on ``text`` against ``baseline``; on record after the first time,
-        unless it broke off."""
+        """What the cascade finds of ``text`` against ``baseline``; done once, unless it broke off."""
         return self._judged(self._cascade, text, baseline, proposer, thorough=True)
 
     def _judged(
         self, cascade: Cascade, text: str, baseline: str, proposer: str, thorough: bool
     ) -> Evaluation:
         key = f"evaluate:{text_hash(text)}:{text_hash(baseline)}" + ("" if thorough else ":search")
-        described = {"proposer": proposer, "candidate": text_hash(text)}
+        described = {
+            "proposer": proposer, "candidate": self._ledger.keep(text),
+            "baseline": self._ledger.keep(baseline),
+        }  # fmt: skip
 
         def judged() -> Any:
             evaluation = cascade.judge(text, baseline, thorough=thorough)
             if evaluation.error is not None:
-                raise _BrokenOffError(evaluation)
+                raise BrokenOffError(dump(evaluation))
             return dump(evaluation)
 
         try:
             return load(Evaluation, self._ledger.once("evaluate", key, described, judged))
-        except _BrokenOffError as broken_off:
-            return broken_off.evaluation
+        except BrokenOffError as broken_off:
+            return load(Evaluation, broken_off.value)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Lock
+from typing import Any
 
 from tilewright.devices.pool import share_of, width
 from tilewright.evaluation.model import Candidate, Promise, text_hash
@@ -66,6 +67,7 @@ class LaunchTuner:
         self._note = note
         self._finalists: dict[str, tuple[Candidate, ...]] = {}
         self._kept: dict[str, Kept] = {}
+        self._unsteady: dict[str, str] = {}
         self._keeping = Lock()
 
     def propose(self, request: ProposalRequest) -> Iterator[Candidate]:
@@ -146,14 +148,31 @@ class LaunchTuner:
         known = self._screen(_own(text), text)
         if known.differs:
             why = f"they change from call to call of the unchanged text ({known.message})"
-            self._kept[text] = Kept(None, why)
+            self._unsteady[text] = why
             known = self._screen(_own(text), text)
-        if known.us is not None and self._kept_of(text).results is None:
-            self._note(f"results of configurations are not compared: {self._kept_of(text).message}")
+        if known.us is not None and (lacking := self._why_not_compared(text)) is not None:
+            self._note(f"results of configurations are not compared: {lacking}")
         return known
+
+    def _why_not_compared(self, own: str) -> str | None:
+        """Why the results of configurations of ``own`` are compared with nothing; None: they are.
+
+        It decides what is tried, so it is on record.
+        """
+        if own in self._unsteady:
+            return self._unsteady[own]
+
+        def found() -> Any:
+            kept = self._kept_of(own)
+            return kept.message if kept.results is None else None
+
+        why = self._ledger.once("results", f"results:{text_hash(own)}", {}, lambda: [found()])[0]
+        return None if why is None else str(why)
 
     def _kept_of(self, own: str) -> Kept:
         """What configurations of ``own`` are compared with."""
+        if own in self._unsteady:
+            return Kept(None, self._unsteady[own])
         with self._keeping:
             if own not in self._kept:
                 with share_of(self._bench.device) as device:
@@ -172,7 +191,7 @@ class LaunchTuner:
         entries: list[_Entry] = []
         for setting in wave:
             doubts = found.doubts(setting.values)
-            if doubts and self._kept_of(module.text).results is None:
+            if doubts and self._why_not_compared(module.text) is not None:
                 why = f"{doubts[0]}, and no results are compared"
                 self._note(f"{kernel.name} with {setting} is not tried: {why}")
                 continue
@@ -201,7 +220,7 @@ class LaunchTuner:
     def _screen(self, entry: _Entry, own: str) -> Screened:
         described: Mapping[str, object] = {"setting": str(entry.setting)}
         # What is not steady is looked at twice: compared with itself, and then timed alone.
-        alone = entry.text == own and own in self._kept and self._kept[own].results is None
+        alone = entry.text == own and own in self._unsteady
         key = f"screen:{text_hash(entry.text)}" + (":alone" if alone else "")
         value = self._ledger.once("screen", key, described, lambda: dump(self._work(entry, own)))
         return load(Screened, value)
