@@ -1,4 +1,4 @@
-"""Lock files of runs: whoever holds one works on the run, and it goes with the process."""
+"""Lock files of runs: the process that holds one works on the run; it goes with the process."""
 
 import fcntl
 import time

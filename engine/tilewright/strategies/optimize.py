@@ -148,21 +148,7 @@ def run_search(
     if not launched and not (request.problem and request.problem.is_captured):
         notes.append("the file launches no Triton kernel, so there is nothing to optimize")
     issues = search.issues(request.text)
-    certificate: Certificate | None = None
-    try:
-        _check_original(search, request, notes)
-        search.run()
-        certificate = _final(search, cascade, request, observer, notes)
-    except Stopped:
-        ledger.put("stopped", True)
-        notes.append("stopped before the end; the result is the best kept so far")
-        certificate = _certificate_so_far(search, cascade, request)
-    except HarnessFaultError as error:
-        if not search.trials:
-            raise
-        ledger.put("fault", [str(error), error.report])
-        notes.append(f"{error}; it ended the search, and the result is the best kept so far")
-        certificate = _certificate_so_far(search, cascade, request)
+    certificate = _searched(search, cascade, request, ledger, observer, notes)
     if certificate is not None:
         created = certificate.created
         certificate = replace(
@@ -185,6 +171,30 @@ def run_search(
         seconds=time.perf_counter() - started,
         run=run.id,
     )
+
+
+def _searched(
+    search: StagedSearch,
+    cascade: Cascade,
+    request: OptimizeRequest,
+    ledger: Ledger,
+    observer: Observer,
+    notes: list[str],
+) -> Certificate | None:
+    """The certificate of what the search ends with, however it ends."""
+    try:
+        _check_original(search, request, notes)
+        search.run()
+        return _final(search, cascade, request, observer, notes)
+    except Stopped:
+        ledger.put("stopped", True)
+        notes.append("stopped before the end; the result is the best kept so far")
+    except HarnessFaultError as error:
+        if not search.trials:
+            raise
+        ledger.put("fault", [str(error), error.report])
+        notes.append(f"{error}; it ended the search, and the result is the best kept so far")
+    return _certificate_so_far(search, cascade, request)
 
 
 def _proposers(

@@ -183,7 +183,7 @@ class StagedSearch:
             raise HarnessFaultError(fault.message, fault.data.get("report"))
 
     def evaluate(self, text: str, baseline: str, proposer: str) -> Evaluation:
-        """What the cascade finds of ``text`` against ``baseline``; done once, unless it broke off."""
+        """What the cascade finds of ``text`` against ``baseline``; once, unless it broke off."""
         return self._judged(self._cascade, text, baseline, proposer, thorough=True)
 
     def _judged(
