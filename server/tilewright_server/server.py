@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +26,7 @@ from tilewright_server.fact_store import KernelFactStore
 from tilewright_server.fixes import FixService
 from tilewright_server.jobs.finish import announce
 from tilewright_server.jobs.manager import Job, JobManager
+from tilewright_server.models import Consents, ModelKeys
 from tilewright_server.notebooks import OPTIONS as NOTEBOOK_OPTIONS
 from tilewright_server.project_faults import ProjectFaults
 from tilewright_server.projects import Project, Projects
@@ -70,6 +72,8 @@ class TilewrightServer(LanguageServer):
         self.engine_command = tuple(engine_command)
         self.client = ClientFeatures()
         self.settings = Settings()
+        self.model_keys = ModelKeys(os.environ)
+        self.consents = Consents()
         self.initial_options: Any = None
         self.revision = 0
         self.triton: tuple[int, int] | None = None

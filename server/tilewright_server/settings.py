@@ -1,8 +1,10 @@
 """What a person may set, from ``initializationOptions`` and the client's configuration."""
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -49,6 +51,54 @@ class CompiledSettings(BaseModel):
     targets: tuple[TargetText, ...] = ()
 
 
+class Asking(StrEnum):
+    """When the user is asked before models are used: at any endpoint, or only at remote ones."""
+
+    REMOTE = "remote"
+    ALWAYS = "always"
+
+
+def _is_model(name: str) -> str:
+    if not re.fullmatch(r"[^\s,-][^\s,]*", name):
+        raise ValueError(
+            f"{name!r} is not the name of a model: no comma, no blank, no leading dash"
+        )
+    return name
+
+
+def _is_endpoint(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(
+            f"{url!r} is not an endpoint; write a URL such as http://localhost:8000/v1"
+        )
+    if parts.username or parts.password:
+        raise ValueError("a key does not belong into settings; see the command Set Model Key")
+    return url
+
+
+class ModelSettings(BaseModel):
+    """The language models that an optimization asks, and what it may spend on them.
+
+    Attributes:
+        names: none is no model.
+        base_url: the endpoint; else OPENAI_BASE_URL, else that of OpenAI.
+        tries: the most tries for each stage.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+    names: tuple[Annotated[str, AfterValidator(_is_model)], ...] = ()
+    base_url: Annotated[str, AfterValidator(_is_endpoint)] | None = Field(
+        default=None, alias="baseUrl"
+    )
+    max_dollars: float | None = Field(default=None, gt=0, alias="maxDollars")
+    max_calls: int | None = Field(default=None, ge=1, alias="maxCalls")
+    max_minutes: float | None = Field(default=None, gt=0, alias="maxMinutes")
+    tries: int | None = Field(default=None, ge=1)
+    ask: Asking = Asking.REMOTE
+
+
 class Settings(BaseModel):
     """Every setting with its default. Unknown ones are ignored: the client has some of its own.
 
@@ -63,6 +113,8 @@ class Settings(BaseModel):
         diagnostics_in_hover: whether the editor itself shows diagnostics' messages when hovering.
         inlay_hints: whether what is inferred of a kernel's values stands behind their names.
         compiled: what is compiled in the background.
+        models: the language models of an optimization.
+        model_dialog: whether the client answers ``tilewright/modelConsent`` by a dialog.
         assembly_view: whether the client has the command ``tilewright.showAssembly``.
         docs_url: where a rule's page is found, with the rule's id appended; None for no links.
     """
@@ -80,6 +132,8 @@ class Settings(BaseModel):
     diagnostics_in_hover: bool = Field(default=False, alias="diagnosticsInHover")
     inlay_hints: bool = Field(default=True, alias="inlayHints")
     compiled: CompiledSettings = CompiledSettings()
+    models: ModelSettings = ModelSettings()
+    model_dialog: bool = Field(default=False, alias="modelDialog")
     assembly_view: bool = Field(default=False, alias="assemblyView")
     docs_url: str | None = Field(default=None, alias="docsUrl")
 
@@ -113,10 +167,12 @@ def read_settings(*layers: Any) -> tuple[Settings, tuple[str, ...]]:
     try:
         return Settings.model_validate(values), ()
     except ValidationError as error:
-        wrong = {str(detail["loc"][0]): detail["msg"] for detail in error.errors()}
-    good = {key: value for key, value in values.items() if key not in wrong}
+        wrong = {detail["loc"]: detail["msg"] for detail in error.errors()}
+    sections = {str(place[0]) for place in wrong}
+    good = {key: value for key, value in values.items() if key not in sections}
     problems = tuple(
-        f"Setting tilewright.{key}: {message}. The default is used."
-        for key, message in wrong.items()
+        f"Setting tilewright.{'.'.join(map(str, place))}: {message}. "
+        f"The default of tilewright.{place[0]} is used."
+        for place, message in wrong.items()
     )
     return Settings.model_validate(good), problems

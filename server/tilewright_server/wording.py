@@ -180,7 +180,7 @@ def evidence(result: Mapping[str, Any]) -> str:
 def description(result: Mapping[str, Any]) -> str:
     """What an edit does, and what was not verified of it, as far as a message has room."""
     kept = [trial for trial in result.get("trials") or () if trial.get("kept")]
-    done = "; ".join(short_rationale(trial) for trial in kept) or "optimized kernel"
+    done = "; ".join(map(attributed, kept)) or "optimized kernel"
     open_points = (result.get("certificate") or {}).get("unverified") or ()
     left = [f"{str(one).removesuffix('.')}." for one in open_points]
     return f"{done}. Left open: {_as_many_as_fit(left)}" if left else done
@@ -222,13 +222,52 @@ def speed(speedup: Mapping[str, Any] | None) -> str:
     return f"{ratio}{where}{case}, minimum detectable speed-up: {100 * seen:.1f} %"
 
 
+def progress_text(event: Mapping[str, Any]) -> str:
+    """``stage fusion, try 2, best 1.84x, $0.12 in 14 calls``; what is not known is left out."""
+    message, stage, best = str(event.get("message", "")), event.get("stage"), event.get("best")
+    parts = [message]
+    if stage and str(stage) not in message:
+        parts.append(f"stage {stage}")
+    if event.get("try"):
+        parts.append(f"try {event['try']}")
+    if isinstance(best, int | float):
+        parts.append(f"best {best:.2f}x")
+    if isinstance(event.get("spent"), Mapping):
+        parts.append(cost(event["spent"]))
+    return ", ".join(part for part in parts if part)
+
+
+def cost(spent: Mapping[str, Any]) -> str:
+    """What models have cost so far; empty where none was asked. An unknown price is said."""
+    calls, cached = int(spent.get("calls") or 0), int(spent.get("calls_cached") or 0)
+    if not calls and not cached:
+        return ""
+    dollars = spent.get("dollars")
+    price = "cost not known" if dollars is None else f"${dollars:.2f}"
+    return f"{price} in {calls} {'call' if calls == 1 else 'calls'}" + (
+        f" and {cached} replies from the cache" if cached else ""
+    )
+
+
 def trial_line(trial: Mapping[str, Any]) -> str:
     """A trial in one line, for progress."""
     kept = "kept" if trial.get("kept") else "not kept"
     return f"trial {trial.get('number')} {kept}: {short_rationale(trial)}"
 
 
+def attributed(trial: Mapping[str, Any]) -> str:
+    """What a kept trial did and who proposed it."""
+    by = proposed_by(str(trial.get("proposer") or ""))
+    return f"{short_rationale(trial)} ({by})" if by else short_rationale(trial)
+
+
+def proposed_by(proposer: str) -> str:
+    """``rewrite:one_pass`` as ``rewrite``, ``model:NAME`` as ``model NAME``."""
+    kind, _, name = proposer.partition(":")
+    return f"{kind} {name}" if kind == "model" and name else kind
+
+
 def short_rationale(trial: Mapping[str, Any]) -> str:
     """What a trial did, without the finding that led to it."""
     text = str(trial.get("rationale") or trial.get("proposer") or "no rationale")
-    return text.partition(" (line ")[0]
+    return shorten(text.partition(" (line ")[0], _LONGEST_REASON, placeholder="…")

@@ -1,5 +1,6 @@
 """A running server process with a client that talks to it."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -41,8 +42,27 @@ async def fresh(tmp_path: Path) -> AsyncIterator[Conversation]:
         yield conversation
 
 
-async def _converse(folder: Path, command: list[str]) -> AsyncIterator[Conversation]:
-    config = ClientServerConfig(server_command=command, client_factory=make_client)
+@pytest_asyncio.fixture
+async def keyed(tmp_path: Path, forked_server: list[str]) -> AsyncIterator[Conversation]:
+    """The same in an environment with keys and a log; ``spied`` and ``server.log`` lie beside."""
+    extra = {
+        "OPENAI_API_KEY": "sk-from-the-environment",
+        "TILEWRIGHT_MODEL_KEYS": '{"https://models.example/v1/": "sk-from-the-editor"}',
+        "TEST_SPY": str(tmp_path / "spied"),
+        "TEST_LOG": str(tmp_path / "server.log"),
+    }
+    environment = {**os.environ, **extra}
+    environment.pop("OPENAI_BASE_URL", None)
+    async for conversation in _converse(tmp_path, forked_server, environment):
+        yield conversation
+
+
+async def _converse(
+    folder: Path, command: list[str], environment: dict[str, str] | None = None
+) -> AsyncIterator[Conversation]:
+    config = ClientServerConfig(
+        server_command=command, client_factory=make_client, server_env=environment
+    )
     client = await config.start()
     conversation = Conversation(client, folder)
     client.talk = conversation

@@ -229,19 +229,44 @@ def deaf(pid_file: str) -> None:
     time.sleep(300)
 
 
+SPENT = {"calls": 14, "calls_cached": 2, "dollars": 0.1234}
+
+
+def with_models(text: str, target: str) -> None:
+    """What a run reports that keeps a model's edit and a rewrite's."""
+    at = {"stage": "fusion", "try": 2, "best": 1.8412, "spent": SPENT}
+    emit("progress", percent=40, message="stage fusion", **at)
+    time.sleep(0.6)  # so that the client is sent it
+    made = result(text, target, changed=True)
+    (rewrite,) = made["trials"]
+    rewrite = {**rewrite, "proposer": "rewrite:dot_accumulator"}
+    model = {**rewrite, "number": 2, "proposer": "model:big-one", "rationale": "fuse both"}
+    emit("result", result={**made, "trials": [rewrite, model], "models": {"spent": SPENT}})
+
+
+def spy(place: str, command: str) -> None:
+    """Write down how this process was started."""
+    names = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "TILEWRIGHT_MODEL_KEYS")
+    found = {name: os.environ[name] for name in names if name in os.environ}
+    with Path(place).open("a") as file:
+        file.write(json.dumps({"command": command, "argv": sys.argv[2:], "env": found}) + "\n")
+
+
+def improve(text: str, target: str) -> None:
+    for percent in range(0, 100, 2):
+        emit("progress", percent=percent, message=f"step {percent}")
+        time.sleep(0.01)
+    made = result(text, target, changed=True)
+    emit("trial", trial=made["trials"][0])
+    emit("result", result={**made, "certificate_file": certified(made["final"], "kernel.py")})
+
+
 def optimize(scenario: str, argument: str, text: str, target: str) -> None:
     emit("started", run="r1")
-    if scenario == "improve":
-        for percent in range(0, 100, 2):
-            emit("progress", percent=percent, message=f"step {percent}")
-            time.sleep(0.01)
-        emit("trial", trial=result(text, target, changed=True)["trials"][0])
-        made = result(text, target, changed=True)
-        emit("result", result={**made, "certificate_file": certified(made["final"], "kernel.py")})
+    if (act := {"improve": improve, "models": with_models, "slow": slow}.get(scenario)) is not None:
+        act(text, target)
     elif scenario == "nothing":
         emit("result", result=result(text, target, changed=False))
-    elif scenario == "slow":
-        slow(text, target)
     elif scenario == "deaf":
         deaf(argument)
     elif scenario == "crash":
@@ -260,10 +285,14 @@ def main() -> None:
     parser.add_argument("file", nargs="?")
     for option in ("--device", "--format", "--budget", "--emit", "--recheck", "--renew"):
         parser.add_argument(option)
+    for option in ("--model", "--max-dollars", "--max-calls", "--max-minutes", "--tries"):
+        parser.add_argument(option)
     parser.add_argument("--target", action="append")
     parser.add_argument("--stdin", action="store_true")
     parser.add_argument("--no-counters", action="store_true")
     options = parser.parse_args()
+    if "TEST_SPY" in os.environ:
+        spy(os.environ["TEST_SPY"], options.command)
     if options.command == "devices":
         sys.stdout.write(json.dumps({"devices": []}))
         return

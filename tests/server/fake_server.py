@@ -4,6 +4,7 @@ Run as a process by the tests: what the engine finds in a kernel is not their su
 """
 
 import ast
+import logging
 import os
 import sys
 from pathlib import Path
@@ -97,6 +98,8 @@ def preload() -> None:
 
 
 def main() -> int:
+    if "TEST_LOG" in os.environ:
+        logging.basicConfig(level=logging.DEBUG, filename=os.environ["TEST_LOG"])
     engine = Engine(analyze=analyze, rewrites_for=rewrites_for)
     return serve(create_server(engine, ENGINE))
 

@@ -1,15 +1,19 @@
 """One process that has imported the server; each client gets a fork of it.
 
-A fork is as fresh as a process of its own and starts without the second that the imports take.
+The variables of ``PASSED`` go along. A fork is as fresh as a process of its own and starts without
+the second that the imports take.
 ``python nursery.py SOCKET`` listens there; ``python -IS nursery.py SOCKET connect`` is the command
 a client starts: it hands its standard streams to a fork and ends as that ends.
 """
 
+import json
 import os
 import signal
 import socket
 import sys
 from collections.abc import Callable
+
+PASSED = ("OPENAI_API_KEY", "TILEWRIGHT_MODEL_KEYS", "TEST_SPY", "TEST_LOG")
 
 
 def main() -> int:
@@ -20,7 +24,8 @@ def main() -> int:
 def connect(path: str) -> int:
     with socket.socket(socket.AF_UNIX) as line:
         line.connect(path)
-        socket.send_fds(line, [b"?"], [0, 1, 2])
+        passed = {name: os.environ[name] for name in PASSED if name in os.environ}
+        socket.send_fds(line, [json.dumps(passed).encode()], [0, 1, 2])
         code = line.recv(1)
     return code[0] if code else 70
 
@@ -37,9 +42,10 @@ def listen(path: str) -> int:
         sys.stdout.flush()
         while True:
             line, _ = door.accept()
-            _, streams, _, _ = socket.recv_fds(line, 1, 3)
+            passed, streams, _, _ = socket.recv_fds(line, 65536, 3)
             if os.fork() == 0:
                 door.close()
+                os.environ.update(json.loads(passed))
                 _become(line, streams, fake_server.main)
             line.close()
             for stream in streams:

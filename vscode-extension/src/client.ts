@@ -13,6 +13,7 @@ import {
 import type { FileTargets } from "./chips";
 import type { FoundServer } from "./discovery";
 import { resolveFix } from "./fixes";
+import { askConsent, CONSENT } from "./models";
 import { pickTarget } from "./picks";
 import type { Previews } from "./preview";
 import { JobProgress } from "./progress";
@@ -25,10 +26,14 @@ export interface Connection {
   readonly progress: JobProgress;
 }
 
-/** Makes a client that is not started yet. `cwd` is where the server runs: never a folder of the workspace. */
+/**
+ * Makes a client that is not started yet. `cwd` is where the server runs: never a folder of the workspace. `keys` are
+ * variables of the server's environment.
+ */
 export function connect(
   server: FoundServer,
   cwd: string,
+  keys: Readonly<Record<string, string>>,
   log: vscode.LogOutputChannel,
   previews: Previews,
   chosen: FileTargets,
@@ -36,7 +41,8 @@ export function connect(
   const progress = new JobProgress((token) => {
     void client.sendNotification(WorkDoneProgressCancelNotification.type, { token });
   });
-  const executable = { command: server.command, args: [...server.args], options: { cwd } };
+  const env = { ...process.env, ...keys };
+  const executable = { command: server.command, args: [...server.args], options: { cwd, env } };
   const serverOptions: ServerOptions = { run: executable, debug: executable };
   const options: LanguageClientOptions = {
     documentSelector: [
@@ -50,6 +56,7 @@ export function connect(
     middleware: { ...middleware(progress, previews, chosen), resolveCodeAction: (item, token) => resolveFix(client, item, token) },
   };
   const client: LanguageClient = new LanguageClient(SECTION, "Tilewright", serverOptions, options);
+  client.onRequest(CONSENT, askConsent);
   return { client, progress };
 }
 

@@ -5,6 +5,7 @@ import type { ChipStatus } from "./chips";
 import { execute } from "./client";
 import { PREVIEW_FIX, previewFix } from "./fixes";
 import { install, offerInstall, showError } from "./install";
+import { modelsOf, setKey } from "./models";
 import { pickTarget } from "./picks";
 import type { Previews } from "./preview";
 import type { Server } from "./server";
@@ -42,6 +43,11 @@ export function commands(
     "tilewright.openCertificate": () => {
       const document = activeDocument();
       return document ? ask("tilewright.showCertificate", { uri: document.uri.toString() }) : undefined;
+    },
+    "tilewright.setModelKey": async () => {
+      if (await setKey(server.keys, modelsOf(await ask("tilewright.models")))) {
+        await server.restart(); // a server takes keys from its environment when it starts, and from nowhere else
+      }
     },
     "tilewright.showAssembly": (place) => assemblies.show(place),
     "tilewright.assemblyStage": () => assemblies.pickStage(),
@@ -140,6 +146,7 @@ async function showMenu(server: Server, log: vscode.LogOutputChannel): Promise<v
     { label: "$(verified) Verify Again", command: "tilewright.verifyAgain" },
     { label: "$(file) Show Certificate", command: "tilewright.openCertificate" },
     { label: "$(list-flat) Show Assembly", command: "tilewright.showAssembly" },
+    { label: "$(key) Set Model Key…", command: "tilewright.setModelKey" },
     { label: "$(circle-slash) Cancel Job", command: "tilewright.cancel" },
     { label: "$(refresh) Restart Server", command: "tilewright.restartServer" },
     { label: "$(output) Show Output", command: "tilewright.showOutput" },

@@ -4,6 +4,7 @@ import { AssemblyViews } from "./assembly";
 import { ChipStatus, FileTargets } from "./chips";
 import { commands } from "./commands";
 import { offerInstall, offerUpdate, showError } from "./install";
+import { ModelKeys } from "./models";
 import { Previews } from "./preview";
 import { Server, type ServerState } from "./server";
 import { SERVER_SETTINGS } from "./settings";
@@ -15,7 +16,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const log = vscode.window.createOutputChannel("Tilewright", { log: true });
   const previews = new Previews();
   const chosen = new FileTargets(context.workspaceState);
-  const server = new Server(context.globalStorageUri.fsPath, context.asAbsolutePath("bundled"), log, previews, chosen);
+  const keys = new ModelKeys(context.secrets);
+  const bundled = context.asAbsolutePath("bundled");
+  const server = new Server(context.globalStorageUri.fsPath, bundled, log, previews, chosen, keys);
   running = server;
   const assemblies = new AssemblyViews(() => server.client);
   const status = createStatus();

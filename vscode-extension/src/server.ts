@@ -7,6 +7,7 @@ import type { FileTargets } from "./chips";
 import { type Connection, connect } from "./client";
 import { discover, type Discovery, type FoundServer, type Machine } from "./discovery";
 import { pythonOf } from "./environment";
+import type { ModelKeys } from "./models";
 import type { Previews } from "./preview";
 import { findOnPath, isExecutable, run } from "./processes";
 import { Serial } from "./serial";
@@ -37,6 +38,7 @@ export class Server implements vscode.Disposable {
     private readonly log: vscode.LogOutputChannel,
     private readonly previews: Previews,
     private readonly chosen: FileTargets,
+    readonly keys: ModelKeys,
   ) {}
 
   get state(): ServerState {
@@ -104,7 +106,8 @@ export class Server implements vscode.Disposable {
 
   private async start(server: FoundServer): Promise<void> {
     this.log.info(`starting ${server.command} ${server.args.join(" ")} (${server.version}, ${server.origin})`);
-    const connection = connect(server, this.storage, this.log, this.previews, this.chosen);
+    const keys = await this.keys.environment();
+    const connection = connect(server, this.storage, keys, this.log, this.previews, this.chosen);
     this.connection = connection;
     connection.client.onDidChangeState(({ newState }) => {
       if (this.connection === connection && newState === State.Stopped) {

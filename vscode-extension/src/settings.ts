@@ -10,7 +10,7 @@ export const SECTION = "tilewright";
 /** Settings that decide which program the server is; a change of one needs a restart. */
 export const SERVER_SETTINGS = ["server.path", "interpreter"].map((name) => `${SECTION}.${name}`);
 
-const ALWAYS = { diagnosticsInHover: true, assemblyView: true };
+const ALWAYS = { diagnosticsInHover: true, assemblyView: true, modelDialog: true };
 
 export interface ServerSettings {
   readonly path: string;
@@ -56,7 +56,8 @@ export function workspacePythons(): readonly string[] {
 
 /**
  * What the server receives as its settings: the section without what is not set (empty texts and lists), whether it may
- * run what it reads, that this editor shows a diagnostic's message above a hover by itself, and that it can show assembly.
+ * run what it reads, that this editor shows a diagnostic's message above a hover by itself, that it can show assembly, and that it
+ * has a dialog for the question about models.
  */
 export function settingsForServer(
   section: unknown,

@@ -22,7 +22,7 @@ const manifest = JSON.parse(read("package.json")) as {
 };
 const properties = manifest.contributes.configuration.properties;
 // The server's own commands; the language client registers them, so the extension must not.
-const SERVERS = ["optimize", "profile", "compile", "verify", "showCertificate", "cancelJob", "listJobs", "debugInfo", "target", "listTargets"].map(
+const SERVERS = ["optimize", "profile", "compile", "verify", "showCertificate", "cancelJob", "listJobs", "debugInfo", "target", "listTargets", "models"].map(
   (name) => `tilewright.${name}`,
 );
 
@@ -41,10 +41,15 @@ describe("package.json", () => {
     names.forEach((name) => expect(properties).toHaveProperty([`tilewright.${name}`]));
   });
 
-  it("keeps settings that name programs away from untrusted workspaces", () => {
-    const programs = Object.keys(properties).filter((name) => /path|package|interpreter|python|device/.test(name));
+  it("keeps settings that name programs, models or endpoints away from untrusted workspaces", () => {
+    const restricted = /path|package|interpreter|python|device|models\.(names|baseUrl|ask)/;
+    const programs = Object.keys(properties).filter((name) => restricted.test(name));
     expect([...manifest.capabilities.untrustedWorkspaces.restrictedConfigurations].sort()).toEqual(programs.sort());
     programs.forEach((name) => expect(properties[name]?.scope).toBe("machine-overridable"));
+  });
+
+  it("has no setting for a key", () => {
+    expect(Object.keys(properties).filter((name) => /key|secret|token/i.test(name))).toEqual([]);
   });
 
   it("names no package that an index could answer with a stranger's", () => {

@@ -10,8 +10,12 @@ export const workspace = {
 export const window = {
   withProgress: vi.fn(),
   showInformationMessage: vi.fn(),
+  showWarningMessage: vi.fn(),
+  showInputBox: vi.fn(),
   showQuickPick: vi.fn(),
 };
 
 export const ProgressLocation = { Notification: 15, Window: 10 };
 export const StatusBarAlignment = { Left: 1, Right: 2 };
+
+export const commands = { executeCommand: vi.fn() };

@@ -7,6 +7,7 @@ from tilewright_server.commands import names
 from tilewright_server.commands.inquiries import (
     debug_info,
     list_targets_command,
+    models_command,
     show_certificate,
     target_command,
 )
@@ -27,6 +28,7 @@ COMMANDS: tuple[tuple[str, Callable[..., Awaitable[Any]]], ...] = (
     (names.SHOW_CERTIFICATE, show_certificate),
     (names.TARGET, target_command),
     (names.LIST_TARGETS, list_targets_command),
+    (names.MODELS, models_command),
     (names.CANCEL_JOB, cancel_job),
     (names.LIST_JOBS, list_jobs),
     (names.DEBUG_INFO, debug_info),

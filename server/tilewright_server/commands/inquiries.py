@@ -1,5 +1,6 @@
 """The commands that only tell something: targets, certificates, the state of the server."""
 
+import os
 import platform
 import sys
 from importlib import metadata
@@ -13,6 +14,7 @@ from tilewright_server.commands.arguments import CertificateArguments, FileArgum
 from tilewright_server.commands.jobs import NO_CERTIFICATE, refuse
 from tilewright_server.jobs.local import compiled_here
 from tilewright_server.jobs.session import environment
+from tilewright_server.models import configured
 
 if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer
@@ -55,6 +57,19 @@ async def list_targets_command(server: "TilewrightServer", *_: Any) -> list[dict
     return sorted(told, key=lambda one: (_HERE, _COMPILED, _ELSEWHERE).index(one["here"]))
 
 
+async def models_command(server: "TilewrightServer", *_: Any) -> dict[str, Any] | None:
+    """The models that an optimization asks, at which endpoint, and where its key comes from."""
+    use = configured(server.settings.models, os.environ)
+    if use is None:
+        return None
+    return {
+        "names": list(use.settings.names),
+        "endpoint": use.endpoint,
+        "limits": use.limits,
+        "key": server.model_keys.origin(use.endpoint),
+    }
+
+
 async def show_certificate(server: "TilewrightServer", *arguments: Any) -> dict[str, Any]:
     """Open a kernel's certificate; an editor that cannot open it gets its path."""
     wanted = read_arguments(CertificateArguments, arguments)
@@ -86,6 +101,7 @@ async def debug_info(server: "TilewrightServer", *_: Any) -> dict[str, Any]:
         "pygls": metadata.version("pygls"),
         "triton": server.triton,
         "settings": server.settings.model_dump(mode="json"),
+        "models": await models_command(server),
         "encoding": str(server.workspace.position_encoding),
         "documents": [
             {"uri": s.uri, "version": s.version, "characters": len(s.text)}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from tilewright_server import wording
+from tilewright_server import models, wording
 from tilewright_server.commands.arguments import (
     CancelArguments,
     CertificateArguments,
@@ -92,6 +92,10 @@ async def optimize_command(server: "TilewrightServer", *arguments: Any) -> dict[
         job.target = wanted.target or await _choose(server, snapshot)
         if job.target is None:
             job.state, job.message = JobState.CANCELLED, "no target was chosen"
+            return
+        choice, job.models = await models.choose(server, snapshot)
+        if choice is models.Choice.CANCEL:
+            job.state, job.message = JobState.CANCELLED, "cancelled; nothing was sent to a model"
             return
         await optimize(server, job, snapshot)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from tilewright_server.jobs.lane import Lane
 from tilewright_server.jobs.process import EngineRun
+from tilewright_server.models import ModelUse
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +49,7 @@ class Job:
     person asked for (``gave_way``). ``text_hash`` says on which text it works; ``result`` is the
     engine's, for the client; ``targets`` are those of a job that is for several;
     ``certificate`` is the file that is repeated, or ``renews``, made anew for another text.
+    ``models`` are those that an optimization may use.
     """
 
     kind: JobKind
@@ -63,6 +65,7 @@ class Job:
     targets: tuple[str, ...] = ()
     certificate: str | None = None
     renews: bool = False
+    models: ModelUse | None = None
     result: Mapping[str, Any] | None = None
     started: float = field(default_factory=time.time)
     run: EngineRun | None = None

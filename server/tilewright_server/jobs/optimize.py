@@ -35,7 +35,14 @@ async def optimize(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> 
     else:
         said = await _offer(server, snapshot, outcome.result)
         job.state = JobState.DONE
-    job.message = said
+    job.message = said + _cost(outcome.result)
+
+
+def _cost(result: Mapping[str, Any] | None) -> str:
+    """What the models cost, where some were asked."""
+    asked = (result or {}).get("models")
+    cost = wording.cost(asked.get("spent") or {}) if isinstance(asked, Mapping) else ""
+    return f"; models: {cost}" if cost else ""
 
 
 def _nothing_better(result: Mapping[str, Any]) -> str:

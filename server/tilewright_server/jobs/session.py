@@ -102,9 +102,10 @@ async def _run(
     on_other: OnEvent | None,
 ) -> Outcome:
     path = snapshot.path or ""
-    run = EngineRun(
-        command_for(server, job, path), str(Path(path).parent), environment(server.settings)
-    )
+    env = environment(server.settings)
+    if job.models is not None:
+        env = {**env, **server.model_keys.environment(job.models.endpoint)}
+    run = EngineRun(command_for(server, job, path), str(Path(path).parent), env)
     job.run, job.state = run, JobState.RUNNING
 
     def on_event(event: Mapping[str, Any]) -> None:
@@ -121,7 +122,7 @@ def _take(job: Job, event: Mapping[str, Any]) -> bool:
     if event["event"] == "progress":
         with contextlib.suppress(TypeError, ValueError):
             job.percent = max(0, min(100, int(event.get("percent", job.percent or 0))))
-        job.message = str(event.get("message", ""))
+        job.message = wording.progress_text(event)
         return True
     if event["event"] == "trial" and isinstance(event.get("trial"), Mapping):
         job.message = wording.trial_line(event["trial"])
@@ -143,6 +144,8 @@ def command_for(server: "TilewrightServer", job: Job, path: str) -> Sequence[str
         command.append("--no-counters")  # a profiler takes seconds, and nobody asked
     if job.kind is JobKind.OPTIMIZE and settings.budget is not None:
         command += ["--budget", str(settings.budget)]
+    if job.models is not None:
+        command += job.models.options()
     return command
 
 

@@ -1,0 +1,229 @@
+"""The language models that an optimization may use: which, where, with which key, by whose consent.
+
+The keys are taken out of the server's environment when it starts, so that of all its children only
+an optimization with models receives one.
+"""
+
+import ipaddress
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from lsprotocol import types
+from pygls import uris
+from pygls.exceptions import JsonRpcException
+
+from tilewright_server.settings import Asking, ModelSettings
+from tilewright_server.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from tilewright_server.server import TilewrightServer
+
+logger = logging.getLogger(__name__)
+
+KEY = "OPENAI_API_KEY"
+ENDPOINT = "OPENAI_BASE_URL"
+STORED_KEYS = "TILEWRIGHT_MODEL_KEYS"
+"""Set by an editor that stores keys: a JSON object of keys by endpoint."""
+
+CONSENT = "tilewright/modelConsent"
+OPENAI = "https://api.openai.com/v1"
+
+
+class Choice(StrEnum):
+    """The answers to the question; the values are the buttons."""
+
+    USE = "Use models"
+    REWRITES = "Rewrites only"
+    CANCEL = "Cancel"
+
+
+@dataclass(frozen=True)
+class ModelUse:
+    """What an optimization may send where, and what it may spend."""
+
+    settings: ModelSettings
+    endpoint: str
+
+    @property
+    def names(self) -> str:
+        return ", ".join(self.settings.names)
+
+    @property
+    def asks(self) -> bool:
+        """Whether the user is asked before the first call."""
+        return self.settings.ask is Asking.ALWAYS or not is_loopback(self.endpoint)
+
+    @property
+    def limits(self) -> str:
+        """The limits in words."""
+        one = self.settings
+        parts = [
+            None if one.max_dollars is None else f"${one.max_dollars:g}",
+            None if one.max_calls is None else f"{one.max_calls} calls",
+            None if one.max_minutes is None else f"{one.max_minutes:g} minutes",
+        ]
+        return ", ".join(part for part in parts if part) or "none is set"
+
+    def options(self) -> Iterator[str]:
+        """The options of the engine's command line."""
+        one = self.settings
+        yield f"--model={','.join(one.names)}"
+        limits = {
+            "max-dollars": one.max_dollars,
+            "max-calls": one.max_calls,
+            "max-minutes": one.max_minutes,
+            "tries": one.tries,
+        }
+        yield from (f"--{name}={value}" for name, value in limits.items() if value is not None)
+
+
+class ModelKeys:
+    """Keys by endpoint, in memory alone."""
+
+    def __init__(self, environment: MutableMapping[str, str]) -> None:
+        """Take the keys out of ``environment``: children that inherit it must not have them."""
+        self._default = environment.pop(KEY, "")
+        self._stored = _stored(environment.pop(STORED_KEYS, ""))
+
+    def environment(self, endpoint: str) -> dict[str, str]:
+        """The variables of a child that calls ``endpoint``; a stored key is for its own alone."""
+        key = self._stored.get(endpoint) or self._default
+        return {ENDPOINT: endpoint, **({KEY: key} if key else {})}
+
+    def origin(self, endpoint: str) -> str:
+        """Where the key for an endpoint comes from; empty where there is none."""
+        if endpoint in self._stored:
+            return "editor"
+        return "environment" if self._default else ""
+
+
+def _stored(text: str) -> dict[str, str]:
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        found = None
+    if isinstance(found, dict) and all(isinstance(key, str) for key in found.values()):
+        return {plain_endpoint(place): key for place, key in found.items()}
+    logger.warning("%s is not a JSON object of keys by endpoint; it is ignored", STORED_KEYS)
+    return {}
+
+
+@dataclass
+class Consents:
+    """What the user allowed since the server started, for each workspace."""
+
+    _given: set[tuple[str, ModelUse]] = field(default_factory=set)
+
+    def has(self, workspace: str, use: ModelUse) -> bool:
+        return (workspace, use) in self._given
+
+    def give(self, workspace: str, use: ModelUse) -> None:
+        self._given.add((workspace, use))
+
+
+def configured(settings: ModelSettings, environment: Mapping[str, str]) -> ModelUse | None:
+    """The models of the settings and their endpoint; None where no model is named."""
+    if not settings.names:
+        return None
+    endpoint = settings.base_url or environment.get(ENDPOINT) or OPENAI
+    return ModelUse(settings, plain_endpoint(endpoint))
+
+
+def plain_endpoint(url: str) -> str:
+    """An endpoint in the one form by which keys and consents are compared."""
+    return url.strip().rstrip("/")
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a URL names this machine and nothing else."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+async def choose(server: "TilewrightServer", snapshot: Snapshot) -> tuple[Choice, ModelUse | None]:
+    """What an optimization of a document may use; asks before the first call that may cost money.
+
+    A consent holds for the workspace, until the settings change or the server ends.
+    """
+    use = configured(server.settings.models, os.environ)
+    if use is None:
+        return Choice.REWRITES, None
+    workspace = workspace_of(server, snapshot)
+    if not use.asks or server.consents.has(workspace, use):
+        return Choice.USE, use
+    choice = await _ask(server, snapshot, use)
+    if choice is Choice.USE:
+        server.consents.give(workspace, use)
+        return choice, use
+    return choice, None
+
+
+def workspace_of(server: "TilewrightServer", snapshot: Snapshot) -> str:
+    """The innermost workspace folder that holds a document, else the document's folder."""
+    folders = [folder.uri for folder in server.workspace.folders.values()]
+    around = [uri for uri in folders if snapshot.uri.startswith(f"{uri.rstrip('/')}/")]
+    return max(around, key=len, default=str(uris.from_fs_path(str(_folder(snapshot)))))
+
+
+def _folder(snapshot: Snapshot) -> Path:
+    return Path(snapshot.path or ".").parent
+
+
+def question(name: str, use: ModelUse) -> tuple[str, str]:
+    """The question to the user and what it means, for a file of this name."""
+    asked = f"Optimize {name} with {use.names}?"
+    detail = (
+        f"Endpoint: {use.endpoint}\n"
+        f"Limits for each optimization: {use.limits}\n"
+        f"Sent: the text of {name}, its spec, and compile, profile and verification reports."
+    )
+    return asked, detail
+
+
+async def _ask(server: "TilewrightServer", snapshot: Snapshot, use: ModelUse) -> Choice:
+    """The user's choice; no answer is no consent."""
+    asked, detail = question(Path(snapshot.path or "").name, use)
+    try:
+        if server.settings.model_dialog:
+            title = await _by_dialog(server, asked, detail)
+        elif server.client.message_request:
+            title = await _by_message(server, asked, detail)
+        else:
+            server.warn(
+                "Tilewright: no model was asked, as this editor cannot show the question whether "
+                "one may be; `tilewright optimize --model` in a terminal uses models"
+            )
+            return Choice.REWRITES
+    except JsonRpcException as error:
+        server.warn(f"Tilewright: no model was asked: the question was not answered ({error})")
+        return Choice.REWRITES
+    return Choice(title) if title in list(Choice) else Choice.CANCEL
+
+
+async def _by_dialog(server: "TilewrightServer", asked: str, detail: str) -> str | None:
+    params = {"message": asked, "detail": detail, "actions": [str(choice) for choice in Choice]}
+    answer = await server.protocol.send_request_async(CONSENT, params)
+    return getattr(answer, "action", None)
+
+
+async def _by_message(server: "TilewrightServer", asked: str, detail: str) -> str | None:
+    answer = await server.window_show_message_request_async(
+        types.ShowMessageRequestParams(
+            type=types.MessageType.Warning,
+            message=f"{asked}\n{detail}",
+            actions=[types.MessageActionItem(choice) for choice in Choice],
+        )
+    )
+    return answer.title if answer is not None else None
