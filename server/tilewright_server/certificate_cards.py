@@ -1,7 +1,10 @@
 """What a certificate says, for a lens and a hover."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING
+
+from tilewright_server.wording import attributed
 
 if TYPE_CHECKING:
     from tilewright.certificates import CertificateFile, State
@@ -32,6 +35,7 @@ def certificate_card(proof: "KernelProof") -> str:
         changes = "; ".join(change.text for change in state.of_kernel(name))
         lines.append(f"- of another text: {changes}. What follows is not of this one.")
     lines += [f"- {line}" for line in _levels(certificate)]
+    lines += [f"- changed: {attributed(asdict(edit))}" for edit in certificate.edits]
     lines += [f"- not verified: {text}" for text in certificate.unverified]
     if proof.place is not None:
         lines.append(f"- `{proof.place.name}`, Tilewright {certificate.tilewright}")

@@ -264,10 +264,21 @@ def attributed(trial: Mapping[str, Any]) -> str:
 def proposed_by(proposer: str) -> str:
     """``rewrite:one_pass`` as ``rewrite``, ``model:NAME`` as ``model NAME``."""
     kind, _, name = proposer.partition(":")
-    return f"{kind} {name}" if kind == "model" and name else kind
+    return f"{kind} {plain(name)}" if kind == _MODEL and name else kind
 
 
 def short_rationale(trial: Mapping[str, Any]) -> str:
     """What a trial did, without the finding that led to it."""
-    text = str(trial.get("rationale") or trial.get("proposer") or "no rationale")
-    return shorten(text.partition(" (line ")[0], _LONGEST_REASON, placeholder="…")
+    proposer = str(trial.get("proposer") or "")
+    text = str(trial.get("rationale") or proposer or "no rationale").partition(" (line ")[0]
+    written = plain(text) if proposer.startswith(_MODEL) else text
+    return shorten(written, _LONGEST_REASON, placeholder="…")
+
+
+_MODEL = "model"
+_INERT = str.maketrans({"[": "(", "]": ")", "`": "'", "<": "\u2039", ">": "\u203a"})
+
+
+def plain(text: str) -> str:
+    """What a model wrote without marks that an editor would show as a link, an image or code."""
+    return "".join(c for c in text.translate(_INERT) if c.isprintable() or c.isspace())

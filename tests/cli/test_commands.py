@@ -195,7 +195,11 @@ def test_optimize_writes_the_verified_result_into_the_file(tmp_path: Path) -> No
     assert value["changed"]
     assert (value["level"], value["speedup"]) == ("correct", None)
     assert file.read_text() == value["final"] != before
-    assert all(t["level"] == "correct" for t in value["trials"] if t["kept"])
+    kept = [t for t in value["trials"] if t["kept"]]
+    assert all(t["level"] == "correct" for t in kept)
+    edits = value["certificate_file"]["edits"]
+    assert [e["proposer"] for e in edits] == [t["proposer"] for t in kept]
+    assert edits[0]["rationale"]
     again = run_json("check", str(file), code=0 if not value["remaining"] else 1)
     assert "multi_pass_row" not in {i["id"] for i in again["files"][0]["issues"]}
 

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +45,13 @@ def result(text: str, target: str, *, changed: bool) -> dict[str, Any]:
     }
 
 
-def certified(text: str, file: str) -> Any:
-    """The certificate file of a kernel that is called by ``dot``."""
+def certified(text: str, file: str, edits: Sequence[tuple[str, str]] = ()) -> Any:
+    """The certificate file of a kernel that is called by ``dot``; edits: proposer, rationale."""
     from tilewright.certificates.files import as_json
     from tilewright.certificates.model import (
         CertificateFile,
         DeviceFacts,
+        Edit,
         Original,
         ProblemFacts,
         Subject,
@@ -71,6 +73,7 @@ def certified(text: str, file: str) -> Any:
         problem=ProblemFacts("kernel.yaml", "captured", "0" * 32),
         subject=Subject(file, module.content_hash, ("dot",), found.kernels, parts),
         original=Original("0" * 32),
+        edits=tuple(Edit("fusion", *edit) for edit in edits),
     )
     return as_json(made)
 

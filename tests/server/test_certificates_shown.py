@@ -34,6 +34,20 @@ async def test_a_lens_says_how_far_a_kernel_was_verified(talk: Conversation) -> 
     assert "`kernel.tilewright.json`" in hover
 
 
+async def test_a_hover_says_who_proposed_each_edit(talk: Conversation) -> None:
+    await talk.begin()
+    text = KERNEL.format(engine="nothing")
+    edits = (
+        ("rewrite:one_pass", "read the row once"),
+        ("model:big-one", "fuse [both](command:x) `now`"),
+    )
+    (talk.folder / NAME).write_text(json.dumps(certified(text, "kernel.py", edits)))
+    talk.open("nothing")
+    hover = await talk.hover(NAME_LINE, 6) or ""
+    assert "- changed: read the row once (rewrite)" in hover
+    assert "- changed: fuse (both)(command:x) 'now' (model big-one)" in hover
+
+
 async def test_typing_in_what_is_covered_makes_it_stale_and_undoing_current(
     talk: Conversation,
 ) -> None:

@@ -158,6 +158,20 @@ class SpeedFigures:
     candidate_host_us: float | None = None
 
 
+@dataclass(frozen=True)
+class Edit:
+    """One edit on the way from the original to the verified text.
+
+    Attributes:
+        proposer: "rewrite:NAME", "tuner:NAME" or "model:NAME".
+        rationale: of the proposer, on one line; what a model writes here is not verified.
+    """
+
+    stage: str
+    proposer: str
+    rationale: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class CertificateFile:
     """How far a text was verified, where, with what, and what was not.
@@ -166,6 +180,7 @@ class CertificateFile:
         hash: of everything else in the file: shows an accidental change, and is no signature.
         summary: the level with its figures in one sentence.
         seeds: of the inputs; enough to make those of the spec's own cases again.
+        edits: that an optimization kept, in their order; empty for a text of another origin.
         honesty: what was watched while the candidate ran, in words.
         unverified: what this certificate does not say, in sentences.
     """
@@ -190,6 +205,7 @@ class CertificateFile:
     problem: ProblemFacts
     subject: Subject
     original: Original
+    edits: tuple[Edit, ...] = ()
 
     @property
     def slowest(self) -> SpeedFigures | None:

@@ -1,6 +1,7 @@
 """``tilewright optimize``: the whole path, from issues to a verified diff."""
 
 from pathlib import Path
+from textwrap import shorten
 from typing import Annotated, Any
 
 import typer
@@ -8,6 +9,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tilewright.certificates import CertificateFile
 from tilewright.certificates.files import as_json as file_json
+from tilewright.certificates.model import Edit
 from tilewright.cli.captured import CAPTURED_HELP, problem_for
 from tilewright.cli.certifying import keep
 from tilewright.cli.inputs import read_source, with_permissions, write_source
@@ -33,6 +35,7 @@ from tilewright.strategies.present import (
 )
 
 DEFAULT_BUDGET = 64
+_LONGEST_RATIONALE = 240
 
 
 class EventObserver:
@@ -143,7 +146,14 @@ def _certificate(
     if result.certificate is None or spec is None:
         return None
     texts = (result.original, result.final)
-    return certificate_file(result.certificate, texts, spec, info, Path(result.path), place)
+    source = Path(result.path)
+    edits = [_edit(trial) for trial in result.trials if trial.kept]
+    return certificate_file(result.certificate, texts, spec, info, source, place, edits)
+
+
+def _edit(trial: Trial) -> Edit:
+    rationale = shorten(trial.candidate.rationale, _LONGEST_RATIONALE, placeholder="…")
+    return Edit(trial.stage.value, trial.candidate.proposer, rationale)
 
 
 def _observer(form: StreamFormat, *, diff: bool) -> Observer:

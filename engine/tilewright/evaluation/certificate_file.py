@@ -15,6 +15,7 @@ from tilewright.certificates.model import (
     CheckFigures,
     CompiledFigures,
     DeviceFacts,
+    Edit,
     Isolation,
     Original,
     ProblemFacts,
@@ -42,6 +43,7 @@ def certificate_file(
     info: DeviceInfo,
     source: Path,
     place: Path | None = None,
+    edits: Sequence[Edit] = (),
 ) -> CertificateFile | None:
     """The file of a certificate; None where nothing was verified.
 
@@ -50,6 +52,7 @@ def certificate_file(
         info: the device that it was verified on.
         source: the file that has, or is to have, the candidate's text.
         place: where the certificate will lie; beside ``source`` by default.
+        edits: from the original to the candidate, where they are known.
     """
     if not certificate.level.reaches(Level.COMPILED) or compared_with_itself(certificate):
         return None
@@ -80,6 +83,7 @@ def certificate_file(
         isolation=_isolation(certificate.isolation),
         honesty=tuple(map(placeless, _honesty(steps.get(StepName.CORRECTNESS, {})))),
         unverified=tuple(map(placeless, (*certificate.unverified, *foreign))),
+        edits=tuple(edits),
     )
 
 
