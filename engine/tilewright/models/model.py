@@ -110,6 +110,9 @@ class Limits:
     minutes: float | None = None
 
 
+NO_LIMITS = Limits()
+
+
 @dataclass(frozen=True)
 class Spent:
     """What a run has spent on models.
