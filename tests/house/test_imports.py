@@ -37,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "lru": set(),
     "__main__": {"cli"},
     "knowledge": set(),
-    "models": {"knowledge"},
+    "models": {"knowledge", "targets"},
     "worker": set(),
     "targets": {"knowledge", "hardware", "devices"},
     "hardware": {"knowledge", "targets"},

@@ -10,6 +10,7 @@ from tilewright.knowledge import json_schema, knowledge_root
 from tilewright.knowledge.api import api_schema
 from tilewright.knowledge.nki import nki_schema
 from tilewright.knowledge.schemas import schema_text
+from tilewright.models.prices import price_schema
 
 SCHEMAS = {
     "taxonomy": lambda: json_schema("taxonomy"),
@@ -18,6 +19,7 @@ SCHEMAS = {
     "hardware": hardware_schema,
     "nki": nki_schema,
     "api": api_schema,
+    "models": price_schema,
 }
 
 

@@ -2,15 +2,18 @@
 
 import os
 import tomllib
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 
 from tilewright.checking.selectors import ALL, UnknownSelectorError, issues_meant
 from tilewright.errors import InputError
+from tilewright.models.settings import ModelSettings
 from tilewright.targets import parse_target
 from tilewright.targets.model import Target, TargetError
 
@@ -39,6 +42,7 @@ class _Table(_Rules):
     triton: str | None = Field(default=None, pattern=r"^\d+\.\d+(\.\d+)*$")
     exclude: list[str] = []
     per_path: dict[str, _Rules] = Field(default={}, alias="per-path")
+    models: ModelSettings = ModelSettings()
 
 
 @dataclass(frozen=True)
@@ -76,12 +80,14 @@ class Configuration:
     Attributes:
         path: the pyproject.toml; None for the defaults.
         overrides: in the order of the file; a later one wins.
+        models: how language models are asked, if a command names any.
     """
 
     rules: Rules
     path: Path | None = None
     exclude: tuple[str, ...] = ()
     overrides: tuple[Override, ...] = ()
+    models: ModelSettings = field(default_factory=ModelSettings, hash=False)
 
     def rules_for(self, file: Path) -> Rules:
         """What holds for a file."""
@@ -156,7 +162,7 @@ def _configuration(table: _Table, path: Path) -> Configuration:
         tuple(table.allow),
     )
     overrides = tuple(_override(pattern, given) for pattern, given in table.per_path.items())
-    return Configuration(rules, path, tuple(table.exclude), overrides)
+    return Configuration(rules, path, tuple(table.exclude), overrides, table.models)
 
 
 def _override(pattern: str, given: _Rules) -> Override:
@@ -175,13 +181,23 @@ def _refused(error: ValidationError, text: str, path: Path) -> ConfigurationErro
     line = _line_of(text, *reversed([k for k in keys if not k.isdigit()]))
     name = ".".join(["tool.tilewright", *keys])
     if detail["type"] == "extra_forbidden":
-        return ConfigurationError(f"{name} is no setting; there are {_keys()}", str(path), line)
+        return ConfigurationError(f"{name} is no setting; there are {_keys(keys)}", str(path), line)
     return ConfigurationError(f"{name}: {detail['msg']}", str(path), line)
 
 
-def _keys() -> str:
-    fields: dict[str, Any] = dict(_Table.model_fields)
-    return ", ".join(sorted(field.alias or name for name, field in fields.items()))
+def _keys(path: Sequence[str]) -> str:
+    """The settings of the table that the last key of ``path`` stands in."""
+    table: type[BaseModel] = _Table
+    for key in path[:-1]:
+        found = _fields(table).get(key)
+        kinds = (found.annotation, *get_args(found.annotation)) if found else ()
+        tables = [k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)]
+        table = tables[-1] if tables else table
+    return ", ".join(sorted(_fields(table)))
+
+
+def _fields(table: type[BaseModel]) -> dict[str, FieldInfo]:
+    return {field.alias or name: field for name, field in table.model_fields.items()}
 
 
 def _line_of(text: str, *words: str) -> int | None:
