@@ -8,9 +8,11 @@ torch alone. Exits with 1 where a verdict is not the one wanted.
 """
 
 import argparse
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -36,6 +38,7 @@ class Case:
     inputs: Callable[[int, str], Tensors]
     rtol: float
     atol: float
+    scaled: bool = False
 
 
 def drawn(*shapes: tuple[int, ...], dtype: torch.dtype) -> Callable[[int, str], Tensors]:
@@ -186,6 +189,40 @@ def sums() -> Iterator[Case]:
         )  # fmt: skip
 
 
+def attentions() -> Iterator[Case]:
+    """Scores of thousands: a row with two almost equal ones has the rounding of both in its result."""
+
+    def attention(
+        q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, is_binary: bool = False,
+        kept: torch.dtype | None = None,
+    ) -> torch.Tensor:  # fmt: skip
+        scores = q @ k.transpose(-1, -2)
+        scores = scores * (0.25 * math.log2(math.e)) if is_binary else scores * 0.25
+        scores = scores.to(kept).to(scores.dtype) if kept else scores
+        shifted = scores - scores.amax(-1, keepdim=True)
+        part = torch.exp2(shifted) if is_binary else torch.exp(shifted)
+        return (part @ v) / part.sum(-1, keepdim=True)
+
+    def left_out(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return attention(q, k[:, :-64], v[:, :-64])
+
+    def large(seed: int, device: str) -> Tensors:
+        shape = (8, 1024, 16)
+        return [x * 64.0 for x in drawn(shape, shape, shape, dtype=torch.float32)(seed, device)]
+
+    for change, honest, candidate in (
+        ("powers of two", True, partial(attention, is_binary=True)),
+        ("in double precision", True, lambda *x: attention(*(y.double() for y in x)).float()),
+        ("tf32 products", False, lambda q, k, v: attention(tf32(q), tf32(k), v)),
+        ("scores in bf16", False, partial(attention, kept=torch.bfloat16)),
+        ("last 64 keys left out", False, left_out),
+    ):
+        yield Case(
+            "attention, fp32, large", change, honest, attention, attention, candidate, large,
+            1e-4, 1e-5, scaled=True,
+        )  # fmt: skip
+
+
 def accepted(case: Case, device: str) -> tuple[int, float]:
     """(how many of the seeds it is accepted for, the median of its error ratios)."""
     count, ratios = 0, []
@@ -196,7 +233,7 @@ def accepted(case: Case, device: str) -> tuple[int, float]:
         noisy = [case.oracle(*generation.nudged(named, turn).values()) for turn in (1, 2)]
         found = judge(
             oracle, case.original(*inputs), case.candidate(*inputs),
-            rtol=case.rtol, atol=case.atol, noisy=noisy,
+            rtol=case.rtol, atol=case.atol, noisy=noisy, scaled=case.scaled,
         )  # fmt: skip
         count += found["equal"]
         ratios.append(found["error_ratio"])
@@ -225,7 +262,7 @@ def main() -> int:
     wrong = 0
     print("| original | candidate | wanted | accepted | error, times the original's |")
     print("| --- | --- | --- | --- | --- |")
-    for case in (*products(), *softmaxes(), *layernorms(), *sums()):
+    for case in (*products(), *softmaxes(), *layernorms(), *sums(), *attentions()):
         count, ratio = accepted(case, device)
         wanted = SEEDS if case.honest else 0
         wrong += count != wanted

@@ -282,3 +282,20 @@ def test_the_original_itself_is_always_accepted(
     oracle = drawn(*shape, seed=seed).double()
     original = oracle.to(dtype)
     assert judge(oracle, original, original.clone(), rtol=1e-2, atol=1e-5)["equal"]
+
+
+@pytest.mark.parametrize(("scaled", "error", "right"), [
+    (True, 3e-3, True), (True, 3e-2, False), (False, 3e-3, False),
+])  # fmt: skip
+def test_the_most_unstable_row_of_scaled_inputs_counts_for_all(
+    scaled: bool, error: float, right: bool
+) -> None:
+    oracle = torch.ones(8, 64, dtype=torch.float64)
+    nudged = oracle.clone()
+    nudged[0] += 1e-3
+    candidate = oracle.float()
+    candidate[5] += error
+    found = judge(
+        oracle, oracle.float(), candidate, rtol=1e-5, atol=1e-5, noisy=[nudged], scaled=scaled
+    )
+    assert found["equal"] is right

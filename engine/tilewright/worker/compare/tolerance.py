@@ -204,7 +204,8 @@ class Rule:
         limit = torch.maximum(size * rtol + atol + scale * by_row, scale * floor)
         if self.tolerance.scaled and four.noisy:
             gaps = [(one - four.oracle).abs().nan_to_num(0.0, 0.0, 0.0) for one in four.noisy]
-            limit = limit + B * torch.stack([gap.amax(dim=1, keepdim=True) for gap in gaps]).amax(0)
+            noise = torch.stack([gap.amax(dim=1, keepdim=True) for gap in gaps]).amax(0)
+            limit = limit + B * self._noise(noise, scale)
         return limit
 
     def _before(
@@ -220,8 +221,17 @@ class Rule:
         limit = A * base + C * (2 if self.few else 1) * self.unit * scale
         noises = [self._error("noise", y, four.oracle, scale, errors) for y in four.noisy]
         if noises:
-            limit = limit + B * torch.stack(noises).amax(dim=0)
+            limit = limit + B * self._noise(torch.stack(noises).amax(dim=0), scale)
         return limit + self.eps * size + least
+
+    def _noise(self, noise: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+        """What rounding may do to each row. Scaled inputs make a few rows unstable, such as those
+        of a softmax with two equal scores: two draws say too little of one of them, so that the
+        most unstable row counts for all."""
+        if not self.tolerance.scaled:
+            return noise
+        shares = torch.where(scale > 0, noise / scale.clamp_min(_TINY), 0.0)
+        return torch.maximum(noise, scale * shares.max())
 
     def _error(
         self, whose: str, result: torch.Tensor, oracle: torch.Tensor, scale: torch.Tensor,
