@@ -190,7 +190,7 @@ def sums() -> Iterator[Case]:
 
 
 def attentions() -> Iterator[Case]:
-    """Scores of thousands: a row with two almost equal ones has the rounding of both in its result."""
+    """Scores of thousands: the result of a row with two almost equal ones has their rounding."""
 
     def attention(
         q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, is_binary: bool = False,
