@@ -88,20 +88,24 @@ class ModelKeys:
     """Keys by endpoint, in memory alone."""
 
     def __init__(self, environment: MutableMapping[str, str]) -> None:
-        """Take the keys out of ``environment``: children that inherit it must not have them."""
-        self._default = environment.pop(KEY, "")
-        self._stored = _stored(environment.pop(STORED_KEYS, ""))
+        """Take the keys out of ``environment``: children that inherit it must not have them.
+
+        The key of the environment belongs to the endpoint of the environment.
+        """
+        own = plain_endpoint(environment.get(ENDPOINT) or OPENAI)
+        self._environment = {own: environment.pop(KEY, "")}
+        self._editor = _stored(environment.pop(STORED_KEYS, ""))
 
     def environment(self, endpoint: str) -> dict[str, str]:
-        """The variables of a child that calls ``endpoint``; a stored key is for its own alone."""
-        key = self._stored.get(endpoint) or self._default
+        """The variables of a child that calls ``endpoint``; each key is for its own alone."""
+        key = self._editor.get(endpoint) or self._environment.get(endpoint)
         return {ENDPOINT: endpoint, **({KEY: key} if key else {})}
 
     def origin(self, endpoint: str) -> str:
-        """Where the key for an endpoint comes from; empty where there is none."""
-        if endpoint in self._stored:
+        """Where the key for an endpoint comes from; empty if neither place has one."""
+        if self._editor.get(endpoint):
             return "editor"
-        return "environment" if self._default else ""
+        return "environment" if self._environment.get(endpoint) else ""
 
 
 def _stored(text: str) -> dict[str, str]:

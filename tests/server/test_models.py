@@ -9,7 +9,7 @@ from conversation import Conversation, capabilities, until
 from lsprotocol import types
 
 from tilewright_server import wording
-from tilewright_server.models import ModelUse, configured, is_loopback
+from tilewright_server.models import ModelKeys, ModelUse, configured, is_loopback
 from tilewright_server.settings import ModelSettings, read_settings
 
 REMOTE = {"names": ["big-one", "small-one"], "baseUrl": "https://models.example/v1"}
@@ -180,14 +180,30 @@ async def test_only_an_optimization_has_the_key_of_its_endpoint(keyed: Conversat
     assert not any(others.values())
 
 
-async def test_a_key_of_the_editor_goes_to_its_own_endpoint_only(keyed: Conversation) -> None:
+@pytest.mark.parametrize(
+    ("endpoint", "key"),
+    [
+        ("https://api.openai.com/v1", "sk-from-the-environment"),
+        ("https://models.example/v1", "sk-from-the-editor"),
+        ("https://another.example/v1", None),
+    ],
+)
+def test_a_key_goes_to_its_own_endpoint_only(endpoint: str, key: str | None) -> None:
+    stored = '{"https://models.example/v1/": "sk-from-the-editor"}'
+    variables = {"OPENAI_API_KEY": "sk-from-the-environment", "TILEWRIGHT_MODEL_KEYS": stored}
+    keys = ModelKeys(variables)
+    assert variables == {}
+    found = keys.environment(endpoint)
+    assert found.pop("OPENAI_BASE_URL") == endpoint
+    assert found.get("OPENAI_API_KEY") == key
+    assert bool(keys.origin(endpoint)) is (key is not None)
+
+
+async def test_this_machine_gets_no_key_of_the_environment(keyed: Conversation) -> None:
     await keyed.begin(models=LOCAL)
     keyed.open("nothing")
     await run(keyed)
-    assert starts(keyed)[0]["env"] == {
-        "OPENAI_API_KEY": "sk-from-the-environment",
-        "OPENAI_BASE_URL": "http://127.0.0.1:8000/v1",
-    }
+    assert starts(keyed)[0]["env"] == {"OPENAI_BASE_URL": "http://127.0.0.1:8000/v1"}
 
 
 async def test_no_key_is_in_what_the_server_shows_or_logs(keyed: Conversation) -> None:
