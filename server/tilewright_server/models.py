@@ -4,7 +4,6 @@ The keys are taken out of the server's environment when it starts, so that of al
 an optimization with models receives one.
 """
 
-import ipaddress
 import json
 import logging
 import os
@@ -13,12 +12,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from lsprotocol import types
 from pygls import uris
 from pygls.exceptions import JsonRpcException
 
+from tilewright.models.model import Role
+from tilewright.models.prices import is_local
+from tilewright.models.settings import LOCAL, NONE
+from tilewright.models.settings import ModelSettings as ProjectSettings
 from tilewright_server.settings import Asking, ModelSettings
 from tilewright_server.snapshot import Snapshot
 
@@ -34,6 +36,8 @@ STORED_KEYS = "TILEWRIGHT_MODEL_KEYS"
 
 CONSENT = "tilewright/modelConsent"
 OPENAI = "https://api.openai.com/v1"
+LOCAL_SERVER = "http://localhost"
+"""Stands for the server on this machine that the engine looks for."""
 
 
 class Choice(StrEnum):
@@ -46,30 +50,25 @@ class Choice(StrEnum):
 
 @dataclass(frozen=True)
 class ModelUse:
-    """What an optimization may send where, and what it may spend."""
+    """What an optimization may send where, and what it may spend.
+
+    Attributes:
+        endpoint: of the models for which the project names no other.
+        places: each model with its endpoint, those of the project's ``[tool.tilewright.models]``
+            included.
+        limits: in words.
+    """
 
     settings: ModelSettings
     endpoint: str
-
-    @property
-    def names(self) -> str:
-        return ", ".join(self.settings.names)
+    places: tuple[tuple[str, str], ...]
+    limits: str
 
     @property
     def asks(self) -> bool:
         """Whether the user is asked before the first call."""
-        return self.settings.ask is Asking.ALWAYS or not is_loopback(self.endpoint)
-
-    @property
-    def limits(self) -> str:
-        """The limits in words."""
-        one = self.settings
-        parts = [
-            None if one.max_dollars is None else f"${one.max_dollars:g}",
-            None if one.max_calls is None else f"{one.max_calls} calls",
-            None if one.max_minutes is None else f"{one.max_minutes:g} minutes",
-        ]
-        return ", ".join(part for part in parts if part) or "none is set"
+        always = self.settings.ask is Asking.ALWAYS
+        return always or not all(is_local(endpoint) for _, endpoint in self.places)
 
     def options(self) -> Iterator[str]:
         """The options of the engine's command line."""
@@ -132,12 +131,44 @@ class Consents:
         self._given.add((workspace, use))
 
 
-def configured(settings: ModelSettings, environment: Mapping[str, str]) -> ModelUse | None:
-    """The models of the settings and their endpoint; None where no model is named."""
-    if not settings.names:
+def configured(
+    settings: ModelSettings, project: ProjectSettings, environment: Mapping[str, str]
+) -> ModelUse | None:
+    """The models that a run would ask, and where; None where the settings name no model."""
+    if settings.names in ((), (NONE,)):
         return None
-    endpoint = settings.base_url or environment.get(ENDPOINT) or OPENAI
-    return ModelUse(settings, plain_endpoint(endpoint))
+    endpoint = plain_endpoint(settings.base_url or environment.get(ENDPOINT) or OPENAI)
+    places = tuple((name, _place(name, project, endpoint)) for name in _asked(settings, project))
+    return ModelUse(settings, endpoint, places, limits_words(settings, project))
+
+
+def _asked(settings: ModelSettings, project: ProjectSettings) -> Iterator[str]:
+    """The models of all roles: a project may name others for some of them."""
+    roles = [project.roles.get(role.value) for role in Role]
+    named = [role.models if role and role.models else settings.names for role in roles]
+    yield from dict.fromkeys(name for names in named for name in names)
+
+
+def _place(name: str, project: ProjectSettings, endpoint: str) -> str:
+    if name == LOCAL:
+        return LOCAL_SERVER
+    named = project.named.get(name)
+    return plain_endpoint(named.base_url) if named and named.base_url else endpoint
+
+
+def limits_words(settings: ModelSettings, project: ProjectSettings) -> str:
+    """``$5, 40 calls``: of the settings, else of the project."""
+    own = project.limits
+    dollars = settings.max_dollars or own.dollars
+    minutes = settings.max_minutes or own.minutes
+    calls = settings.max_calls or own.calls
+    parts = [
+        f"${dollars:g}" if dollars else "",
+        f"{calls} calls" if calls else "",
+        f"{own.tokens} tokens" if own.tokens else "",
+        f"{minutes:g} minutes" if minutes else "",
+    ]
+    return ", ".join(part for part in parts if part) or "none is set"
 
 
 def plain_endpoint(url: str) -> str:
@@ -145,15 +176,25 @@ def plain_endpoint(url: str) -> str:
     return url.strip().rstrip("/")
 
 
-def is_loopback(url: str) -> bool:
-    """Whether a URL names this machine and nothing else."""
-    host = urlsplit(url).hostname or ""
-    if host == "localhost":
-        return True
+async def model_use(server: "TilewrightServer", snapshot: Snapshot | None) -> ModelUse | None:
+    """The models that an optimization of a document would ask, by the settings of this moment."""
+    settings = server.settings.models
+    if not settings.names:
+        return None
+    project = ProjectSettings()
+    if snapshot is not None and snapshot.path is not None:
+        project = await server.in_pool(_project_settings, Path(snapshot.path))
+    return configured(settings, project, os.environ)
+
+
+def _project_settings(path: Path) -> ProjectSettings:
+    """A project's settings of models, as they are on disk; the engine refuses a faulty file."""
+    from tilewright.checking import ConfigurationError, configuration_for
+
     try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+        return configuration_for(path).models
+    except ConfigurationError:
+        return ProjectSettings()
 
 
 async def choose(server: "TilewrightServer", snapshot: Snapshot) -> tuple[Choice, ModelUse | None]:
@@ -161,7 +202,7 @@ async def choose(server: "TilewrightServer", snapshot: Snapshot) -> tuple[Choice
 
     A consent holds for the workspace, until the settings change or the server ends.
     """
-    use = configured(server.settings.models, os.environ)
+    use = await model_use(server, snapshot)
     if use is None:
         return Choice.REWRITES, None
     workspace = workspace_of(server, snapshot)
@@ -187,9 +228,13 @@ def _folder(snapshot: Snapshot) -> Path:
 
 def question(name: str, use: ModelUse) -> tuple[str, str]:
     """The question to the user and what it means, for a file of this name."""
-    asked = f"Optimize {name} with {use.names}?"
+    names = ", ".join(model for model, _ in use.places)
+    endpoints = dict.fromkeys(endpoint for _, endpoint in use.places)
+    several = "; ".join(f"{model} at {endpoint}" for model, endpoint in use.places)
+    where = f"Endpoint: {use.places[0][1]}" if len(endpoints) == 1 else f"Endpoints: {several}"
+    asked = f"Optimize {name} with {names}?"
     detail = (
-        f"Endpoint: {use.endpoint}\n"
+        f"{where}\n"
         f"Limits for each optimization: {use.limits}\n"
         f"Sent: the text of {name}, its spec, and compile, profile and verification reports."
     )

@@ -8,8 +8,9 @@ import pytest
 from conversation import Conversation, capabilities, until
 from lsprotocol import types
 
+from tilewright.models.settings import ModelSettings as ProjectSettings
 from tilewright_server import wording
-from tilewright_server.models import ModelKeys, ModelUse, configured, is_loopback
+from tilewright_server.models import ModelKeys, configured, question
 from tilewright_server.settings import ModelSettings, read_settings
 
 REMOTE = {"names": ["big-one", "small-one"], "baseUrl": "https://models.example/v1"}
@@ -240,32 +241,49 @@ async def test_progress_and_end_say_stage_try_best_and_cost(keyed: Conversation)
     assert annotation.description == "accumulate in place (rewrite); fuse both (model big-one)"
 
 
-@pytest.mark.parametrize(
-    ("url", "here"),
-    [
-        ("http://localhost:11434/v1", True),
-        ("http://127.3.0.1/v1", True),
-        ("http://[::1]:8000/v1", True),
-        ("http://localhost.example/v1", False),
-        ("http://0.0.0.0:8000/v1", False),
-        ("http://10.0.0.7/v1", False),
-        ("https://127.0.0.1@models.example/v1", False),
-    ],
-)
-def test_this_machine_is_told_from_others(url: str, here: bool) -> None:
-    assert is_loopback(url) is here
+def test_a_project_may_name_other_models_and_endpoints() -> None:
+    project = ProjectSettings.model_validate({
+        "roles": {"planner": {"models": ["small-one"]}},
+        "named": {"small-one": {"base-url": "https://elsewhere.example/v1"}},
+        "limits": {"dollars": 3, "tokens": 100000},
+    })  # fmt: skip
+    settings = ModelSettings(names=("big-one",), base_url="http://localhost:8000/v1", max_calls=9)
+    use = configured(settings, project, {})
+    assert use is not None
+    assert use.asks, "one of the endpoints is on another machine"
+    assert use.limits == "$3, 9 calls, 100000 tokens"
+    asked, detail = question("a.py", use)
+    assert asked == "Optimize a.py with big-one, small-one?"
+    places = "big-one at http://localhost:8000/v1; small-one at https://elsewhere.example/v1"
+    assert f"Endpoints: {places}\n" in detail
+
+
+async def test_the_question_names_the_endpoints_of_the_project(keyed: Conversation) -> None:
+    named = '[tool.tilewright.models.named."big-one"]\nbase-url = "https://other.example/v1"\n'
+    (keyed.folder / "pyproject.toml").write_text(named)
+    asked = answering(keyed, "Cancel")
+    await keyed.begin(asking(), models=LOCAL)
+    keyed.open("improve")
+    assert (await run(keyed)).state == "cancelled"
+    assert "https://other.example/v1" in asked[0].message
+    assert starts(keyed) == []
 
 
 def test_an_endpoint_comes_from_the_settings_then_the_environment() -> None:
-    named = ModelSettings(names=("a",), base_url="https://one.example/v1/")
-    assert configured(named, {"OPENAI_BASE_URL": "https://two.example"}) == ModelUse(
-        named, "https://one.example/v1"
-    )
-    bare = ModelSettings(names=("a",))
-    found = configured(bare, {"OPENAI_BASE_URL": "https://two.example/"})
-    assert found is not None
-    assert found.endpoint == "https://two.example"
-    assert configured(ModelSettings(), {}) is None
+    variables = {"OPENAI_BASE_URL": "https://two.example/"}
+    for base_url, given, endpoint in (
+        ("https://one.example/v1/", variables, "https://one.example/v1"),
+        (None, variables, "https://two.example"),
+        (None, {}, "https://api.openai.com/v1"),
+    ):
+        settings = ModelSettings(names=("a",), base_url=base_url)
+        found = configured(settings, ProjectSettings(), given)
+        assert found is not None
+        assert found.places == (("a", endpoint),)
+    assert configured(ModelSettings(), ProjectSettings(), variables) is None
+    local = configured(ModelSettings(names=("local",)), ProjectSettings(), {})
+    assert local is not None
+    assert not local.asks, "the engine looks for a server on this machine alone"
 
 
 @pytest.mark.parametrize(

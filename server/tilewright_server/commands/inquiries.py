@@ -1,6 +1,5 @@
 """The commands that only tell something: targets, certificates, the state of the server."""
 
-import os
 import platform
 import sys
 from importlib import metadata
@@ -14,7 +13,7 @@ from tilewright_server.commands.arguments import CertificateArguments, FileArgum
 from tilewright_server.commands.jobs import NO_CERTIFICATE, refuse
 from tilewright_server.jobs.local import compiled_here
 from tilewright_server.jobs.session import environment
-from tilewright_server.models import configured
+from tilewright_server.models import model_use
 
 if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer
@@ -57,14 +56,16 @@ async def list_targets_command(server: "TilewrightServer", *_: Any) -> list[dict
     return sorted(told, key=lambda one: (_HERE, _COMPILED, _ELSEWHERE).index(one["here"]))
 
 
-async def models_command(server: "TilewrightServer", *_: Any) -> dict[str, Any] | None:
-    """The models that an optimization asks, at which endpoint, and where its key comes from."""
-    use = configured(server.settings.models, os.environ)
+async def models_command(server: "TilewrightServer", *arguments: Any) -> dict[str, Any] | None:
+    """The models of the settings, their endpoint, and where its key comes from."""
+    wanted = read_arguments(FileArguments, arguments) if arguments else None
+    use = await model_use(server, server.snapshot(wanted.uri) if wanted else None)
     if use is None:
         return None
     return {
         "names": list(use.settings.names),
         "endpoint": use.endpoint,
+        "places": [list(place) for place in use.places],
         "limits": use.limits,
         "key": server.model_keys.origin(use.endpoint),
     }
