@@ -28,6 +28,35 @@ class Bound:
     why: str
 
 
+@dataclass(frozen=True)
+class CaseRoof:
+    """The work of one call and the peaks of the chip it runs on.
+
+    Attributes:
+        flop, bytes: of the spec.
+        peak_flop, peak_bytes: a second, by the chip's data sheet.
+    """
+
+    chip: str
+    flop: float
+    bytes: float
+    peak_flop: float
+    peak_bytes: float
+
+
+def case_roof(case: Case, info: DeviceInfo) -> CaseRoof | str:
+    """The roof of a case on a device; where it is not known, why, in a sentence."""
+    found = _chip(info)
+    if found is None:
+        return f"the peaks of {info.name} are not known"
+    if not case.flop or not case.mem_bytes:
+        return f"the spec gives no `flop` and `mem_bytes` for {case.name}"
+    peak = _peak(case, found)
+    if peak is None or found.bandwidth_gbs is None:
+        return f"a peak of {found.chip} for the types of {case.name} is not known"
+    return CaseRoof(found.chip, case.flop, case.mem_bytes, peak * 1e12, found.bandwidth_gbs * 1e9)
+
+
 def least_time(case: Case, info: DeviceInfo) -> Bound | None:
     """The least time of a case on a device; None where the spec or the chip's figures lack.
 
@@ -64,12 +93,18 @@ def _traffic(case: Case, found: Chip) -> Bound | None:
 
 
 def _arithmetic(case: Case, found: Chip) -> Bound | None:
+    peak = _peak(case, found)
+    if case.flop is None or peak is None:
+        return None
+    us = case.flop / (peak * 1e6)
+    return Bound(us, f"{case.flop / 1e9:.1f} GFLOP at {peak:.0f} TFLOP/s")
+
+
+def _peak(case: Case, found: Chip) -> float | None:
+    """Operations (1e12 a second) on the inputs' widest rate; None where one is not known."""
     tensors = [given for given in case.inputs if given.value is None and "float" in given.dtype]
-    if case.flop is None or not tensors or any(given.dtype not in _PEAKS for given in tensors):
+    if not tensors or any(given.dtype not in _PEAKS for given in tensors):
         return None
     peaks = [found.peaks.get(name) for given in tensors for name in _PEAKS[given.dtype]]
     known = [peak for peak in peaks if peak]
-    if len(known) < len(peaks):
-        return None
-    us = case.flop / (max(known) * 1e6)
-    return Bound(us, f"{case.flop / 1e9:.1f} GFLOP at {max(known):.0f} TFLOP/s")
+    return max(known) if len(known) == len(peaks) else None

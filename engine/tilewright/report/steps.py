@@ -49,6 +49,14 @@ def _figures(reports: Sequence[Json]) -> Iterator[str]:
     yield _span(reports, "shared_bytes", "KiB shared memory", 1024)
 
 
+def span(low_high: Sequence[float] | None) -> str:
+    """``40``, ``40 to 64``, or that there is no figure."""
+    if low_high is None:
+        return "unknown"
+    low, high = low_high
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
 def _span(reports: Sequence[Json], key: str, unit: str, scale: int) -> str:
     values = sorted({r[key] for r in reports if r.get(key) is not None})
     if not values:

@@ -1,0 +1,216 @@
+"""``tilewright show`` and ``tilewright replay``: one recorded run, looked at or decided again."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tilewright.cli.optimize import show_result
+from tilewright.cli.output import OUT, Exit, Format, emit_json
+from tilewright.cli.runs import cost_words, gain_words, records
+from tilewright.cli.show import show_diff, speedup_line
+from tilewright.errors import InputError
+from tilewright.report import write_report
+from tilewright.report.steps import span
+from tilewright.strategies.recorded import detail
+from tilewright.strategies.replay import Replayed
+from tilewright.strategies.replay import replay as run_replay
+
+Json = Mapping[str, Any]
+_Run = Annotated[str, typer.Argument(metavar="RUN", help="An id, its first digits, or `last`.")]
+_AsFormat = Annotated[Format, typer.Option("--format", help="text or json.")]
+
+
+def show(
+    run: _Run = "last",
+    trial: Annotated[
+        int | None, typer.Option(min=1, help="Show one trial: rationale, diff, model call.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the run as an HTML page to this path.")
+    ] = None,
+    form: _AsFormat = Format.TEXT,
+) -> None:
+    """Show a run: the tree of its trials, or one trial with its diff."""
+    with records() as found:
+        value = detail(found, found.named(run))
+    if report is not None:
+        keep_report(value, report)
+    chosen = _trial(value, trial) if trial is not None else None
+    if form is Format.JSON:
+        emit_json(value if chosen is None else chosen)
+    elif chosen is not None:
+        _show_trial(chosen)
+    else:
+        _show_run(value)
+    if report is not None and form is Format.TEXT:
+        OUT.print(f"report: {report}", markup=False)
+
+
+def keep_report(value: Json, path: Path) -> None:
+    """Write the HTML page of a run."""
+    try:
+        write_report([value], path)
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise InputError(
+            f"the report cannot be written ({why}); `tilewright show {value['run']} "
+            "--report FILE` writes it elsewhere",
+            str(path),
+        ) from error
+
+
+def _trial(value: Json, number: int) -> dict[str, Any]:
+    """A trial with its model calls."""
+    trials: Sequence[Json] = value["trials"]
+    found = next((one for one in trials if one["number"] == number), None)
+    if found is None:
+        there = f"it has trials 1 to {len(trials)}" if trials else "it has no trials"
+        raise InputError(f"run {value['run']} has no trial {number}; {there}")
+    calls = [call for call in value["calls"] if call["key"] == found.get("call")]
+    return {**found, "calls": calls}
+
+
+def _show_run(value: Json) -> None:
+    for line in _head(value):
+        OUT.print(line, markup=False)
+    if value["trials"]:
+        for line in _tree(value["trials"]):
+            OUT.print(line, markup=False)
+    else:
+        OUT.print("Nothing was tried." if value["state"] == "finished" else "No trial is done yet.")
+    for line in _end(value):
+        OUT.print(line, markup=False)
+
+
+def _head(value: Json) -> Iterator[str]:
+    device = value["device"] or "no device"
+    named = f" ({value['device_name']})" if value["device_name"] else ""
+    yield f"run {value['run']}: {value['state']}, started {value['started'][:19]} UTC"
+    yield f"{value['path']}, target {value['target'] or 'none'}, on {device}{named}"
+    if value["plan"]:
+        yield f"Plan: {', '.join(value['plan'])}"
+
+
+def _end(value: Json) -> Iterator[str]:
+    for row in _compiled(value["compile"]):
+        yield row
+    yield f"Gain: {gain_words(value)}{cost_words(value)}"
+    if value["state"] != "finished":
+        counts = value["units"].items()
+        done = ", ".join(f"{kind} {count['done']}" for kind, count in counts)
+        under_way = ", ".join(f"{kind} {count['open']}" for kind, count in counts if count["open"])
+        yield f"Units done: {done or 'none'}; not done: {under_way or 'none'}"
+    for note in value["notes"]:
+        yield f"note: {note}"
+
+
+def _compiled(tables: Json) -> Iterator[str]:
+    before = {row["kernel"]: row for row in tables["before"]}
+    after = {row["kernel"]: row for row in tables["after"]}
+    for kernel in dict.fromkeys((*before, *after)):
+        figures = " -> ".join(_figures(rows[kernel]) for rows in (before, after) if kernel in rows)
+        yield f"Compiled {kernel}: {figures}"
+
+
+def _figures(row: Json) -> str:
+    known = [
+        f"{span(row[name])} {unit}"
+        for name, unit in (
+            ("registers", "registers"),
+            ("spill_bytes", "B spilled"),
+            ("shared_bytes", "B shared"),
+        )
+    ]
+    return f"{', '.join(known)} ({row['compiled']} of {row['configurations']} configurations)"
+
+
+def _tree(trials: Sequence[Json]) -> Iterator[str]:
+    """The trials as lines, each below its parent; those of an unknown parent come last."""
+    children: dict[int | None, list[Json]] = {}
+    for one in trials:
+        children.setdefault(one["parent_trial"], []).append(one)
+    yield "original"
+    yield from _branches(children, 0, "")
+    yield from _branches(children, None, "")
+
+
+def _branches(
+    children: Mapping[int | None, Sequence[Json]], parent: int | None, before: str
+) -> Iterator[str]:
+    below = children.get(parent, ())
+    for at, one in enumerate(below, 1):
+        fork, stem = ("└─ ", "   ") if at == len(below) else ("├─ ", "│  ")
+        yield f"{before}{fork}{_line(one)}"
+        yield from _branches(children, one["number"], before + stem)
+
+
+def _line(trial: Json) -> str:
+    kept = "kept" if trial["kept"] else "refused"
+    unknown = "" if trial["parent_trial"] is not None else " (parent not on record)"
+    return (
+        f"{trial['number']} {kept}, {trial['level']}: {trial['stage']}, {trial['proposer']}: "
+        f"{trial['reason']}{unknown}"
+    )
+
+
+def _show_trial(trial: Json) -> None:
+    OUT.print(_line(trial), markup=False)
+    OUT.print(f"Rationale: {trial['rationale']}", markup=False)
+    parent = trial["parent_trial"]
+    OUT.print(f"Parent: {'not on record' if parent is None else parent or 'the original'}")
+    speedup = trial["speedup"]
+    OUT.print(f"Speed-up: {speedup_line(speedup) if speedup else 'not measured'}", markup=False)
+    for call in trial["calls"]:
+        _show_call(call)
+    if trial["diff"] is None:
+        OUT.print("Diff: the texts are not on record")
+    elif trial["diff"]:
+        show_diff(trial)
+    else:
+        OUT.print("Diff: none, the text is that of its parent")
+
+
+def _show_call(call: Json) -> None:
+    OUT.rule(f"{call['role']}, {call['model']}")
+    for message in call["messages"]:
+        OUT.print(f"[{message['role']}]", markup=False)
+        OUT.print(message["text"] or "(not on record)", markup=False)
+    OUT.rule("reply")
+    reply = call["reply"] or {}
+    OUT.print(reply.get("text") or reply.get("message") or "(none on record)", markup=False)
+    OUT.rule()
+
+
+def replay(run: _Run = "last", form: _AsFormat = Format.TEXT) -> None:
+    """Decide a recorded run again, without a device or a network, and compare the results.
+
+    The exit code is 1 where the results differ.
+    """
+    with records() as found:
+        replayed = run_replay(found, found.named(run))
+    if form is Format.JSON:
+        emit_json(
+            {
+                "run": replayed.run,
+                "equal": replayed.difference is None,
+                "difference": replayed.difference,
+                "result": replayed.result,
+            }
+        )
+    else:
+        _show_replay(replayed)
+    raise typer.Exit(Exit.DONE if replayed.difference is None else Exit.FINDINGS)
+
+
+def _show_replay(replayed: Replayed) -> None:
+    result = replayed.result
+    if "error" in result:
+        OUT.print(result["error"], markup=False)
+    elif result:
+        show_result(dict(result))
+    if replayed.difference is None:
+        OUT.print(f"run {replayed.run}: replayed from its record; the results are equal")
+    else:
+        OUT.print(f"run {replayed.run}: the results differ: {replayed.difference}", markup=False)

@@ -1,0 +1,276 @@
+"""Recorded runs as JSON values: a line of a list, and all that is known of one."""
+
+import difflib
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tilewright.devices.model import DeviceInfo
+from tilewright.evaluation.model import StepName
+from tilewright.evaluation.physics import case_roof
+from tilewright.problems.model import Problem
+from tilewright.serialize import dump, load
+from tilewright.store import Records, RunRecord, UnitRecord
+
+Json = Mapping[str, Any]
+_FIGURES = ("registers", "spill_bytes", "shared_bytes")
+_SECTION = re.compile(r"^## \d+\. (.+)$", re.MULTILINE)
+
+
+def summary(records: Records, record: RunRecord) -> dict[str, Any]:
+    """A run in a list: what was asked, how far it is, what it gained.
+
+    ``gain`` is the measured speed-up of the result over the original with its interval and
+    device; None: not measured, or nothing changed.
+    """
+    result = record.result or {}
+    trials = _trials(record)
+    device: Json = record.request.get("device") or {}
+    return {
+        "run": record.id,
+        "path": record.path,
+        "target": result.get("target") or _target(record.request.get("target")),
+        "device": device.get("id") or result.get("device"),
+        "device_name": device.get("name"),
+        "started": record.started,
+        "finished": record.finished,
+        "state": record.state.value,
+        "trials": len(trials),
+        "kept": sum(bool(trial["kept"]) for trial in trials),
+        "changed": result.get("changed"),
+        "level": result.get("level"),
+        "gain": result.get("speedup"),
+        "error": result.get("error"),
+        "spent": _spent(records, record),
+    }
+
+
+def detail(records: Records, record: RunRecord) -> dict[str, Any]:
+    """All that is known of a run: its result, if it has one, and what is on record beyond it.
+
+    Of a run that is not finished, the entries of a result hold what was reached so far.
+    """
+    units = records.units(record.id)
+    evaluations = _evaluations(units)
+    trials = _trials(record)
+    original = record.request.get("text")
+    reached = _last_kept(trials) or original
+    return {
+        **_empty_result(record, trials),
+        **(record.result or {}),
+        **summary(records, record),
+        "tilewright": record.request.get("tilewright"),
+        "budget": record.request.get("budget"),
+        "seed": record.seed,
+        "trials": [_enriched(records, record, trials, at) for at in range(len(trials))],
+        "best": _best(trials),
+        "compile": {
+            "before": compile_rows(evaluations.get(str(original))),
+            "after": compile_rows(evaluations.get(str(reached))) if reached != original else [],
+        },
+        "roof": _roof(records, record, trials),
+        "calls": [_call(records, unit) for unit in units if unit.kind == "call"],
+        "units": _counted(units),
+    }
+
+
+def _target(target: Json | None) -> str | None:
+    return f"{target['backend']}:{target['arch']}" if target else None
+
+
+def _trials(record: RunRecord) -> list[Json]:
+    """The trials of the result, or those so far."""
+    if record.result is not None:
+        return list(record.result.get("trials", ()))
+    numbered = (value for name, value in record.progress.items() if name.startswith("trial:"))
+    return sorted(numbered, key=lambda trial: int(trial["number"]))
+
+
+def _empty_result(record: RunRecord, trials: Sequence[Json]) -> dict[str, Any]:
+    """The entries of a result of a run that has none."""
+    notes = ["the run is not finished: what is shown is what is on record so far"]
+    if record.result is not None:
+        notes = [record.result["error"]] if "error" in record.result else []
+    return {
+        "changed": any(trial["kept"] for trial in trials),
+        "diff": "",
+        "plan": record.progress.get("plan", []),
+        "issues": None,
+        "remaining": None,
+        "speedup": None,
+        "certificate": None,
+        "notes": notes,
+        "seconds": None,
+    }
+
+
+def _last_kept(trials: Sequence[Json]) -> str | None:
+    kept = (trial.get("candidate") for trial in reversed(trials) if trial["kept"])
+    return next(kept, None)
+
+
+def _enriched(
+    records: Records, record: RunRecord, trials: Sequence[Json], at: int
+) -> dict[str, Any]:
+    """A trial with the number of its parent (0: the original) and its diff, where on record."""
+    trial = trials[at]
+    parent, candidate = trial.get("parent"), trial.get("candidate")
+    return {
+        **trial,
+        "parent_trial": _parent(record, trials[:at], parent),
+        "diff": _diff(records, parent, candidate),
+    }
+
+
+def _parent(record: RunRecord, before: Sequence[Json], parent: str | None) -> int | None:
+    """The trial whose candidate is the parent; 0 for the original, None where it is not known."""
+    made = (trial["number"] for trial in reversed(before) if trial.get("candidate") == parent)
+    found: int | None = next(made, None) if parent else None
+    if found is None and parent is not None and parent == record.request.get("text"):
+        return 0
+    return found
+
+
+def _diff(records: Records, parent: str | None, candidate: str | None) -> str | None:
+    if parent is None or candidate is None:
+        return None
+    before, after = records.text(parent), records.text(candidate)
+    if before is None or after is None:
+        return None
+    return "".join(
+        difflib.unified_diff(
+            before.splitlines(keepends=True), after.splitlines(keepends=True), "parent", "candidate"
+        )
+    )
+
+
+def _best(trials: Sequence[Json]) -> list[dict[str, Any]]:
+    """After each trial, the product of the speed-ups kept so far, each measured over its parent.
+
+    None from the first kept trial on that was not measured.
+    """
+    best: float | None = 1.0
+    found = []
+    for trial in trials:
+        if trial["kept"]:
+            speedup = trial.get("speedup")
+            best = None if best is None or speedup is None else best * speedup["value"]
+        found.append({"trial": trial["number"], "best": best})
+    return found
+
+
+def _evaluations(units: Sequence[UnitRecord]) -> dict[str, Json]:
+    """The first evaluation of each candidate that came to a verdict, by the candidate's hash."""
+    found: dict[str, Json] = {}
+    for unit in units:
+        if unit.kind == "evaluate" and unit.value is not None:
+            found.setdefault(unit.value["candidate"], unit.value)
+    return found
+
+
+def compile_rows(evaluation: Json | None) -> list[dict[str, Any]]:
+    """What the compiler made of each kernel: ranges of its figures over the configurations."""
+    steps = evaluation["steps"] if evaluation else ()
+    reports = [
+        report
+        for step in steps
+        if step["step"] == StepName.COMPILE.value
+        for report in step["data"].get("reports", ())
+    ]
+    names = dict.fromkeys(report["kernel"] for report in reports)
+    return [_compile_row(name, [r for r in reports if r["kernel"] == name]) for name in names]
+
+
+def _compile_row(kernel: str, reports: Sequence[Json]) -> dict[str, Any]:
+    good = [report for report in reports if report["ok"]]
+    row: dict[str, Any] = {
+        "kernel": kernel,
+        "configurations": len(reports),
+        "compiled": len(good),
+    }
+    for name in _FIGURES:
+        values = [report[name] for report in good if report.get(name) is not None]
+        row[name] = [min(values), max(values)] if values else None
+    return row
+
+
+def _roof(records: Records, record: RunRecord, trials: Sequence[Json]) -> dict[str, Any]:
+    """The work and the peaks that times are compared with; ``missing`` says why there are none."""
+    case_name = next((t["speedup"]["case"] for t in trials if t.get("speedup")), None)
+    if case_name is None:
+        return {"missing": "no trial was timed"}
+    problem, device = record.request.get("problem"), record.request.get("device")
+    text = records.text(problem) if problem else None
+    if text is None or device is None:
+        return {"missing": "the record holds no problem"}
+    cases = load(Problem, json.loads(text)).cases.values()
+    case = next((one for several in cases for one in several if one.name == case_name), None)
+    if case is None:
+        return {"missing": f"the problem has no case {case_name}"}
+    found = case_roof(case, load(DeviceInfo, device))
+    return {"missing": found} if isinstance(found, str) else {**dump(found), "case": case_name}
+
+
+def _counted(units: Sequence[UnitRecord]) -> dict[str, dict[str, int]]:
+    """By kind of unit: how many are done, and how many are not."""
+    done = Counter(unit.kind for unit in units if unit.finished is not None)
+    kinds = Counter(unit.kind for unit in units)
+    return {kind: {"done": done[kind], "open": count - done[kind]} for kind, count in kinds.items()}
+
+
+def _spent(records: Records, record: RunRecord) -> dict[str, Any] | None:
+    """What models cost; None where no model was asked."""
+    models: Json | None = (record.result or {}).get("models")
+    if models is not None:
+        return dict(models["spent"])
+    if record.result is not None:
+        return None
+    replies = [
+        unit.value
+        for unit in records.units(record.id)
+        if unit.kind == "call" and unit.value is not None and "text" in unit.value
+    ]
+    return _added(replies) if replies else None
+
+
+def _added(replies: Sequence[Json]) -> dict[str, Any]:
+    sent = [reply for reply in replies if not reply["from_cache"]]
+    prices = [reply["dollars"] for reply in sent]
+    return {
+        "calls": len(sent),
+        "calls_cached": len(replies) - len(sent),
+        **{
+            n: sum(reply[n] for reply in sent) for n in ("tokens_in", "tokens_cached", "tokens_out")
+        },
+        "dollars": None if None in prices else math.fsum(prices),
+        "seconds": math.fsum(reply["seconds"] for reply in sent),
+    }
+
+
+def _call(records: Records, unit: UnitRecord) -> dict[str, Any]:
+    """A model call with its messages, their sizes by section, and its reply."""
+    described = {name: value for name, value in unit.input.items() if name != "messages"}
+    messages = [_message(records, one) for one in unit.input.get("messages", ())]
+    return {
+        "key": unit.key.removeprefix("call:"),
+        **described,
+        "messages": messages,
+        "sections": [size for one in messages for size in _sections(one["text"] or "")],
+        "reply": unit.value,
+    }
+
+
+def _message(records: Records, message: Json) -> dict[str, Any]:
+    """A message, whose text is on record by its hash."""
+    return {"role": message["role"], "text": records.text(message["text"])}
+
+
+def _sections(text: str) -> Iterator[dict[str, Any]]:
+    """The name and the characters of each section of a prompt."""
+    heads = list(_SECTION.finditer(text))
+    ends = [head.start() for head in heads[1:]] + [len(text)]
+    for head, end in zip(heads, ends, strict=True):
+        yield {"name": head[1], "characters": end - head.start()}
