@@ -29,10 +29,11 @@ COMMANDS = {
     "verify": Entry("verify:verify", "Verify CANDIDATE against ORIGINAL."),
     "certificates": Entry("certificates:certificates", "List kernels with their certificates."),
     "optimize": Entry("optimize:optimize", "Optimize FILE's kernels and verify every edit."),
-    "runs": Entry("runs:app", "List the runs of `optimize`; remove old ones."),
+    "runs": Entry("runs:app", "List the runs of `tilewright optimize`, the newest first."),
     "show": Entry("recorded_run:show", "Show a run: the tree of its trials, or one trial."),
     "replay": Entry(
-        "recorded_run:replay", "Decide a recorded run again, without a device or a network."
+        "recorded_run:replay",
+        "Decide a recorded run again from its record, and compare the results.",
     ),
     "profile": Entry(
         "profile:profile", "Compile, check and time FILE's kernels, and report bottlenecks."

@@ -14,10 +14,11 @@ from tilewright.cli.captured import CAPTURED_HELP, problem_for
 from tilewright.cli.certifying import keep
 from tilewright.cli.inputs import read_source, with_permissions, write_source
 from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer, emit_event
+from tilewright.cli.report_file import check_report, keep_report
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.show import show_diff, show_trials, speedup_line
 from tilewright.cli.target import target_for
-from tilewright.devices.model import DeviceInfo
+from tilewright.devices.model import Device, DeviceInfo
 from tilewright.errors import InputError
 from tilewright.evaluation.certificate_file import certificate_file
 from tilewright.evaluation.sizing import sized
@@ -101,6 +102,9 @@ def optimize(
     stdin: Annotated[
         bool, typer.Option("--stdin", help="Read the text from standard input; FILE is its name.")
     ] = False,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the run as an HTML page to this path.")
+    ] = None,
     form: Annotated[
         StreamFormat, typer.Option("--format", help="text, json or events.")
     ] = StreamFormat.TEXT,
@@ -111,6 +115,7 @@ def optimize(
     """
     if write and stdin:
         raise InputError("--write and --stdin exclude each other: there is no file to write")
+    check_report(report)
     text = read_source(file, from_stdin=stdin)
     spec = with_permissions(problem_for(problem, captured, file, text), file)
     observer = _observer(form, diff=diff)
@@ -121,13 +126,7 @@ def optimize(
     ):
         spec = sized(spec, opened, file, text)
         request = OptimizeRequest(file, text, spec, wanted or opened.info.target, budget)
-        store = open_store()
-        try:
-            result = run_optimize(request, opened, store, observer)
-        finally:
-            store.close()
-            if isinstance(observer, BarObserver):
-                observer.close()
+        result = _run(request, opened, observer)
         proof = _certificate(result, spec, opened.info, certificate)
     if write and result.changed:
         write_atomically(file, result.original, result.final)
@@ -135,9 +134,20 @@ def optimize(
     if proof is not None and (write or certificate):
         value["notes"].append(keep(proof, file, certificate)[1])
     answer(value, form, lambda v: show_diff(v) if diff else show_result(v))
+    keep_report(result.run, report)
     for message in dict.fromkeys(fault["message"] for fault in value["harness_faults"]):
         ERR.print(f"tilewright: {message}", markup=False)
     raise typer.Exit(Exit.USAGE if value["harness_faults"] else Exit.DONE)
+
+
+def _run(request: OptimizeRequest, device: Device, observer: Observer) -> OptimizeResult:
+    store = open_store()
+    try:
+        return run_optimize(request, device, store, observer)
+    finally:
+        store.close()
+        if isinstance(observer, BarObserver):
+            observer.close()
 
 
 def _certificate(

@@ -8,10 +8,10 @@ import typer
 
 from tilewright.cli.optimize import show_result
 from tilewright.cli.output import OUT, Exit, Format, emit_json
+from tilewright.cli.report_file import check_report, keep_report
 from tilewright.cli.runs import cost_words, gain_words, records
 from tilewright.cli.show import show_diff, speedup_line
 from tilewright.errors import InputError
-from tilewright.report import write_report
 from tilewright.report.steps import span
 from tilewright.strategies.recorded import detail
 from tilewright.strategies.replay import Replayed
@@ -32,11 +32,13 @@ def show(
     ] = None,
     form: _AsFormat = Format.TEXT,
 ) -> None:
-    """Show a run: the tree of its trials, or one trial with its diff."""
+    """Show a run: the tree of its trials, or one trial.
+
+    A run may be running or interrupted: what is on record so far is shown.
+    """
+    check_report(report)
     with records() as found:
         value = detail(found, found.named(run))
-    if report is not None:
-        keep_report(value, report)
     chosen = _trial(value, trial) if trial is not None else None
     if form is Format.JSON:
         emit_json(value if chosen is None else chosen)
@@ -44,21 +46,7 @@ def show(
         _show_trial(chosen)
     else:
         _show_run(value)
-    if report is not None and form is Format.TEXT:
-        OUT.print(f"report: {report}", markup=False)
-
-
-def keep_report(value: Json, path: Path) -> None:
-    """Write the HTML page of a run."""
-    try:
-        write_report([value], path)
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise InputError(
-            f"the report cannot be written ({why}); `tilewright show {value['run']} "
-            "--report FILE` writes it elsewhere",
-            str(path),
-        ) from error
+    keep_report(value["run"], report)
 
 
 def _trial(value: Json, number: int) -> dict[str, Any]:
@@ -94,8 +82,7 @@ def _head(value: Json) -> Iterator[str]:
 
 
 def _end(value: Json) -> Iterator[str]:
-    for row in _compiled(value["compile"]):
-        yield row
+    yield from _compiled(value["compile"])
     yield f"Gain: {gain_words(value)}{cost_words(value)}"
     if value["state"] != "finished":
         counts = value["units"].items()
@@ -184,9 +171,9 @@ def _show_call(call: Json) -> None:
 
 
 def replay(run: _Run = "last", form: _AsFormat = Format.TEXT) -> None:
-    """Decide a recorded run again, without a device or a network, and compare the results.
+    """Decide a recorded run again from its record, and compare the results.
 
-    The exit code is 1 where the results differ.
+    No device, model or network is used. The exit code is 1 where the results differ.
     """
     with records() as found:
         replayed = run_replay(found, found.named(run))

@@ -9,13 +9,15 @@ import typer
 
 from tilewright.cli.output import ERR, OUT, Format, emit_json
 from tilewright.errors import InputError
+from tilewright.models.model import Spent
+from tilewright.serialize import load
 from tilewright.store import Records, RunState, open_store
 from tilewright.strategies.present import spent_words
 from tilewright.strategies.recorded import summary
 
 DEFAULT_LIMIT = 20
 
-app = typer.Typer(help="List the runs of `tilewright optimize`.", add_completion=False)
+app = typer.Typer(add_completion=False)
 _AsFormat = Annotated[Format, typer.Option("--format", help="text or json.")]
 
 
@@ -77,7 +79,7 @@ def gain_words(one: Mapping[str, Any]) -> str:
 
 def cost_words(one: Mapping[str, Any]) -> str:
     """What models cost, after a comma; empty where none was asked."""
-    return f", {spent_words(one['spent'])}" if one["spent"] else ""
+    return f", {spent_words(load(Spent, one['spent']))}" if one["spent"] else ""
 
 
 @app.command("forget")

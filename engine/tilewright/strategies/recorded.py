@@ -126,12 +126,12 @@ def _enriched(
 
 
 def _parent(record: RunRecord, before: Sequence[Json], parent: str | None) -> int | None:
-    """The trial whose candidate is the parent; 0 for the original, None where it is not known."""
-    made = (trial["number"] for trial in reversed(before) if trial.get("candidate") == parent)
-    found: int | None = next(made, None) if parent else None
-    if found is None and parent is not None and parent == record.request.get("text"):
-        return 0
-    return found
+    """The kept trial whose candidate is the parent; 0: the original, None: it is not known."""
+    if parent is None:
+        return None
+    made = (t["number"] for t in reversed(before) if t["kept"] and t.get("candidate") == parent)
+    found: int | None = next(made, None)
+    return 0 if found is None and parent == record.request.get("text") else found
 
 
 def _diff(records: Records, parent: str | None, candidate: str | None) -> str | None:
@@ -263,9 +263,10 @@ def _call(records: Records, unit: UnitRecord) -> dict[str, Any]:
     }
 
 
-def _message(records: Records, message: Json) -> dict[str, Any]:
+def _message(records: Records, message: Sequence[str]) -> dict[str, Any]:
     """A message, whose text is on record by its hash."""
-    return {"role": message["role"], "text": records.text(message["text"])}
+    role, name = message
+    return {"role": role, "text": records.text(name)}
 
 
 def _sections(text: str) -> Iterator[dict[str, Any]]:
