@@ -13,6 +13,8 @@ from tilewright.models.model import Message, Role
 
 _CODE, _PROSE = 2.5, 4.0
 """Characters that one token has, in code and in English."""
+PARENT_TOKENS = 6000
+"""The most that a prompt shows of a file."""
 _SYSTEM = 3
 """Sections up to this number stand in the system message."""
 _FENCE = re.compile(r" {0,3}(`{3,})")
