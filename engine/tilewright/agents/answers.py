@@ -83,7 +83,7 @@ def answer(reply: str) -> Answer:
     Raises:
         AnswerError: there is none, or it is cut.
     """
-    text = _unwrapped(_without_thinking(reply), _NESTED)
+    text = _unwrapped(without_thinking(reply), _NESTED)
     lines = [line.rstrip("\r\n") for line in lines_of(text)]
     parts = list(_parts(lines))
     if not parts:
@@ -98,10 +98,10 @@ def answer(reply: str) -> Answer:
 
 def thought_of(reply: str) -> str:
     """What a reply says that has no answer."""
-    return _thought([line.rstrip("\r\n") for line in lines_of(_without_thinking(reply))])
+    return _thought([line.rstrip("\r\n") for line in lines_of(without_thinking(reply))])
 
 
-def _without_thinking(reply: str) -> str:
+def without_thinking(reply: str) -> str:
     """The reply without what a reasoning model thinks aloud; fences in there are no answer."""
     text = _THINKING.sub("", reply)
     for tag in ("think", "thinking", "reasoning"):
@@ -134,26 +134,26 @@ def _unwrapped(text: str, deep: int) -> str:
 
 def _parts(lines: list[str]) -> Iterator[_Part]:
     """Blocks and fences of code in order; raises for one that is cut, unless another follows."""
-    at, cut = 0, ""
+    at, cut, around = 0, "", ""
     while at < len(lines):
+        opening = _OPENING.match(lines[at])
         if _SEARCH.match(lines[at]):
             block, end = _block(lines, at)
             cut = "" if block else CUT_BLOCK
             if block is not None:
                 yield _Part(at, block)
-            at = end
-            continue
-        opening = _OPENING.match(lines[at])
-        if opening is None or _holds_blocks(lines, at, opening[1]):
-            at += 1
-            continue
-        closing = _closing(lines, at, opening[1])
-        if closing is None:
-            raise AnswerError(CUT_FENCE)
-        if opening[2].lower() in _CODE:
-            cut = ""
-            yield _Part(at, "\n".join(lines[at + 1 : closing]) + "\n")
-        at = closing + 1
+        elif around and _is_bare(lines[at], around):
+            around, end = "", at + 1
+        elif opening is None:
+            end = at + 1
+        elif _holds_blocks(lines, at, opening[1]):
+            around, end = opening[1], at + 1
+        else:
+            end = _closing(lines, at, opening[1]) + 1
+            if opening[2].lower() in _CODE:
+                cut = ""
+                yield _Part(at, "\n".join(lines[at + 1 : end - 1]) + "\n")
+        at = end
     if cut:
         raise AnswerError(cut)
 
@@ -173,23 +173,24 @@ def _block(lines: list[str], start: int) -> tuple[Block | None, int]:
 
 
 def _holds_blocks(lines: list[str], start: int, fence: str) -> bool:
-    """Whether the first line with a text in a fence begins a block: the blocks are then read line
-    by line, whatever the fence around them."""
-    inside = (line for line in lines[start + 1 :] if line.strip())
-    first = next(inside, "")
-    if not first.strip(" `~"):
-        return False
-    # The path of the file may stand above the first block.
-    return bool(_SEARCH.match(first) or _SEARCH.match(next(inside, "")))
+    """Whether there are blocks in a fence: they are read line by line, whatever is around them."""
+    for line in lines[start + 1 :]:
+        if _SEARCH.match(line):
+            return True
+        if _is_bare(line, fence):
+            return False
+    return False
 
 
-def _closing(lines: list[str], start: int, fence: str) -> int | None:
+def _closing(lines: list[str], start: int, fence: str) -> int:
     """The line that closes a fence; one in a string of the code does not."""
     found = [n for n in range(start + 1, len(lines)) if _is_bare(lines[n], fence)]
     for n in found[:_MOST_FENCES]:
         if not _ends_in_a_string(lines[start + 1 : n]):
             return n
-    return found[0] if found else None
+    if not found:
+        raise AnswerError(CUT_FENCE)
+    return found[0]
 
 
 def _is_bare(line: str, fence: str) -> bool:

@@ -33,7 +33,10 @@ def merged(text: str, code: str, entry: Entry | None) -> str:
     try:
         old, tail = segments(text)
     except (SyntaxError, ValueError):
-        return code
+        raise AnswerError(
+            "the file is not valid Python, so functions cannot be placed in it: use SEARCH/REPLACE "
+            "blocks"
+        ) from None
     if _is_whole(text, old, new, entry):
         return _as_file(old, tail, new, end)
     return _into_file(old, tail, new, entry, end)

@@ -69,11 +69,12 @@ def _with_blocks(blocks: Sequence[Block], text: str) -> str:
 def _placed(block: Block, number: int, lines: Sequence[str]) -> _Edit:
     """Where a block's SEARCH lines are in the file: exactly once."""
     bare = [line.rstrip("\r\n") for line in lines]
-    found = []
-    for search, replace in map(_unnumbered, block.readings):
-        if not any(line.strip() for line in search):
+    found: list[_Edit] = []
+    # Of several dividers, the last that gives lines of the file: the others belong to these lines.
+    for search, replace in map(_unnumbered, reversed(block.readings)):
+        if found or not any(line.strip() for line in search):
             continue
-        found += [
+        found = [
             _Edit(first, first + len(search), replace, number) for first in _places(search, bare)
         ]
     if len(found) == 1:

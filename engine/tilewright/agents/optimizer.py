@@ -1,26 +1,77 @@
 """The optimizer: asks for the next candidate of a stage."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from tilewright.agents import sections
 from tilewright.agents.answers import AnswerError, answer, thought_of
 from tilewright.agents.briefing import Briefing
+from tilewright.agents.cards import listed
 from tilewright.agents.edits import applied
 from tilewright.agents.model import Proposal, Step, Unusable
-from tilewright.agents.prompt import Prompt
+from tilewright.agents.prompt import Prompt, whole
+from tilewright.agents.templates import sentences
 from tilewright.knowledge.stages import Stage
+from tilewright.models.model import Role
 from tilewright.textfile import one_line
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
 _MOST_RATIONALE = 200
 _NO_REASON = "the model gave no reason"
 
+PURPOSES: Mapping[Stage, str] = {
+    Stage.CORRECTNESS: "results that are wrong, or wrong for some inputs.",
+    Stage.ALGORITHMIC: "fewer operations or passes by another algorithm, such as an online softmax "
+    "or tiles that stay on the chip.",
+    Stage.DISCOVERY: "a gain that no other stage describes.",
+    Stage.DTYPE_FIX: "types of operands, accumulators and constants that cost conversions or "
+    "precision.",
+    Stage.FUSION: "fewer launches and fewer trips to memory: work on a tile while it is on the "
+    "chip.",
+    Stage.MEMORY_ACCESS: "loads and stores that are contiguous, wide, masked once and made once.",
+    Stage.BLOCK_POINTERS: "tensor descriptors or pointer arithmetic that suits the hardware.",
+    Stage.PERSISTENT_KERNEL: "programs that stay and take several tiles, where launches or "
+    "the last wave cost time.",
+    Stage.DEVICE_SPECIFIC: "what this chip does better than others, and what it does badly.",
+    Stage.AUTOTUNING: "tile shapes, warps, stages and what the autotuner chooses from.",
+}
+"""What each stage is about."""
+
 
 def build(
     briefing: Briefing, stage: Stage, steps: Sequence[Step] = (), limit_tokens: int | None = None
 ) -> Prompt:
-    """The prompt for one try; where it would exceed limit_tokens, the oldest steps go first."""
-    raise NotImplementedError
+    """The prompt for one try; where it would exceed ``limit_tokens``, the oldest steps go first."""
+    return stage_prompt(Role.OPTIMIZER, briefing, stage, steps, limit_tokens)
+
+
+def stage_prompt(
+    role: Role, briefing: Briefing, stage: Stage, steps: Sequence[Step], limit_tokens: int | None
+) -> Prompt:
+    """The prompt of a role that changes the file in a stage."""
+    issues = dict.fromkeys(issue.id for issue in briefing.issues if issue.stage is stage)
+    goal = sentences(
+        role.value,
+        "goal",
+        stage=stage.value,
+        purpose=PURPOSES[stage],
+        issues=listed(issues),
+        measured=briefing.measured,
+        tries=len(steps),
+    )
+    parts = (
+        (whole(1, "TASK", sentences(role.value, "role")), ()),
+        sections.language(briefing, role),
+        sections.chip(briefing, role),
+        sections.problem(briefing, role),
+        sections.schedule(briefing, role),
+        sections.patterns(briefing, role, stage),
+        sections.parent(briefing, role),
+        sections.facts(briefing, role),
+        sections.tried(briefing, role),
+        (whole(10, "GOAL", goal), ()),
+    )
+    return sections.prompt(sections.Outline(role, parts, tuple(steps)), limit_tokens)
 
 
 def parse(reply: str, briefing: Briefing) -> Proposal | Unusable:
@@ -38,7 +89,7 @@ def parse(reply: str, briefing: Briefing) -> Proposal | Unusable:
 
 def _rationale(thought: str) -> str:
     """The first sentence of the reasoning, in one line."""
-    plain = " ".join(thought.lstrip("#*-> \n").split())
+    plain = " ".join(thought.replace("**", "").lstrip("#*-> \n").split())
     first = _SENTENCE.split(plain, 1)[0].strip(" *#`")
     if len(first) > _MOST_RATIONALE:
         first = f"{first[:_MOST_RATIONALE].rpartition(' ')[0]} [...]"

@@ -6,7 +6,7 @@ prefixes serves them. What does not fit is left out item by item from the back o
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tilewright.models.model import Message, Role
@@ -69,24 +69,22 @@ def section(
     *,
     lead: str = "",
     joint: str = "\n",
+    wrap: Callable[[str], str] = str,
 ) -> tuple[Section | None, tuple[str, ...]]:
-    """A section of ``lead`` and as many items as fit, and what was left out.
+    """A section of ``lead`` and as many items as fit, wrapped together, and what was left out.
 
-    None where there is nothing to say: without items, a lead alone is left out as well.
+    None where no item is left: a lead alone says nothing.
     """
     kept = list(items)
-    while kept and estimated(_joined(lead, kept, joint)) > cap:
+
+    def text() -> str:
+        return "\n\n".join(filter(None, (lead, wrap(joint.join(kept)))))
+
+    while kept and estimated(text()) > cap:
         kept.pop()
     left = len(items) - len(kept)
     cut = (f"section {number} ({name}): {left} of {len(items)} items left out",) if left else ()
-    if not kept:
-        return None, cut
-    text = _joined(lead, kept, joint)
-    return Section(number, name, text, estimated(text)), cut
-
-
-def _joined(lead: str, items: Iterable[str], joint: str) -> str:
-    return "\n\n".join(filter(None, (lead, joint.join(items))))
+    return (whole(number, name, text()) if kept else None), cut
 
 
 def whole(number: int, name: str, text: str) -> Section:

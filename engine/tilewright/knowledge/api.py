@@ -80,6 +80,11 @@ class LanguageApi:
             return None
         return self._names.get(name, Presence(is_known=False))
 
+    @property
+    def names(self) -> Mapping[str, Presence]:
+        """Every name below ``triton.language`` that some version has, ``math.exp`` among them."""
+        return self._names
+
     def keyword(self, function: str, keyword: str) -> Presence | None:
         """A keyword of a function; None for functions whose keywords are not listed."""
         listed = self._file.keywords.get(function)
