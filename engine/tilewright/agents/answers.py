@@ -134,20 +134,20 @@ def _unwrapped(text: str, deep: int) -> str:
 
 def _parts(lines: list[str]) -> Iterator[_Part]:
     """Blocks and fences of code in order; raises for one that is cut, unless another follows."""
-    at, cut, around = 0, "", ""
+    at, begin, cut, around = 0, 0, "", ""
     while at < len(lines):
         opening = _OPENING.match(lines[at])
         if _SEARCH.match(lines[at]):
             block, end = _block(lines, at)
             cut = "" if block else CUT_BLOCK
             if block is not None:
-                yield _Part(at, block)
+                yield _Part(begin if around else at, block)
         elif around and _is_bare(lines[at], around):
             around, end = "", at + 1
         elif opening is None:
             end = at + 1
         elif _holds_blocks(lines, at, opening[1]):
-            around, end = opening[1], at + 1
+            around, begin, end = opening[1], at, at + 1
         else:
             end = _closing(lines, at, opening[1]) + 1
             if opening[2].lower() in _CODE:
