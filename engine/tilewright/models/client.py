@@ -314,25 +314,24 @@ class Client:
 
     def _pause(self, call: _Call, failed: str, wish: float | None, chance: float) -> None:
         """Wait before the next attempt, or raise if there is none."""
-        choice = call.request.choice
+        choice, now = call.request.choice, self._clock.now()
+        if wish is not None and wish <= _LONGEST_WISH:  # it holds for all calls to the endpoint
+            begin = max(now + wish, self._not_before.get(choice.base_url, 0.0))
+            self._not_before[choice.base_url] = begin
         call.attempts += 1
         if call.attempts > self._policy.retries:
             raise ModelUnavailableError(
                 f"{choice.name} gave no reply in {call.attempts} attempts; the last: {failed}"
             ) from None
-        pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (call.attempts - 1)) * (0.5 + chance / 2)
-        pause = max(pause, wish or 0.0)
-        now = self._clock.now()
-        if wish and (wish > _LONGEST_WISH or now + wish > call.deadline):
+        if wish is not None and (wish > _LONGEST_WISH or now + wish > call.deadline):
             raise ModelUnavailableError(
                 f"{choice.base_url} asks to wait {wish:.0f} s before the next call ({failed}), "
                 "which is longer than a call may take; try again later"
             ) from None
+        pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (call.attempts - 1)) * (0.5 + chance / 2)
+        pause = max(pause, wish or 0.0)
         if now + pause > call.deadline:
             raise self._late(call, failed) from None
-        if wish:  # it holds for all calls to the endpoint
-            begin = max(now + wish, self._not_before.get(choice.base_url, 0.0))
-            self._not_before[choice.base_url] = begin
         self._sleep(pause)
 
     def _late(self, call: _Call, failed: str) -> ModelUnavailableError:

@@ -18,7 +18,7 @@ _SPENT = ("insufficient_quota", "billing_hard_limit_reached", "insufficient_bala
 _LENGTH = re.compile(
     r"context[_ -]?(length|window|size|limit)|maximum (context|sequence|prompt) length"
     r"|(prompt|input|request)( is|s)? too long|too many (input )?tokens"
-    r"|reduce the length of|exceeds? the (maximum )?(number of )?tokens|tokens .* must be <=",
+    r"|reduce the length of|exceeds? the (maximum )?(number of )?tokens|tokens.* must be <=",
     re.IGNORECASE,
 )
 _WORDS = {

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -184,7 +185,8 @@ def ensemble(
         return None
     if NONE in wanted:
         raise InputError('the model "none" stands alone: leave it out or leave out the others')
-    roles = {role: _choices(role, wanted, settings, local_server) for role in Role}
+    asked_once = cache(local_server)
+    roles = {role: _choices(role, wanted, settings, asked_once) for role in Role}
     return Ensemble(
         MappingProxyType(roles),
         _limits(limits, settings.limits),
