@@ -129,6 +129,7 @@ def test_capabilities_are_what_is_implemented(process: subprocess.Popen[bytes]) 
         "tilewright.debugInfo",
         "tilewright.listJobs",
         "tilewright.listTargets",
+        "tilewright.models",
         "tilewright.optimize",
         "tilewright.profile",
         "tilewright.showCertificate",
