@@ -1,4 +1,7 @@
-"""Texts of files: read without ever waiting, decoded as Python decodes its own sources."""
+"""Texts of files: read without ever waiting, decoded as Python decodes its own sources.
+
+Where ``TILEWRIGHT_ROOTS`` names folders, files of these folders alone are read.
+"""
 
 import codecs
 import os
@@ -10,6 +13,9 @@ from tilewright.errors import InputError
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of the largest file that is read at all."""
+
+ROOTS = "TILEWRIGHT_ROOTS"
+"""The variable that names the only folders to read from, as PATH names folders; unset: any."""
 
 _KINDS = (
     (stat.S_ISDIR, "is a folder; name a file"),
@@ -40,6 +46,19 @@ class MissingError(InputError):
     """Nothing is there."""
 
 
+def in_roots(path: Path) -> bool:
+    """Whether a path leads, with all links followed, into a folder that may be read."""
+    named = os.environ.get(ROOTS)
+    if named is None:
+        return True
+    try:
+        real = os.path.realpath(path)
+    except (OSError, ValueError):  # a name that no system call takes
+        return False
+    roots = (root for root in named.split(os.pathsep) if root)
+    return any(os.path.commonpath((real, root)) == root for root in roots)
+
+
 def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
     """What a regular file holds; never waits for a pipe or a device, never reads without end.
 
@@ -47,6 +66,9 @@ def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
         UnreadableError: it is no regular file, may not be read, or is larger than ``largest``.
         MissingError: nothing is there.
     """
+    # Before anything else: not even whether it exists is said of a file outside.
+    if not in_roots(path):
+        raise UnreadableError("is outside the folders that may be read here", str(path))
     try:
         _check_kind(path.stat(), path)
         # What is there may have been replaced since: opening a pipe must not wait either.

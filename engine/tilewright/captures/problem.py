@@ -21,6 +21,7 @@ from tilewright.serialize import dump
 from tilewright.source import parse_module
 from tilewright.source.text import digest
 from tilewright.targets.model import Target
+from tilewright.textfile import in_roots
 
 # What the interpreter gets through in seconds: it runs programs one after another.
 MOST_PROGRAMS = 1024
@@ -45,7 +46,7 @@ class CapturedProblem:
 def project_captures(source: Path) -> Path | None:
     """The nearest ``.tilewright/launches`` above a source file; None if there is none."""
     for folder in source.resolve().parents:
-        if (folder / FOLDER).is_dir():
+        if in_roots(folder) and (folder / FOLDER).is_dir():
             return folder / FOLDER
     return None
 

@@ -11,7 +11,7 @@ from tilewright.checking.configuration import (
     read_configuration,
 )
 from tilewright.errors import InputError
-from tilewright.textfile import utf8_text
+from tilewright.textfile import in_roots, utf8_text
 
 FILE_NAME = "pyproject.toml"
 _LARGEST = 4 * 1024 * 1024
@@ -26,7 +26,7 @@ def configuration_for(file: Path) -> Configuration:
     # Not Path.resolve, which raises at a link that leads to itself.
     start = Path(os.path.realpath(file))
     for folder in (start, *start.parents):
-        found = _of_folder(folder)
+        found = _of_folder(folder) if in_roots(folder) else None
         if found is not None:
             return found
     return default_configuration()

@@ -43,6 +43,10 @@ def certificates(
         str | None,
         typer.Option(metavar="REVISION", help="Only files changed since this git revision."),
     ] = None,
+    stdin: Annotated[
+        bool,
+        typer.Option("--stdin", help="Read the text from standard input; the path is its name."),
+    ] = False,
     form: Annotated[
         CheckFormat, typer.Option("--format", help="text, json, github or sarif.")
     ] = CheckFormat.TEXT,
@@ -52,13 +56,15 @@ def certificates(
     Exits with 1 if any kernel lacks a valid certificate.
     """
     faults = Faults()
-    files = list(_python_files(paths, faults))
+    files = list(paths if stdin else _python_files(paths, faults))
+    if stdin and (len(files) != 1 or since is not None):
+        raise InputError("--stdin is one text; name one path for it, and no revision")
     if since is not None:
         files = _changed(files, since)
     found: list[Certified] = []
     for path in files:
         with faults.of(path):
-            found.append(certified(path, read_source(path)))
+            found.append(certified(path, read_source(path, from_stdin=stdin)))
     lacking = [insisting(one, level.value) for one in found]
     _tell(found, lacking, form, faults.all)
     end(found, any(one.remarks for one in lacking), faults)

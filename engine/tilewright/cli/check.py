@@ -29,7 +29,7 @@ from tilewright.checking.selectors import UnknownSelectorError, issues_meant
 from tilewright.checking.versions import installed_triton, parse_version
 from tilewright.cli.boundary import Faults, OwnFaultError
 from tilewright.cli.captured import found_in
-from tilewright.cli.inputs import read_sources, target_of, write_source
+from tilewright.cli.inputs import read_sources, sources_of, target_of, write_source
 from tilewright.cli.output import ERR, OUT, Exit, emit_json
 from tilewright.errors import InputError
 from tilewright.problems import ProblemError, problem_or_flaw
@@ -77,6 +77,10 @@ def check(
         str | None,
         typer.Option(metavar="TARGETS", help="Also compile for these chips, e.g. cuda:90,xpu:pvc."),
     ] = None,
+    stdin: Annotated[
+        bool,
+        typer.Option("--stdin", help="Read the text from standard input; the path is its name."),
+    ] = False,
 ) -> None:
     """Report issues in kernels from their source.
 
@@ -92,6 +96,8 @@ def check(
         isolated,
         load_captures(captured) if captured else None,
     )
+    if stdin and (diff or fix or compiled is not None):
+        raise InputError("--stdin only checks; remove --fix, --diff and --compiled")
     if diff or fix:
         if compiled is not None:
             raise InputError(
@@ -99,16 +105,17 @@ def check(
             )
         _fix(paths, chosen, form, write=fix and not diff)
         return
-    files = [*_checked(paths, chosen)]
+    sources = sources_of(paths, chosen.faults, isolated=isolated, from_stdin=stdin)
+    files = [*_checked(sources, chosen)]
     files += chosen.specs
     known = files if compiled is None else _compiled(files, chosen, compiled, captured)
     told = _tell(known, form, chosen)
     end(told, any(f.issues or f.module.problems or f.notices for f in told), chosen.faults)
 
 
-def _checked(paths: list[Path], chosen: "_Chosen") -> Iterator[Checked]:
+def _checked(sources: Iterable[tuple[Path, str]], chosen: "_Chosen") -> Iterator[Checked]:
     """Each file that can be checked; what is wrong with the others is among the faults."""
-    for path, text in read_sources(paths, chosen.faults, isolated=chosen.isolated):
+    for path, text in sources:
         with chosen.faults.of(path):
             yield with_stale(check_text(text, str(path), *chosen.of(path)), path, text)
 

@@ -45,6 +45,7 @@ COMMANDS = {
         "facts:explain", "Explain an issue, its cost and its fix; or list all issues."
     ),
     "lsp": Entry("facts:lsp", "Start the language server, on standard input and output or TCP."),
+    "mcp": Entry("mcp:mcp", "Serve the commands as tools to coding agents (MCP, stdio)."),
     "toolchain": Entry("toolchain:app", "List and install the compilers of each backend."),
     "service": Entry("service:app", "List and stop the compile services."),
 }

@@ -3,7 +3,7 @@
 import codecs
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,6 +45,19 @@ def read_sources(
             text = read_source(found)
         if text is not None:
             yield found, text
+
+
+def sources_of(
+    paths: Sequence[Path], faults: Faults, *, isolated: bool, from_stdin: bool
+) -> Iterator[tuple[Path, str]]:
+    """The files with their texts, or the one path with the text of standard input."""
+    if not from_stdin:
+        yield from read_sources(paths, faults, isolated=isolated)
+        return
+    if len(paths) != 1:
+        raise InputError("--stdin is one text; name one path for it")
+    with faults.of(paths[0]):
+        yield paths[0], read_source(paths[0], from_stdin=True)
 
 
 def write_source(path: Path, text: str) -> None:

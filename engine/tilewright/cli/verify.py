@@ -87,7 +87,10 @@ _Fresh = Annotated[
     typer.Option("--fresh", help="With --recheck: use new inputs instead of the certificate's."),
 ]
 _Stdin = Annotated[
-    bool, typer.Option("--stdin", help="With --recheck: read the text from standard input.")
+    bool,
+    typer.Option(
+        "--stdin", help="Read CANDIDATE's text, or that of --recheck, from standard input."
+    ),
 ]
 _Form = Annotated[StreamFormat, typer.Option("--format", help="text, json or events.")]
 
@@ -121,7 +124,9 @@ def verify(
     if original is None:
         raise InputError("pass ORIGINAL and CANDIDATE, or --recheck CERTIFICATE")
     after = candidate or original
-    texts = (read_source(original), read_source(after))
+    if stdin and certify:
+        raise InputError("--certify needs CANDIDATE as a file; name a path with --certificate")
+    texts = (read_source(original), read_source(after, from_stdin=stdin))
     spec = problem_for(problem, captured, original, texts[0])
     with (
         working(f"verifying {after.name} against {original.name}"),

@@ -10,6 +10,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from tilewright.textfile import in_roots
+
 SPEC_SUFFIXES = (".yaml", ".yml")
 _SPECS = ("AIBENCH_SPECS_DIR", "problems/specs")
 _REFERENCES = ("AIBENCH_KERNELS_DIR", "third_party/KernelBench")
@@ -49,7 +51,7 @@ def _counterparts(path: Path, tree: tuple[str, str], suffix: str) -> Iterator[Pa
     trees = [Path(named)] if named else []
     trees += [Path(*parts[:end]) / folder for end in range(len(parts) - 1, 0, -1)]
     for root in trees:
-        if not root.is_dir():
+        if not in_roots(root) or not root.is_dir():
             continue
         for start in range(1, len(parts) - _LEAST_PARTS + 1):
             found = root.joinpath(*parts[start:])

@@ -35,10 +35,16 @@ class Outcome:
 
 
 class EngineRun:
-    """A run from start to end. ``stop`` may be called at any time, also before ``run``."""
+    """A run from start to end. ``stop`` may be called at any time, also before ``run``.
 
-    def __init__(self, command: Sequence[str], cwd: str, env: Mapping[str, str]) -> None:
+    ``document``: the command writes one JSON document, not a stream of events.
+    """
+
+    def __init__(
+        self, command: Sequence[str], cwd: str, env: Mapping[str, str], *, document: bool = False
+    ) -> None:
         self._command = tuple(command)
+        self._document = document
         self._cwd = cwd
         self._env = dict(env)
         self._stopping = asyncio.Event()
@@ -96,7 +102,8 @@ class EngineRun:
         self, process: asyncio.subprocess.Process, on_event: OnEvent
     ) -> None:
         # A grandchild may hold the pipe open after the engine died, so both are waited for.
-        reader = asyncio.create_task(self._read(process, on_event))
+        read = self._read_document(process) if self._document else self._read(process, on_event)
+        reader = asyncio.create_task(read)
         waiter = asyncio.create_task(process.wait())
         try:
             await asyncio.wait({reader, waiter}, return_when=asyncio.FIRST_COMPLETED)
@@ -123,6 +130,21 @@ class EngineRun:
                 logger.warning("the engine wrote a line that is not an event: %r", line[:200])
             else:
                 self._take(event, on_event)
+
+    async def _read_document(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        data = bytearray()
+        while chunk := await process.stdout.read(1 << 20):
+            data += chunk
+            if len(data) > _LONGEST_LINE:
+                self._outcome = Outcome(None, "the engine wrote a document longer than 64 MiB")
+                return
+        try:
+            value = json.loads(data)
+        except ValueError:  # what it wrote to standard error says why there is none
+            return
+        if isinstance(value, dict):
+            self._outcome = Outcome(value, None)
 
     def _take(self, event: Mapping[str, Any], on_event: OnEvent) -> None:
         kind = event["event"]

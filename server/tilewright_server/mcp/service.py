@@ -1,0 +1,227 @@
+"""The MCP server itself: it lists tools, resources and prompts, and answers calls."""
+
+import contextlib
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from mcp import MCPError
+from mcp.server import Server, ServerRequestContext
+from mcp.server.stdio import stdio_server
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    GetPromptRequestParams,
+    GetPromptResult,
+    InputRequiredResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    TextContent,
+    TextResourceContents,
+    ToolAnnotations,
+)
+from mcp_types import Tool as ListedTool
+from pydantic import ValidationError
+
+from tilewright import __version__
+from tilewright_server.mcp import pages
+from tilewright_server.mcp.answers import Answer
+from tilewright_server.mcp.client_roots import roots_for
+from tilewright_server.mcp.engine import Engine
+from tilewright_server.mcp.progress import Progress
+from tilewright_server.mcp.refusal import RefusedError
+from tilewright_server.mcp.roots import Roots
+from tilewright_server.mcp.texts import as_text
+from tilewright_server.mcp.tools import TOOLS, Call, Certificates, Tool
+
+logger = logging.getLogger(__name__)
+
+Context = ServerRequestContext[Any, Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the command line of the server sets; ``command`` starts the engine."""
+
+    roots: Roots
+    device: str
+    limit_s: float
+    command: Sequence[str]
+
+
+class Service:
+    """The handlers of one server; its certificates are those of the session."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._engine = Engine(settings.command)
+        self._certificates = Certificates()
+
+    def server(self) -> Server[Any]:
+        """A server that answers with these handlers."""
+        return Server(
+            "tilewright",
+            version=__version__,
+            title="Tilewright",
+            instructions=pages.INSTRUCTIONS,
+            on_list_tools=_list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=_list_resources,
+            on_read_resource=_read_resource,
+            on_list_prompts=_list_prompts,
+            on_get_prompt=_get_prompt,
+        )
+
+    async def _call_tool(
+        self, ctx: Context, params: CallToolRequestParams
+    ) -> CallToolResult | InputRequiredResult:
+        tool = TOOLS.get(params.name)
+        if tool is None:
+            known = ", ".join(TOOLS)
+            raise MCPError(INVALID_PARAMS, f"unknown tool {params.name[:100]!r}; known: {known}")
+        try:
+            arguments = tool.arguments.model_validate(params.arguments or {})
+        except ValidationError as error:
+            return _refused(_misused(tool, error))
+        try:
+            roots = await roots_for(ctx, params, self._settings.roots)
+            if isinstance(roots, InputRequiredResult):
+                return roots
+            async with Progress(ctx.session.report_progress).sending() as progress:
+                answer = await tool.call(self._work(roots, progress), arguments)
+            return _answered(answer)
+        except RefusedError as refused:
+            return _refused(f"Not done: {refused}")
+        except Exception:  # a call is one of the documented boundaries
+            logger.exception("the tool %s failed", tool.name)
+            return _refused(
+                "Not done: a fault in Tilewright; the server's standard error has the traceback, "
+                "please report it. Nothing is known of the candidate."
+            )
+
+    def _work(self, roots: Roots, progress: Progress) -> Call:
+        settings = self._settings
+        return Call(
+            self._engine, roots, progress, self._certificates, settings.device, settings.limit_s
+        )
+
+
+def serve(settings: Settings) -> None:
+    """Serve one client on standard input and output until it leaves."""
+    with contextlib.suppress(KeyboardInterrupt):
+        anyio.run(_serve, settings)
+
+
+async def _serve(settings: Settings) -> None:
+    server = Service(settings).server()
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
+
+
+def _answered(answer: Answer) -> CallToolResult:
+    return CallToolResult(
+        content=[TextContent(text=as_text(answer))],
+        structured_content=answer.model_dump(mode="json"),
+    )
+
+
+def _refused(message: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=message)], is_error=True)
+
+
+def _misused(tool: Tool[Any, Any], error: ValidationError) -> str:
+    found = []
+    for one in error.errors(include_url=False, include_context=False, include_input=False)[:8]:
+        where = ".".join(map(str, one["loc"]))
+        what = one["msg"].removeprefix("Value error, ")
+        found.append(f"{where}: {what}" if where else what)
+    names = ", ".join(tool.arguments.model_fields)
+    return f"Not done: wrong arguments for {tool.name}: {'; '.join(found)}. It takes: {names}."
+
+
+async def _list_tools(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+    del ctx, params
+    return ListToolsResult(tools=[_listed(tool) for tool in TOOLS.values()])
+
+
+def _listed(tool: Tool[Any, Any]) -> ListedTool:
+    return ListedTool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.arguments.model_json_schema(),
+        output_schema=tool.answer.model_json_schema(mode="serialization"),
+        annotations=ToolAnnotations(
+            title=tool.title, read_only_hint=True, destructive_hint=False, open_world_hint=False
+        ),
+    )
+
+
+async def _list_resources(
+    ctx: Context, params: PaginatedRequestParams | None
+) -> ListResourcesResult:
+    del ctx, params
+    return ListResourcesResult(
+        resources=[
+            Resource(
+                name=issue.id,
+                title=issue.title,
+                uri=f"{pages.SCHEME}{issue.id}",
+                mime_type="text/markdown",
+            )
+            for issue in pages.listed()
+        ]
+    )
+
+
+async def _read_resource(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+    del ctx
+    try:
+        if not params.uri.startswith(pages.SCHEME):
+            raise RefusedError(f"only {pages.SCHEME}ID can be read here")
+        text = pages.page(params.uri.removeprefix(pages.SCHEME))
+    except RefusedError as refused:
+        raise MCPError(INVALID_PARAMS, str(refused)) from None
+    return ReadResourceResult(
+        contents=[TextResourceContents(uri=params.uri, mime_type="text/markdown", text=text)]
+    )
+
+
+async def _list_prompts(ctx: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
+    del ctx, params
+    return ListPromptsResult(
+        prompts=[
+            Prompt(
+                name=pages.PROMPT,
+                title=pages.PROMPT_TITLE,
+                description="Check, profile, propose edits and verify each; keep what holds.",
+                arguments=[
+                    PromptArgument(name="path", description="File with kernels.", required=True),
+                    PromptArgument(name="target", description="Chip, e.g. cuda:90."),
+                ],
+            )
+        ]
+    )
+
+
+async def _get_prompt(ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
+    del ctx
+    values = params.arguments or {}
+    if params.name != pages.PROMPT or not values.get("path"):
+        raise MCPError(INVALID_PARAMS, f"the only prompt is {pages.PROMPT}; it needs `path`")
+    text = pages.prompt(values["path"], values.get("target"))
+    return GetPromptResult(
+        description=pages.PROMPT_TITLE,
+        messages=[PromptMessage(role="user", content=TextContent(text=text))],
+    )
