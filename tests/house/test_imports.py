@@ -81,7 +81,7 @@ ALLOWED["cli"] = ALLOWED["report"] | {
 ALLOWED["server"] = ALLOWED["strategies"] | {"strategies", "checking"}
 
 HEAVY = {"torch", "triton", "numpy"}
-PROTOCOL = {"pygls", "lsprotocol"}
+PROTOCOL = {"pygls", "lsprotocol", "mcp", "mcp_types"}
 
 
 def _area(name: str) -> str | None:

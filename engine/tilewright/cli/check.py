@@ -46,6 +46,9 @@ class CheckFormat(StrEnum):
 
 
 _Paths = Annotated[list[Path], typer.Argument(help="Python files, notebooks, or folders of them.")]
+_Stdin = Annotated[
+    bool, typer.Option("--stdin", help="Read the text from standard input; the path is its name.")
+]
 _Names = "An issue id, a stage, or a pattern such as nki_*; may be repeated."
 
 
@@ -77,10 +80,7 @@ def check(
         str | None,
         typer.Option(metavar="TARGETS", help="Also compile for these chips, e.g. cuda:90,xpu:pvc."),
     ] = None,
-    stdin: Annotated[
-        bool,
-        typer.Option("--stdin", help="Read the text from standard input; the path is its name."),
-    ] = False,
+    stdin: _Stdin = False,
 ) -> None:
     """Report issues in kernels from their source.
 

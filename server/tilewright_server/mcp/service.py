@@ -1,7 +1,6 @@
 """The MCP server itself: it lists tools, resources and prompts, and answers calls."""
 
 import contextlib
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +36,7 @@ from pydantic import ValidationError
 from tilewright import __version__
 from tilewright_server.mcp import pages
 from tilewright_server.mcp.answers import Answer
+from tilewright_server.mcp.boundary import guard
 from tilewright_server.mcp.client_roots import roots_for
 from tilewright_server.mcp.engine import Engine
 from tilewright_server.mcp.progress import Progress
@@ -44,8 +44,6 @@ from tilewright_server.mcp.refusal import RefusedError
 from tilewright_server.mcp.roots import Roots
 from tilewright_server.mcp.texts import as_text
 from tilewright_server.mcp.tools import TOOLS, Call, Certificates, Tool
-
-logger = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
 
@@ -95,20 +93,14 @@ class Service:
         except ValidationError as error:
             return _refused(_misused(tool, error))
         try:
-            roots = await roots_for(ctx, params, self._settings.roots)
-            if isinstance(roots, InputRequiredResult):
-                return roots
-            async with Progress(ctx.session.report_progress).sending() as progress:
-                answer = await tool.call(self._work(roots, progress), arguments)
-            return _answered(answer)
+            with guard(tool.name):
+                roots = await roots_for(ctx, params, self._settings.roots)
+                if isinstance(roots, InputRequiredResult):
+                    return roots
+                async with Progress(ctx.session.report_progress).sending() as progress:
+                    return _answered(await tool.call(self._work(roots, progress), arguments))
         except RefusedError as refused:
             return _refused(f"Not done: {refused}")
-        except Exception:  # a call is one of the documented boundaries
-            logger.exception("the tool %s failed", tool.name)
-            return _refused(
-                "Not done: a fault in Tilewright; the server's standard error has the traceback, "
-                "please report it. Nothing is known of the candidate."
-            )
 
     def _work(self, roots: Roots, progress: Progress) -> Call:
         settings = self._settings

@@ -242,7 +242,7 @@ _TOOLS: tuple[Tool[Any, Any], ...] = (
     Tool(
         "compile",
         "Compile kernels for chips",
-        "Cross-compile a file's kernels for chips that need not be installed: registers, spills, "
+        "Cross-compile a file's kernels for chips that may be absent: registers, spills, "
         "shared memory, an estimated time, and what is wrong per line. No kernel is run.",
         given.Compile,
         CompileAnswer,
