@@ -20,7 +20,7 @@ def mcp(
         float, typer.Option(min=1, metavar="SECONDS", help="Longest time that one call may take.")
     ] = DEFAULT_LIMIT_S,
 ) -> None:
-    """Serve check, compile, verify and the others to coding agents (MCP, stdio).
+    """Serve the commands as tools to coding agents (MCP, stdio).
 
     No file is written, and nothing outside the roots is read.
     """
