@@ -57,7 +57,7 @@ ALLOWED["inspection"] = ALLOWED["evaluation"] | {"evaluation"}
 ALLOWED["profiling"] = ALLOWED["inspection"]
 ALLOWED["store"] = ALLOWED["evaluation"] | {"evaluation"}
 ALLOWED["agents"] = ALLOWED["evaluation"] | {"evaluation", "models"}
-ALLOWED["strategies"] = ALLOWED["store"] | {"store", "rewrites", "agents", "models"}
+ALLOWED["strategies"] = ALLOWED["store"] | {"store", "rewrites", "agents", "models", "profiling"}
 ALLOWED["checking"] = {
     "certificates",
     "models",

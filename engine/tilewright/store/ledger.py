@@ -94,6 +94,19 @@ class Ledger:
                 return None
             return str(row[0])
 
+    def units(self, kind: str) -> list[tuple[int, Any]]:
+        """Attempts and value of each unit of a kind, in the order begun; None while not done."""
+        with self._lock:
+            rows = (
+                self._connect()
+                .execute(
+                    "SELECT attempts, value FROM unit WHERE run = ? AND kind = ? ORDER BY number",
+                    (self._run, kind),
+                )
+                .fetchall()
+            )
+        return [(attempts, json.loads(value) if value else None) for attempts, value in rows]
+
     def keep(self, text: str) -> str:
         """Keep a text that this run refers to, once for all runs; its hash."""
         name = text_hash(text)

@@ -8,10 +8,15 @@ from tilewright.evaluation.model import Candidate
 
 
 def unseen(candidates: Iterable[Candidate], seen: set[str]) -> Iterator[Candidate]:
-    """Each candidate once, without those whose hash is in ``seen`` when it is their turn."""
+    """Each candidate once, without those whose hash is in ``seen`` when it is their turn.
+
+    One that has no text of its own is always new.
+    """
     met: set[str] = set()
     for candidate in candidates:
-        if candidate.hash not in seen and candidate.hash not in met:
+        if candidate.unusable:
+            yield candidate
+        elif candidate.hash not in seen and candidate.hash not in met:
             met.add(candidate.hash)
             yield candidate
 

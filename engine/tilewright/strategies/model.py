@@ -87,6 +87,7 @@ class ModelUse:
     Attributes:
         suspected: issues that a model reported; no detector confirms them.
         ended: the limit that ended the calls; None if none did.
+        notes: how the calls were made, where that is not as asked.
     """
 
     limits: Limits
@@ -94,6 +95,7 @@ class ModelUse:
     calls: tuple[CallRecord, ...]
     suspected: tuple[Issue, ...] = ()
     ended: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

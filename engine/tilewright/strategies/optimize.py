@@ -3,7 +3,7 @@
 import hashlib
 import json
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,16 +24,19 @@ from tilewright.evaluation.model import (
 from tilewright.evaluation.workbench import Workbench
 from tilewright.harness_fault import HarnessFaultError
 from tilewright.knowledge.stages import Stage
+from tilewright.models.settings import Ensemble
 from tilewright.problems.model import Problem
 from tilewright.scratch import scratch_folder
 from tilewright.serialize import dump
 from tilewright.source import parse_module
 from tilewright.store import Ledger, Run, Store
+from tilewright.strategies.calls import Connect
 from tilewright.strategies.model import OptimizeResult, Proposer
 from tilewright.strategies.observer import Observer
 from tilewright.strategies.present import dump_result
 from tilewright.strategies.pruning import PrunedProposer
 from tilewright.strategies.rewriting import RewriteProposer
+from tilewright.strategies.run_models import RunModels, run_models
 from tilewright.strategies.staged import StagedSearch
 from tilewright.strategies.tuning import LaunchTuner
 from tilewright.targets.model import Target
@@ -45,13 +48,17 @@ class OriginalFailsError(InputError):
 
 @dataclass(frozen=True)
 class OptimizeRequest:
-    """What to optimize, on what, for what, with how many trials at most."""
+    """What to optimize, on what, for what, with how many trials at most.
+
+    ``models``: those to ask, and within which limits; None: no model is asked.
+    """
 
     path: Path
     text: str
     problem: Problem | None
     target: Target | None
     budget: int
+    models: Ensemble | None = None
 
     def key(self, device: Device | None) -> str:
         """Identity of the request: equal requests on equal machines take up each other's runs."""
@@ -65,6 +72,7 @@ class OptimizeRequest:
             self.budget,
             info,
             list(self.problem.allow) if self.problem else [],
+            *([dump(self.models)] if self.models else []),
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -77,6 +85,7 @@ class OptimizeRequest:
             "target": dump(self.target) if self.target else None,
             "budget": self.budget,
             "device": dump(device.info) if device else None,
+            "models": dump(self.models) if self.models else None,
         }
 
     def keep(self, ledger: Ledger) -> None:
@@ -90,9 +99,16 @@ class OptimizeRequest:
 
 
 def optimize(
-    request: OptimizeRequest, device: Device | None, store: Store, observer: Observer
+    request: OptimizeRequest,
+    device: Device | None,
+    store: Store,
+    observer: Observer,
+    connect: Connect | None = None,
 ) -> OptimizeResult:
     """Optimize a file's kernels; a run of the same request that was killed is taken up again.
+
+    Args:
+        connect: makes the client of the request's models; needed only if it names some.
 
     Raises:
         OriginalFailsError: the original does not run on the problem's inputs.
@@ -107,7 +123,7 @@ def optimize(
         observer.started(run.id, resumed=run.resumed)
         scratch = stack.enter_context(scratch_folder())
         try:
-            result = run_search(request, device, run, ledger, scratch, observer, started)
+            result = run_search(request, device, run, ledger, scratch, observer, started, connect)
         except OriginalFailsError as error:
             # Mending what is beside the file would not change the request: never resume this.
             store.finish(run.id, {"error": str(error)})
@@ -124,8 +140,9 @@ def run_search(
     scratch: Path,
     observer: Observer,
     started: float,
+    connect: Connect | None = None,
 ) -> OptimizeResult:
-    """Search and measure the result; what the device and the clock say goes through the ledger.
+    """Search and measure the result; what device, clock and models say goes through the ledger.
 
     Raises:
         OriginalFailsError: the original does not run on the problem's inputs.
@@ -137,18 +154,21 @@ def run_search(
         else None
     )
     cascade = Cascade(request.text, str(request.path), bench, request.target)
+    models = run_models(request.models, connect, cascade, request.path, ledger, notes.append)
     search = StagedSearch(
         cascade,
-        _proposers(bench, ledger, request, observer, notes),
+        _proposers(bench, ledger, request, observer, notes, models),
         ledger,
         observer,
         request.budget,
+        models,
     )
-    launched = any(parse_module(request.text, str(request.path)).entry_kernels())
-    if not launched and not (request.problem and request.problem.is_captured):
-        notes.append("the file launches no Triton kernel, so there is nothing to optimize")
+    notes += _nothing_to_do(request)
     issues = search.issues(request.text)
-    certificate = _searched(search, cascade, request, ledger, observer, notes)
+    with closing(models) if models else nullcontext():
+        certificate = _searched(search, cascade, request, ledger, observer, notes)
+        use = models.use(ledger) if models else None
+    notes += use.notes if use else ()
     if certificate is not None:
         created = certificate.created
         certificate = replace(
@@ -170,7 +190,15 @@ def run_search(
         harness_faults=tuple(search.faults),
         seconds=time.perf_counter() - started,
         run=run.id,
+        models=use,
     )
+
+
+def _nothing_to_do(request: OptimizeRequest) -> list[str]:
+    launched = any(parse_module(request.text, str(request.path)).entry_kernels())
+    if launched or (request.problem and request.problem.is_captured):
+        return []
+    return ["the file launches no Triton kernel, so there is nothing to optimize"]
 
 
 def _searched(
@@ -187,6 +215,7 @@ def _searched(
         search.run()
         return _final(search, cascade, request, observer, notes)
     except Stopped:
+        search.cancel()
         ledger.put("stopped", True)
         notes.append("stopped before the end; the result is the best kept so far")
     except HarnessFaultError as error:
@@ -198,6 +227,19 @@ def _searched(
 
 
 def _proposers(
+    bench: Workbench | None,
+    ledger: Ledger,
+    request: OptimizeRequest,
+    observer: Observer,
+    notes: list[str],
+    models: RunModels | None,
+) -> tuple[Proposer, ...]:
+    """Rewrites first, which cost nothing, then the tuner, then the models."""
+    free = _free_proposers(bench, ledger, request, observer, notes)
+    return (*free, models.proposer) if models else free
+
+
+def _free_proposers(
     bench: Workbench | None,
     ledger: Ledger,
     request: OptimizeRequest,

@@ -12,6 +12,7 @@ import tilewright
 from tilewright.devices.model import DeviceInfo, JobOutcome
 from tilewright.errors import InputError, Stopped
 from tilewright.harness_fault import HarnessFaultError
+from tilewright.models.settings import Ensemble
 from tilewright.problems.model import Problem
 from tilewright.scratch import scratch_folder
 from tilewright.serialize import load
@@ -125,6 +126,7 @@ def _request(records: Records, record: RunRecord) -> tuple[OptimizeRequest, Devi
         load(Problem, json.loads(_text(records, record, problem))) if problem else None,
         load(Target, target) if target else None,
         asked["budget"],
+        load(Ensemble, models) if (models := asked.get("models")) else None,
     )
     return request, load(DeviceInfo, device) if device else None
 

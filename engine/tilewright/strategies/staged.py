@@ -4,6 +4,7 @@ Every decision follows from the source, the seed and the evaluations on record, 
 that was killed takes the same path again and repeats no finished evaluation.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import partial
@@ -13,17 +14,27 @@ from tilewright.analysis import analyze
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.devices.pool import share_of, width
 from tilewright.evaluation.cascade import Cascade
-from tilewright.evaluation.model import Candidate, Evaluation, StepResult, text_hash
+from tilewright.evaluation.model import (
+    Candidate,
+    Evaluation,
+    Level,
+    StepName,
+    StepResult,
+    StepStatus,
+    text_hash,
+)
 from tilewright.harness_fault import HarnessFaultError
 from tilewright.knowledge.stages import Stage
 from tilewright.serialize import dump, load
 from tilewright.source import parse_module
 from tilewright.store import BrokenOffError, Ledger
 from tilewright.strategies.ahead import ahead, unseen
+from tilewright.strategies.briefing import Position
 from tilewright.strategies.model import ProposalRequest, Proposer, Trial
-from tilewright.strategies.observer import Observer
-from tilewright.strategies.planner import plan, replan
+from tilewright.strategies.observer import Observer, Standing
+from tilewright.strategies.planner import replan
 from tilewright.strategies.present import dump_trial
+from tilewright.strategies.run_models import RunModels
 from tilewright.strategies.verdict import decide
 from tilewright.targets.model import LaunchFacts
 
@@ -31,7 +42,12 @@ _MOST_FAULTS = 3
 
 
 class StagedSearch:
-    """One walk through the stages. Its public attributes hold the state reached so far."""
+    """One walk through the stages. Its public attributes hold the state reached so far.
+
+    Args:
+        budget: the most candidates to judge; a reply that gives no text is not judged.
+        models: add issues and order the stages; None: the detectors alone decide.
+    """
 
     def __init__(
         self,
@@ -40,6 +56,7 @@ class StagedSearch:
         ledger: Ledger,
         observer: Observer,
         budget: int,
+        models: RunModels | None = None,
     ) -> None:
         self.trials: list[Trial] = []
         self.plan: tuple[Stage, ...] = ()
@@ -49,6 +66,7 @@ class StagedSearch:
         self._ledger = ledger
         self._observer = observer
         self._budget = budget
+        self._models = models
 
     @property
     def current(self) -> str:
@@ -83,19 +101,53 @@ class StagedSearch:
 
     def run(self) -> None:
         """Go through all stages; may be interrupted by ``Stopped`` at any point."""
-        always = (Stage.AUTOTUNING,) if self.can_time else ()
-        todo = self.plan = plan(self.issues(self.current), always)
         done: list[Stage] = []
+        todo = self.plan = self.planned(done)
         while todo:
             stage = todo[0]
             share = 5 + 85 * len(done) // (len(done) + len(todo))
-            self._observer.progress(share, f"stage {stage.value}")
+            self._report(share, f"stage {stage.value}", stage)
             self._ledger.put("plan", [one.value for one in self.plan])
-            self._work_on(stage)
+            self._work_on(stage, share)
             done.append(stage)
-            todo = replan(self.issues(self.current), done, always)
+            todo = self.planned(done)
             self.plan = (*done, *todo)
         self._look_again()
+
+    def planned(self, done: Sequence[Stage]) -> tuple[Stage, ...]:
+        """The stages still to do with the present text, in a legal order."""
+        always = (Stage.AUTOTUNING,) if self.can_time else ()
+        if self._models is None:
+            return replan(self.issues(self.current), done, always)
+        return self._models.adviser.plan(self._position(), done, always)
+
+    def cancel(self) -> None:
+        """End model calls that are in flight."""
+        if self._models is not None:
+            self._models.calls.cancel()
+
+    def _position(self) -> Position:
+        context = self._context(self.current)
+        module = parse_module(self.current, self._cascade.path)
+        return Position(module, context, analyze(module, context), self.trials, self._present)
+
+    def _present(self) -> Evaluation:
+        """What the cascade finds of the present text."""
+        return self.evaluate(self.current, self.current, "baseline")
+
+    def _report(
+        self, percent: int, message: str, stage: Stage | None = None, attempt: int | None = None
+    ) -> None:
+        spent = self._models.calls.spent if self._models is not None else None
+        standing = Standing(stage, attempt, self._best(), spent)
+        self._observer.progress(percent, message, standing)
+
+    def _best(self) -> float | None:
+        """The product of the speed-ups that were kept; None where one was not timed."""
+        kept = [trial.evaluation.speedup for trial in self.trials if trial.kept]
+        if not kept or None in kept:
+            return None
+        return math.prod(speedup.value for speedup in kept if speedup is not None)
 
     def _look_again(self) -> None:
         """Rewrites that gained nothing on a poorly launched kernel may gain on a tuned one."""
@@ -109,29 +161,48 @@ class StagedSearch:
         )
         for stage in tied:
             if stage is not Stage.AUTOTUNING:
-                self._observer.progress(90, f"a second look at {stage.value}")
-                self._work_on(stage)
+                self._report(90, f"a second look at {stage.value}", stage)
+                self._work_on(stage, 90)
 
-    def _work_on(self, stage: Stage) -> None:
+    @property
+    def _is_left(self) -> bool:
+        """Whether another candidate may be judged."""
+        judged = sum(not trial.candidate.unusable for trial in self.trials)
+        return judged < self._budget
+
+    def _work_on(self, stage: Stage, share: int) -> None:
         seen = {text_hash(self.current)}
         progressed = True
-        while progressed and len(self.trials) < self._budget:
+        while progressed and self._is_left:
             progressed = False
-            for candidate in self._candidates(stage, seen):
+            for candidate in self._candidates(self.request(stage, share), seen):
                 seen.add(candidate.hash)
-                if self._try(candidate, stage) or len(self.trials) >= self._budget:
+                if self._try(candidate, stage) or not self._is_left:
                     progressed = True
                     break
 
-    def _candidates(self, stage: Stage, seen: set[str]) -> Iterator[Candidate]:
-        context = self._context(self.current)
-        module = parse_module(self.current, self._cascade.path)
-        issues = tuple(i for i in analyze(module, context) if i.stage is stage)
-        request = ProposalRequest(module, issues, stage, context)
+    def request(self, stage: Stage, share: int = 0) -> ProposalRequest:
+        """What the proposers are given of a stage, as things are."""
+        position = self._position()
+
+        def attempt(number: int) -> None:
+            self._report(share, f"stage {stage.value}", stage, number)
+
+        return ProposalRequest(
+            position.module,
+            tuple(issue for issue in position.issues if issue.stage is stage),
+            stage,
+            position.context,
+            self.trials,
+            self._present,
+            attempt,
+        )
+
+    def _candidates(self, request: ProposalRequest, seen: set[str]) -> Iterator[Candidate]:
         for proposer in self._proposers:
             new = unseen(proposer.propose(request), seen)
             if self._width > 1 and proposer.independent:
-                look = partial(self._look_at, self.current, self._thorough(stage))
+                look = partial(self._look_at, self.current, self._thorough(request.stage))
                 yield from ahead(new, look, self._width)
             else:
                 yield from new
@@ -158,10 +229,8 @@ class StagedSearch:
             self._judged(cascade, candidate.text, baseline, candidate.proposer, thorough)
 
     def _try(self, candidate: Candidate, stage: Stage) -> bool:
-        before = self.evaluate(self.current, self.current, "baseline")
-        evaluation = self._judged(
-            self._cascade, candidate.text, self.current, candidate.proposer, self._thorough(stage)
-        )
+        before = self._present()
+        evaluation = self._evaluation(candidate, stage)
         verdict = decide(
             stage, before, evaluation, can_time=self.can_time, promise=candidate.promise
         )
@@ -175,6 +244,14 @@ class StagedSearch:
             self.faults.append(evaluation.harness_fault)
         self._stop_at_faults()
         return verdict.kept
+
+    def _evaluation(self, candidate: Candidate, stage: Stage) -> Evaluation:
+        if not candidate.unusable:
+            thorough = self._thorough(stage)
+            proposer, current = candidate.proposer, self.current
+            return self._judged(self._cascade, candidate.text, current, proposer, thorough)
+        refused = StepResult(StepName.STRUCTURE, StepStatus.FAILED, candidate.unusable)
+        return Evaluation(candidate.hash, text_hash(self.current), Level.REJECTED, (refused,))
 
     def _stop_at_faults(self) -> None:
         """Raise the harness's fault where it has met so many candidates in a row."""

@@ -1,0 +1,284 @@
+"""A cascade that reads times from texts, and models whose replies are a function of the prompt."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from tilewright.agents.briefing import Briefing
+from tilewright.agents.model import Proposal, ProposedIssue, Step, Unusable
+from tilewright.agents.planner import Plan
+from tilewright.agents.prompt import Prompt, whole
+from tilewright.errors import Stopped
+from tilewright.evaluation.model import (
+    Candidate,
+    Evaluation,
+    Level,
+    Speedup,
+    StepName,
+    StepResult,
+    StepStatus,
+    text_hash,
+)
+from tilewright.evaluation.workbench import Capture
+from tilewright.knowledge.stages import Stage, order_stages
+from tilewright.models.model import CallRequest, ModelChoice, ModelError, Reply, Role, Spent
+from tilewright.models.settings import Ensemble
+from tilewright.problems.model import Case, Entry, EntryKind, Problem
+from tilewright.store import Ledger
+from tilewright.strategies import advice, briefing, cover
+from tilewright.strategies.model import ProposalRequest, Proposer
+from tilewright.strategies.observer import Observer, Silent
+from tilewright.strategies.run_models import run_models
+from tilewright.strategies.staged import StagedSearch
+
+CASE = Case("bench-gpu", 0, {}, None, ())
+PROBLEM = Problem(
+    "kernel.yaml",
+    "0" * 64,
+    Entry(EntryKind.FUNCTION, "run"),
+    None,
+    {CASE.category: (CASE,)},
+    CASE.category,
+)
+SMALL, OTHER = (ModelChoice(name, "http://localhost:1/v1") for name in ("small", "other"))
+QUIET = Silent()
+Script = Callable[[CallRequest, int], "str | ModelError"]
+
+
+def source(us: float) -> str:
+    return f"TIME = {float(us)}\n"
+
+
+def time_of(text: str) -> float:
+    return float(text.split("=")[1].split("#")[0])
+
+
+@dataclass
+class ScriptedCascade:
+    """A text says how long it takes; a negative time is a wrong result."""
+
+    original: str = source(100)
+    path: str = "kernel.py"
+    target: None = None
+    triton_version: None = None
+    times: bool = True
+    dies_after: int | None = None
+    judged: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def bench(self) -> Any:
+        return SimpleNamespace(
+            device=SimpleNamespace(info=SimpleNamespace(can_time=self.times)),
+            problem=PROBLEM,
+            capture=lambda text, case: Capture(()),
+        )
+
+    def no_problem(self) -> str:
+        return "there is no problem"
+
+    def judge(self, text: str, baseline: str, *, thorough: bool = True) -> Evaluation:
+        del thorough
+        if self.dies_after is not None and len(self.judged) >= self.dies_after:
+            raise KeyboardInterrupt
+        self.judged.append((text, baseline))
+        us, before = time_of(text), time_of(baseline)
+        if us < 0:
+            wrong = StepResult(StepName.CORRECTNESS, StepStatus.FAILED, "output 0 differs")
+            return Evaluation(text_hash(text), text_hash(baseline), Level.REJECTED, (wrong,))
+        if not self.times:
+            step = StepResult(StepName.SPEED, StepStatus.SKIPPED, "not measured")
+            return Evaluation(text_hash(text), text_hash(baseline), Level.CORRECT, (step,))
+        ratio = before / us
+        speedup = Speedup(
+            ratio, ratio * 0.98, ratio * 1.02, 0.99, 0.01, before, us, text_hash(baseline),
+            "a GPU", CASE.name, 20,
+        )  # fmt: skip
+        status = StepStatus.PASSED if speedup.is_faster else StepStatus.FAILED
+        step = StepResult(StepName.SPEED, status, "" if speedup.is_faster else "not faster")
+        level = Level.FASTER if speedup.is_faster else Level.CORRECT
+        return Evaluation(text_hash(text), text_hash(baseline), level, (step,), speedup)
+
+
+@dataclass
+class ScriptedClient:
+    """Answers by a function of the request and its number; keeps what it was sent."""
+
+    script: Script
+    before: Spent = field(default_factory=Spent)
+    dies_after: int | None = None
+    sent: list[CallRequest] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
+    cancelled: bool = False
+    closed: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def spent(self) -> Spent:
+        return Spent(calls=self.before.calls + len(self.sent), dollars=0.0)
+
+    def complete(self, request: CallRequest) -> Reply:
+        with self._lock:
+            if self.dies_after is not None and len(self.sent) >= self.dies_after:
+                raise KeyboardInterrupt
+            if self.cancelled:
+                raise Stopped
+            self.sent.append(request)
+            number = len(self.sent)
+        answer = self.script(request, number)
+        if isinstance(answer, ModelError):
+            raise answer
+        return Reply(answer, "stop", request.choice.name, 100, 0, 10, 0.001, 0.5)
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+    def close(self) -> None:
+        self.closed = True
+
+    def roles(self) -> list[Role]:
+        return [request.role for request in self.sent]
+
+
+class Fixed:
+    """Proposes the same texts in one stage whatever it is given."""
+
+    name = "fixed"
+    independent = True
+
+    def __init__(self, *times: float, stage: Stage = Stage.MEMORY_ACCESS) -> None:
+        self._times = times
+        self._stage = stage
+
+    def propose(self, request: ProposalRequest) -> Iterator[Candidate]:
+        if request.stage is self._stage:
+            for us in self._times:
+                parent = text_hash(request.module.text)
+                yield Candidate(source(us), parent, self.name, f"{us} us")
+
+
+def ensemble(*choices: ModelChoice, **settings: Any) -> Ensemble:
+    return Ensemble(dict.fromkeys(Role, choices or (SMALL,)), **settings)
+
+
+def issue(stage: Stage, title: str = "slow", evidence: str = "TIME") -> ProposedIssue:
+    return ProposedIssue(None, title, stage, 3, 1, evidence, "make it fast", 1.5)
+
+
+@dataclass
+class Roles:
+    """What the roles' parsers give back, in place of parsers of real replies.
+
+    A prompt has one section with the stage, the text and the steps, one line each; a reply of the
+    optimizer is a time, or a word that is no reply.
+    """
+
+    issues: tuple[ProposedIssue, ...] | Unusable = (issue(Stage.MEMORY_ACCESS),)
+    order: tuple[Stage, ...] = ()
+    skipped: tuple[Stage, ...] = ()
+    longest: int = 100
+
+    def install(self, monkeypatch: Any) -> None:
+        for module in (cover.optimizer, cover.extractor):
+            monkeypatch.setattr(module, "build", self._tries(module is cover.extractor))
+            monkeypatch.setattr(module, "parse", parsed)
+        monkeypatch.setattr(advice.analyzer, "build", self._analysis)
+        monkeypatch.setattr(advice.analyzer, "parse", lambda reply, briefing: self.issues)
+        monkeypatch.setattr(advice.analyzer, "SCHEMA", {}, raising=False)
+        monkeypatch.setattr(advice.planner, "build", self._planning)
+        monkeypatch.setattr(advice.planner, "parse", self._plan)
+        monkeypatch.setattr(advice.planner, "SCHEMA", {}, raising=False)
+        monkeypatch.setattr(cover.observation, "words", observed)
+        empty = {"kernels": [], "call": None}
+        monkeypatch.setattr(briefing, "profile_source", lambda *given, **named: empty)
+
+    def _tries(self, is_last: bool) -> Callable[..., Prompt]:
+        role = Role.EXTRACTOR if is_last else Role.OPTIMIZER
+
+        def build(
+            told: Briefing, stage: Stage, steps: Sequence[Step] = (), limit: int | None = None
+        ) -> Prompt:
+            lines = [stage.value, told.text, *(step.observation for step in steps[-self.longest :])]
+            lines += [f"limit {limit}"] if limit else []
+            return Prompt(role, (whole(4, "all", "\n".join(lines)),))
+
+        return build
+
+    def _analysis(self, told: Briefing, limit: int | None = None) -> Prompt:
+        return Prompt(Role.ANALYZER, (whole(4, "all", f"{told.text}{limit or ''}"),))
+
+    def _planning(
+        self, told: Briefing, stages: Sequence[Stage], limit: int | None = None
+    ) -> Prompt:
+        del limit
+        return Prompt(Role.PLANNER, (whole(4, "all", f"{told.text}{[*map(str, stages)]}"),))
+
+    def _plan(self, reply: str, stages: Sequence[Stage]) -> Plan:
+        del reply
+        return Plan(order_stages(self.order or stages), self.skipped)
+
+
+def parsed(reply: str, told: Briefing) -> Proposal | Unusable:
+    try:
+        us = float(reply)
+    except ValueError:
+        return Unusable(f"{reply} is no time", "I thought")
+    return Proposal(source(us), f"thought of {us}", f"take {us} us")
+
+
+def observed(found: Evaluation, text: str, before: Evaluation | None = None) -> str:
+    assert before is not None
+    assert found.candidate == text_hash(text)
+    return found.failed.message if found.failed else found.level.value
+
+
+@dataclass
+class Found:
+    """A search that has ended, with what it asked."""
+
+    search: StagedSearch
+    client: ScriptedClient
+    notes: list[str]
+
+    @property
+    def tree(self) -> list[tuple[str, float | None, bool]]:
+        return [
+            (
+                t.candidate.proposer,
+                None if t.candidate.unusable else time_of(t.candidate.text),
+                t.kept,
+            )
+            for t in self.search.trials
+        ]
+
+
+def searched(
+    ledger: Ledger,
+    client: ScriptedClient,
+    cascade: ScriptedCascade,
+    asked: Ensemble,
+    *proposers: Proposer,
+    budget: int = 50,
+    observer: Observer = QUIET,
+) -> Found:
+    """Go through all stages."""
+    notes: list[str] = []
+
+    def connect(_: Ensemble, before: Spent) -> ScriptedClient:
+        client.before = before
+        return client
+
+    models = run_models(asked, connect, cascade, Path("kernel.py"), ledger, notes.append)  # type: ignore[arg-type]
+    assert models is not None
+    search = StagedSearch(
+        cascade,
+        (*proposers, models.proposer),
+        ledger,
+        observer,
+        budget,
+        models,  # type: ignore[arg-type]
+    )
+    search.run()
+    return Found(search, client, notes)
