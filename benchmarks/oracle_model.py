@@ -35,7 +35,6 @@ sys.path[:0] = [str(ROOT / "tests" / "models"), str(ROOT / "tests" / "evidence")
 import oracle  # noqa: E402
 from candidates import spec_of  # noqa: E402
 from scripted_server import Answer, Request, serve  # noqa: E402
-from tilewright.strategies.advice import Adviser  # noqa: E402
 
 from tilewright.agents.model import Step  # noqa: E402
 from tilewright.analysis.model import AnalysisContext, Issue  # noqa: E402
@@ -52,6 +51,7 @@ from tilewright.source import parse_module  # noqa: E402
 from tilewright.store import open_store  # noqa: E402
 from tilewright.strategies import briefing, cover  # noqa: E402
 from tilewright.strategies import optimize as optimizing  # noqa: E402
+from tilewright.strategies.advice import Adviser  # noqa: E402
 from tilewright.strategies.model import Trial  # noqa: E402
 from tilewright.strategies.observer import Silent  # noqa: E402
 from tilewright.strategies.optimize import OptimizeRequest, OriginalFailsError  # noqa: E402
