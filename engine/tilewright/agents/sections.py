@@ -21,7 +21,7 @@ from tilewright.agents.prompt import (
     whole,
 )
 from tilewright.agents.protected import protected
-from tilewright.agents.segments import Segment, needed, segments
+from tilewright.agents.segments import Segment, by_name, needed, segments
 from tilewright.agents.templates import sentences
 from tilewright.analysis.model import Issue
 from tilewright.knowledge import taxonomy
@@ -111,14 +111,14 @@ def parent(briefing: Briefing, role: Role) -> Part:
     lines = lines_of(briefing.text)
     fixed = [f"`{_title(one)}` (line {one.line})" for one, _ in protected(found, briefing.entry)]
     kernels = [f"`{k.name}` (line {k.range.line})" for k in module.kernels]
-    entry = briefing.entry
     lead = sentences(
         role.value,
         "parent",
         name=briefing.file_name,
         lines=len(lines),
         kernels=_some(kernels),
-        entry=entry.name if entry is not None and entry.path is None else "",
+        entry=_entry_name(briefing, found),
+        instead=_stand_in(briefing, found),
         protected=_some(fixed),
     )
     numbered = _numbered(lines)
@@ -128,6 +128,19 @@ def parent(briefing: Briefing, role: Role) -> Part:
     if not found:
         return section(7, "FILE", numbered, CAPS[7], lead=lead, wrap=_as_python)
     return _most_of(found, numbered, lead, briefing)
+
+
+def _entry_name(briefing: Briefing, found: Sequence[Segment]) -> str:
+    """What the problem calls in the file; empty where that is in another one."""
+    entry = briefing.entry
+    return entry.among(by_name(found)) if entry is not None and entry.path is None else ""
+
+
+def _stand_in(briefing: Briefing, found: Sequence[Segment]) -> str:
+    """The name under which the file may define an entry point in place of the one it has."""
+    name = _entry_name(briefing, found)
+    preferred = briefing.entry.preferred if briefing.entry is not None else None
+    return preferred if preferred and name and name != preferred else ""
 
 
 def _numbered(lines: Sequence[str]) -> list[str]:
@@ -146,9 +159,9 @@ def _most_of(
     found: Sequence[Segment], numbered: Sequence[str], lead: str, briefing: Briefing
 ) -> Part:
     """Whole statements of the file, kernels and what the entry point comes to first."""
-    entry = briefing.entry
+    entry = _entry_name(briefing, found)
     kernels = {k.name for k in parse_module(briefing.text, briefing.file_name).kernels}
-    work = set() if entry is None else {id(s) for s in needed([entry.name], found)}
+    work = {id(s) for s in needed([entry], found)}
     order = sorted(
         found,
         key=lambda s: (
