@@ -24,6 +24,7 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "vscode-extension/README.md")),
     ROOT / "benchmarks" / "README.md",
     *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in _GENERATED),
+    *sorted((ROOT / "engine" / "tilewright" / "agents" / "templates").glob("*.j2")),
 ]
 SOURCES = sorted(p for top in ("engine", "server") for p in (ROOT / top).rglob("*.py"))
 KNOWLEDGE = sorted((ROOT / "knowledge").rglob("*.yaml"))

@@ -39,7 +39,7 @@ def language_items(briefing: Briefing) -> tuple[str, ...]:
     return (
         *(f"- {_sentence(rule.statement)}" for rule in rules),
         *_missing(version),
-        *_names(version, briefing.text),
+        *_names(version, briefing.original),
     )
 
 
@@ -58,7 +58,7 @@ def _missing(version: Version | None) -> Iterator[str]:
 
 
 def _names(version: Version | None, text: str) -> Iterator[str]:
-    """The names of the language, those first that the file uses."""
+    """The names of the language, those first that the original uses: the same for a whole run."""
     api = language_api()
     there = [
         name
