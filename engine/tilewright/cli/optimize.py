@@ -5,15 +5,18 @@ from textwrap import shorten
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tilewright.certificates import CertificateFile
 from tilewright.certificates.files import as_json as file_json
 from tilewright.certificates.model import Edit
+from tilewright.cli import model_options
 from tilewright.cli.captured import CAPTURED_HELP, problem_for
 from tilewright.cli.certifying import keep
 from tilewright.cli.inputs import read_source, with_permissions, write_source
-from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer, emit_event
+from tilewright.cli.model_options import ModelOptions
+from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer
+from tilewright.cli.progress import BarObserver, observer_for
+from tilewright.cli.prompts import show_prompts
 from tilewright.cli.report_file import check_report, keep_report
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.show import show_diff, show_trials, speedup_line
@@ -22,89 +25,53 @@ from tilewright.devices.model import Device, DeviceInfo
 from tilewright.errors import InputError
 from tilewright.evaluation.certificate_file import certificate_file
 from tilewright.evaluation.sizing import sized
+from tilewright.models.model import Spent
+from tilewright.models.settings import NONE
 from tilewright.problems.model import Problem
+from tilewright.serialize import load
 from tilewright.store import open_store
 from tilewright.strategies.model import OptimizeResult, Trial
-from tilewright.strategies.observer import Observer, Silent, Standing
+from tilewright.strategies.observer import Observer
 from tilewright.strategies.optimize import OptimizeRequest
 from tilewright.strategies.optimize import optimize as run_optimize
-from tilewright.strategies.present import (
-    dump_result,
-    dump_standing,
-    dump_trial,
-    standing_words,
-)
+from tilewright.strategies.present import dump_result, spent_words
 
 DEFAULT_BUDGET = 64
 _LONGEST_RATIONALE = 240
 
-
-class EventObserver:
-    """Tells a run's progress as JSON lines."""
-
-    def started(self, run: str, *, resumed: bool) -> None:
-        emit_event("started", run=run, resumed=resumed)
-
-    def progress(self, percent: int, message: str, standing: Standing | None = None) -> None:
-        emit_event("progress", percent=percent, message=message, **dump_standing(standing))
-
-    def trial(self, trial: Trial) -> None:
-        emit_event("trial", trial=dump_trial(trial))
-
-
-class BarObserver:
-    """Shows a run's progress on standard error."""
-
-    def __init__(self) -> None:
-        self._bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=ERR
-        )
-        self._task = self._bar.add_task("starting", total=100)
-
-    def started(self, run: str, *, resumed: bool) -> None:
-        self._bar.start()
-        if resumed:
-            self._bar.console.print(f"taking up run {run} where it was interrupted")
-
-    def progress(self, percent: int, message: str, standing: Standing | None = None) -> None:
-        said = f"{message}{standing_words(standing)}"
-        self._bar.update(self._task, completed=percent, description=said)
-
-    def trial(self, trial: Trial) -> None:
-        mark = "kept" if trial.kept else "left"
-        self._bar.console.print(
-            f"{trial.number:3d} {mark} {trial.candidate.proposer}: {trial.reason}", markup=False
-        )
-
-    def close(self) -> None:
-        self._bar.stop()
+_Spec = Annotated[Path | None, typer.Option(help="Spec to run on. Default: the one next to FILE.")]
+_Chip = Annotated[str | None, typer.Option(help="Chip to optimize for. Default: the device's own.")]
+_Device = Annotated[str, typer.Option(help="auto, interpreter, cuda:0, cuda:all, ssh://host, ...")]
+_Report = Annotated[Path | None, typer.Option(help="Write the run as an HTML page to this path.")]
+_Proof = Annotated[
+    Path | None,
+    typer.Option(help="Path for the certificate. Default with --write: next to FILE."),
+]
+_Budget = Annotated[int | None, typer.Option(min=1, help="Most candidates to verify. Default: 64.")]
 
 
 def optimize(
     file: Annotated[Path, typer.Argument(help="A Python file with Triton kernels.")],
-    problem: Annotated[
-        Path | None, typer.Option(help="Spec to run on. Default: the one next to FILE.")
-    ] = None,
+    problem: _Spec = None,
     captured: Annotated[Path | None, typer.Option(help=CAPTURED_HELP)] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Chip to optimize for. Default: the device's own.")
-    ] = None,
-    device: Annotated[
-        str, typer.Option(help="auto, interpreter, cuda:0, cuda:all, ssh://host, ...")
-    ] = "auto",
-    budget: Annotated[int, typer.Option(min=1, help="Most candidates to verify.")] = DEFAULT_BUDGET,
+    target: _Chip = None,
+    device: _Device = "auto",
+    budget: _Budget = None,
+    model: model_options.Names = NONE,
+    max_calls: model_options.MostCalls = None,
+    max_tokens: model_options.MostTokens = None,
+    max_dollars: model_options.MostDollars = None,
+    max_minutes: model_options.MostMinutes = None,
+    tries: model_options.Tries = None,
+    samples: model_options.Samples = None,
+    prompts: model_options.ShowPrompts = False,
     write: Annotated[bool, typer.Option("--write", help="Write the result into FILE.")] = False,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(help="Path for the certificate. Default with --write: next to FILE."),
-    ] = None,
+    certificate: _Proof = None,
     diff: Annotated[bool, typer.Option("--diff", help="Print only the diff.")] = False,
     stdin: Annotated[
         bool, typer.Option("--stdin", help="Read the text from standard input; FILE is its name.")
     ] = False,
-    report: Annotated[
-        Path | None, typer.Option(help="Write the run as an HTML page to this path.")
-    ] = None,
+    report: _Report = None,
     form: Annotated[
         StreamFormat, typer.Option("--format", help="text, json or events.")
     ] = StreamFormat.TEXT,
@@ -116,23 +83,24 @@ def optimize(
     if write and stdin:
         raise InputError("--write and --stdin exclude each other: there is no file to write")
     check_report(report)
+    options = ModelOptions(model, max_calls, max_tokens, max_dollars, max_minutes, tries, samples)
+    models = options.ensemble(file)
     text = read_source(file, from_stdin=stdin)
     spec = with_permissions(problem_for(problem, captured, file, text), file)
-    observer = _observer(form, diff=diff)
     with (
         stop_on_signal(),
         # To choose a chip may start a worker, too.
         device_for(device, wanted := target_for(target, device, file, text, spec).target) as opened,
     ):
         spec = sized(spec, opened, file, text)
-        request = OptimizeRequest(file, text, spec, wanted or opened.info.target, budget)
-        result = _run(request, opened, observer)
+        most = budget or (models and models.limits.evaluations) or DEFAULT_BUDGET
+        request = OptimizeRequest(file, text, spec, wanted or opened.info.target, most, models)
+        if prompts:
+            show_prompts(request, opened, form)
+            raise typer.Exit(Exit.DONE)
+        result = _run(request, opened, observer_for(form, diff=diff))
         proof = _certificate(result, spec, opened.info, certificate)
-    if write and result.changed:
-        write_atomically(file, result.original, result.final)
-    value = dump_result(result) | {"certificate_file": file_json(proof) if proof else None}
-    if proof is not None and (write or certificate):
-        value["notes"].append(keep(proof, file, certificate)[1])
+    value = _written(result, proof, file, certificate, write=write)
     answer(value, form, lambda v: show_diff(v) if diff else show_result(v))
     keep_report(result.run, report)
     for message in dict.fromkeys(fault["message"] for fault in value["harness_faults"]):
@@ -140,10 +108,27 @@ def optimize(
     raise typer.Exit(Exit.USAGE if value["harness_faults"] else Exit.DONE)
 
 
+def _written(
+    result: OptimizeResult,
+    proof: CertificateFile | None,
+    file: Path,
+    certificate: Path | None,
+    *,
+    write: bool,
+) -> dict[str, Any]:
+    """The result as JSON, once what was asked for is written."""
+    if write and result.changed:
+        write_atomically(file, result.original, result.final)
+    value = dump_result(result) | {"certificate_file": file_json(proof) if proof else None}
+    if proof is not None and (write or certificate):
+        value["notes"].append(keep(proof, file, certificate)[1])
+    return value
+
+
 def _run(request: OptimizeRequest, device: Device, observer: Observer) -> OptimizeResult:
     store = open_store()
     try:
-        return run_optimize(request, device, store, observer)
+        return run_optimize(request, device, store, observer, model_options.connect)
     finally:
         store.close()
         if isinstance(observer, BarObserver):
@@ -166,14 +151,6 @@ def _edit(trial: Trial) -> Edit:
     return Edit(trial.stage.value, trial.candidate.proposer, rationale)
 
 
-def _observer(form: StreamFormat, *, diff: bool) -> Observer:
-    if form is StreamFormat.EVENTS:
-        return EventObserver()
-    if form is StreamFormat.TEXT and not diff and ERR.is_terminal:
-        return BarObserver()
-    return Silent()
-
-
 def write_atomically(path: Path, expected: str, text: str) -> None:
     """Replace a file's text in one step, unless it is no longer ``expected``.
 
@@ -191,8 +168,12 @@ def show_result(value: dict[str, Any]) -> None:
     show_trials(value["trials"])
     for note in value["notes"]:
         OUT.print(f"note: {note}", markup=False)
+    models = value.get("models")
+    if models:
+        OUT.print(f"Models: {spent_words(load(Spent, models['spent']))}.", markup=False)
     if not value["changed"]:
-        OUT.print("No edit: nothing tried beat the original by evidence.")
+        asked = "" if models else " No language model was asked (--model NAME asks one)."
+        OUT.print(f"No edit: nothing tried beat the original by evidence.{asked}", markup=False)
         return
     speedup = value["speedup"]
     if speedup is None:

@@ -72,7 +72,7 @@ class OptimizeRequest:
             self.budget,
             info,
             list(self.problem.allow) if self.problem else [],
-            *([dump(self.models)] if self.models else []),
+            *([self._models()] if self.models else []),
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -85,7 +85,7 @@ class OptimizeRequest:
             "target": dump(self.target) if self.target else None,
             "budget": self.budget,
             "device": dump(device.info) if device else None,
-            "models": dump(self.models) if self.models else None,
+            "models": self._models() if self.models else None,
         }
 
     def keep(self, ledger: Ledger) -> None:
@@ -93,6 +93,12 @@ class OptimizeRequest:
         ledger.keep(self.text)
         if self.problem is not None:
             ledger.keep(self._problem_text())
+
+    def _models(self) -> Any:
+        """The settings of the models as JSON; they hold no key."""
+        assert self.models is not None
+        by_role, prices = dict(self.models.by_role), dict(self.models.prices)
+        return dump(replace(self.models, by_role=by_role, prices=prices))
 
     def _problem_text(self) -> str:
         return json.dumps(dump(self.problem))
@@ -166,7 +172,7 @@ def run_search(
     notes += _nothing_to_do(request)
     issues = search.issues(request.text)
     with closing(models) if models else nullcontext():
-        certificate = _searched(search, cascade, request, ledger, observer, notes)
+        certificate = _searched(search, cascade, request, ledger, notes)
         use = models.use(ledger) if models else None
     notes += use.notes if use else ()
     if certificate is not None:
@@ -206,14 +212,13 @@ def _searched(
     cascade: Cascade,
     request: OptimizeRequest,
     ledger: Ledger,
-    observer: Observer,
     notes: list[str],
 ) -> Certificate | None:
     """The certificate of what the search ends with, however it ends."""
     try:
-        _check_original(search, request, notes)
+        check_original(search, request, notes)
         search.run()
-        return _final(search, cascade, request, observer, notes)
+        return _final(search, cascade, request, notes)
     except Stopped:
         search.cancel()
         ledger.put("stopped", True)
@@ -266,7 +271,12 @@ def _free_proposers(
     )
 
 
-def _check_original(search: StagedSearch, request: OptimizeRequest, notes: list[str]) -> None:
+def check_original(search: StagedSearch, request: OptimizeRequest, notes: list[str]) -> None:
+    """See that the original runs on the problem; ``notes`` gets why it does not compile.
+
+    Raises:
+        OriginalFailsError: it does not run.
+    """
     evaluation = search.evaluate(request.text, request.text, "original")
     failed = evaluation.failed or evaluation.error
     if failed is None:
@@ -291,12 +301,11 @@ def _final(
     search: StagedSearch,
     cascade: Cascade,
     request: OptimizeRequest,
-    observer: Observer,
     notes: list[str],
 ) -> Certificate | None:
     if search.current == request.text:
         return None
-    observer.progress(92, "measuring the result against the original")
+    search.report(92, "measuring the result against the original")
     evaluation = search.evaluate(search.current, request.text, "final")
     if evaluation.harness_fault is not None:
         search.faults.append(evaluation.harness_fault)

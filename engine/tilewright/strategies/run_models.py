@@ -24,6 +24,7 @@ class RunModels:
     """What a run needs to ask its models."""
 
     calls: Calls
+    briefer: Briefer
     adviser: Adviser
     proposer: CoverProposer
 
@@ -68,4 +69,4 @@ def run_models(
     calls = Calls(connect, ensemble, ledger, note)
     briefer = Briefer(cascade.original, path, bench, cascade.target, ledger, note)
     adviser = Adviser(calls, briefer, note)
-    return RunModels(calls, adviser, CoverProposer(calls, adviser, briefer, note))
+    return RunModels(calls, briefer, adviser, CoverProposer(calls, adviser, briefer, note))

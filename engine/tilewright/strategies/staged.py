@@ -106,7 +106,7 @@ class StagedSearch:
         while todo:
             stage = todo[0]
             share = 5 + 85 * len(done) // (len(done) + len(todo))
-            self._report(share, f"stage {stage.value}", stage)
+            self.report(share, f"stage {stage.value}", stage)
             self._ledger.put("plan", [one.value for one in self.plan])
             self._work_on(stage, share)
             done.append(stage)
@@ -119,14 +119,15 @@ class StagedSearch:
         always = (Stage.AUTOTUNING,) if self.can_time else ()
         if self._models is None:
             return replan(self.issues(self.current), done, always)
-        return self._models.adviser.plan(self._position(), done, always)
+        return self._models.adviser.plan(self.position(), done, always)
 
     def cancel(self) -> None:
         """End model calls that are in flight."""
         if self._models is not None:
             self._models.calls.cancel()
 
-    def _position(self) -> Position:
+    def position(self) -> Position:
+        """What is known of the present text."""
         context = self._context(self.current)
         module = parse_module(self.current, self._cascade.path)
         return Position(module, context, analyze(module, context), self.trials, self._present)
@@ -135,9 +136,10 @@ class StagedSearch:
         """What the cascade finds of the present text."""
         return self.evaluate(self.current, self.current, "baseline")
 
-    def _report(
+    def report(
         self, percent: int, message: str, stage: Stage | None = None, attempt: int | None = None
     ) -> None:
+        """Tell the observer what is being done, and where the run stands."""
         spent = self._models.calls.spent if self._models is not None else None
         standing = Standing(stage, attempt, self._best(), spent)
         self._observer.progress(percent, message, standing)
@@ -161,7 +163,7 @@ class StagedSearch:
         )
         for stage in tied:
             if stage is not Stage.AUTOTUNING:
-                self._report(90, f"a second look at {stage.value}", stage)
+                self.report(90, f"a second look at {stage.value}", stage)
                 self._work_on(stage, 90)
 
     @property
@@ -183,10 +185,10 @@ class StagedSearch:
 
     def request(self, stage: Stage, share: int = 0) -> ProposalRequest:
         """What the proposers are given of a stage, as things are."""
-        position = self._position()
+        position = self.position()
 
         def attempt(number: int) -> None:
-            self._report(share, f"stage {stage.value}", stage, number)
+            self.report(share, f"stage {stage.value}", stage, number)
 
         return ProposalRequest(
             position.module,
