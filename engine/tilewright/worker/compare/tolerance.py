@@ -202,11 +202,15 @@ class Rule:
         floor = C * torch.finfo(torch.float64 if self.dtype == torch.float64 else torch.float32).eps
         by_row = BY_ROW * rtol if self.tolerance.scaled else 0.0
         limit = torch.maximum(size * rtol + atol + scale * by_row, scale * floor)
-        if self.tolerance.scaled and four.noisy:
-            gaps = [(one - four.oracle).abs().nan_to_num(0.0, 0.0, 0.0) for one in four.noisy]
-            noise = torch.stack([gap.amax(dim=1, keepdim=True) for gap in gaps]).amax(0)
-            limit = limit + B * self._noise(noise, scale)
-        return limit
+        return limit + self._instability(four, scale)
+
+    def _instability(self, four: Four, scale: torch.Tensor) -> torch.Tensor | float:
+        """What rounding may add to what the spec allows, where inputs were scaled."""
+        if not (self.tolerance.scaled and four.noisy):
+            return 0.0
+        gaps = [(one - four.oracle).abs().nan_to_num(0.0, 0.0, 0.0) for one in four.noisy]
+        noise = torch.stack([gap.amax(dim=1, keepdim=True) for gap in gaps]).amax(0)
+        return B * self._noise(noise, scale)
 
     def _before(
         self, four: Four, size: torch.Tensor, scale: torch.Tensor, errors: Errors
@@ -216,7 +220,7 @@ class Rule:
             share = min(max(UNKNOWN * self.tolerance.rtol, C * self.eps), 0.5)
             # A row may be zero by luck where others are not.
             floored = torch.maximum(scale, scale.max() * _LUCK)
-            return (floored * share + least).expand_as(size)
+            return (floored * share + least + self._instability(four, scale)).expand_as(size)
         base = self._error("base", four.base, four.oracle, scale, errors)
         limit = A * base + C * (2 if self.few else 1) * self.unit * scale
         noises = [self._error("noise", y, four.oracle, scale, errors) for y in four.noisy]

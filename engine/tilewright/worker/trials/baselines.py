@@ -252,14 +252,16 @@ class Originals:
             try:
                 performer = self.performer({**job["performer"], **job["reference"]})
                 oracle = self.results(performer, base, message, _FIRST_CALL_S)
+                noisy = self._nudged(performer, base, message) if upwards else ()
             except PerformerEndedError as error:
                 told = f"reference {name}{how}: {error}"
                 continue
-            fault = results.fault(oracle, None, base.original, check)
+            # What rounding does to large inputs is no disagreement: without it, single precision
+            # would be the measure of results that no two orders of computation share.
+            fault = results.fault(oracle, None, base.original, check, noisy=noisy)
             if fault is None:
                 base.oracle, base.oracle_name = oracle, f"reference {name}{how}"
-                base.asked = message
-                base.noisy = self._nudged(performer, base, message) if upwards else ()
+                base.asked, base.noisy = message, noisy
                 return
             told = disagrees = f"the original disagrees with {name}{how}: {fault}"
         base.unfit = told
