@@ -4,6 +4,7 @@ Where ``TILEWRIGHT_ROOTS`` names folders, files of these folders alone are read.
 """
 
 import codecs
+import json
 import os
 import re
 import stat
@@ -15,7 +16,7 @@ LARGEST = 64 * 1024 * 1024
 """Bytes of the largest file that is read at all."""
 
 ROOTS = "TILEWRIGHT_ROOTS"
-"""The variable that names the only folders to read from, as PATH names folders; unset: any."""
+"""The variable with the only folders to read from, real paths as a JSON list; unset: any."""
 
 _KINDS = (
     (stat.S_ISDIR, "is a folder; name a file"),
@@ -55,8 +56,7 @@ def in_roots(path: Path) -> bool:
         real = os.path.realpath(path)
     except (OSError, ValueError):  # a name that no system call takes
         return False
-    roots = (root for root in named.split(os.pathsep) if root)
-    return any(os.path.commonpath((real, root)) == root for root in roots)
+    return any(os.path.commonpath((real, root)) == root for root in json.loads(named))
 
 
 def read_bytes(path: Path, largest: int = LARGEST) -> bytes:

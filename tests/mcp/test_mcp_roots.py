@@ -23,7 +23,7 @@ SECRET = "SECRET = 'not for you'\n"
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A root with a kernel; next to it what must not be read."""
-    root = tmp_path / "project"
+    root = tmp_path / "pro:ject"
     (root / "sub").mkdir(parents=True)
     (root / "k.py").write_text(KERNEL)
     (root / "sub" / "k2.py").write_text(KERNEL)
@@ -159,7 +159,7 @@ def test_the_roots_of_the_command_line(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_engine_reads_only_the_roots(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(ROOTS, os.path.realpath(project))
+    monkeypatch.setenv(ROOTS, json.dumps([os.path.realpath(project)]))
     assert read_bytes(project / "k.py")
     assert not in_roots(project.parent)
     assert not in_roots(project / "k\x00.py")
@@ -176,7 +176,7 @@ def test_a_spec_that_names_a_file_outside_is_refused(
         "entry: run\nreference: {file: ../outside.py, entry: k}\n"
         "inputs: {X: {shape: [N], dtype: float32}}\nci: [{params: [X], dims: {N: 4}}]\n"
     )
-    monkeypatch.setenv(ROOTS, os.path.realpath(project))
+    monkeypatch.setenv(ROOTS, json.dumps([os.path.realpath(project)]))
     with pytest.raises(ProblemError, match="outside the folders"):
         load_problem(project / "k.yaml", project / "k.py")
 
@@ -186,7 +186,7 @@ def test_settings_above_the_roots_are_not_read(
 ) -> None:
     (project.parent / "pyproject.toml").write_text('[tool.tilewright]\ntarget = "cuda:90"\n')
     assert str(configuration_for(project / "k.py").rules_for(project / "k.py").target) == "cuda:90"
-    monkeypatch.setenv(ROOTS, os.path.realpath(project))
+    monkeypatch.setenv(ROOTS, json.dumps([os.path.realpath(project)]))
     assert configuration_for(project / "k.py").rules_for(project / "k.py").target is None
 
 

@@ -1,14 +1,20 @@
 """Every tool with the real engine over stdio, and an agent whose candidate is refused, then not."""
 
+import asyncio
+import contextlib
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from mcp import Client
 from mcp_session import ROOT, over_stdio, words
+
+from tilewright_server.mcp.entry import ENGINE_COMMAND
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow]
 
@@ -152,3 +158,65 @@ async def test_without_a_spec_nothing_is_judged_and_nothing_called_wrong(
         result = await client.call_tool("verify", arguments)
     assert result.structured_content["accepted"] is None
     assert words(result).startswith("Not judged, neither right nor wrong: ")
+
+
+def _processes(marker: str) -> set[str]:
+    """Processes with this text in their environment or command line, this one apart."""
+    found = set()
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            with contextlib.suppress(OSError, IndexError):
+                text = (folder / "environ").read_bytes() + (folder / "cmdline").read_bytes()
+                state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+                if marker.encode() in text and state != "Z":
+                    found.add(folder.name)
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+async def test_a_cancelled_verification_leaves_no_process(project: Path, tmp_path: Path) -> None:
+    home = str(tmp_path / "home")
+    env = {"TILEWRIGHT_HOME": home, "TILEWRIGHT_SERVICE": "0"}
+    arguments = {"original": "softmax.py", "candidate": "softmax.py", "device": "interpreter"}
+    judging = anyio.Event()
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        if "verifying on" in (message or ""):
+            judging.set()
+
+    async with over_stdio(project, tmp_path / "errors", env=env) as client:
+        await client.call_tool("explain", {})
+        server = _processes(home)
+        assert len(server) == 1
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "verify", arguments, None, on_progress)
+            with anyio.fail_after(120):
+                await judging.wait()
+            assert len(_processes(home)) >= 3
+            group.cancel_scope.cancel()
+        with anyio.fail_after(30):
+            while _processes(home) != server:
+                await anyio.sleep(0.02)
+
+
+async def test_a_certificate_file_is_shown_and_repeated(project: Path, tmp_path: Path) -> None:
+    candidate = project / "faster.py"
+    candidate.write_text(one_pass((project / "softmax.py").read_text(), 'float("-inf")'))
+    done = await asyncio.create_subprocess_exec(
+        *ENGINE_COMMAND, "verify", "softmax.py", "faster.py", "--certify",
+        "--device", "interpreter",
+        cwd=project, stdout=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    assert await done.wait() == 0
+    certificate = next(project.glob("*.json")).name
+    async with over_stdio(project, tmp_path / "errors") as client:
+        listed = await client.call_tool("evidence", {"path": "faster.py"})
+        edited = candidate.read_text().replace("row_sum = ", "row_sum = 1.0 * ")
+        stale = await client.call_tool("evidence", {"path": "faster.py", "text": edited})
+        repeated = await client.call_tool("evidence", {"path": certificate, "repeat": True})
+    assert listed.structured_content["kernels"][0]["status"] == "current"
+    assert listed.structured_content["kernels"][0]["level"] == "correct"
+    assert stale.structured_content["kernels"][0]["status"] == "stale"
+    assert stale.structured_content["kernels"][0]["changes"]
+    assert repeated.structured_content["repeated"] == "holds"
+    assert repeated.structured_content["certificate"]["level"] == "correct"

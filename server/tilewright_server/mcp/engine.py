@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -123,7 +124,7 @@ async def _ending(
 
 def _environment(roots: Roots) -> Mapping[str, str]:
     # UTF-8 mode: the text arrives on standard input, whatever the locale.
-    return {**os.environ, "PYTHONUTF8": "1", ROOTS: os.pathsep.join(roots.folders)}
+    return {**os.environ, "PYTHONUTF8": "1", ROOTS: json.dumps(roots.folders)}
 
 
 def _waiting(ahead: int) -> str:

@@ -1,5 +1,6 @@
 """The MCP server itself: it lists tools, resources and prompts, and answers calls."""
 
+import asyncio
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -164,6 +165,7 @@ async def _list_resources(
     ctx: Context, params: PaginatedRequestParams | None
 ) -> ListResourcesResult:
     del ctx, params
+    issues = await asyncio.to_thread(pages.listed)
     return ListResourcesResult(
         resources=[
             Resource(
@@ -172,7 +174,7 @@ async def _list_resources(
                 uri=f"{pages.SCHEME}{issue.id}",
                 mime_type="text/markdown",
             )
-            for issue in pages.listed()
+            for issue in issues
         ]
     )
 
@@ -182,7 +184,7 @@ async def _read_resource(ctx: Context, params: ReadResourceRequestParams) -> Rea
     try:
         if not params.uri.startswith(pages.SCHEME):
             raise RefusedError(f"only {pages.SCHEME}ID can be read here")
-        text = pages.page(params.uri.removeprefix(pages.SCHEME))
+        text = await asyncio.to_thread(pages.page, params.uri.removeprefix(pages.SCHEME))
     except RefusedError as refused:
         raise MCPError(INVALID_PARAMS, str(refused)) from None
     return ReadResourceResult(

@@ -27,6 +27,7 @@ Value = Mapping[str, Any]
 
 _MOST_ISSUES = 60
 _MOST_TRIALS = 64
+_MOST_KERNELS = 40
 LONGEST_DIFF = 60_000
 _LONGEST_MESSAGE = 1200
 BEST_SO_FAR = "stopped because the time was over; this is the best so far, and more was not tried"
@@ -88,8 +89,10 @@ def compile_answer(value: Value) -> CompileAnswer:
     without = [kernel.kernel for kernel in kernels if not kernel.targets]
     verdict = f"{good} of {_count(len(done), 'compilation')} succeeded; nothing was run or timed."
     if without:
-        verdict += f" Not compiled: {', '.join(without)}."
-    return CompileAnswer(verdict=verdict, kernels=kernels)
+        verdict += f" Not compiled: {_listed(without)}."
+    return CompileAnswer(
+        verdict=verdict, kernels=kernels[:_MOST_KERNELS], notes=_more_kernels(kernels)
+    )
 
 
 def _compiled_kernel(kernel: Value) -> CompiledKernel:
@@ -215,14 +218,14 @@ def profile_answer(value: Value) -> ProfileAnswer:
     wrong = [kernel.kernel for kernel in kernels if kernel.correct is False]
     timed = sum(kernel.time is not None for kernel in kernels)
     verdict = f"{_count(len(kernels), 'kernel')} profiled, {timed} timed"
-    verdict += f"; wrong result: {', '.join(wrong)}." if wrong else "."
+    verdict += f"; wrong result: {_listed(wrong)}." if wrong else "."
     call = value["call"] or {}
     return ProfileAnswer(
         verdict=verdict,
         device=value["device"],
-        kernels=kernels,
+        kernels=kernels[:_MOST_KERNELS],
         call=[_short(one["text"]) for one in call.get("findings", ())],
-        notes=[_short(note) for note in value["notes"]],
+        notes=[*_more_kernels(kernels), *(_short(note) for note in value["notes"])],
     )
 
 
@@ -364,6 +367,16 @@ def evidence_of(value: Value) -> dict[str, Any] | None:
 
 def _bare(check: Value) -> dict[str, Any]:
     return {name: item for name, item in check.items() if item not in (None, "", [], {})}
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return ", ".join(names[:12]) + more
+
+
+def _more_kernels(kernels: Sequence[object]) -> list[str]:
+    left = len(kernels) - _MOST_KERNELS
+    return [f"{_count(left, 'more kernel')} not listed; name a smaller file"] if left > 0 else []
 
 
 def _count(number: int, noun: str) -> str:

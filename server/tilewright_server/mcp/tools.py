@@ -86,21 +86,27 @@ class Call:
         finished = await self.engine.run(command, self.roots, self.progress)
         return finished.value, finished.stopped
 
-    def subject(self, path: str | None, text: str | None, *, runs: bool = True) -> Place:
-        """The file that a tool works on; ``runs``: its code is imported, with what it imports."""
+    async def subject(self, path: str | None, text: str | None) -> Place:
+        """The file that a tool imports, in a thread: a file system may take its time."""
+        return await asyncio.to_thread(self._subject, path, text)
+
+    def _subject(self, path: str | None, text: str | None) -> Place:
         place = self.roots.name(path) if text is not None else self.roots.file(path or "")
-        if runs:
-            self.roots.check_surroundings(place)
+        self.roots.check_surroundings(place)
         return place
 
-    def options(self, wanted: given.Run) -> list[str]:
+    async def sources(self, path: str | None, text: str | None) -> Place:
+        """The file or folder that a tool reads and does not import."""
+        find = self.roots.file_or_folder if text is None else self.roots.name
+        return await asyncio.to_thread(find, path or "")
+
+    async def options(self, wanted: given.Run) -> list[str]:
         """The options that all commands which run kernels have."""
         words = ["--device", wanted.device or self.device]
         if wanted.target is not None:
             words += ["--target", wanted.target]
         if wanted.problem is not None:
-            place = self.roots.file(wanted.problem)
-            self.roots.check_surroundings(place)
+            place = await self.subject(wanted.problem, None)
             words += ["--problem", place.path]
         return words
 
@@ -113,10 +119,7 @@ def _stdin(text: str | None) -> list[str]:
 
 
 async def _check(call: Call, wanted: given.Check) -> CheckAnswer:
-    if wanted.text is not None:
-        place = call.subject(wanted.path, wanted.text, runs=False)
-    else:
-        place = call.roots.file_or_folder(wanted.path or "")
+    place = await call.sources(wanted.path, wanted.text)
     chip = ["--target", wanted.target] if wanted.target else []
     words = ("check", place.shown, *chip, *_stdin(wanted.text))
     value, _ = await call.run(*words, place=place, text=wanted.text, document=True)
@@ -129,7 +132,7 @@ async def _explain(call: Call, wanted: given.Explain) -> ExplainAnswer:
 
 
 async def _compile(call: Call, wanted: given.Compile) -> CompileAnswer:
-    place = call.subject(wanted.path, wanted.text)
+    place = await call.subject(wanted.path, wanted.text)
     if "::" in place.shown:
         raise RefusedError("the path contains `::`, which separates a kernel's name; rename it")
     chips = [word for target in wanted.targets for word in ("--target", target)]
@@ -141,14 +144,14 @@ async def _compile(call: Call, wanted: given.Compile) -> CompileAnswer:
 
 
 async def _verify(call: Call, wanted: given.Verify) -> VerifyAnswer:
-    original = call.subject(wanted.original, None)
+    original = await call.subject(wanted.original, None)
     words = ["verify", original.shown]
     if wanted.candidate is not None:
-        words += [call.subject(wanted.candidate, None).path]
+        words += [(await call.subject(wanted.candidate, None)).path]
     if wanted.require is not None:
         words += ["--require", wanted.require.value]
     value, _ = await call.run(
-        *words, *_stdin(wanted.candidate_text), *call.options(wanted),
+        *words, *_stdin(wanted.candidate_text), *await call.options(wanted),
         place=original, text=wanted.candidate_text, limit_s=wanted.timeout_s,
     )  # fmt: skip
     answer = shaping.verify_answer(value)
@@ -157,20 +160,20 @@ async def _verify(call: Call, wanted: given.Verify) -> VerifyAnswer:
 
 
 async def _profile(call: Call, wanted: given.Profile) -> ProfileAnswer:
-    place = call.subject(wanted.path, wanted.text)
+    place = await call.subject(wanted.path, wanted.text)
     counters = "--counters" if wanted.counters else "--no-counters"
     value, _ = await call.run(
-        "profile", place.shown, counters, *_stdin(wanted.text), *call.options(wanted),
+        "profile", place.shown, counters, *_stdin(wanted.text), *await call.options(wanted),
         place=place, text=wanted.text, limit_s=wanted.timeout_s,
     )  # fmt: skip
     return shaping.profile_answer(value)
 
 
 async def _optimize(call: Call, wanted: given.Optimize) -> OptimizeAnswer:
-    place = call.subject(wanted.path, wanted.text)
+    place = await call.subject(wanted.path, wanted.text)
     budget = ("--budget", str(wanted.budget))
     value, stopped = await call.run(
-        "optimize", place.shown, *budget, *_stdin(wanted.text), *call.options(wanted),
+        "optimize", place.shown, *budget, *_stdin(wanted.text), *await call.options(wanted),
         place=place, text=wanted.text, limit_s=wanted.timeout_s,
     )  # fmt: skip
     answer = shaping.optimize_answer(value, stopped=stopped)
@@ -188,14 +191,14 @@ async def _evidence(call: Call, wanted: given.Evidence) -> EvidenceAnswer:
     path = wanted.path or ""
     if wanted.repeat:
         return await _repeated(call, path, wanted)
-    place = call.roots.file_or_folder(path) if wanted.text is None else call.roots.name(path)
+    place = await call.sources(path, wanted.text)
     words = ("certificates", place.shown, *_stdin(wanted.text))
     value, _ = await call.run(*words, place=place, text=wanted.text, document=True)
     return shaping.certificates_answer(value)
 
 
 async def _repeated(call: Call, path: str, wanted: given.Evidence) -> EvidenceAnswer:
-    place = call.subject(path, None)
+    place = await call.subject(path, None)
     device = wanted.device or call.device
     value, _ = await call.run(
         "verify", "--recheck", place.path, "--device", device, *_stdin(wanted.text),
