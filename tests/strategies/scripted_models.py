@@ -66,6 +66,7 @@ class ScriptedCascade:
     triton_version: None = None
     times: bool = True
     dies_after: int | None = None
+    faulty: tuple[float, ...] = ()
     judged: list[tuple[str, str]] = field(default_factory=list)
 
     @property
@@ -85,6 +86,11 @@ class ScriptedCascade:
             raise KeyboardInterrupt
         self.judged.append((text, baseline))
         us, before = time_of(text), time_of(baseline)
+        if us in self.faulty:
+            broken = StepResult(
+                StepName.CORRECTNESS, StepStatus.ERROR, "a fault of ours", data={"cause": "harness"}
+            )
+            return Evaluation(text_hash(text), text_hash(baseline), Level.COMPILED, (broken,))
         if us < 0:
             wrong = StepResult(StepName.CORRECTNESS, StepStatus.FAILED, "output 0 differs")
             return Evaluation(text_hash(text), text_hash(baseline), Level.REJECTED, (wrong,))
@@ -191,8 +197,7 @@ class Roles:
         monkeypatch.setattr(advice.planner, "parse", self._plan)
         monkeypatch.setattr(advice.planner, "SCHEMA", {}, raising=False)
         monkeypatch.setattr(cover.observation, "words", observed)
-        empty = {"kernels": [], "call": None}
-        monkeypatch.setattr(briefing, "profile_source", lambda *given, **named: empty)
+        monkeypatch.setattr(briefing, "profile_source", profiled)
 
     def _tries(self, is_last: bool) -> Callable[..., Prompt]:
         role = Role.EXTRACTOR if is_last else Role.OPTIMIZER
@@ -228,10 +233,20 @@ def parsed(reply: str, told: Briefing) -> Proposal | Unusable:
     return Proposal(source(us), f"thought of {us}", f"take {us} us")
 
 
+def profiled(text: str, *given: object, counters: bool) -> dict[str, Any]:
+    """A profile that says which text it is of, and whether counters were read."""
+    del given
+    finding = {"text": f"profile of {text.strip()}", "weight": 1.0, "line": None}
+    finding["text"] += ", counted" if counters else ""
+    kernel = {"name": "k", "time": None, "bottleneck": None, "facts": [], "findings": [finding]}
+    return {"kernels": [kernel], "call": None}
+
+
 def observed(found: Evaluation, text: str, before: Evaluation | None = None) -> str:
     assert before is not None
     assert found.candidate == text_hash(text)
-    return found.failed.message if found.failed else found.level.value
+    ended = found.failed or found.error
+    return ended.message if ended else found.level.value
 
 
 @dataclass

@@ -4,6 +4,7 @@ import contextlib
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from scripted_models import (
 )
 
 from tilewright.agents.model import Unusable
+from tilewright.errors import Stopped
 from tilewright.evaluation.model import Level, StepName
 from tilewright.knowledge.stages import Stage
 from tilewright.models.model import (
@@ -35,8 +37,10 @@ from tilewright.models.model import (
 )
 from tilewright.models.settings import Ensemble
 from tilewright.store import Store
+from tilewright.strategies import cover
 from tilewright.strategies.model import Trial
 from tilewright.strategies.observer import Standing
+from tilewright.strategies.run_models import run_models
 
 MODEL = "model:small"
 Run = Callable[..., Found]
@@ -119,6 +123,88 @@ def test_each_try_is_told_what_became_of_the_one_before(run: Run) -> None:
     assert "nonsense is no time" in last
     assert "output 0 differs" in last
     assert last.count("\n") >= 3
+
+
+def test_a_correct_and_slow_try_is_profiled_and_counters_are_read_of_the_original_alone(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts: list[tuple[str, ...]] = []
+    build = cover.optimizer.build
+    monkeypatch.setattr(
+        cover.optimizer,
+        "build",
+        lambda told, *more: (facts.append(told.facts), build(told, *more))[1],
+    )
+    found = run("120", "-1", "40")
+    last = prompt_of(optimizer_calls(found)[-1])
+    assert "profile of TIME = 120.0\n" in last
+    assert "profile of TIME = -1.0" not in last
+    assert "profile of TIME = 100.0, counted" in facts[0]
+
+
+def test_a_fault_that_a_model_suspects_is_no_reason_to_keep_a_slower_text(
+    run: Run, roles: Roles
+) -> None:
+    roles.issues = (issue(Stage.CORRECTNESS),)
+    found = run("120", "50")
+    assert found.tree == [(MODEL, 120, False), (MODEL, 50, True)]
+    assert not any(trial.fixes for trial in found.search.trials)
+
+
+def test_a_fault_of_the_harness_is_not_the_candidates(run: Run) -> None:
+    cascade = ScriptedCascade(faulty=(70.0,))
+    found = run("70", "40", cascade=cascade)
+    assert found.tree == [(MODEL, 70, False), (MODEL, 40, True)]
+    assert [fault.message for fault in found.search.faults] == ["a fault of ours"]
+
+
+def test_stopping_the_search_cancels_the_client(store: Store) -> None:
+    def stop(request: CallRequest, number: int) -> str:
+        raise Stopped
+
+    client = ScriptedClient(stop)
+    with store.run("key", "kernel.py", {}) as (_, ledger):
+        with pytest.raises(Stopped):
+            searched(ledger, client, ScriptedCascade(), ensemble())
+        models = run_models(
+            ensemble(),
+            lambda asked, before: client,
+            ScriptedCascade(),  # type: ignore[arg-type]
+            Path("kernel.py"),
+            ledger,
+            print,
+        )
+        assert models is not None
+        models.calls.cancel()
+        assert client.cancelled
+
+
+def test_without_a_problem_no_model_is_asked(store: Store) -> None:
+    notes: list[str] = []
+    cascade = SimpleNamespace(bench=None, no_problem=lambda: "there is no spec")
+    with store.run("key", "kernel.py", {}) as (_, ledger):
+        models = run_models(
+            ensemble(),
+            None,
+            cascade,
+            Path("kernel.py"),
+            ledger,
+            notes.append,  # type: ignore[arg-type]
+        )
+    assert models is None
+    assert notes == ["no model was asked: there is no spec"]
+
+
+def test_what_was_spent_before_a_kill_counts_towards_the_limits(store: Store) -> None:
+    first = ScriptedClient(replies("-1", "-2"), dies_after=4)
+    with store.run("key", "kernel.py", {}) as (_, ledger), pytest.raises(KeyboardInterrupt):
+        searched(ledger, first, ScriptedCascade(), ensemble())
+    again = ScriptedClient(replies("-1", "50"))
+    with store.run("key", "kernel.py", {}) as (_, ledger):
+        searched(ledger, again, ScriptedCascade(), ensemble())
+    # Finished calls of the first part, and the one that was under way.
+    assert again.before.calls == len(first.sent) + 1
+    assert again.before.tokens_in == 100 * len(first.sent)
 
 
 def test_a_reply_of_no_use_is_a_trial_that_costs_no_evaluation(run: Run) -> None:

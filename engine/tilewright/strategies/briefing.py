@@ -21,6 +21,7 @@ from tilewright.targets.model import CompileReport, Target
 
 _MOST_WORDS = 240
 """Characters of a trial's line: what failed stands first in a reason."""
+_MOST_FINDINGS = 2
 _SHOWN_FACTS = (
     "roof.percent", "bandwidth.percent", "rate.percent", "occupancy.compiled", "intensity", "host",
 )  # fmt: skip
@@ -87,6 +88,10 @@ class Briefer:
             permissions=frozenset(problem.allow),
             measured=self.measured,
         )
+
+    def summary(self, text: str) -> tuple[str, ...]:
+        """The heaviest findings of a profile, for a candidate that is correct and not faster."""
+        return self._profiled(text)[:_MOST_FINDINGS]
 
     def _profiled(self, text: str) -> tuple[str, ...]:
         """What a profile of the text says, where the device can time; on record once made.

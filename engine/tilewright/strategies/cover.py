@@ -13,7 +13,7 @@ from tilewright.agents import extractor, observation, optimizer
 from tilewright.agents.briefing import Briefing
 from tilewright.agents.model import Proposal, Step, Unusable
 from tilewright.agents.prompt import Prompt
-from tilewright.evaluation.model import Candidate, text_hash
+from tilewright.evaluation.model import Candidate, Level, text_hash
 from tilewright.knowledge.stages import Stage
 from tilewright.models.model import BudgetSpentError, ContextLengthError, ReplyError, Role
 from tilewright.strategies.advice import Adviser
@@ -172,8 +172,29 @@ class CoverProposer:
             self._further[request.stage] = _Samples(trajectory, prompt, attempt)
         yield candidate
         self._further.pop(request.stage, None)
-        step = _step(request, trajectory, parsed, candidate, request.trials[before:])
+        step = self._step(request, trajectory, parsed, candidate, request.trials[before:])
         trajectory.steps = (*trajectory.steps, step)
+
+    def _step(
+        self,
+        request: ProposalRequest,
+        trajectory: _Trajectory,
+        parsed: Proposal | Unusable,
+        candidate: Candidate,
+        trials: Sequence[Trial],
+    ) -> Step:
+        """What the next prompt says of a try that was not kept; ``trials``: those made of it."""
+        if isinstance(parsed, Unusable):
+            return Step(parsed.thought, "", parsed.message)
+        diff = trajectory.diff(parsed.text)
+        if not trials:
+            return Step(parsed.thought, diff, _repeated(candidate, request.trials))
+        before = request.present() if request.present is not None else None
+        evaluation = trials[-1].evaluation
+        found = [observation.words(evaluation, parsed.text, before)]
+        if evaluation.level is Level.CORRECT and evaluation.speedup is not None:
+            found += self._briefer.summary(parsed.text)
+        return Step(parsed.thought, diff, "\n".join(found))
 
     def _may_sample(self, trajectory: _Trajectory) -> bool:
         """Whether there is a best of several: only where what is kept has to be faster."""
@@ -233,24 +254,6 @@ def _parsed(
         cut = f"the reply was cut at {most} tokens; answer with less text. {parsed.message}"
         return Unusable(cut, parsed.thought)
     return parsed
-
-
-def _step(
-    request: ProposalRequest,
-    trajectory: _Trajectory,
-    parsed: Proposal | Unusable,
-    candidate: Candidate,
-    trials: Sequence[Trial],
-) -> Step:
-    """What the next prompt says of a try that was not kept; ``trials``: those made of it."""
-    if isinstance(parsed, Unusable):
-        return Step(parsed.thought, "", parsed.message)
-    diff = trajectory.diff(parsed.text)
-    if not trials:
-        return Step(parsed.thought, diff, _repeated(candidate, request.trials))
-    before = request.present() if request.present is not None else None
-    found = observation.words(trials[-1].evaluation, parsed.text, before)
-    return Step(parsed.thought, diff, found)
 
 
 def _repeated(candidate: Candidate, trials: Sequence[Trial]) -> str:

@@ -50,7 +50,10 @@ class Proposer(Protocol):
 
 @dataclass(frozen=True)
 class Trial:
-    """One candidate and what became of it. ``reason`` says why it was kept or not."""
+    """One candidate and what became of it.
+
+    ``reason`` says why it was kept or not; ``fixes``: it is kept as the fix of a fault.
+    """
 
     number: int
     stage: Stage
@@ -58,6 +61,7 @@ class Trial:
     evaluation: Evaluation
     kept: bool
     reason: str
+    fixes: bool = False
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from tilewright.evaluation.model import (
 )
 from tilewright.evaluation.workbench import Workbench
 from tilewright.harness_fault import HarnessFaultError
-from tilewright.knowledge.stages import Stage
 from tilewright.models.settings import Ensemble
 from tilewright.problems.model import Problem
 from tilewright.scratch import scratch_folder
@@ -309,7 +308,7 @@ def _final(
     evaluation = search.evaluate(search.current, request.text, "final")
     if evaluation.harness_fault is not None:
         search.faults.append(evaluation.harness_fault)
-    fixed = any(t.kept and t.stage is Stage.CORRECTNESS for t in search.trials)
+    fixed = any(trial.fixes for trial in search.trials)
     speed = evaluation.step(StepName.SPEED)
     failing = (StepStatus.FAILED, StepStatus.ERROR)
     slow = speed is not None and speed.status in failing and not fixed

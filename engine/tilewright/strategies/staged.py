@@ -234,11 +234,15 @@ class StagedSearch:
         before = self._present()
         evaluation = self._evaluation(candidate, stage)
         verdict = decide(
-            stage, before, evaluation, can_time=self.can_time, promise=candidate.promise
+            stage,
+            before,
+            evaluation,
+            can_time=self.can_time,
+            fixes=evaluation.level.reaches(Level.CORRECT) and self._fixes(candidate, stage),
+            promise=candidate.promise,
         )
-        trial = Trial(
-            len(self.trials) + 1, stage, candidate, evaluation, verdict.kept, verdict.reason
-        )
+        number, kept, reason = len(self.trials) + 1, verdict.kept, verdict.reason
+        trial = Trial(number, stage, candidate, evaluation, kept, reason, verdict.fixes)
         self.trials.append(trial)
         self._ledger.put(f"trial:{trial.number}", dump_trial(trial))
         self._observer.trial(trial)
@@ -246,6 +250,16 @@ class StagedSearch:
             self.faults.append(evaluation.harness_fault)
         self._stop_at_faults()
         return verdict.kept
+
+    def _fixes(self, candidate: Candidate, stage: Stage) -> bool:
+        """Whether a candidate fixes a fault of its stage: of a model's, the detectors decide."""
+        if stage is not Stage.CORRECTNESS or candidate.call is None:
+            return stage is Stage.CORRECTNESS
+        faults = [
+            sum(issue.stage is stage for issue in self.issues(text))
+            for text in (self.current, candidate.text)
+        ]
+        return faults[1] < faults[0]
 
     def _evaluation(self, candidate: Candidate, stage: Stage) -> Evaluation:
         if not candidate.unusable:

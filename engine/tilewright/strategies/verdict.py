@@ -1,7 +1,7 @@
 """Whether a candidate stays: it must have beaten what went in, by evidence this run could get."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.evaluation.compile_step import spill_bytes
 from tilewright.evaluation.model import Evaluation, Level, Promise, StepName
@@ -12,10 +12,11 @@ from tilewright.targets.model import CompileReport
 
 @dataclass(frozen=True)
 class Verdict:
-    """Kept or not, and why, in words for a person."""
+    """Kept or not, and why, in words for a person. ``fixes``: it is kept as the fix of a fault."""
 
     kept: bool
     reason: str
+    fixes: bool = False
 
 
 def reports_of(evaluation: Evaluation) -> tuple[CompileReport, ...]:
@@ -31,20 +32,24 @@ def decide(
     after: Evaluation,
     *,
     can_time: bool,
+    fixes: bool = True,
     promise: Promise | None = None,
 ) -> Verdict:
     """Keep what is measurably faster; where nothing can be timed, what is correct and no worse.
 
     A fault that is fixed stays fixed even if the fix costs time, and the reason says what it costs.
+    ``fixes``: False where the stage is about faults and the candidate is not known to fix one.
     ``promise``: of the candidate's screening; the reason names it, it decides nothing.
     """
-    found = _decide(stage, before, after, can_time=can_time)
+    found = _decide(stage, before, after, can_time=can_time, fixes=fixes)
     if promise is None:
         return found
-    return Verdict(found.kept, f"{found.reason}; screened at {promise.gain:.2f}x")
+    return replace(found, reason=f"{found.reason}; screened at {promise.gain:.2f}x")
 
 
-def _decide(stage: Stage, before: Evaluation, after: Evaluation, *, can_time: bool) -> Verdict:
+def _decide(
+    stage: Stage, before: Evaluation, after: Evaluation, *, can_time: bool, fixes: bool
+) -> Verdict:
     failed, error = after.failed, after.error
     if error is not None:
         return Verdict(False, error.message)
@@ -53,8 +58,8 @@ def _decide(stage: Stage, before: Evaluation, after: Evaluation, *, can_time: bo
         return Verdict(False, f"rejected at {failed.step.value}: {failed.message}")
     if not after.level.reaches(Level.CORRECT):
         return Verdict(False, "its results could not be checked, so it is not applied")
-    if stage is Stage.CORRECTNESS:
-        return Verdict(True, f"fixes a fault; {_speed_words(after)}")
+    if stage is Stage.CORRECTNESS and fixes:
+        return Verdict(True, f"fixes a fault; {_speed_words(after)}", fixes=True)
     if can_time:
         return _by_time(after)
     return _by_compiler(stage, before, after)
