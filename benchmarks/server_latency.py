@@ -54,12 +54,12 @@ def _measure(
     client: Client, path: Path, text: str, strokes: int
 ) -> tuple[list[float], list[float], int]:
     uri = path.as_uri()
-    _open(client, uri, text)
+    open_file(client, uri, text)
     line = text.count("\n") // 2
     samples, controls, found = [], [], 0
     for stroke in range(strokes + WARM_UP):
         started = time.perf_counter()
-        _type(client, uri, line, stroke)
+        type_line(client, uri, line, stroke)
         answer = client.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})
         took = time.perf_counter() - started
         found = len(answer.get("items", ())) or found
@@ -70,7 +70,8 @@ def _measure(
     return samples, controls, found
 
 
-def _open(client: Client, uri: str, text: str) -> None:
+def open_file(client: Client, uri: str, text: str) -> None:
+    """Initialize a server and open a file; it is analyzed when this returns."""
     capabilities = {"textDocument": {"diagnostic": {"dynamicRegistration": False}}}
     params: dict[str, Any] = {"processId": None, "rootUri": None, "capabilities": capabilities}
     client.request("initialize", params)
@@ -80,7 +81,7 @@ def _open(client: Client, uri: str, text: str) -> None:
     client.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})
 
 
-def _type(client: Client, uri: str, line: int, stroke: int) -> None:
+def type_line(client: Client, uri: str, line: int, stroke: int) -> None:
     """Write a comment of its own into the middle, so that no text comes twice."""
     start = {"line": line, "character": 0}
     end = start if stroke == 0 else {"line": line + 1, "character": 0}

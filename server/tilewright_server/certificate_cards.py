@@ -34,8 +34,8 @@ def certificate_card(proof: "KernelProof") -> str:
     if not state.is_current:
         changes = "; ".join(change.text for change in state.of_kernel(name))
         lines.append(f"- of another text: {changes}. What follows is not of this one.")
-    lines += [f"- {line}" for line in _levels(certificate)]
     lines += [f"- changed: {attributed(asdict(edit))}" for edit in certificate.edits]
+    lines += [f"- {line}" for line in _levels(certificate)]
     lines += [f"- not verified: {text}" for text in certificate.unverified]
     if proof.place is not None:
         lines.append(f"- `{proof.place.name}`, Tilewright {certificate.tilewright}")

@@ -258,7 +258,8 @@ def trial_line(trial: Mapping[str, Any]) -> str:
 def attributed(trial: Mapping[str, Any]) -> str:
     """What a kept trial did and who proposed it."""
     by = proposed_by(str(trial.get("proposer") or ""))
-    return f"{short_rationale(trial)} ({by})" if by else short_rationale(trial)
+    done = short_rationale(trial)
+    return f"{done.removesuffix('.')} ({by})" if by else done
 
 
 def proposed_by(proposer: str) -> str:

@@ -5,15 +5,18 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from scripted_server import serve_process
 
 ROOT = Path(__file__).resolve().parents[2]
 EXTENSION = ROOT / "vscode-extension"
 HERE = Path(__file__).parent
 SCREENSHOTS = ROOT / "build" / "screenshots"
+MODEL_KEY = "sk-of-the-editor-test"
 
 
 @pytest.fixture(scope="session")
@@ -71,15 +74,29 @@ def run_scenarios(
             "trusted": trusted,
             "scenarios": names,
         }
-        script = ["node", str(HERE / "scenarios.mjs"), json.dumps(config)]
-        env = {**os.environ, "PATH": path_without_tilewright()}
-        done = subprocess.run(
-            script, stdout=subprocess.PIPE, text=True, check=True, timeout=1200, env=env
-        )
-        found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        return {report["name"]: report for report in found}
+        log = tmp_path_factory.mktemp("model") / "requests"
+        with serve_process("gate_replies:reply", log, {"PYTHONPATH": str(HERE)}) as model:
+            # A name of its own: what another one was asked is not asked again.
+            name = f"scripted-{model.pid}-{int(time.time())}"
+            config["models"] = {"url": model.base_url, "key": MODEL_KEY, "name": name}
+            found = play(config)
+            if "models" in found:
+                sent = [request.headers.get("authorization") for request in model.completions]
+                found["models"]["seen"]["authorizations"] = sent
+        return found
 
     return run
+
+
+def play(config: dict[str, Any]) -> Reports:
+    """Run scenarios; what each saw."""
+    script = ["node", str(HERE / "scenarios.mjs"), json.dumps(config)]
+    env = {**os.environ, "PATH": path_without_tilewright()}
+    done = subprocess.run(
+        script, stdout=subprocess.PIPE, text=True, check=True, timeout=1200, env=env
+    )
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {report["name"]: report for report in found}
 
 
 def path_without_tilewright() -> str:
@@ -91,6 +108,6 @@ def path_without_tilewright() -> str:
 @pytest.fixture(scope="session")
 def reports(run_scenarios: RunScenarios) -> Reports:
     """The reports of the scenarios that need nothing but the server of this environment."""
-    editing = ("diagnostics", "tiles", "quickFix", "outdated", "chip", "optimize")
+    editing = ("diagnostics", "tiles", "quickFix", "outdated", "chip", "optimize", "models")
     names = (*editing, "cancel", "settings", "killedServer", "profile", "compiled", "commands")
     return run_scenarios(*names, interpreter=sys.executable)

@@ -1,7 +1,7 @@
 // What a person does with Tilewright in VS Code, one scenario after the other in one editor. Prints a JSON line for each:
 // {"name", "ok", "seconds", "seen", "error"}; what was shown goes into "seen", and screenshots lie beside.
 //
-// node scenarios.mjs '{"install", "vsix", "folder", "state", "screenshots", "settings", "trusted", "scenarios"}'
+// node scenarios.mjs '{"install", "vsix", "folder", "state", "screenshots", "settings", "trusted", "models", "scenarios"}'
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Editor, until } from "./driver.mjs";
@@ -59,6 +59,13 @@ const servers = () => processes(/-m tilewright_server/);
 
 /** Starts an optimization from the code lens and waits until it works on it. */
 async function startFromLens(editor, name) {
+  const targets = await optimizeFromLens(editor, name);
+  await editor.waitText(TOAST, /Optimizing for NVIDIA .*(stage|trial)/i, 60_000);
+  return targets;
+}
+
+/** Starts an optimization for NVIDIA from the code lens; the targets that were offered. */
+async function optimizeFromLens(editor, name) {
   await editor.open(name);
   await editor.goTo(1);
   await editor.waitText(LENS, /Optimize…/, 60_000);
@@ -68,7 +75,6 @@ async function startFromLens(editor, name) {
   await editor.screenshot("3-targets");
   await editor.page.keyboard.type("NVIDIA");
   await editor.press("Enter");
-  await editor.waitText(TOAST, /Optimizing for NVIDIA .*(stage|trial)/i, 60_000);
   return targets;
 }
 
@@ -203,6 +209,74 @@ async function optimize(editor) {
   await editor.command("File: Revert File");
   await editor.waitText(LENS, /verified: correct/, 30_000);
   return { offered, chosen, progress, evidence, tab, told, before, after, verified, stale, line };
+}
+
+/**
+ * With a model in the settings and a key in the editor's storage, the user is asked first; the proposed edit, its progress
+ * and its certificate name the model.
+ */
+async function models(editor) {
+  const { url: baseUrl, key, name: model } = config.models;
+  const named = { names: [model], baseUrl, ask: "always", maxCalls: 20, maxDollars: null };
+  const values = Object.entries(named).map(([name, value]) => [`tilewright.models.${name}`, value]);
+  const settings = { ...Object.fromEntries(values), "tilewright.trace.server": "verbose" };
+  return withSettings(editor, settings, async () => {
+    await editor.command("Tilewright: Set Model Key");
+    await editor.page.waitForSelector('.quick-input-widget input[type="password"]');
+    const prompt = (await editor.texts(".quick-input-widget")).join(" ");
+    await editor.page.keyboard.type(key);
+    await editor.screenshot("10-key");
+    await editor.press("Enter");
+    await editor.page.waitForSelector(".quick-input-widget", { state: "hidden" });
+    const before = await source("gate.py");
+    await optimizeFromLens(editor, "gate.py");
+    const declined = await consent(editor, "Cancel");
+    await editor.waitText(TOAST, /nothing was sent to a model/);
+    await dismissNotifications(editor);
+    await optimizeFromLens(editor, "gate.py");
+    const question = await consent(editor, "Use models");
+    const progress = await editor.waitText(TOAST, /Optimizing for NVIDIA .*try 2.* calls/, 120_000);
+    await editor.screenshot("10-progress");
+    await button(editor, "Apply").waitFor({ timeout: OPTIMIZE_MS });
+    const evidence = await editor.waitText(TOAST, /gate\.py:/);
+    await editor.page.waitForSelector(".monaco-diff-editor .line-insert");
+    await editor.screenshot("10-preview");
+    await button(editor, "Apply").click();
+    const told = await editor.waitText(TOAST, /applied/);
+    await editor.page.waitForSelector('.tab.active.dirty[data-resource-name="gate.py"]');
+    await editor.press("Control+S");
+    await until(async () => (await source("gate.py")) !== before, "the edit to be saved");
+    const after = await source("gate.py");
+    await dismissNotifications(editor);
+    const hover = await hoverAt(editor, await place("gate.py", "gate_kernel("), /changed:/);
+    await editor.screenshot("10-certificate");
+    await editor.page.keyboard.press("Escape");
+    return { model, key, prompt, declined, question, progress, evidence, told, hover, before, after, leaks: await filesWith(key) };
+  });
+}
+
+/** Answers the question about models with one of its buttons; returns what it says. */
+async function consent(editor, answer) {
+  const said = await editor.waitText(".monaco-dialog-box", /Optimize gate\.py with/, 60_000);
+  await editor.screenshot(`10-consent-${answer.split(" ")[0].toLowerCase()}`);
+  await editor.page.locator(".monaco-dialog-box a.monaco-button", { hasText: answer }).click();
+  await editor.page.waitForSelector(".monaco-dialog-box", { state: "detached" });
+  return said;
+}
+
+/** The files of the editor's state and of the folder that hold a text: settings, logs, traces, certificates. */
+async function filesWith(text) {
+  const found = [];
+  for (const root of [config.state, config.folder]) {
+    const entries = await readdir(root, { recursive: true, withFileTypes: true });
+    for (const entry of entries.filter((one) => one.isFile())) {
+      const file = path.join(entry.parentPath ?? entry.path, entry.name);
+      if ((await readFile(file)).includes(text)) {
+        found.push(file);
+      }
+    }
+  }
+  return found;
 }
 
 /** A running optimization, started from the code lens, is cancelled; the file stays as it was. */
@@ -435,6 +509,7 @@ const all = {
   outdated,
   chip,
   optimize,
+  models,
   cancel,
   settings,
   killedServer,

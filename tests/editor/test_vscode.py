@@ -122,6 +122,33 @@ def test_an_applied_edit_has_a_certificate_until_the_kernel_changes(reports: Rep
     assert said in facts["stale"]
 
 
+def test_models_are_asked_for_before_anything_is_sent(reports: Reports) -> None:
+    facts = seen(reports, "models")
+    for said in (facts["declined"], facts["question"]):
+        assert f"Optimize gate.py with {facts['model']}?" in said
+        assert "Endpoint: http://127.0.0.1:" in said
+        assert "20 calls" in said
+        assert "Sent: the text of gate.py, its spec" in said
+    assert all(button in facts["question"] for button in ("Use models", "Rewrites only", "Cancel"))
+
+
+def test_a_models_edit_is_verified_and_names_its_model(reports: Reports) -> None:
+    facts = seen(reports, "models")
+    assert "stage fusion, try 2, $0.00 in 2 calls" in facts["progress"]
+    assert "correct on interpreter" in facts["evidence"]
+    assert f"(model {facts['model']})" in facts["evidence"]
+    assert "models: $0.00 in 4 calls" in facts["told"]
+    assert f"(model {facts['model']})" in facts["hover"]
+    assert diff(facts) == ["-     y = x / (1.0 + tl.exp(-x))", "+     y = x * tl.sigmoid(x)"]
+
+
+def test_the_key_of_the_editor_reaches_the_endpoint_and_no_file(reports: Reports) -> None:
+    facts = seen(reports, "models")
+    assert "Key for http://127.0.0.1:" in facts["prompt"]
+    assert facts["authorizations"] == [f"Bearer {facts['key']}"] * 4
+    assert facts["leaks"] == []
+
+
 def test_a_cancelled_optimization_stops_and_changes_nothing(reports: Reports) -> None:
     facts = seen(reports, "cancel")
     assert all(vendor in target for vendor, target in zip(VENDORS, facts["targets"], strict=True))

@@ -33,7 +33,8 @@ const HEAD = /^Tilewright(?: for (\S+))?:\s*/;
 const LONGEST = 900;
 
 function evidenceOf({ label, description }: ChangeAnnotation): string {
-  const done = (description ?? "").replace(/^./, (first) => first.toUpperCase());
+  // A first word such as tl.dot is code, and stays as it is.
+  const done = (description ?? "").replace(/^[a-z](?=[a-z]*([\s;,:]|$))/, (first) => first.toUpperCase());
   const text = [label.replace(HEAD, ""), done].filter(Boolean).join(". ");
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
 }

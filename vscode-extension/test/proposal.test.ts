@@ -36,6 +36,7 @@ describe("proposalOf", () => {
     const evidence = (description: string) =>
       proposalOf({ edit: { ...given, changeAnnotations: { evidence: { ...annotation, description } } } })?.evidence;
     expect(evidence("parsed; not run")).toBe("Use exp2. Parsed; not run");
+    expect(evidence("tl.dot is fused; not run")).toBe("Use exp2. tl.dot is fused; not run");
     expect(evidence("x".repeat(1000))).toHaveLength(901);
   });
 

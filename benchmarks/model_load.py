@@ -1,0 +1,376 @@
+"""Many proposals in flight: what they cost the engine, and how long the language server takes then.
+
+A server on this machine answers each call after 5 s. A process asks it as the engine does (build
+the prompt, call, parse the reply), 50 calls at a time. Meanwhile the keystrokes of
+``server_latency.py`` and a hover after each are timed, in turn with the same while no model is
+asked. The prompts whose sections are counted are those of real runs of ``tilewright optimize`` on
+the examples, whose tries all fail.
+
+    python benchmarks/model_load.py [--in-flight 50] [--rounds 3] [--json out.json]
+"""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any
+
+from rpc import Client
+from server_latency import open_file, type_line
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parent / "examples"
+sys.path.insert(0, str(HERE.parent / "tests" / "models"))
+
+KERNELS = ("matmul", "softmax", "layernorm", "linear_gelu")
+THINK_S = 0.05
+_SETTLE_S = 8.0
+_HEADING = re.compile(r"^## (\d+)\. (.+)$", re.MULTILINE)
+
+
+def main() -> int:
+    options = _options()
+    if options.child is not None:
+        print(json.dumps(_engine(options)), flush=True)
+        return 0
+    with tempfile.TemporaryDirectory(prefix="tw-load-") as name:
+        folder = Path(name)
+        prompts = {kernel: _recorded(folder, kernel) for kernel in KERNELS}
+        result = {
+            "prompts": {kernel: _sizes(found) for kernel, found in prompts.items()},
+            "prefix": {kernel: _prefixes(found) for kernel, found in prompts.items()},
+            **_under_load(folder, options),
+        }
+    _show(result)
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=2), encoding="utf-8")
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--in-flight", type=int, default=50)
+    parser.add_argument("--rounds", type=int, default=3, help="of each, with load and without")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of a round")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+# Prompts of real runs.
+
+Call = dict[str, Any]
+"""One call of a run: role, stage, try, and the prompt as it was sent."""
+
+
+def _recorded(folder: Path, kernel: str) -> list[Call]:
+    """The calls of one optimization in the interpreter, with the prompts that the server got."""
+    from scripted_server import serve_process
+
+    log = folder / f"{kernel}.log"
+    with serve_process("model_load_replies:at_once", log, _importable()) as server:
+        found = _optimized(folder, kernel, server.base_url)
+        asked = server.completions
+    sent = [call for call in found["models"]["calls"] if not call.get("from_cache")]
+    if len(asked) != len(sent):
+        raise RuntimeError(f"{kernel}: {len(sent)} calls on record, {len(asked)} requests")
+    return [
+        {**call, "prompt": "\n".join(m["content"] for m in request.messages)}
+        for call, request in zip(sent, asked, strict=True)
+    ]
+
+
+def _importable() -> Mapping[str, str]:
+    return {"PYTHONPATH": os.pathsep.join(filter(None, (str(HERE), os.environ.get("PYTHONPATH"))))}
+
+
+def _optimized(folder: Path, kernel: str, base_url: str) -> Any:
+    command = [
+        sys.executable, "-m", "tilewright", "optimize", str(EXAMPLES / f"{kernel}.py"),
+        "--model", "scripted", "--device", "interpreter", "--target", "cuda:90",
+        "--format", "json",
+    ]  # fmt: skip
+    home = str(folder / f"home-{kernel}")  # replies of an earlier run would not be asked for again
+    env = {**os.environ, "OPENAI_BASE_URL": base_url, "TILEWRIGHT_HOME": home}
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def _sections(prompt: str) -> Iterator[tuple[str, str]]:
+    """The sections of a prompt: ``4 PROBLEM`` and the text."""
+    found = list(_HEADING.finditer(prompt))
+    ends = [match.start() for match in found[1:]] + [len(prompt)]
+    for match, end in zip(found, ends, strict=True):
+        yield f"{match[1]} {match[2]}", prompt[match.start() : end]
+
+
+def _sizes(calls: Sequence[Call]) -> dict[str, Any]:
+    """Median and largest size of each section of the optimizer's prompts, in estimated tokens."""
+    from tilewright.agents.prompt import estimated
+
+    asked = [call["prompt"] for call in calls if call["role"] == "optimizer"]
+    sizes: dict[str, list[int]] = {"whole prompt": [estimated(prompt) for prompt in asked]}
+    for prompt in asked:
+        for name, text in _sections(prompt):
+            sizes.setdefault(name, []).append(estimated(text))
+    return {
+        name: {"median": round(statistics.median(found)), "most": max(found), "of": len(found)}
+        for name, found in sizes.items()
+    }
+
+
+def _prefixes(calls: Sequence[Call]) -> dict[str, Any]:
+    """The share of common prefix within each generation: the tries of one stage on one text.
+
+    ``common`` is what all prompts of a generation begin with, over their mean length; ``cached``
+    what a prompt shares with the one before it, over its own length.
+    """
+    asked = [call for call in calls if call["role"] == "optimizer"]
+    common, cached = [], []
+    for _, group in groupby(asked, key=lambda call: call["stage"]):
+        prompts = [call["prompt"] for call in group]
+        if len(prompts) > 1:
+            shared = _shared(prompts)
+            common.append(shared / statistics.mean(map(len, prompts)))
+            pairs = pairwise(prompts)
+            cached += [_shared(pair) / len(pair[1]) for pair in pairs]
+    return {
+        "generations": len(common),
+        "common_least": round(min(common), 3),
+        "common_median": round(statistics.median(common), 3),
+        "cached_least": round(min(cached), 3),
+        "cached_median": round(statistics.median(cached), 3),
+    }
+
+
+def _shared(texts: Sequence[str]) -> int:
+    """How many characters all texts begin with."""
+    first, last = min(texts), max(texts)
+    pairs = enumerate(zip(first, last, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(first), len(last)))
+
+
+# The engine's side of many proposals.
+
+
+def _engine(options: argparse.Namespace) -> dict[str, Any]:
+    """Keep so many proposals in flight; measured from when the first replies have come."""
+    import threading
+
+    from tilewright.models.client import Client as Models
+
+    ensemble = _ensemble(options)
+    models, stop = Models(ensemble), threading.Event()
+    done: list[int] = []
+    briefings = [_briefing(kernel) for kernel in KERNELS]
+    choice = ensemble.choices[0]
+
+    def propose(slot: int) -> None:
+        sample = slot
+        while not stop.is_set():
+            if _proposal(models, choice, briefings[slot % len(briefings)], sample):
+                done.append(sample)
+            sample += options.in_flight
+
+    threads = [
+        threading.Thread(target=propose, args=(slot,), daemon=True)
+        for slot in range(options.in_flight)
+    ]
+    for thread in threads:
+        thread.start()
+    time.sleep(_SETTLE_S)
+    print("ready", flush=True)
+    before, cpu, wall, count = models.spent, time.process_time(), time.perf_counter(), len(done)
+    time.sleep(options.seconds)
+    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    spent = models.spent
+    stop.set()
+    models.cancel()
+    return {
+        "cpu_s": cpu,
+        "wall_s": wall,
+        "proposals": len(done) - count,
+        "tokens_in": spent.tokens_in - before.tokens_in,
+        "tokens_out": spent.tokens_out - before.tokens_out,
+    }
+
+
+def _ensemble(options: argparse.Namespace) -> Any:
+    from tilewright.models.model import ModelChoice, Role
+    from tilewright.models.settings import CallPolicy, Ensemble
+
+    choice = ModelChoice("scripted", options.child)
+    by_role = dict.fromkeys(Role, (choice,))
+    policy = CallPolicy(cache=False)
+    return Ensemble(by_role, concurrency=options.in_flight, policy=policy)
+
+
+def _briefing(kernel: str) -> Any:
+    """What the engine knows of an example before anything of it was measured."""
+    from tilewright.agents.briefing import Briefing
+    from tilewright.analysis import analyze
+    from tilewright.analysis.model import AnalysisContext
+    from tilewright.problems import find_problem
+    from tilewright.source import parse_module
+    from tilewright.targets.model import Target
+
+    path = EXAMPLES / f"{kernel}.py"
+    text = path.read_text(encoding="utf-8")
+    problem = find_problem(path)
+    assert problem is not None
+    context = AnalysisContext(Target("cuda", "90"), (3, 6))
+    issues = analyze(parse_module(text, str(path)), context)
+    words = (path.with_suffix(".yaml")).read_text(encoding="utf-8")
+    return Briefing(str(path), text, text, context, problem.entry, words, issues)
+
+
+def _proposal(models: Any, choice: Any, briefing: Any, sample: int) -> bool:
+    """One proposal as the engine makes it; False where the end cut it off."""
+    from tilewright.agents import optimizer
+    from tilewright.errors import Stopped
+    from tilewright.knowledge.stages import Stage
+    from tilewright.models.model import CallRequest, Role
+
+    prompt = optimizer.build(briefing, Stage.FUSION)
+    try:
+        reply = models.complete(CallRequest(Role.OPTIMIZER, choice, prompt.messages(), sample))
+    except Stopped:
+        return False
+    optimizer.parse(reply.text, briefing)
+    return True
+
+
+# The language server, with and without.
+
+
+def _under_load(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    from scripted_server import serve_process
+
+    path = EXAMPLES / "matmul.py"
+    quiet: dict[str, list[float]] = {"diagnostics": [], "hover": []}
+    loaded: dict[str, list[float]] = {"diagnostics": [], "hover": []}
+    engine: list[dict[str, Any]] = []
+    with (
+        serve_process(
+            "model_load_replies:after_a_while", folder / "load.log", _importable()
+        ) as server,
+        Client([sys.executable, "-m", "tilewright", "lsp"]) as client,
+    ):
+        typing = Typing(client, path)
+        typing.block(quiet=None, seconds=3.0)
+        for _ in range(options.rounds):
+            typing.block(quiet, options.seconds)
+            child = _start(server.base_url, options)
+            typing.block(loaded, options.seconds)
+            engine.append(json.loads(child.communicate(timeout=120)[0]))
+    return {
+        "in_flight": options.in_flight,
+        "engine": engine,
+        "engine_cores": sum(e["cpu_s"] for e in engine) / sum(e["wall_s"] for e in engine),
+        "server": {
+            name: {"quiet": _quantiles(quiet[name]), "loaded": _quantiles(loaded[name])}
+            for name in quiet
+        },
+    }
+
+
+def _start(base_url: str, options: argparse.Namespace) -> "subprocess.Popen[str]":
+    """The engine's process, once its proposals are in flight."""
+    command = [
+        sys.executable, str(HERE / "model_load.py"), "--child", base_url,
+        "--in-flight", str(options.in_flight), "--seconds", str(options.seconds),
+    ]  # fmt: skip
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    if child.stdout.readline().strip() != "ready":
+        raise RuntimeError(f"the engine's process ended with exit code {child.wait()}")
+    return child
+
+
+class Typing:
+    """A user who types into a file and looks at the diagnostics and a hover after each key."""
+
+    def __init__(self, client: Client, path: Path) -> None:
+        text = path.read_text(encoding="utf-8")
+        self._client, self._uri, self._stroke = client, path.as_uri(), 0
+        self._line = text.count("\n") // 2
+        lines = text.split("\n")
+        row = next(n for n, line in enumerate(lines) if "tl.arange(" in line)
+        self._place = {"line": row, "character": lines[row].index("tl.arange(") + 4}
+        open_file(client, self._uri, text)
+
+    def block(self, quiet: dict[str, list[float]] | None, seconds: float) -> None:
+        """Type for so long; the times go to a record."""
+        end = time.perf_counter() + seconds
+        document = {"textDocument": {"uri": self._uri}}
+        while time.perf_counter() < end:
+            began = time.perf_counter()
+            type_line(self._client, self._uri, self._line, self._stroke)
+            self._client.request("textDocument/diagnostic", document)
+            answered = time.perf_counter()
+            self._client.request("textDocument/hover", {**document, "position": self._place})
+            hovered = time.perf_counter()
+            self._stroke += 1
+            if quiet is not None:
+                quiet["diagnostics"].append(answered - began)
+                quiet["hover"].append(hovered - answered)
+            time.sleep(THINK_S)
+
+
+def _quantiles(seconds: Sequence[float]) -> dict[str, float]:
+    """Milliseconds."""
+    ordered = sorted(seconds)
+    shares = {"median": 0.5, "p95": 0.95, "p99": 0.99}
+    return {
+        name: round(1e3 * ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2)
+        for name, share in shares.items()
+    } | {"of": len(ordered)}
+
+
+# Tables.
+
+
+def _show(result: Mapping[str, Any]) -> None:
+    names = sorted(
+        {name for sizes in result["prompts"].values() for name in sizes if name[0].isdigit()},
+        key=lambda name: int(name.split()[0]),
+    )
+    print("| section (tokens: median, most) |", " | ".join(KERNELS), "|")
+    print("| --- |" + " --- |" * len(KERNELS))
+    for name in (*names, "whole prompt"):
+        cells = [_cell(result["prompts"][kernel].get(name)) for kernel in KERNELS]
+        print(f"| {name} |", " | ".join(cells), "|")
+    print("\n| common prefix | generations | of all: least, median | with the one before |")
+    print("| --- | --- | --- | --- |")
+    for kernel, one in result["prefix"].items():
+        common = f"{one['common_least']:.0%}, {one['common_median']:.0%}"
+        cached = f"{one['cached_least']:.0%}, {one['cached_median']:.0%}"
+        print(f"| {kernel} | {one['generations']} | {common} | {cached} |")
+    cpu = sum(one["cpu_s"] for one in result["engine"])
+    wall = sum(one["wall_s"] for one in result["engine"])
+    proposals = sum(one["proposals"] for one in result["engine"])
+    tokens = sum(one["tokens_in"] + one["tokens_out"] for one in result["engine"])
+    print(f"\n{result['in_flight']} proposals in flight: {proposals / wall:.1f} proposals/s,")
+    print(f"{tokens / wall:,.0f} tokens/s, {100 * cpu / wall:.1f} % of one core")
+    print(f"({1e3 * cpu / max(proposals, 1):.1f} ms of CPU a proposal)\n")
+    print("| language server (ms) | median | p95 | p99 | requests |")
+    print("| --- | --- | --- | --- | --- |")
+    for name, both in result["server"].items():
+        for state, one in both.items():
+            print(f"| {name}, {state} |", " | ".join(str(v) for v in one.values()), "|")
+
+
+def _cell(sizes: Mapping[str, int] | None) -> str:
+    return f"{sizes['median']}, {sizes['most']}" if sizes else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,7 @@
+"""The gate in torch."""
+
+import torch
+
+
+def gate(x: torch.Tensor) -> torch.Tensor:
+    return x * torch.sigmoid(x)
