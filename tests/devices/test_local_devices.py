@@ -20,6 +20,7 @@ from tilewright.devices import (
     list_devices,
     open_device,
 )
+from tilewright.devices.local_process import worker_environment
 from tilewright.devices.package import worker_zip
 
 CASE = {
@@ -210,3 +211,52 @@ def test_a_worker_that_is_always_killed_is_given_up(tmp_path: Path) -> None:
     python.chmod(0o755)
     with pytest.raises(DeviceError, match="was killed before it was ready"):
         _ = WorkerClient(str(python)).hello
+
+
+PRIER = """
+import os
+def pries(x):
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:
+                found += [name] if b"sk-of-the-user" in file.read() else []
+        except OSError:
+            pass
+    given = [n for n in os.environ if n.startswith("OPENAI_") or n.endswith("_TOKEN")]
+    print("found", found, "given", given)
+    return x
+"""
+
+
+@pytest.mark.triton
+def test_key_of_an_endpoint_is_in_no_worker_and_in_reach_of_no_candidate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://api.example.com/v1")
+    monkeypatch.setenv("OTHER_TOKEN", "sk-of-the-user")
+    # Not even where a person names it.
+    monkeypatch.setenv("TILEWRIGHT_ALLOW_ENV", "OPENAI_API_KEY,WANTED_TOKEN")
+    monkeypatch.setenv("WANTED_TOKEN", "wanted")
+    path = tmp_path / "prier.py"
+    path.write_text(PRIER)
+    job = {**sleeping_job(tmp_path, "pries"), "module": str(path)}
+    keeper = {**os.environ, "OPENAI_API_KEY": "sk-of-the-user"}
+    with (
+        subprocess.Popen(["sleep", "60"], env=keeper) as engine,  # in place of the engine
+        WorkerClient(sys.executable) as client,
+    ):
+        outcome = client.run(job, 60)
+        pid = client.pid
+        assert pid is not None
+        environments = [Path(f"/proc/{p}/environ").read_bytes() for p in {pid, *below(pid)}]
+        assert b"sk-of-the-user" in Path(f"/proc/{engine.pid}/environ").read_bytes()
+        engine.kill()
+    assert outcome.status is JobStatus.OK, outcome.message
+    assert outcome.output.strip() == "found [] given ['WANTED_TOKEN']"
+    assert not [e for e in environments if b"sk-of-the-user" in e or b"OPENAI_" in e]
+    # What it is started with: it overwrites that, which takes a moment.
+    started = worker_environment()
+    assert not [n for n in started if n.startswith("OPENAI_") or n == "OTHER_TOKEN"]
+    assert started["WANTED_TOKEN"] == "wanted"

@@ -434,6 +434,17 @@ def by_turn(*reactions: Reaction) -> Script:
     return lambda _request, n: reactions[min(n, len(reactions) - 1)]
 
 
+def echoes_key(request: Request, number: int) -> Reaction:
+    """A script: errors and replies that hold the key that came with the request."""
+    key = request.headers.get("authorization", "").removeprefix("Bearer ")
+    answers: tuple[Reaction, ...] = (
+        Answer(f"the key is {key}", model=key),
+        Refused(400, f"bad key {key}", code=key),
+        Refused(500, f"broken {key}"),
+    )
+    return answers[number % 3]
+
+
 def main() -> None:
     """Serve until killed; the first line of the output is the base URL."""
     parser = argparse.ArgumentParser(description=__doc__)

@@ -25,6 +25,7 @@ from tilewright.errors import Stopped
 from tilewright.models.model import (
     ContextLengthError,
     Limits,
+    ModelChoice,
     ModelUnavailableError,
     ReplyError,
 )
@@ -429,6 +430,22 @@ def test_key_echoed_in_a_reply(setup: Setup) -> None:
     reply = setup.client(setup.choice(server)).complete(ask(setup.choice(server)))
     assert reply.text == "your key is [key removed]!"
     assert KEY not in repr(reply)
+
+
+def test_key_on_a_connection_without_encryption(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = setup.serve(by_turn(GOOD))
+    # This machine under an address that is not its loopback address.
+    base_url = server.base_url.replace("127.0.0.1", "0.0.0.0")
+    monkeypatch.setenv("OPENAI_BASE_URL", base_url)
+    choice = ModelChoice("scripted", base_url)
+    client = setup.client(choice)
+    client.complete(ask(choice))
+    assert client.notes == (f"{base_url} is not encrypted: others may read the key on its way",)
+    local = setup.client(setup.choice(server))
+    local.complete(ask(setup.choice(server)))
+    assert local.notes == ()
 
 
 def test_endpoint_that_asks_for_a_key(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Which models are asked and how: options, ``[tool.tilewright.models]``, keys, prices."""
 
+import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -18,6 +19,7 @@ from tilewright.models.local_servers import local_server
 from tilewright.models.model import Limits, ModelChoice, Role
 from tilewright.models.prices import Price, dated_prices, is_local, price_of
 from tilewright.models.settings import Ensemble, ModelSettings, default_base_url, ensemble
+from tilewright.serialize import dump, load
 
 HOSTED = "https://api.example.com/v1"
 
@@ -47,6 +49,13 @@ def _ensemble(names: list[str], text: str = "", **more: object) -> Ensemble:
 @pytest.mark.parametrize("names", [[], [""], ["none"]])
 def test_no_model_is_the_default(names: list[str]) -> None:
     assert ensemble(names, ModelSettings(), _no_server) is None
+
+
+def test_ensemble_goes_into_a_record_and_back() -> None:
+    text = "[tool.tilewright.models.named.big]\nprice = {input = 1, output = 2}"
+    found = _ensemble(["big", "small"], text, limits=Limits(dollars=3.0))
+    assert found.prices == {"big": Price(1, 2)}
+    assert load(Ensemble, json.loads(json.dumps(dump(found)))) == found
 
 
 def test_none_stands_alone() -> None:

@@ -18,12 +18,14 @@ from tilewright.devices.model import DeviceError
 from tilewright.devices.package import worker_zip
 from tilewright.devices.rpc import Conversation, Pending
 from tilewright.home import home, unkept
-from tilewright.worker.protocol import COMPILE_ONLY, FOLDER_PREFIX, MARKER
+from tilewright.worker.protocol import COMPILE_ONLY, FOLDER_PREFIX, MARKER, SECRET
+from tilewright.worker.sandbox.environment import MORE as ALLOWED_MORE
 
 _START_SECONDS = 180.0
 _STOP_SECONDS = 8.0
 _ENDING_SECONDS = 2.0
 _TAIL = 4096
+_OF_ENDPOINTS = "OPENAI_"
 
 
 class KilledError(DeviceError):
@@ -164,9 +166,13 @@ class Channel:
 def worker_environment() -> dict[str, str]:
     """This process's environment as a worker needs it; Triton's cache folder is there.
 
-    Raises InputError where that cannot be made.
+    No secret is in it but those that ``TILEWRIGHT_ALLOW_ENV`` names, and never the key of an
+    endpoint of language models: whatever runs next to a worker could read them in /proc.
+
+    Raises InputError where that folder cannot be made.
     """
-    environment = dict(os.environ)
+    named = {name.strip() for name in os.environ.get(ALLOWED_MORE, "").split(",")}
+    environment = {name: value for name, value in os.environ.items() if _passes(name, named)}
     for name in ("TRITON_INTERPRET", MARKER):
         environment.pop(name, None)
     triton_cache = environment.setdefault("TRITON_CACHE_DIR", str(home() / "triton"))
@@ -175,6 +181,12 @@ def worker_environment() -> dict[str, str]:
     except OSError as error:
         raise unkept(Path(triton_cache), error) from error
     return environment
+
+
+def _passes(name: str, named: set[str]) -> bool:
+    if name.startswith(_OF_ENDPOINTS):
+        return False
+    return name in named or not SECRET.search(name)
 
 
 def cannot_start(python: str, reason: str, *, compile_only: bool) -> DeviceError:

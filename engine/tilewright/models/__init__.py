@@ -1,4 +1,4 @@
 """Language models behind an OpenAI-compatible endpoint: requests, replies, limits, prices.
 
-Only ``client`` opens connections. It imports the ``openai`` package when the first call is made.
+Only ``endpoint`` opens connections. It imports the ``openai`` package when the first call is made.
 """

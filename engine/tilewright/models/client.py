@@ -26,7 +26,7 @@ from tilewright.models.model import (
     ReplyError,
     Spent,
 )
-from tilewright.models.prices import Price, price_of
+from tilewright.models.prices import Price, is_local, price_of
 from tilewright.models.replies import Replies
 from tilewright.models.settings import Ensemble, missing_price
 from tilewright.models.wire import (
@@ -258,8 +258,10 @@ class Client:
     def _endpoint(self, base_url: str) -> Endpoint:
         with self._opening:
             if base_url not in self._endpoints:
-                silence = self._policy.first_byte_seconds
-                self._endpoints[base_url] = Endpoint(base_url, key_for(base_url), silence)
+                key, silence = key_for(base_url), self._policy.first_byte_seconds
+                self._endpoints[base_url] = Endpoint(base_url, key, silence)
+                if key and base_url.startswith("http:") and not is_local(base_url):
+                    self._note(f"{base_url} is not encrypted: others may read the key on its way")
             return self._endpoints[base_url]
 
     def _reply(self, call: _Call, answer: Answer, usage: Usage, seconds: float) -> Reply:

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from types import MappingProxyType
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -136,7 +135,7 @@ class Ensemble:
     tries: int = 5
     samples: int = 1
     policy: CallPolicy = field(default_factory=CallPolicy)
-    prices: Mapping[str, Price] = field(default_factory=lambda: MappingProxyType({}))
+    prices: Mapping[str, Price] = field(default_factory=dict)
 
     @property
     def choices(self) -> tuple[ModelChoice, ...]:
@@ -188,7 +187,7 @@ def ensemble(
     asked_once = cache(local_server)
     roles = {role: _choices(role, wanted, settings, asked_once) for role in Role}
     return Ensemble(
-        MappingProxyType(roles),
+        roles,
         _limits(limits, settings.limits),
         settings.concurrency,
         tries or settings.tries,
@@ -197,7 +196,7 @@ def ensemble(
             settings.retries, settings.first_byte_seconds, settings.call_seconds,
             settings.cache, settings.cache_megabytes,
         ),
-        MappingProxyType(_prices(settings)),
+        _prices(settings),
     )  # fmt: skip
 
 
