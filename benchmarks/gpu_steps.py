@@ -44,6 +44,16 @@ _SHAPES = "benchmarks/static_cost"
 
 STEPS = (
     Step(
+        "written_replies",
+        _script(f"benchmarks/written_replies.py --device cuda:0 --limit-s 420 --out {OUT}"),
+        "the loop with models on five kernels, by replies written in advance: benchmarks/README.md",
+        300,
+        _script(
+            "benchmarks/written_replies.py --device interpreter --target cuda:90 --only softmax"
+            f" --out {OUT}"
+        ),
+    ),
+    Step(
         "evidence",
         _script(f"{_EVIDENCE} cuda:0 {OUT}/h200.json once"),
         "cheats refused, odd kernels accepted, as far as not judged yet: docs/honesty.md",
