@@ -69,6 +69,11 @@ def main() -> None:
         case "usage":
             emit("error", message="no spec", path="k.py", line=3)
             raise SystemExit(2)
+        case "environment":
+            notes = [f"{name}={os.environ.get(name)}" for name in ("OPENAI_API_KEY", "PYTHONUTF8")]
+            emit("result", result={**VERDICT, "notes": notes})
+        case "surrogate":
+            emit("result", result={**VERDICT, "notes": ["\ud800"]})
         case "garbage":
             emit("result", result={"accepted": "?"})
         case "slow":

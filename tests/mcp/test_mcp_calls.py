@@ -89,6 +89,7 @@ async def test_errors_of_the_engine_are_no_verdicts(root: Path) -> None:
             ("usage", "Not done: k.py:3: no spec"),
             ("fault", "a fault in Tilewright, please report it"),
             ("garbage", "a fault in Tilewright"),
+            ("surrogate", "a fault in Tilewright"),
         ):
             result = await client.call_tool("verify", _verify(scenario))
             assert result.is_error
@@ -101,6 +102,16 @@ async def test_errors_of_the_engine_are_no_verdicts(root: Path) -> None:
             "evidence", {"candidate": answer.structured_content["evidence"]}
         )
         assert shown.structured_content["certificate"]["level"] == "correct"
+
+
+async def test_the_engine_gets_no_key_of_a_model(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    async with here(root) as client:
+        result = await client.call_tool("verify", _verify("environment"))
+    assert "OPENAI_API_KEY=None" in words(result)
+    assert "PYTHONUTF8=1" in words(result)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -24,6 +24,7 @@ _TIMEOUT_GRACE_S = 5.0
 _RUNS_AT_ONCE = 1  # two would disturb each other's measurements
 _READS_AT_ONCE = 2
 _MOST_WAITING = 16
+_KEYS = frozenset(("OPENAI_API_KEY", "TILEWRIGHT_MODEL_KEYS"))
 _FAULT_CODE = "exit code 70"
 _USAGE = re.compile(
     r"the engine ended without a result \(exit code 2\): (?:tilewright: )?(.*)", re.S
@@ -123,8 +124,9 @@ async def _ending(
 
 
 def _environment(roots: Roots) -> Mapping[str, str]:
-    # UTF-8 mode: the text arrives on standard input, whatever the locale.
-    return {**os.environ, "PYTHONUTF8": "1", ROOTS: json.dumps(roots.folders)}
+    # No tool asks a language model. UTF-8 mode: the text arrives on standard input in UTF-8.
+    without_keys = {name: item for name, item in os.environ.items() if name not in _KEYS}
+    return {**without_keys, "PYTHONUTF8": "1", ROOTS: json.dumps(roots.folders)}
 
 
 def _waiting(ahead: int) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,7 @@ from mcp_types import Tool as ListedTool
 from pydantic import ValidationError
 
 from tilewright import __version__
+from tilewright.textfile import encodable
 from tilewright_server.mcp import pages
 from tilewright_server.mcp.answers import Answer
 from tilewright_server.mcp.boundary import guard
@@ -123,14 +125,15 @@ async def _serve(settings: Settings) -> None:
 
 
 def _answered(answer: Answer) -> CallToolResult:
+    """The result on the wire; what JSON cannot hold shows here and not when it is written."""
     return CallToolResult(
-        content=[TextContent(text=as_text(answer))],
-        structured_content=answer.model_dump(mode="json"),
+        content=[TextContent(text=encodable(as_text(answer)))],
+        structured_content=json.loads(answer.model_dump_json()),
     )
 
 
 def _refused(message: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=message)], is_error=True)
+    return CallToolResult(content=[TextContent(text=encodable(message))], is_error=True)
 
 
 def _misused(tool: Tool[Any, Any], error: ValidationError) -> str:

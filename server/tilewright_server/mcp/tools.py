@@ -275,7 +275,8 @@ _TOOLS: tuple[Tool[Any, Any], ...] = (
         "optimize",
         "Optimize kernels",
         "Apply Tilewright's own rewrites to a file's kernels, verify each, and return the diff of "
-        "what was kept, with the trials and what was not verified. Writes no file. Minutes.",
+        "what was kept, with the trials and what was not verified. Writes no file and asks no "
+        "language model. Minutes.",
         given.Optimize,
         OptimizeAnswer,
         _optimize,
