@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from triton.runtime import interpreter
 
 from tilewright.worker.interpreter import batched_launch, switch
 from tilewright.worker.interpreter.footprints import ConflictError, Footprints
@@ -122,3 +123,19 @@ def test_programs_that_meet_are_a_conflict(
         getattr(seen, second[0])(pointers(*second[1]), mask, WIDTH, both)
     with pytest.raises(ConflictError):
         footprints().store(pointers(7, 7), mask, WIDTH, both)
+
+
+def test_what_goes_by_the_batch_is_run_one_after_another(
+    kernels: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Bypass(batched_launch.BatchBuilder):
+        def create_get_program_id(self, axis: int) -> Any:
+            return interpreter.interpreter_builder.create_get_program_id(axis)
+
+    run(kernels, "scaled", 60)
+    monkeypatch.setattr(batched_launch, "BatchBuilder", Bypass)
+    y, tally, _ = run(kernels, "scaled", 60)
+    x = torch.nn.functional.pad(torch.arange(1.0, 61.0), (0, 4)).reshape(8, 8)
+    assert torch.allclose(y, (x / (x * x).sum(1, keepdim=True)).reshape(-1)[:60])
+    assert (tally.programs, tally.steps) == (8, 8)
+    assert "grid_idx is None" in " ".join(tally.alone.values())

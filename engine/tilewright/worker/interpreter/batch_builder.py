@@ -89,9 +89,9 @@ class BatchBuilder(InterpreterBuilder):  # type: ignore[misc]
         data, at = _alike(source.data, indices.data)
         return _made(source, np.take_along_axis(data, at, axis=axis + 1))
 
-    def create_masked_load(
-        self, pointers: Any, mask: Any, other: Any, cache_policy: Any, is_volatile: Any
-    ) -> Any:
+    # The cache policy is one argument since Triton 3.7 and two before.
+
+    def create_masked_load(self, pointers: Any, mask: Any, other: Any, *_: Any) -> Any:
         kind = pointers.get_element_ty()
         dtype = interpreter._get_np_dtype(kind)
         filled = np.zeros(1, dtype=dtype) if other is None else other.data
@@ -103,7 +103,7 @@ class BatchBuilder(InterpreterBuilder):  # type: ignore[misc]
         batch.footprints.load(places, active, dtype.itemsize, owners)
         return TensorHandle(interpreter._interpreter.load(places, active, filled, dtype), kind)
 
-    def create_masked_store(self, pointers: Any, value: Any, mask: Any, cache_policy: Any) -> Any:
+    def create_masked_store(self, pointers: Any, value: Any, mask: Any, *_: Any) -> Any:
         places, active, data = self._of_each(pointers, mask, value)
         self.batch.footprints.store(places, active, data.itemsize, self.batch.programs)
         self.batch.footprints.keep(places, active, data.dtype)

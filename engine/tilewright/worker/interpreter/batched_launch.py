@@ -20,6 +20,7 @@ from unittest import mock
 import numpy as np
 import torch
 import triton
+from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter
 from triton.runtime.interpreter import GridExecutor, TensorDescHandle
 
@@ -184,10 +185,21 @@ def together() -> Iterator[Launcher]:
 
     launcher = _launcher = Launcher()
     try:
-        with mock.patch.object(GridExecutor, "__call__", launched):
+        with (
+            mock.patch.object(GridExecutor, "__call__", launched),
+            mock.patch.object(interpreter, "TritonSemantic", _semantic),
+        ):
             yield launcher
     finally:
         _launcher = None
+
+
+def _semantic(builder: Any) -> Any:
+    """The one semantic of the interpreter's builder: up to Triton 3.6 each function of the language
+    gets its own, which no batch would reach."""
+    if builder is interpreter.interpreter_builder:
+        return interpreter.interpreter_semantic
+    return TritonSemantic(builder)
 
 
 @contextlib.contextmanager
@@ -214,6 +226,8 @@ def _building(batch: Batch) -> Iterator[None]:
     builder = BatchBuilder(interpreter.interpreter_builder, batch)
     with (
         batches.running(batch),
+        # What goes by the batch fails: it would compute the last program alone.
+        mock.patch.object(interpreter.interpreter_builder, "grid_idx", None, create=True),
         mock.patch.object(interpreter.interpreter_semantic, "builder", builder),
         mock.patch.object(TensorDescHandle, "materialize_pointers", block_pointers_of),
     ):
