@@ -12,7 +12,9 @@ from tilewright.evaluation.limits_of_evidence import INTERPRETER_LIMITS
 from tilewright.evaluation.model import Level, StepName, StepStatus
 from tilewright.report.diff import DiffRow, diff_rows
 from tilewright.report.numbers import seconds_text, speedup_terms, speedup_text
+from tilewright.report.run_view import RunView, run_view
 from tilewright.report.steps import Json, StepRow, caveats, step_row
+from tilewright.store import RunState
 
 LEVEL_MEANING: Mapping[Level, str] = {
     Level.REJECTED: "no edit was accepted",
@@ -63,7 +65,10 @@ class Rung:
 
 @dataclass(frozen=True)
 class ResultView:
-    """One file's optimization, ready to be shown."""
+    """One file's optimization, ready to be shown.
+
+    ``run``: what is on record beyond the result; None where only a result was given.
+    """
 
     path: str
     target: str
@@ -84,6 +89,13 @@ class ResultView:
     toolchain: tuple[tuple[str, str], ...]
     diff: tuple[DiffRow, ...]
     seconds: str
+    state: str = RunState.FINISHED.value
+    issues_known: bool = True
+    run: RunView | None = None
+
+    @property
+    def by_number(self) -> Mapping[int, TrialRow]:
+        return {trial.number: trial for trial in self.trials}
 
     @property
     def fixed(self) -> int:
@@ -100,7 +112,8 @@ def result_view(result: Json) -> ResultView:
     level = Level(result.get("level") or certificate.get("level") or Level.REJECTED)
     steps = tuple(step_row(step) for step in certificate.get("steps", ()))
     speedup = result.get("speedup")
-    issues, appeared = _issues(result["issues"], result["remaining"])
+    # A run that has no result yet, or none at all, knows nothing of issues.
+    issues, appeared = _issues(result["issues"] or (), result["remaining"] or ())
     return ResultView(
         path=result["path"],
         target=result.get("target") or "none chosen",
@@ -121,6 +134,9 @@ def result_view(result: Json) -> ResultView:
         toolchain=tuple(_toolchain(certificate)),
         diff=diff_rows(result["diff"]),
         seconds=seconds_text(result.get("seconds")),
+        state=result.get("state", RunState.FINISHED.value),
+        issues_known=result["issues"] is not None,
+        run=run_view(result) if "best" in result else None,
     )
 
 
