@@ -149,7 +149,7 @@ def test_a_run_is_reported_and_replayed(store: Store, tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     assert f"report: {page}" in ended.stderr
     result = json.loads(ended.stdout)
-    assert "softmax.py" in page.read_text()
+    assert result["run"] in page.read_text()
     assert store.records.named("last").id == result["run"]
     replayed = run("replay", result["run"])
     assert replayed.returncode == 0

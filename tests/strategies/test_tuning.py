@@ -224,7 +224,7 @@ def test_a_chip_is_not_tuned_for_on_that_of_another_vendor() -> None:
         asked: Any = SimpleNamespace(target=parse_target(target), budget=10)
         notes: list[str] = []
         ledger: Any = None
-        return [one.name for one in _proposers(bench, ledger, asked, Silent(), notes)], notes
+        return [one.name for one in _proposers(bench, ledger, asked, Silent(), notes, None)], notes
 
     assert names("cuda:100") == (["rewrite", "tuner:launch"], [])
     proposers, notes = names("xpu:bmg-g31")

@@ -34,7 +34,7 @@ def best_so_far(run: Json) -> Curve:
     if not timed:
         return Curve(title, None, f"No trial was timed, so the speed-ups are {NOT_MEASURED}.")
     positions = [float(trial["number"]) for trial in trials]
-    return _over(run, title, "trial", positions, [str(t["number"]) for t in trials])
+    return _over(run, title, "trial", positions)
 
 
 def best_over_cost(run: Json) -> Curve | None:
@@ -45,7 +45,7 @@ def best_over_cost(run: Json) -> Curve | None:
     title = f"Best so far over {unit}"
     if not any(trial.get("speedup") for trial in run["trials"]):
         return Curve(title, None, f"No trial was timed, so the speed-ups are {NOT_MEASURED}.")
-    return _over(run, title, unit, costs, [short(cost) for cost in costs])
+    return _over(run, title, unit, costs)
 
 
 def _costs(run: Json) -> tuple[str, list[float]]:
@@ -70,14 +70,10 @@ def _reply(call: Json) -> Json:
     return reply if "text" in reply else {}
 
 
-def _over(
-    run: Json, title: str, x_label: str, positions: Sequence[float], names: Sequence[str]
-) -> Curve:
+def _over(run: Json, title: str, x_label: str, positions: Sequence[float]) -> Curve:
     points, steps, rows = [], [(0.0, 1.0)], []
     before: float | None = 1.0
-    for trial, position, name, reached in zip(
-        run["trials"], positions, names, run["best"], strict=True
-    ):
+    for trial, position, reached in zip(run["trials"], positions, run["best"], strict=True):
         speedup, kept = trial.get("speedup"), bool(trial["kept"])
         own = None if speedup is None or before is None else before * speedup["value"]
         if own is not None:
@@ -86,11 +82,12 @@ def _over(
         before = reached["best"]
         if before is not None:
             steps.append((position, before))
-        rows.append((f"{trial['number']}", name, _times(own), _times(before), _word(kept)))
+        rows.append(
+            (f"{trial['number']}", short(position), _times(own), _times(before), _word(kept))
+        )
     chart = best_chart(points, steps, x_label, f"{title}: {_reached(steps)}")
-    return Curve(
-        title, chart, _BEST_NOTE, ("Trial", x_label, "Own", "Best so far", ""), tuple(rows)
-    )
+    head = ("Trial", f"After {x_label}", "Speed-up", "Best so far", "Decision")
+    return Curve(title, chart, _BEST_NOTE, head, tuple(rows))
 
 
 _BEST_NOTE = (

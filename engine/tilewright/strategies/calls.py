@@ -177,6 +177,7 @@ class Calls:
             "stage": place.stage.value if place.stage else None,
             "try": place.attempt,
             "sample": request.sample,
+            "messages": [[one.role, self._ledger.keep(one.text)] for one in request.messages],
         }
         return _answer(
             key, request.choice, self._ledger.once("call", f"call:{key}", described, send)
