@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from agent_cases import block, briefing, fence
+from agent_cases import KERNEL, block, briefing, fence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.agents import optimizer
+from tilewright.agents import analyzer, optimizer
 from tilewright.agents.answers import answer, lines_of
 from tilewright.agents.edits import applied
 from tilewright.agents.model import Proposal, Unusable
@@ -113,6 +113,53 @@ def test_honest_candidates_are_not_refused_for_their_form(base: str) -> None:
     for one in candidates("legit"):
         if isinstance(made := found.get(one.name), Proposal):
             assert ast.dump(ast.parse(made.text)) == ast.dump(ast.parse(one.text))
+
+
+FRAGMENTS = (
+    *("```python\n", "```\n", "````\n", "~~~\n"),
+    *("<<<<<<< SEARCH\n", "=======\n", ">>>>>>> REPLACE\n"),
+    *(
+        "def add_one(x):\n",
+        "    n = x.numel()\n",
+        "    return x\n",
+        "import torch\n",
+        "x = 1; y = 2\n",
+    ),
+    *("def test_add_one():\n    pass\n", "if __name__ == '__main__':\n    pass\n"),
+    *('"""', "'", "(", "\\", "\x00", "\ud800", "\u2028", "\r", "\n", "{", '{"code": "', '"}'),
+    *("<think>", "</think>", "text ", "@triton.jit\ndef k(x):\n    pass\n"),
+    "class Model:\n    def forward(self):\n        pass\n",
+    "    assert (add_one(x) == 1).all()\n",
+    KERNEL,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=14))
+def test_no_reply_breaks_the_parser_or_changes_what_it_may_not(fragments: list[str]) -> None:
+    found = optimizer.parse("".join(fragments), briefing(issues=()))
+    assert (found.text if isinstance(found, Proposal) else found.message).encode()
+    if isinstance(found, Unusable):
+        assert len(found.message) < 800
+        return
+    assert found.text != KERNEL
+    try:
+        ast.parse(found.text)
+    except (SyntaxError, ValueError):
+        return  # for the verifier to refuse
+    assert KERNEL[KERNEL.index("def test_add_one") : KERNEL.index("\n\n\nif __")] in found.text
+    assert KERNEL[KERNEL.index("if __name__") :].rstrip() in found.text
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["```\n", "<think>", "<<<<<<< SEARCH\n", '{"a":', "```python\n", "(", '"""\n```\n', "{}"],
+)
+def test_large_replies_that_repeat_themselves_are_refused(part: str) -> None:
+    """Without work that grows with the square of their length."""
+    found = optimizer.parse(part * (250_000 // len(part)), briefing(issues=()))
+    assert isinstance(found, Unusable)
+    assert isinstance(analyzer.parse(part * (250_000 // len(part)), briefing(issues=())), Unusable)
 
 
 MODULE = """import torch

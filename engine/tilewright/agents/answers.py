@@ -5,18 +5,23 @@ import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
+
+from tilewright.textfile import encodable
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _OPENING = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([\w+.-]*)[^`]*$")
 _SEARCH = re.compile(r" {0,3}<{5,9} ?SEARCH\b")
 _DIVIDER = re.compile(r" {0,3}={5,9}\s*$")
 _REPLACE = re.compile(r" {0,3}>{5,9} ?REPLACE\b")
-_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL)
+_THINKING = ("think", "thinking", "reasoning")
 _CODE = frozenset(("", "python", "python3", "py", "triton"))
 _TEXT_FIELDS = ("answer", "code", "reply", "content")
 _MOST_THOUGHT = 1500
+_MOST_CHARACTERS = 200_000
+"""The end of a reply that is read: its last answer counts."""
 _NESTED = 3
-_MOST_FENCES = 20
+_MOST_FENCES = 8
 
 NO_ANSWER = (
     "the reply has no answer: give SEARCH/REPLACE blocks, or whole functions or the whole file in "
@@ -103,8 +108,8 @@ def thought_of(reply: str) -> str:
 
 def without_thinking(reply: str) -> str:
     """The reply without what a reasoning model thinks aloud; fences in there are no answer."""
-    text = _THINKING.sub("", reply)
-    for tag in ("think", "thinking", "reasoning"):
+    text = encodable(reply[-_MOST_CHARACTERS:])
+    for tag in _THINKING:
         # Some servers leave the opening tag in the prompt, and some replies end before the closing.
         text = text.rpartition(f"</{tag}>")[2]
         if text.lstrip().startswith(f"<{tag}>"):
@@ -174,23 +179,24 @@ def _block(lines: list[str], start: int) -> tuple[Block | None, int]:
 
 def _holds_blocks(lines: list[str], start: int, fence: str) -> bool:
     """Whether there are blocks in a fence: they are read line by line, whatever is around them."""
-    for line in lines[start + 1 :]:
-        if _SEARCH.match(line):
+    for n in range(start + 1, len(lines)):
+        if _SEARCH.match(lines[n]):
             return True
-        if _is_bare(line, fence):
+        if _is_bare(lines[n], fence):
             return False
     return False
 
 
 def _closing(lines: list[str], start: int, fence: str) -> int:
     """The line that closes a fence; one in a string of the code does not."""
-    found = [n for n in range(start + 1, len(lines)) if _is_bare(lines[n], fence)]
-    for n in found[:_MOST_FENCES]:
+    found = (n for n in range(start + 1, len(lines)) if _is_bare(lines[n], fence))
+    first = next(found, None)
+    if first is None:
+        raise AnswerError(CUT_FENCE)
+    for n in chain((first,), islice(found, _MOST_FENCES)):
         if not _ends_in_a_string(lines[start + 1 : n]):
             return n
-    if not found:
-        raise AnswerError(CUT_FENCE)
-    return found[0]
+    return first
 
 
 def _is_bare(line: str, fence: str) -> bool:
@@ -200,6 +206,8 @@ def _is_bare(line: str, fence: str) -> bool:
 
 def _ends_in_a_string(lines: list[str]) -> bool:
     """Whether code ends within a string of several lines."""
+    if not any('"""' in line or "'''" in line for line in lines):
+        return False
     source = iter([*(f"{line}\n" for line in lines), ""])
     try:
         for _ in tokenize.generate_tokens(source.__next__):

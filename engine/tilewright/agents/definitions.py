@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from tilewright.agents.answers import AnswerError, line_end, lines_of
 from tilewright.agents.prompt import PARENT_TOKENS, estimated
 from tilewright.agents.protected import protected
-from tilewright.agents.segments import Segment, by_name, needed, paired, segments
+from tilewright.agents.segments import UNPARSABLE, Segment, by_name, needed, paired, segments
 from tilewright.evaluation.rules.view import is_script
 from tilewright.problems.model import Entry
 
@@ -26,13 +26,13 @@ def merged(text: str, code: str, entry: Entry | None) -> str:
     code = "".join(line.rstrip("\r\n") + end for line in lines_of(code))
     try:
         new, _ = segments(code)
-    except (SyntaxError, ValueError) as error:
+    except UNPARSABLE as error:
         return _unparsed(text, code, error)
     if not new:
         raise AnswerError("the fence holds no code: give the functions that change")
     try:
         old, tail = segments(text)
-    except (SyntaxError, ValueError):
+    except UNPARSABLE:
         raise AnswerError(
             "the file is not valid Python, so functions cannot be placed in it: use SEARCH/REPLACE "
             "blocks"
@@ -42,7 +42,7 @@ def merged(text: str, code: str, entry: Entry | None) -> str:
     return _into_file(old, tail, new, entry, end)
 
 
-def _unparsed(text: str, code: str, error: SyntaxError | ValueError) -> str:
+def _unparsed(text: str, code: str, error: Exception) -> str:
     """A whole file that is not Python is for the verifier to refuse; a part of one cannot be
     placed."""
     imports = [line.strip() for line in lines_of(text) if line.startswith(("import ", "from "))]

@@ -7,6 +7,7 @@ from typing import Any
 from tilewright.agents.answers import without_thinking
 
 _NESTED = 3
+_MOST_OBJECTS = 500
 
 
 def last_object(reply: str) -> dict[str, Any] | None:
@@ -34,8 +35,9 @@ def _loaded(text: str) -> Any:
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     decoder = json.JSONDecoder()
-    at = text.find("{")
-    while at >= 0:
+    at, tried = text.find("{"), 0
+    while at >= 0 and tried < _MOST_OBJECTS:
+        tried += 1
         try:
             found, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):

@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from tilewright.agents.segments import Segment, by_name, needed, segments
+from tilewright.agents.segments import UNPARSABLE, Segment, by_name, needed, segments
 from tilewright.evaluation.rules.view import is_script
 from tilewright.problems.model import Entry, EntryKind
 from tilewright.problems.pyfile import KERNELBENCH_FUNCTIONS
@@ -94,7 +94,7 @@ def forbidden(before: str, after: str, entry: Entry | None) -> tuple[str, ...]:
     """
     try:
         (old, _), (new, _) = segments(before), segments(after)
-    except (SyntaxError, ValueError):
+    except UNPARSABLE:
         return ()
     return (*_changed(old, new, entry), *_on_import(old, new))
 

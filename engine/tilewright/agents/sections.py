@@ -21,7 +21,7 @@ from tilewright.agents.prompt import (
     whole,
 )
 from tilewright.agents.protected import protected
-from tilewright.agents.segments import Segment, by_name, needed, segments
+from tilewright.agents.segments import UNPARSABLE, Segment, by_name, needed, segments
 from tilewright.agents.templates import sentences
 from tilewright.analysis.model import Issue
 from tilewright.knowledge import taxonomy
@@ -35,6 +35,8 @@ from tilewright.textfile import one_line
 Part = tuple[Section | None, tuple[str, ...]]
 CAPS = {2: 2500, 3: 300, 4: 1500, 5: 600, 6: 2000, 7: PARENT_TOKENS, 8: 900, 9: 400, 11: 1500}
 """Tokens of each section at most. Those that are not listed are never cut."""
+MOST_TOKENS = 14_000
+"""Of a whole prompt, where the model does not ask for less."""
 _LET_GO = (9, 5, 6, 8)
 """Sections that are left out, in this order, where a prompt would be too long."""
 _MOST_NAMES = 12
@@ -106,7 +108,7 @@ def parent(briefing: Briefing, role: Role) -> Part:
     module = parse_module(briefing.text, briefing.file_name)
     try:
         found, _ = segments(briefing.text)
-    except (SyntaxError, ValueError):
+    except UNPARSABLE:
         found = ()
     lines = lines_of(briefing.text)
     fixed = [f"`{_title(one)}` (line {one.line})" for one, _ in protected(found, briefing.entry)]
@@ -293,15 +295,14 @@ def prompt(outline: Outline, limit_tokens: int | None) -> Prompt:
     """The prompt of an outline. Where it would exceed the limit, the oldest tries are left out
     first, then whole sections that help without being needed."""
     found = _made(outline, outline.steps)
-    if limit_tokens is None:
-        return found
+    limit = MOST_TOKENS if limit_tokens is None else min(limit_tokens, MOST_TOKENS)
     left = outline.steps
-    while found.tokens > limit_tokens and len(left) > 1:
+    while found.tokens > limit and len(left) > 1:
         left = left[1:]
         cut = f"section 11 (TRIES): the oldest {len(outline.steps) - len(left)} left out"
         found = _made(outline, left, (cut,))
     for number in _LET_GO:
-        if found.tokens <= limit_tokens:
+        if found.tokens <= limit:
             break
         found = _without(found, number)
     return found

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from tilewright.agents.answers import lines_of
 from tilewright.python_syntax import parse
 
+UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What parsing a text raises that is not Python, or nested too deeply for it."""
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -48,7 +50,7 @@ def segments(text: str) -> tuple[tuple[Segment, ...], str]:
     """The segments of a file, and what follows the last one.
 
     Raises:
-        SyntaxError, ValueError: it does not parse.
+        SyntaxError, ValueError, RecursionError, MemoryError: it does not parse (``UNPARSABLE``).
     """
     lines = lines_of(text)
     found, done = [], 0
