@@ -1,14 +1,18 @@
 /** Entry points of the extension: wires settings, server, commands and status together. */
 import * as vscode from "vscode";
+import { registerAgentTools } from "./agents";
 import { AssemblyViews } from "./assembly";
 import { ChipStatus, FileTargets } from "./chips";
 import { commands } from "./commands";
 import { offerInstall, offerUpdate, showError } from "./install";
 import { ModelKeys } from "./models";
 import { Previews } from "./preview";
+import { run } from "./processes";
 import { Server, type ServerState } from "./server";
 import { SERVER_SETTINGS } from "./settings";
 import { createStatus } from "./status";
+
+const PROBE_LIMIT_MS = 30_000;
 
 let running: Server | undefined;
 
@@ -36,6 +40,11 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       SERVER_SETTINGS.some((name) => event.affectsConfiguration(name)) ? server.restart() : undefined,
     ),
   );
+  const cwd = context.globalStorageUri.fsPath;
+  const tools = registerAgentTools(server, ({ command, args }) => run(command, args, { limitMs: PROBE_LIMIT_MS, cwd }), log);
+  if (tools) {
+    context.subscriptions.push(tools);
+  }
   await server.restart();
 }
 
