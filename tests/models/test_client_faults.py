@@ -86,6 +86,25 @@ def test_text_with_line_separators_in_a_stream(setup: Setup, pieces: int) -> Non
     assert arrived[-1] == len(text)
 
 
+def test_halves_of_characters(setup: Setup) -> None:
+    server = setup.serve(by_turn(Answer("a\ud800b")))
+    reply = setup.client(setup.choice(server)).complete(ask(setup.choice(server), "c\udc00d"))
+    assert reply.text == "a?b"
+    assert server.completions[0].prompt.endswith("c?d")
+
+
+def test_proxy_of_the_environment_is_not_asked_for_this_machine(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    server = setup.serve(by_turn(GOOD))
+    client = setup.client(setup.choice(server), policy=CallPolicy(retries=0, cache=False))
+    assert client.complete(ask(setup.choice(server))).text == GOOD.text
+
+
 def test_server_that_does_not_stream(setup: Setup) -> None:
     server = setup.serve(by_turn(Answer("whole", stream=False)))
     assert setup.client(setup.choice(server)).complete(ask(setup.choice(server))).text == "whole"

@@ -138,9 +138,10 @@ def test_endpoint_of_the_openai_package_by_default(monkeypatch: pytest.MonkeyPat
 
 
 def test_base_url_of_the_environment_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", "localhost:8000")
-    with pytest.raises(InputError, match="OPENAI_BASE_URL: a base URL such as"):
-        default_base_url()
+    for value in ("localhost:8000", "http://host:port/v1", "http://[::1/v1", "http://u:p@h/v1"):
+        monkeypatch.setenv("OPENAI_BASE_URL", value)
+        with pytest.raises(InputError, match="OPENAI_BASE_URL: "):
+            default_base_url()
 
 
 def test_key_of_the_environment_is_for_its_endpoint_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,6 +152,14 @@ def test_key_of_the_environment_is_for_its_endpoint_alone(monkeypatch: pytest.Mo
     assert KEY not in f"{key} {key!r} {[key]}"
     assert key_for("https://elsewhere.example.com/v1") is None
     assert key_for("http://localhost:8000/v1") is None
+
+
+@pytest.mark.parametrize("value", ["sk-two words", "sk-\u00e9l\u00e8ve-12", "sk-one\nsk-two"])
+def test_key_that_cannot_be_sent(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", value)
+    with pytest.raises(InputError, match="OPENAI_API_KEY holds a character") as caught:
+        key_for(HOSTED)
+    assert value not in str(caught.value)
 
 
 def test_key_of_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:

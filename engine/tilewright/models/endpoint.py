@@ -18,8 +18,9 @@ from tilewright.errors import InputError
 from tilewright.models.faults import Fault, FaultError, PassingError, fault, retry_after, shown
 from tilewright.models.keys import Key, key_advice
 from tilewright.models.model import ModelUnavailableError, ReplyError
+from tilewright.models.prices import is_local
 from tilewright.models.settings import default_base_url
-from tilewright.models.wire import Answer, Events
+from tilewright.models.wire import Answer, Events, encodable
 
 if TYPE_CHECKING:
     import httpx2
@@ -133,8 +134,8 @@ class Endpoint:
             raise FaultError(self._clean(fault(0, {"error": answer.error})))
         if not answer.complete and not answer.finish:
             raise PassingError("the reply ended early", charged=True)
-        answer.texts = [self._removed(answer.text)]
-        answer.refusals = [self._removed(answer.refusal)]
+        answer.texts = [encodable(self._removed(answer.text))]
+        answer.refusals = [encodable(self._removed(answer.refusal))]
         answer.finish, answer.model = shown(answer.finish), self._removed(shown(answer.model))
         return answer
 
@@ -159,9 +160,12 @@ class Endpoint:
             raise missing_package(error) from None
         timeout = httpx2.Timeout(silence_s, connect=_CONNECT_SECONDS, pool=None)
         hooks: dict[str, list[Any]] = {"request": [self._reduce], "response": [self._check]}
+        # A proxy of the environment cannot reach this machine, and has no business with its calls.
+        no_proxy = dict.fromkeys(("http://", "https://", "all://"))
         http = openai.DefaultAsyncHttpxClient(
-            follow_redirects=False, timeout=timeout, event_hooks=hooks
-        )
+            follow_redirects=False, timeout=timeout, event_hooks=hooks,
+            mounts=no_proxy if is_local(self._base_url) else None,
+        )  # fmt: skip
         # A key that is empty would be looked up in the environment, another endpoint's perhaps.
         key = self._key.reveal() if self._key else "none"
         return openai.AsyncOpenAI(
@@ -216,6 +220,9 @@ class Endpoint:
             raise PassingError(message, charged=not _connecting(error)) from None
         except (openai.APIConnectionError, httpx2.RequestError) as error:
             raise self._connection(error) from None
+        except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+            detail = self._removed(shown(str(error)))
+            raise ModelUnavailableError(f"{self._base_url}: {detail}") from None
 
     def _connection(self, error: Exception) -> PassingError | ModelUnavailableError:
         causes = list(_causes(error))

@@ -3,6 +3,7 @@
 import os
 from urllib.parse import urlsplit
 
+from tilewright.errors import InputError
 from tilewright.models.prices import is_local
 from tilewright.models.settings import default_base_url
 
@@ -37,13 +38,26 @@ def key_for(base_url: str) -> Key | None:
 
     The key of the environment belongs to the endpoint of the environment: a base URL that a
     project's settings name gets only what the keyring holds under that URL.
+
+    Raises InputError for a key that cannot be sent.
     """
     value = os.environ.get(VARIABLE, "").strip()
     if value and base_url == default_base_url():
-        return Key(value)
+        return _key(value, VARIABLE)
     if is_local(base_url):
         return None
-    return _from_keyring(base_url)
+    kept = _from_keyring(base_url)
+    return _key(kept, f"the keyring's entry for {base_url}") if kept else None
+
+
+def _key(value: str, place: str) -> Key:
+    """Raises InputError for what cannot be sent, without saying what it is."""
+    if not (value.isascii() and value.isprintable() and " " not in value):
+        raise InputError(
+            f"{place} holds a character that no key has (a space, a line break, an accent); "
+            "store the key again"
+        )
+    return Key(value)
 
 
 def key_advice(base_url: str) -> str:
@@ -57,17 +71,16 @@ def key_advice(base_url: str) -> str:
     )
 
 
-def _from_keyring(base_url: str) -> Key | None:
+def _from_keyring(base_url: str) -> str | None:
     try:
         import keyring
         import keyring.errors
     except ImportError:
         return None
     try:
-        value = keyring.get_password(KEYRING_SERVICE, base_url)
+        return keyring.get_password(KEYRING_SERVICE, base_url)
     except keyring.errors.KeyringError:
         return None  # no keyring runs: the endpoint says that a key is missing, and so do we
-    return Key(value) if value else None
 
 
 def _host(base_url: str) -> str:

@@ -28,7 +28,7 @@ _Name = Annotated[str, Field(min_length=1)]
 
 def _is_url(value: str) -> str:
     parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
         raise ValueError('a base URL such as "http://localhost:8000/v1" is needed')
     if parts.username or parts.password:
         raise ValueError("a URL with a user or a password would be written to reports")

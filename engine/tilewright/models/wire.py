@@ -21,7 +21,7 @@ def parameters(
 ) -> dict[str, Any]:
     """The body of a request without the parameters that the endpoint refuses."""
     choice = request.choice
-    messages = [{"role": m.role, "content": m.text} for m in request.messages]
+    messages = [{"role": m.role, "content": encodable(m.text)} for m in request.messages]
     body: dict[str, Any] = {
         "model": choice.name,
         "messages": messages,
@@ -55,14 +55,23 @@ def tokens_about(request: CallRequest) -> int:
 
 def text_tokens_about(text: str) -> int:
     """An estimate of a text's tokens."""
-    return -(-len(text.encode()) // _BYTES_PER_TOKEN_USUALLY)
+    return -(-_bytes(text) // _BYTES_PER_TOKEN_USUALLY)
+
+
+def encodable(text: str) -> str:
+    """A text without halves of characters, which JSON can hold and UTF-8 cannot."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
 
 
 def _tokens(request: CallRequest, bytes_per_token: int) -> int:
     texts = [message.text for message in request.messages]
     if request.schema is not None:
         texts.append(json.dumps(dict(request.schema)))
-    size = sum(len(text.encode()) for text in texts)
+    size = sum(map(_bytes, texts))
     return -(-size // bytes_per_token) + _TOKENS_OF_A_MESSAGE * (1 + len(request.messages))
 
 
