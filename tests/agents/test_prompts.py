@@ -305,6 +305,34 @@ def test_patterns_are_those_that_may_apply() -> None:
     assert 6 not in [s.number for s in none.sections]
 
 
+def test_patterns_that_the_verifier_would_refuse_are_not_shown() -> None:
+    text = (
+        "import triton\nimport triton.language as tl\n\n\n"
+        "@triton.jit\ndef k(x, w):\n    tl.store(x, tl.load(w))\n\n\n"
+        "class Layer:\n    def forward(self, x):\n        k[(1,)](x, self.weight)\n"
+        "        return x\n"
+    )
+
+    def patterns(**more: object) -> str:
+        prompt = optimizer.build(briefing(text, None, **more), Stage.ALGORITHMIC)
+        return next(s for s in prompt.sections if s.number == 6).text
+
+    assert "keep_parameter_result" not in patterns()
+    assert "keep_parameter_result" in patterns(permissions=frozenset({"prepacked-weights"}))
+
+
+def test_pattern_that_answers_an_issue_has_its_example() -> None:
+    issue = Issue("multi_pass_row", Stage.ALGORITHMIC, 4, "m", "k", Range(12, 0, 12, 4))
+    softmax = (Path(__file__).parents[2] / "examples" / "softmax.py").read_text(encoding="utf-8")
+    prompt = optimizer.build(briefing(softmax, None, issues=(issue,)), Stage.ALGORITHMIC)
+    text = next(s for s in prompt.sections if s.number == 6).text
+    first, second = text.split("\n### ")[1:3]
+    assert first.startswith("`keep_row_resident`: ")
+    assert "```python\n" in first
+    assert "tl.exp(x - tl.max(x, axis=0))" in first
+    assert estimated(second) <= 260
+
+
 def test_issues_come_with_fix_severity_and_gain() -> None:
     suspected = Issue(
         id="open_ended",

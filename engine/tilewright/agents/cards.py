@@ -12,10 +12,14 @@ from tilewright.knowledge import Pattern, all_patterns, constraints, taxonomy
 from tilewright.knowledge.api import Version, language_api
 from tilewright.knowledge.model import UNMEASURED
 from tilewright.knowledge.stages import Stage
+from tilewright.problems.permissions import PREPACKED
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Language, Module
 
 _PATTERN_TOKENS = 250
+_ANSWER_TOKENS = 600
+"""Of a pattern that answers an issue of the stage, its example included."""
+_OF_A_WEIGHT = "state_argument"
 _MOST_PATTERNS = 8
 _NUMERICS = {
     "exact": "keeps every bit of the result",
@@ -110,6 +114,7 @@ def pattern_items(briefing: Briefing, stage: Stage) -> tuple[str, ...]:
         pattern
         for pattern in all_patterns().values()
         if pattern.stage is stage or staged.intersection(pattern.issues)
+        if _is_permitted(pattern, briefing)
     ]
     found = [best for pattern in wanted if (best := _best(pattern, module, briefing)) is not None]
     found.sort(
@@ -119,7 +124,16 @@ def pattern_items(briefing: Briefing, stage: Stage) -> tuple[str, ...]:
             one.holds is None,
         )
     )
-    return tuple(map(_pattern_words, found[:_MOST_PATTERNS]))
+    return tuple(
+        _pattern_words(one, _ANSWER_TOKENS if staged & set(one.pattern.issues) else _PATTERN_TOKENS)
+        for one in found[:_MOST_PATTERNS]
+    )
+
+
+def _is_permitted(pattern: Pattern, briefing: Briefing) -> bool:
+    """Whether the verifier would accept it: what is made of a weight is kept from call to call."""
+    of_a_weight = any(condition.name == _OF_A_WEIGHT for condition in pattern.preconditions)
+    return not of_a_weight or PREPACKED in briefing.permissions
 
 
 def _best(pattern: Pattern, module: Module, briefing: Briefing) -> Applicable | None:
@@ -134,8 +148,8 @@ def _open_conditions(one: Applicable) -> int:
     return sum(verdict.holds is None for verdict in one.verdicts)
 
 
-def _pattern_words(one: Applicable) -> str:
-    """A pattern with its example, as long as that is short."""
+def _pattern_words(one: Applicable, most: int) -> str:
+    """A pattern with its example, where both fit in ``most`` tokens."""
     pattern = one.pattern
     unknown = [verdict.statement for verdict in one.verdicts if verdict.holds is None]
     gain = "not measured" if pattern.gain == UNMEASURED else pattern.gain
@@ -150,7 +164,7 @@ def _pattern_words(one: Applicable) -> str:
     after = pattern.example.after.rstrip()
     for example in (f"# before\n{pattern.example.before.rstrip()}\n# after\n{after}", after):
         full = f"{text}\n{fenced(example, 'python')}"
-        if estimated(full) <= _PATTERN_TOKENS:
+        if estimated(full) <= most:
             return full
     return text
 
