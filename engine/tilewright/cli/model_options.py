@@ -1,5 +1,6 @@
 """The options of a command that asks language models, and what they and the project amount to."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -62,8 +63,8 @@ class ModelOptions:
         Raises:
             InputError: a limit without a model, or one in dollars for a model without a price.
         """
-        for name in ("dollars", "minutes"):
-            if (getattr(self, name) or 1.0) <= 0:
+        for name, value in (("dollars", self.dollars), ("minutes", self.minutes)):
+            if value is not None and not 0 < value < math.inf:
                 raise InputError(f"--max-{name}: a number above 0 is needed")
         limits = Limits(None, self.calls, self.tokens, self.dollars, self.minutes)
         settings = configuration_for(file).models
