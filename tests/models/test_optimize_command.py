@@ -18,6 +18,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 KEY = "sk-command-0123456789"
 WRONG = "tl.exp(x - row_max) / (row_sum + 1)"
 SAME = "tl.exp(x - row_max) * (1.0 / row_sum)"
+NUMBERED = re.compile(r"^\s*\d+ \| (?=.*/ row_sum)")
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow]
 
@@ -57,12 +58,12 @@ def reply(request: Request, number: int) -> Answer:
         return Answer(json.dumps({"issues": [issue]}))
     if '"skip"' in prompt:
         return Answer('{"order": [], "skip": [], "why": "as it is"}')
-    old = next(line for line in reversed(prompt.splitlines()) if "/ row_sum" in line)
-    line = re.sub(r"^\s*\d+\W*", "", old)
+    shown = next(line for line in reversed(prompt.splitlines()) if NUMBERED.match(line))
+    line = NUMBERED.sub("", shown)
     new = line.replace(
         "tl.exp(x - row_max) / row_sum", WRONG if "11. TRIES" not in prompt else SAME
     )
-    function = f"<<<<<<< SEARCH\n    {line}\n=======\n    {new}\n>>>>>>> REPLACE"
+    function = f"<<<<<<< SEARCH\n{line}\n=======\n{new}\n>>>>>>> REPLACE"
     return Answer(f"Write the quotient in another way.\n\n```\n{function}\n```\n")
 
 

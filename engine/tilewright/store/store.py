@@ -81,19 +81,26 @@ class Store:
         self._connection.execute("COMMIT")
 
     @contextmanager
-    def run(self, key: str, path: str, request: Mapping[str, Any]) -> Iterator[tuple[Run, Ledger]]:
+    def run(
+        self, key: str, path: str, request: Mapping[str, Any], *, same_inputs: bool = False
+    ) -> Iterator[tuple[Run, Ledger]]:
         """Take up the unfinished run of ``key`` that no live process holds, or begin one.
 
         The lock goes with the process, however it ends. Leaving the block without
         ``finish`` leaves the run to be resumed.
+
+        Args:
+            same_inputs: begin with the seed of the last run of ``key``, if there is one.
         """
-        run, lock = self._claim(key, path, request)
+        run, lock = self._claim(key, path, request, same_inputs=same_inputs)
         try:
             yield run, Ledger(self._connection, run.id)
         finally:
             lock.close()
 
-    def _claim(self, key: str, path: str, request: Mapping[str, Any]) -> tuple[Run, IO[str]]:
+    def _claim(
+        self, key: str, path: str, request: Mapping[str, Any], *, same_inputs: bool
+    ) -> tuple[Run, IO[str]]:
         rows = self._connection.execute(
             "SELECT id, seed FROM run WHERE key = ? AND finished IS NULL ORDER BY started", (key,)
         ).fetchall()
@@ -101,7 +108,9 @@ class Store:
             lock = locks.take(self.path, run_id)
             if lock is not None:
                 return Run(run_id, seed, resumed=True), lock
-        run_id, seed = secrets.token_hex(8), secrets.randbits(48)
+        run_id = secrets.token_hex(8)
+        seed = self._last_seed(key) if same_inputs else None
+        seed = secrets.randbits(48) if seed is None else seed
         lock = locks.take(self.path, run_id)
         assert lock is not None, "a fresh random id cannot be locked by anyone else"
         self._connection.execute(
@@ -109,6 +118,12 @@ class Store:
             (run_id, key, path, json.dumps(request), seed, now()),
         )
         return Run(run_id, seed, resumed=False), lock
+
+    def _last_seed(self, key: str) -> int | None:
+        row = self._connection.execute(
+            "SELECT seed FROM run WHERE key = ? ORDER BY started DESC, rowid DESC LIMIT 1", (key,)
+        ).fetchone()
+        return None if row is None else int(row[0])
 
     def finish(self, run_id: str, result: Mapping[str, Any]) -> None:
         """Mark a run as done, with what it gave; it will not be resumed."""

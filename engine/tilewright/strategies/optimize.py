@@ -121,7 +121,13 @@ def optimize(
     started = time.perf_counter()
     with ExitStack() as stack:
         run, ledger = stack.enter_context(
-            store.run(request.key(device), str(request.path), request.record(device))
+            store.run(
+                request.key(device),
+                str(request.path),
+                request.record(device),
+                # Prompts quote what inputs showed: other inputs would make every call a new one.
+                same_inputs=request.models is not None,
+            )
         )
         stack.callback(ledger.close)
         request.keep(ledger)
