@@ -184,6 +184,14 @@ def test_cost_by_role_and_prompt_sizes(run: dict[str, Any]) -> None:
     assert again["system"] == "(as in call 1)"
 
 
+def test_what_a_model_suspects_is_kept_apart(run: dict[str, Any]) -> None:
+    suspected = [{"line": 3, "message": "The loop <may> read twice."}]
+    page = _Page(render([{**run, "models": {**run["models"], "suspected": suspected}}])).text
+    assert "no detector confirms them" in page
+    assert "line 3: The loop <may> read twice." in page
+    assert "no detector confirms" not in _Page(render([run])).text
+
+
 def test_a_call_that_failed_shows_its_error_and_costs_nothing(run: dict[str, Any]) -> None:
     failed = {**run["calls"][1], "reply": {"error": "ReplyError", "message": "an empty reply"}}
     view = result_view({**run, "calls": [run["calls"][0], failed]}).run

@@ -97,8 +97,9 @@ def _compiled(tables: Json) -> Iterator[str]:
     before = {row["kernel"]: row for row in tables["before"]}
     after = {row["kernel"]: row for row in tables["after"]}
     for kernel in dict.fromkeys((*before, *after)):
-        figures = " -> ".join(_figures(rows[kernel]) for rows in (before, after) if kernel in rows)
-        yield f"Compiled {kernel}: {figures}"
+        sides = [(before, "no such kernel"), (after, "kernel removed" if after else "")]
+        known = [_figures(rows[kernel]) if kernel in rows else lack for rows, lack in sides]
+        yield f"Compiled {kernel}: {' -> '.join(filter(None, known))}"
 
 
 def _figures(row: Json) -> str:

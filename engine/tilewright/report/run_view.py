@@ -37,7 +37,12 @@ class CompileRow:
 
 @dataclass(frozen=True)
 class RunView:
-    """A run on record. ``loose``: trials whose parent is not on record."""
+    """A run on record.
+
+    Attributes:
+        loose: trials whose parent is not on record.
+        suspected: issues that a model reported and no detector confirms.
+    """
 
     id: str
     state: str
@@ -48,6 +53,7 @@ class RunView:
     curves: tuple[Curve, ...]
     compiled: tuple[CompileRow, ...]
     models: ModelUseView | None
+    suspected: tuple[str, ...]
 
 
 def run_view(run: Json) -> RunView:
@@ -69,6 +75,10 @@ def run_view(run: Json) -> RunView:
         curves=tuple(curve for curve in curves if curve is not None),
         compiled=tuple(_compiled(run["compile"])),
         models=models,
+        suspected=tuple(
+            f"line {issue['line']}: {issue['message']}"
+            for issue in (run.get("models") or {}).get("suspected", ())
+        ),
     )
 
 

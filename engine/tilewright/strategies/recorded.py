@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,9 +10,11 @@ from typing import Any
 from tilewright.devices.model import DeviceInfo
 from tilewright.evaluation.model import StepName
 from tilewright.evaluation.physics import case_roof
+from tilewright.models.model import Spent
 from tilewright.problems.model import Problem
 from tilewright.serialize import dump, load
 from tilewright.store import Records, RunRecord, UnitRecord
+from tilewright.strategies.calls import spent_on_record
 
 Json = Mapping[str, Any]
 _FIGURES = ("registers", "spill_bytes", "shared_bytes")
@@ -228,26 +229,12 @@ def _spent(records: Records, record: RunRecord) -> dict[str, Any] | None:
         return dict(models["spent"])
     if record.result is not None:
         return None
-    replies = [
-        unit.value
-        for unit in records.units(record.id)
-        if unit.kind == "call" and unit.value is not None and "text" in unit.value
-    ]
-    return _added(replies) if replies else None
-
-
-def _added(replies: Sequence[Json]) -> dict[str, Any]:
-    sent = [reply for reply in replies if not reply["from_cache"]]
-    prices = [reply["dollars"] for reply in sent]
-    return {
-        "calls": len(sent),
-        "calls_cached": len(replies) - len(sent),
-        **{
-            n: sum(reply[n] for reply in sent) for n in ("tokens_in", "tokens_cached", "tokens_out")
-        },
-        "dollars": None if None in prices else math.fsum(prices),
-        "seconds": math.fsum(reply["seconds"] for reply in sent),
-    }
+    ledger = records.ledger(record.id)
+    try:
+        spent = spent_on_record(ledger)
+    finally:
+        ledger.close()
+    return dump(spent) if spent != Spent() else None
 
 
 def _call(records: Records, unit: UnitRecord) -> dict[str, Any]:
