@@ -181,7 +181,7 @@ async def test_a_cancelled_verification_leaves_no_process(project: Path, tmp_pat
     judging = anyio.Event()
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        if "verifying on" in (message or ""):
+        if "correctness (" in (message or ""):
             judging.set()
 
     async with over_stdio(project, tmp_path / "errors", env=env) as client:

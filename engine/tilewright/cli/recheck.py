@@ -116,7 +116,7 @@ def _repeated(
             emit_event("progress", percent=10, message=f"repeating on {opened.info.name}")
         problem = sized(problem, opened, source, original) or problem
         subject = Subject(original, text, source, source, problem, wanted.place)
-        judged = judge(subject, opened, _target(before, opened.info), seed)
+        judged = judge(subject, opened, _target(before, opened.info), seed, form)
     failed, error = judged.evaluation.failed, judged.evaluation.error
     if judged.evaluation.harness_fault is not None:
         fault = judged.evaluation.harness_fault

@@ -12,7 +12,7 @@ from tilewright.cli.captured import CAPTURED_HELP, problem_for
 from tilewright.cli.certifying import keep
 from tilewright.cli.inputs import read_source
 from tilewright.cli.judging import Judged, Subject, judge
-from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer, emit_event, working
+from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer, working
 from tilewright.cli.recheck import Wanted, recheck
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.show import speedup_line
@@ -136,11 +136,9 @@ def verify(
             device, wanted := target_for(target, device, original, texts[0], spec).target
         ) as opened,
     ):
-        if form is StreamFormat.EVENTS:
-            emit_event("progress", percent=10, message=f"verifying on {opened.info.name}")
         spec = sized(spec, opened, original, texts[0])
         subject = Subject(*texts, original, after, spec, certificate)
-        judged = judge(subject, opened, wanted or opened.info.target, secrets.randbits(48))
+        judged = judge(subject, opened, wanted or opened.info.target, secrets.randbits(48), form)
         can_time = opened.info.can_time and spec is not None and texts[0] != texts[1]
     needed = Level(require.value if require else _default(can_time=can_time))
     value = _value(judged, needed, spec)

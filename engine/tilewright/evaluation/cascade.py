@@ -33,6 +33,13 @@ NO_PROBLEM = (
 )
 
 
+OnStep = Callable[[StepName], None]
+
+
+def _silent(step: StepName) -> None:
+    """Say nothing of the steps."""
+
+
 class Cascade:
     """Judges candidates against one original.
 
@@ -56,20 +63,26 @@ class Cascade:
         self.bench = bench
         self.target = target
 
-    def judge(self, text: str, baseline: str, *, thorough: bool = True) -> Evaluation:
+    def judge(
+        self, text: str, baseline: str, *, thorough: bool = True, on_step: OnStep = _silent
+    ) -> Evaluation:
         """Take a candidate's text through the steps; speed is measured against ``baseline``.
 
-        ``thorough``: make every check even of what is measured not to be faster.
+        Args:
+            thorough: make every check even of what is measured not to be faster.
+            on_step: is given the name of each step as it begins.
         """
         steps: list[StepResult] = []
         with ThreadPoolExecutor(1) as aside:
             trial = _Trial(self, text, baseline, aside, thorough)
-            speedup = self._judge(text, trial, steps)
+            speedup = self._judge(text, trial, steps, on_step)
         return Evaluation(
             text_hash(text), text_hash(baseline), level_of(steps), tuple(steps), speedup
         )
 
-    def _judge(self, text: str, trial: "_Trial", steps: list[StepResult]) -> Speedup | None:
+    def _judge(
+        self, text: str, trial: "_Trial", steps: list[StepResult], on_step: OnStep
+    ) -> Speedup | None:
         """Fill ``steps`` up to the first that fails; what the last one measured."""
         for name, step in (
             (StepName.SYNTAX, lambda: check_syntax(text)),
@@ -77,9 +90,11 @@ class Cascade:
             (StepName.COMPILE, lambda: trial.meanwhile(lambda: self._compile(text))),
             (StepName.CORRECTNESS, trial.correctness),
         ):
+            on_step(name)
             steps.append(_clocked(name, step))
             if steps[-1].status in (StepStatus.FAILED, StepStatus.ERROR):
                 return None
+        on_step(StepName.SPEED)
         started = time.perf_counter()
         last, speedup = trial.speed(steps)
         steps.append(replace(last, seconds=time.perf_counter() - started))
