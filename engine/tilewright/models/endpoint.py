@@ -260,7 +260,7 @@ async def _read(response: Any, answer: Answer, on_text: OnText) -> None:
     events = Events()
     async for part in response.iter_bytes():
         _add(answer, events.feed(part))
-        on_text(sum(map(len, answer.texts)))
+        on_text(answer.characters)
         if answer.complete:
             return
     _add(answer, events.end())

@@ -95,6 +95,7 @@ class Answer:
     usage: Usage | None = None
     error: Any = None
     complete: bool = False
+    characters: int = 0
 
     @property
     def text(self) -> str:
@@ -118,7 +119,9 @@ class Answer:
         self.finish = _text(first.get("finish_reason")) or self.finish
         part = first.get("delta") or first.get("message")
         if isinstance(part, dict):
-            self.texts.append(_content(part.get("content")))
+            text = _content(part.get("content"))
+            self.texts.append(text)
+            self.characters += len(text)
             self.refusals.append(_text(part.get("refusal")))
 
 
