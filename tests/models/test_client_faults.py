@@ -22,6 +22,7 @@ from scripted_server import (
 )
 
 from tilewright.errors import Stopped
+from tilewright.models.client import Client
 from tilewright.models.model import (
     ContextLengthError,
     Limits,
@@ -498,6 +499,32 @@ def test_cancellation_closes_the_request_in_flight(setup: Setup) -> None:
     with pytest.raises(Stopped):
         client.complete(ask(setup.choice(server)))
     assert len(server.completions) == 1
+
+
+def test_cancellation_at_any_moment_ends_every_call(setup: Setup) -> None:
+    server = setup.serve(by_turn(Answer("late", delay_s=60)))
+    for moment in range(12):
+        client = setup.client(setup.choice(server), concurrency=3, real_time=True)
+        begun, ended = threading.Barrier(7), threading.Semaphore(0)
+
+        def call(
+            n: int,
+            client: Client = client,
+            begun: threading.Barrier = begun,
+            ended: threading.Semaphore = ended,
+        ) -> None:
+            begun.wait(10)
+            try:
+                client.complete(ask(setup.choice(server), sample=n))
+            except Stopped:
+                ended.release()
+
+        for n in range(6):
+            threading.Thread(target=call, args=(n,), daemon=True).start()
+        begun.wait(10)
+        time.sleep(moment * 0.002)
+        client.cancel()
+        assert all(ended.acquire(timeout=20) for _ in range(6)), moment
 
 
 def test_cancellation_ends_calls_that_wait_for_their_turn(setup: Setup) -> None:

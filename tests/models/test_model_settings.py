@@ -14,6 +14,7 @@ from scripted_server import Answer, by_turn
 
 from tilewright.checking.configuration import ConfigurationError, read_configuration
 from tilewright.errors import InputError
+from tilewright.models.client import Client
 from tilewright.models.keys import Key, key_for
 from tilewright.models.local_servers import local_server
 from tilewright.models.model import Limits, ModelChoice, Role
@@ -262,6 +263,9 @@ def test_local_asks_once_for_all_roles(setup: Setup) -> None:
     assert found is not None
     assert asked == [1]
     assert found.choices == (ModelChoice("qwen", "http://localhost:1/v1"),)
+    assert found.notes == ("the local model is qwen at http://localhost:1/v1",)
+    assert setup.client(*found.choices).notes == ()
+    assert Client(found).notes == found.notes
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,7 +100,7 @@ class Client:
         self._endpoints: dict[str, Endpoint] = {}
         self._refused: dict[tuple[str, str], frozenset[str]] = {}
         self._not_before: dict[str, float] = {}
-        self._notes: dict[str, None] = {}
+        self._notes: dict[str, None] = dict.fromkeys(ensemble.notes)
         self._opening = threading.Lock()
         self._slots = threading.Condition()
         self._in_flight = 0
@@ -149,7 +149,7 @@ class Client:
         """Cancel, and give back the connections and the thread."""
         self.cancel()
         for endpoint in self._endpoints.values():
-            self._loop.run(endpoint.close())
+            self._loop.run(endpoint.close(), after_cancel=True)
         self._endpoints.clear()
         self._loop.close()
 

@@ -8,7 +8,7 @@ import json
 import ssl
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -54,10 +54,18 @@ class Loop:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._futures: set[Future[Any]] = set()
+        self._cancelled = False
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of ``work``; raises ``CancelledError`` after ``cancel``."""
+    def run(self, work: Coroutine[Any, Any, T], *, after_cancel: bool = False) -> T:
+        """The result of ``work``; raises ``CancelledError`` once ``cancel`` was called.
+
+        Args:
+            after_cancel: run it nevertheless, to clean up.
+        """
         with self._lock:
+            if self._cancelled and not after_cancel:
+                work.close()
+                raise CancelledError
             if self._loop is None:
                 self._loop = loop = asyncio.new_event_loop()
                 name = "tilewright-models"
@@ -76,6 +84,7 @@ class Loop:
     def cancel(self) -> None:
         """Cancel everything under way."""
         with self._lock:
+            self._cancelled = True
             under_way = list(self._futures)
         for future in under_way:
             future.cancel()

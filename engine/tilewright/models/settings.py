@@ -127,6 +127,7 @@ class Ensemble:
         tries: attempts of the verify-and-refine loop for each stage.
         samples: candidates of which a stage keeps the best.
         prices: of the settings, by the model's name.
+        notes: what a person should know about the choice of models.
     """
 
     by_role: Mapping[Role, tuple[ModelChoice, ...]]
@@ -136,6 +137,7 @@ class Ensemble:
     samples: int = 1
     policy: CallPolicy = field(default_factory=CallPolicy)
     prices: Mapping[str, Price] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def choices(self) -> tuple[ModelChoice, ...]:
@@ -186,6 +188,10 @@ def ensemble(
         raise InputError('the model "none" stands alone: leave it out or leave out the others')
     asked_once = cache(local_server)
     roles = {role: _choices(role, wanted, settings, asked_once) for role in Role}
+    notes: tuple[str, ...] = ()
+    if asked_once.cache_info().currsize:
+        base_url, name = asked_once()
+        notes = (f"the local model is {name} at {base_url}",)
     return Ensemble(
         roles,
         _limits(limits, settings.limits),
@@ -197,6 +203,7 @@ def ensemble(
             settings.cache, settings.cache_megabytes,
         ),
         _prices(settings),
+        notes,
     )  # fmt: skip
 
 
