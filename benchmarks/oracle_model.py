@@ -77,7 +77,11 @@ class Puzzle:
 
 @dataclass(frozen=True)
 class Unit:
-    """A stage in which the model was asked, and whether one of its candidates was kept."""
+    """A stage in which the model was asked, and whether one of its candidates was kept.
+
+    ``solvable``: False where the kernel before the rewind was refused, because the issue that was
+    put in changes the results.
+    """
 
     base: str
     rewind: str
@@ -87,6 +91,7 @@ class Unit:
     shown: bool
     accepted: bool
     tries: int
+    solvable: bool
 
 
 def puzzles(only: Sequence[str]) -> list[Puzzle]:
@@ -187,10 +192,19 @@ def units(puzzle: Puzzle, seed: int, shown: bool, device: Device, base_url: str)
             return []  # the issue that was put in is an error on this kernel
     assert result.models is not None
     asked = Counter(c.stage for c in result.models.calls if c.role is Role.OPTIMIZER and c.stage)
+    solvable = not any(t.candidate.text == puzzle.clean and not t.kept for t in result.trials)
     kept = {t.stage for t in result.trials if t.kept and t.candidate.proposer == "model:oracle"}
     return [
         Unit(
-            puzzle.base, puzzle.rewind, puzzle.line, seed, stage.value, shown, stage in kept, tries
+            puzzle.base,
+            puzzle.rewind,
+            puzzle.line,
+            seed,
+            stage.value,
+            shown,
+            stage in kept,
+            tries,
+            solvable,
         )
         for stage, tries in asked.items()
     ]
@@ -204,6 +218,12 @@ def interval(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
         for _ in range(5000)
     )
     return means[125], means[4874]
+
+
+def of_solvable(found: Sequence[Unit]) -> list[Unit]:
+    """The units of kernels whose clean text was never refused."""
+    bad = {(u.base, u.rewind, u.line) for u in found if not u.solvable}
+    return [u for u in found if (u.base, u.rewind, u.line) not in bad]
 
 
 def paired(found: Sequence[Unit]) -> list[tuple[float, float]]:
@@ -222,6 +242,10 @@ def paired(found: Sequence[Unit]) -> list[tuple[float, float]]:
 def report(found: Sequence[Unit], looks: Mapping[bool, Sequence[oracle.Look]]) -> str:
     """The table."""
     lines = ["oracle model, Triton's interpreter; not a result of any product"]
+    every, found = len(found), of_solvable(found)
+    lines.append(
+        f"{every - len(found)} of {every} stages left out: the clean kernel is refused there"
+    )
     for shown in (True, False):
         arm = [unit for unit in found if unit.shown is shown]
         if not arm:
@@ -254,6 +278,8 @@ def main() -> None:
     """Run all puzzles in both ways and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--cheat", type=float, default=oracle.Knobs().cheat)
     parser.add_argument("--only", default="", help="names of bases, separated by commas")
     parser.add_argument("--most", type=int, default=None, help="kernels, spread over all")
     parser.add_argument("--out", type=Path, default=None)
@@ -263,12 +289,14 @@ def main() -> None:
         chosen = random.Random(1).sample(chosen, min(given.most, len(chosen)))
     found: list[Unit] = []
     looks: dict[bool, list[oracle.Look]] = {True: [], False: []}
+    seeds = range(given.first_seed, given.first_seed + given.seeds)
+    knobs = oracle.Knobs(cheat=given.cheat)
     known = {(p.text, p.stage): oracle.Edit(p.rewind, p.line, p.clean) for p in chosen}
     device = open_device("interpreter")
     began = time.monotonic()
     try:
-        for seed, shown in product(range(given.seeds), (True, False)):
-            model = oracle.Oracle(known=known, seed=seed, seen=looks[shown])
+        for seed, shown in product(seeds, (True, False)):
+            model = oracle.Oracle(knobs, known=known, seed=seed, seen=looks[shown])
 
             def script(request: Request, number: int, model: oracle.Oracle = model) -> Answer:
                 return Answer(model.reply(request.messages))
