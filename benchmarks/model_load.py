@@ -131,12 +131,16 @@ def _prefixes(calls: Sequence[Call]) -> dict[str, Any]:
     """The share of common prefix within each generation: the tries of one stage on one text.
 
     ``common`` is what all prompts of a generation begin with, over their mean length; ``cached``
-    what a prompt shares with the one before it, over its own length.
+    what a prompt shares with the one before it, over its own length; ``across`` the same for the
+    first prompt of a generation and the last of the one before.
     """
     asked = [call for call in calls if call["role"] == "optimizer"]
-    common, cached = [], []
+    common, cached, across = [], [], []
+    before: list[str] = []
     for _, group in groupby(asked, key=lambda call: call["stage"]):
         prompts = [call["prompt"] for call in group]
+        across += [_shared((before[-1], prompts[0])) / len(prompts[0])] if before else []
+        before = prompts
         if len(prompts) > 1:
             shared = _shared(prompts)
             common.append(shared / statistics.mean(map(len, prompts)))
@@ -148,6 +152,7 @@ def _prefixes(calls: Sequence[Call]) -> dict[str, Any]:
         "common_median": round(statistics.median(common), 3),
         "cached_least": round(min(cached), 3),
         "cached_median": round(statistics.median(cached), 3),
+        "across_least": round(min(across), 3) if across else None,
     }
 
 
@@ -348,12 +353,15 @@ def _show(result: Mapping[str, Any]) -> None:
     for name in (*names, "whole prompt"):
         cells = [_cell(result["prompts"][kernel].get(name)) for kernel in KERNELS]
         print(f"| {name} |", " | ".join(cells), "|")
-    print("\n| common prefix | generations | of all: least, median | with the one before |")
-    print("| --- | --- | --- | --- |")
+    print(
+        "\n| common prefix | generations | of all: least, median | with the one before | across |"
+    )
+    print("| --- | --- | --- | --- | --- |")
     for kernel, one in result["prefix"].items():
         common = f"{one['common_least']:.0%}, {one['common_median']:.0%}"
         cached = f"{one['cached_least']:.0%}, {one['cached_median']:.0%}"
-        print(f"| {kernel} | {one['generations']} | {common} | {cached} |")
+        across = "" if one["across_least"] is None else f"{one['across_least']:.0%}"
+        print(f"| {kernel} | {one['generations']} | {common} | {cached} | {across} |")
     cpu = sum(one["cpu_s"] for one in result["engine"])
     wall = sum(one["wall_s"] for one in result["engine"])
     proposals = sum(one["proposals"] for one in result["engine"])
