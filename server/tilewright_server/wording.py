@@ -249,6 +249,19 @@ def cost(spent: Mapping[str, Any]) -> str:
     )
 
 
+def model_use(models: Mapping[str, Any]) -> str:
+    """What the models of a run cost, the limit that ended their calls, and calls that failed."""
+    calls = models.get("calls") or ()
+    failed = [str(call["error"]) for call in calls if call.get("error")]
+    parts = [cost(models.get("spent") or {})]
+    if models.get("ended"):
+        parts.append(f"the limit of {models['ended']} ended the calls")
+    elif failed:
+        why = shorten(plain(failed[0]), _LONGEST_REASON, placeholder="…")
+        parts.append(f"{len(failed)} of {len(calls)} calls failed: {why}")
+    return "; ".join(part for part in parts if part)
+
+
 def trial_line(trial: Mapping[str, Any]) -> str:
     """A trial in one line, for progress."""
     kept = "kept" if trial.get("kept") else "not kept"

@@ -303,6 +303,16 @@ def test_a_setting_that_cannot_be_used_leaves_no_model(models: Any, said: str) -
     assert "sk-1" not in problems[0]
 
 
+def test_a_limit_or_a_failure_of_the_calls_is_said() -> None:
+    spent = {"calls": 2, "dollars": 0.5}
+    failed = [{"error": "https://h.example [refuses](command:x) the key"}, {"error": None}]
+    said = wording.model_use({"spent": spent, "calls": failed, "ended": None})
+    refusal = "https://h.example (refuses)(command:x) the key"
+    assert said == f"$0.50 in 2 calls; 1 of 2 calls failed: {refusal}"
+    said = wording.model_use({"spent": spent, "calls": failed, "ended": "dollars"})
+    assert said == "$0.50 in 2 calls; the limit of dollars ended the calls"
+
+
 def test_an_unknown_price_is_said() -> None:
     assert wording.cost({"calls": 1, "dollars": None}) == "cost not known in 1 call"
     assert wording.cost({"calls": 0, "calls_cached": 0, "dollars": 0.0}) == ""

@@ -4,16 +4,19 @@ import ast
 import os
 import shutil
 import sys
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from conversation import Conversation, apply_edits, make_client, until
+from conversation import Conversation, alive, apply_edits, make_client, until
 from lsprotocol import types
 from pytest_lsp import ClientServerConfig
+from scripted_server import Answer, by_turn, serve
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+GATE = Path(__file__).parents[1] / "editor" / "kernels"
 
 
 @pytest.fixture(scope="session")
@@ -128,6 +131,27 @@ async def test_cancel_ends_the_real_engine_softly(real: Conversation) -> None:
     await until(lambda: real.finished)
     assert real.finished[0].state in ("done", "cancelled")
     assert real.ends() == 1
+
+
+@pytest.mark.slow
+@pytest.mark.triton
+async def test_cancel_closes_a_call_in_flight(real: Conversation) -> None:
+    """The engine ends by itself, before the time after which it would be killed."""
+    for file in GATE.glob("gate*"):
+        shutil.copy(file, real.folder)
+    name = f"scripted-{time.time()}"  # replies of other runs are not taken for its own
+    with serve(by_turn(Answer("late", delay_s=300))) as model:
+        await real.begin(profileOnSave=False, models={"names": [name], "baseUrl": model.base_url})
+        real.open(text=(GATE / "gate.py").read_text(), name="gate.py")
+        answer = await real.optimize()
+        await until(lambda: model.completions)
+        await real.execute("tilewright.cancelJob", answer)
+        await until(lambda: real.finished)
+        job = real.finished[0]
+        assert (job.state, job.message[:8]) == ("done", "stopped;")
+        await until(lambda: model.hung_up)
+        assert not alive(job.pid)
+        assert len(model.completions) == 1, "nothing was sent after the cancellation"
 
 
 @pytest.mark.triton

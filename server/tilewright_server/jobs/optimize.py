@@ -35,14 +35,14 @@ async def optimize(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> 
     else:
         said = await _offer(server, snapshot, outcome.result)
         job.state = JobState.DONE
-    job.message = said + _cost(outcome.result)
+    job.message = said + _models(outcome.result)
 
 
-def _cost(result: Mapping[str, Any] | None) -> str:
-    """What the models cost, where some were asked."""
+def _models(result: Mapping[str, Any] | None) -> str:
+    """What the models cost and how they failed, where some were asked."""
     asked = (result or {}).get("models")
-    cost = wording.cost(asked.get("spent") or {}) if isinstance(asked, Mapping) else ""
-    return f"; models: {cost}" if cost else ""
+    said = wording.model_use(asked) if isinstance(asked, Mapping) else ""
+    return f"; models: {said}" if said else ""
 
 
 def _nothing_better(result: Mapping[str, Any]) -> str:
