@@ -30,5 +30,6 @@ export async function requirement(setting: string, folder: string): Promise<Requ
         "tilewright.interpreter.",
     );
   }
-  return { argument: path.join(folder, wheel), label: `${wheel} (part of this extension)` };
+  // With what the settings and tools of the extension need: a client for models, and one for agents.
+  return { argument: `${path.join(folder, wheel)}[mcp,models]`, label: `${wheel} (part of this extension)` };
 }

@@ -16,7 +16,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 it("installs the wheel that is part of the extension", async () => {
   await writeFile(path.join(folder, WHEEL), "");
   expect(await requirement("", folder)).toEqual({
-    argument: path.join(folder, WHEEL),
+    argument: `${path.join(folder, WHEEL)}[mcp,models]`,
     label: `${WHEEL} (part of this extension)`,
   });
 });
