@@ -31,7 +31,8 @@ TRIES, SAMPLES = 5, 3
 OBSERVATION = (
     "Refused at correctness after it passed syntax, structure, compile: ci[0], seed 1: output: 37 "
     "of 8192 elements differ, first at (0, 8155): expected 0.0031, got nan; the last 37 columns "
-    "(what is left after whole tiles of 128)\nCompiled, kernel: 64 registers a thread (48 before), 0 bytes "
+    "(what is left after whole tiles of 128)\n"
+    "Compiled, kernel: 64 registers a thread (48 before), 0 bytes "
     "spilled a thread, 16384 bytes of shared memory of 232448."
 )
 

@@ -109,7 +109,7 @@ def test_reply_gives_the_text_that_it_means(reply: str) -> None:
         (fence("# nothing"), "the fence holds no code"),
         (fence("def gemm(a, b):\n    return a"), "defines gemm, and the file has none of it"),
         (fence("def add_one(x):\n    return (x"), "'(' was never closed (line 2 of the fence"),
-        (fence(f"{FUNCTION}\n\n{DRAFT}"), "the fence defines add_one twice"),
+        (fence(f"{FUNCTION}\n\n{DRAFT}"), "the fence has `add_one` twice"),
         (fence("def test_add_one():\n    assert True"), "changes the function test_add_one (line"),
         (fence(WHOLE.replace("== 1)", "== 2)")), "changes the function test_add_one (line 26)"),
         (block("    assert (add_one(x) == 1).all()", "    pass"), "which tests or times"),

@@ -168,7 +168,7 @@ def _places(old: Sequence[Segment], new: Sequence[Segment], entry: Entry | None)
             raise AnswerError(inside)
     twice = [n for n in places if list(places.values()).count(places[n]) > 1]
     if twice:
-        raise AnswerError(f"the fence defines {new[twice[0]].names[0]} twice: define it once")
+        raise AnswerError(f"the fence has `{new[twice[0]].title}` twice: give it once")
     is_known = any(not segment.is_import for segment in same.values())
     if not places and not is_known and not _defines_entry(new, entry):
         raise AnswerError(_foreign(old, new))
@@ -178,7 +178,7 @@ def _places(old: Sequence[Segment], new: Sequence[Segment], entry: Entry | None)
 def _ambiguous(segment: Segment, found: Sequence[Segment]) -> str:
     lines = ", ".join(str(one.line) for one in found)
     return (
-        f"the fence defines {', '.join(segment.names)}, which the file has in several places "
+        f"the fence has `{segment.title}`, which the file has in several places "
         f"(lines {lines}): use SEARCH/REPLACE blocks there"
     )
 

@@ -111,7 +111,7 @@ def parent(briefing: Briefing, role: Role) -> Part:
     except UNPARSABLE:
         found = ()
     lines = lines_of(briefing.text)
-    fixed = [f"`{_title(one)}` (line {one.line})" for one, _ in protected(found, briefing.entry)]
+    fixed = [f"`{one.title}` (line {one.line})" for one, _ in protected(found, briefing.entry)]
     kernels = [f"`{k.name}` (line {k.range.line})" for k in module.kernels]
     lead = sentences(
         role.value,
@@ -197,10 +197,6 @@ def _shown(kept: Sequence[Segment], numbered: Sequence[str]) -> Iterator[str]:
         done = one.last_line
     if done < len(numbered):
         yield f"(lines {done + 1} to {len(numbered)} are not shown)"
-
-
-def _title(one: Segment) -> str:
-    return one.names[0] if one.names else one.text.splitlines()[0].strip()
 
 
 def _some(names: Sequence[str]) -> str:

@@ -37,6 +37,11 @@ class Segment:
         return self.line + len(lines_of(self.text)) - 1
 
     @property
+    def title(self) -> str:
+        """Its first name, or its first line."""
+        return self.names[0] if self.names else self.text.split("\n", 1)[0].strip()
+
+    @property
     def is_import(self) -> bool:
         return all(isinstance(node, ast.Import | ast.ImportFrom) for node in self.nodes)
 
