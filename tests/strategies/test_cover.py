@@ -30,6 +30,7 @@ from tilewright.models.model import (
     BudgetSpentError,
     CallRequest,
     ContextLengthError,
+    Limits,
     ModelError,
     ModelUnavailableError,
     ReplyError,
@@ -304,6 +305,23 @@ def test_samples_are_asked_at_once_and_judged_in_their_order(store: Store) -> No
         found = searched(ledger, client, ScriptedCascade(), ensemble(samples=4, concurrency=3))
     assert [us for _, us, _ in found.tree] == [60, 50, 40, 30]
     assert found.search.current == source(30)
+
+
+def test_where_the_calls_do_not_suffice_the_first_samples_are_asked(store: Store) -> None:
+    most = 5  # the analyzer, the planner, three samples
+
+    def script(request: CallRequest, number: int) -> str | ModelError:
+        if number > most:
+            return BudgetSpentError("the limit on calls does not allow another call", "calls")
+        return str(60 - 10 * request.sample) if request.role is Role.OPTIMIZER else "fine"
+
+    client = ScriptedClient(script)
+    asked = ensemble(samples=5, concurrency=4, limits=Limits(calls=most))
+    with store.run("key", "kernel.py", {}) as (_, ledger):
+        found = searched(ledger, client, ScriptedCascade(), asked)
+    assert [us for _, us, _ in found.tree] == [60, 50, 40]
+    sent = [request.sample for request in client.sent if request.role is Role.OPTIMIZER]
+    assert sorted(sent[:3]) == [0, 1, 2]
 
 
 def test_where_nothing_is_timed_one_sample_is_enough(run: Run) -> None:

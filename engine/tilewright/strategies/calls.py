@@ -115,16 +115,21 @@ class Calls:
                 return answer
 
     def ask_several(self, prompt: Prompt, place: Place, samples: Sequence[int]) -> list[Answer]:
-        """Ask for several replies to one prompt at the same time; they come in their order."""
+        """Ask for several replies to one prompt at the same time; they come in their order.
+
+        Where the limit on calls allows fewer, the first ones are asked and the others refused.
+        """
         if not samples:
             return []
         requests = [self._request(prompt, place.role, sample, None) for sample in samples]
         pool = ThreadPoolExecutor(min(self.ensemble.concurrency, len(requests)))
         try:
+            allowed = self._calls_left(len(requests))
             futures: list[Future[Answer]] = [
-                pool.submit(self._answer, request, place) for request in requests
+                pool.submit(self._answer, request, place) for request in requests[:allowed]
             ]
             answers = [future.result() for future in futures]
+            answers += [self._answer(request, place) for request in requests[allowed:]]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
         pairs = zip(answers, samples, strict=True)
@@ -143,6 +148,10 @@ class Calls:
         """Give back the connections."""
         if self._client is not None:
             self._client.close()
+
+    def _calls_left(self, wanted: int) -> int:
+        most = self.ensemble.limits.calls
+        return wanted if most is None else max(0, min(wanted, most - self.spent.calls))
 
     def _request(
         self, prompt: Prompt, role: Role, sample: int, schema: Mapping[str, Any] | None
