@@ -233,7 +233,7 @@ def parsed(reply: str, told: Briefing) -> Proposal | Unusable:
     return Proposal(source(us), f"thought of {us}", f"take {us} us")
 
 
-def profiled(text: str, *given: object, counters: bool) -> dict[str, Any]:
+def profiled(text: str, *given: object, counters: bool, verify: bool) -> dict[str, Any]:
     """A profile that says which text it is of, and whether counters were read."""
     del given
     finding = {"text": f"profile of {text.strip()}", "weight": 1.0, "line": None}

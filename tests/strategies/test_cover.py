@@ -220,6 +220,15 @@ def test_a_reply_of_no_use_is_a_trial_that_costs_no_evaluation(run: Run) -> None
     assert [text for text, _ in cascade.judged].count(source(100)) == 1
 
 
+@pytest.mark.parametrize(("budget", "analyses"), [(1, 1), (2, 2)])
+def test_models_are_not_asked_once_the_budget_is_spent(
+    run: Run, budget: int, analyses: int
+) -> None:
+    found = run("50", budget=budget)
+    assert found.tree == [(MODEL, 50, True)]
+    assert found.client.roles().count(Role.ANALYZER) == analyses
+
+
 def test_an_answer_of_no_use_to_the_client_is_such_a_trial_too(run: Run) -> None:
     found = run(ReplyError("small answered with an empty text"), "40")
     assert (

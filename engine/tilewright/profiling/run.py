@@ -19,6 +19,7 @@ from tilewright.targets.model import Target
 
 SCHEMA = 1
 _NOTHING = "not compiled, not checked, not timed"
+_NOT_CHECKED = "the problem's checks were not run"
 _NO_REFERENCE = "it runs; the problem has no reference to compare it with"
 Tell = Callable[[int, str], None]
 
@@ -31,11 +32,13 @@ def profile_source(
     tell: Tell,
     *,
     counters: bool = True,
+    verify: bool = True,
 ) -> dict[str, Any]:
     """A JSON value with an entry for each launched kernel; ``notes`` has what could not be had.
 
     Args:
         counters: ask the device's profiler too, which takes seconds.
+        verify: run the problem's checks too, which takes seconds.
     """
     module = parse_module(text, path)
     kernels = _kernels(module, bench)
@@ -46,7 +49,7 @@ def profile_source(
     tell(10, "compiling")
     compiled = _compile(bench, text, target)
     tell(30, "checking")
-    checked = check_correctness(bench, text, text)
+    checked = check_correctness(bench, text, text) if verify else None
     tell(60, "timing")
     timed = _timed(bench, text)
     if counters and any(one.time is not None for _, one in timed):
@@ -74,7 +77,9 @@ class _Profile:
         self.bench, self.subjects = bench, subjects
         self.compiled, self.timed = compiled, timed
 
-    def value(self, path: str, kernels: tuple[Kernel, ...], checked: StepResult) -> dict[str, Any]:
+    def value(
+        self, path: str, kernels: tuple[Kernel, ...], checked: StepResult | None
+    ) -> dict[str, Any]:
         """The whole profile."""
         judged = _judged(checked)
         entries = [self._of_kernel(kernel, judged) for kernel in kernels]
@@ -180,8 +185,10 @@ def _report(compiled: StepResult | None, kernel: str) -> Any:
     return next((r for r in mine if r["ok"]), mine[0] if mine else None)
 
 
-def _judged(checked: StepResult) -> _Judged:
+def _judged(checked: StepResult | None) -> _Judged:
     """Wrong is only what ran and was seen to be wrong; a step may fail before anything ran."""
+    if checked is None:
+        return _Judged(None, _NOT_CHECKED)
     every = checked.data.get("checks", [])
     asked = [check for check in every if not check.get("skipped")]
     faults = dict.fromkeys(check["fault"] for check in asked if check.get("fault"))

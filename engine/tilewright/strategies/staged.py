@@ -115,9 +115,12 @@ class StagedSearch:
         self._look_again()
 
     def planned(self, done: Sequence[Stage]) -> tuple[Stage, ...]:
-        """The stages still to do with the present text, in a legal order."""
+        """The stages still to do with the present text, in a legal order.
+
+        Models are not asked where no candidate may be judged any more.
+        """
         always = (Stage.AUTOTUNING,) if self.can_time else ()
-        if self._models is None:
+        if self._models is None or not self._is_left:
             return replan(self.issues(self.current), done, always)
         return self._models.adviser.plan(self.position(), done, always)
 
