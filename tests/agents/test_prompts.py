@@ -275,6 +275,22 @@ def test_language_follows_the_version() -> None:
     assert "squeeze" not in card(None)
 
 
+def test_nki_file_has_the_functions_of_its_package() -> None:
+    text = (
+        "import neuronxcc.nki as nki\nimport neuronxcc.nki.language as nl\n\n\n"
+        "@nki.jit\ndef double(x):\n    return nl.add(nl.load(x), nl.load(x))\n"
+    )
+    prompt = optimizer.build(briefing(text, None, issues=()), Stage.FUSION)
+    card = next(s for s in prompt.sections if s.number == 2)
+    assert card.tokens <= CAPS[2]
+    assert "the package `neuronxcc.nki` of AWS Neuron" in card.text
+    assert "Triton" not in card.text
+    first = re.findall(r"^- `(nki[\w.]+)\(", card.text, re.MULTILINE)[:3]
+    assert first == ["nki.jit", "nki.language.add", "nki.language.load"]
+    patterns = next((s.text for s in prompt.sections if s.number == 6), "")
+    assert "tl.load" not in patterns
+
+
 @pytest.mark.parametrize("target", [chip.id for chip in all_chips()])
 def test_every_chip_has_a_card_within_its_cap(target: str) -> None:
     known = briefing(context=AnalysisContext(Target(*target.split(":")), (3, 6)))

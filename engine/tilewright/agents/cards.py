@@ -11,6 +11,7 @@ from tilewright.hardware.model import HardwareError
 from tilewright.knowledge import Pattern, all_patterns, constraints, taxonomy
 from tilewright.knowledge.api import Version, language_api
 from tilewright.knowledge.model import UNMEASURED
+from tilewright.knowledge.nki import nki_interface
 from tilewright.knowledge.stages import Stage
 from tilewright.problems.permissions import PREPACKED
 from tilewright.source import parse_module
@@ -21,6 +22,7 @@ _ANSWER_TOKENS = 600
 """Of a pattern that answers an issue of the stage, its example included."""
 _OF_A_WEIGHT = "state_argument"
 _MOST_PATTERNS = 8
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _NUMERICS = {
     "exact": "keeps every bit of the result",
     "reassociating": "adds the same terms in another order",
@@ -37,6 +39,8 @@ _USED = re.compile(r"(?<![\w.])(?:tl|triton\.language)\.([a-zA-Z_]\w*(?:\.\w+)?)
 
 def language_items(briefing: Briefing) -> tuple[str, ...]:
     """Rules for the target and the version, names that this version lacks, names that it has."""
+    if nki_package(briefing):
+        return _nki_items(briefing)
     version = briefing.triton_version
     found = constraints(briefing.target, version)
     rules = sorted(found, key=lambda one: (one.severity != "error", one.id))
@@ -45,6 +49,22 @@ def language_items(briefing: Briefing) -> tuple[str, ...]:
         *_missing(version),
         *_names(version, briefing.original),
     )
+
+
+def nki_package(briefing: Briefing) -> str:
+    """The package of an NKI file; empty for a Triton file."""
+    flavour = parse_module(briefing.original, briefing.file_name).nki_flavour
+    return nki_interface(flavour.value).imports if flavour is not None else ""
+
+
+def _nki_items(briefing: Briefing) -> tuple[str, ...]:
+    """The functions of the package with their newest parameters, those first that are used."""
+    flavour = parse_module(briefing.original, briefing.file_name).nki_flavour
+    assert flavour is not None
+    functions = nki_interface(flavour.value).functions
+    words = set(_WORD.findall(briefing.original))
+    names = sorted(functions, key=lambda name: (name.rpartition(".")[2] not in words, name))
+    return tuple(f"- `{name}({functions[name].takes[0]})`" for name in names)
 
 
 def _missing(version: Version | None) -> Iterator[str]:

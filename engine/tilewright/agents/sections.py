@@ -47,11 +47,13 @@ _FIRST_FACTS = 6
 def language(briefing: Briefing, role: Role) -> Part:
     """Section 2: the language in this version."""
     version = briefing.triton_version
+    package = cards.nki_package(briefing)
     lead = sentences(
         role.value,
         "language",
         version=f"{version[0]}.{version[1]}" if version else "",
         target=str(briefing.target) if briefing.target else "",
+        package=package,
     )
     return section(2, "LANGUAGE", cards.language_items(briefing), CAPS[2], lead=lead)
 
