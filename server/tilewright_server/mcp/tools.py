@@ -171,7 +171,7 @@ async def _profile(call: Call, wanted: given.Profile) -> ProfileAnswer:
 
 async def _optimize(call: Call, wanted: given.Optimize) -> OptimizeAnswer:
     place = await call.subject(wanted.path, wanted.text)
-    budget = ("--budget", str(wanted.budget))
+    budget = ("--budget", str(wanted.budget), "--model", "none")
     value, stopped = await call.run(
         "optimize", place.shown, *budget, *_stdin(wanted.text), *await call.options(wanted),
         place=place, text=wanted.text, limit_s=wanted.timeout_s,
