@@ -59,6 +59,8 @@ async def test_tools_resources_and_prompt_are_listed(root: Path) -> None:
             assert tool.output_schema is not None
             assert tool.annotations is not None
             assert tool.annotations.read_only_hint
+        listed = next(tool for tool in tools if tool.name == "explain").output_schema["$defs"]
+        assert set(listed["Listed"]["properties"]) == {"id", "title", "stage", "severity"}
         resources = (await client.list_resources()).resources
         assert {resource.name for resource in resources} == set(taxonomy())
         page = await client.read_resource(resources[0].uri)

@@ -156,12 +156,20 @@ def _listed(tool: Tool[Any, Any]) -> ListedTool:
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=tool.arguments.model_json_schema(),
-        output_schema=tool.answer.model_json_schema(mode="serialization"),
+        input_schema=_untitled(tool.arguments.model_json_schema()),
+        output_schema=_untitled(tool.answer.model_json_schema(mode="serialization")),
         annotations=ToolAnnotations(
             title=tool.title, read_only_hint=True, destructive_hint=False, open_world_hint=False
         ),
     )
+
+
+def _untitled(schema: Any) -> Any:
+    """A schema without titles, which repeat the names: an agent reads each list of tools."""
+    if isinstance(schema, dict):
+        kept = {n: i for n, i in schema.items() if not (n == "title" and isinstance(i, str))}
+        return {name: _untitled(item) for name, item in kept.items()}
+    return [_untitled(item) for item in schema] if isinstance(schema, list) else schema
 
 
 async def _list_resources(
