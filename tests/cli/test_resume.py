@@ -113,3 +113,8 @@ def test_killed_ten_times_it_resumes_loses_nothing_and_leaves_no_orphan(
     assert [row[1] for row in rows] == [row[1] for row in units(tmp_path / "whole")]
     assert sum(attempts - 1 for _, _, attempts, _ in rows) <= engine_kills
     assert not processes_with(mark)
+    replayed = subprocess.run(
+        [sys.executable, "-m", "tilewright", "replay", "last", "--format", "json"],
+        env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert replayed.returncode == 0, json.loads(replayed.stdout)["difference"]

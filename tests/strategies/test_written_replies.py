@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -123,6 +124,7 @@ def test_good_ones_compile_for_the_chip_without_spills(
 def test_the_loop_refuses_three_replies_and_keeps_the_fourth(tmp_path: Path) -> None:
     command = [sys.executable, str(BENCHMARKS / "written_replies.py"), "--device", "interpreter"]
     command += ["--target", "cuda:90", "--only", "softmax", "--out", str(tmp_path)]
+    command += ["--home", str(tmp_path / "home")]
     run = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]
     (row,) = json.loads((tmp_path / "written_replies.json").read_text("utf-8"))
@@ -130,4 +132,13 @@ def test_the_loop_refuses_three_replies_and_keeps_the_fourth(tmp_path: Path) -> 
     assert kept == {"wrong": False, "cheat": False, "broken": False, "good": True}
     assert row["level"] == "correct"
     assert row["speedup"] is None
-    assert "one kernel" in json.loads((tmp_path / "softmax.json").read_text("utf-8"))["final"]
+    result = json.loads((tmp_path / "softmax.json").read_text("utf-8"))
+    assert "one kernel" in result["final"]
+    # The server has ended, and the files are gone: the record alone must do.
+    command = [sys.executable, "-m", "tilewright", "replay", "last", "--format", "json"]
+    home = {**os.environ, "TILEWRIGHT_HOME": str(tmp_path / "home")}
+    replayed = subprocess.run(command, capture_output=True, text=True, timeout=600, env=home)
+    assert replayed.returncode == 0, replayed.stdout[-2000:] + replayed.stderr[-2000:]
+    assert len(json.loads(replayed.stdout)["result"]["models"]["calls"]) == len(
+        result["models"]["calls"]
+    )
