@@ -299,7 +299,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 def _cells(row: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     for kind, found in row.get("replies", {}).items():
         verdict = f"{'kept' if found['kept'] else 'not kept'}: {found['reason']}"
-        yield ("", kind, verdict.replace("|", "/"), "", "", "", "")
+        yield (row["name"], kind, verdict.replace("|", "/"), "", "", "", "")
     said = row.get("trouble") or row.get("reason") or row.get("level") or "no edit"
     gain = us = ""
     if row.get("speedup"):
@@ -307,7 +307,8 @@ def _cells(row: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
         us = f"{row['original_us']} -> {row['candidate_us']}"
     seconds = f"{row['seconds']:.0f}" if "seconds" in row else ""
     good = "yes" if row["as_wanted"] else "no"
-    yield (row["name"], "", str(said).replace("|", "/"), gain, us, seconds, good)
+    said = " ".join(str(said).replace("|", "/").split())
+    yield (row["name"], "", said, gain, us, seconds, good)
 
 
 if __name__ == "__main__":
