@@ -1,11 +1,12 @@
 """The options that name models: what they amount to, and what is refused before a run begins."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tilewright.cli.model_options import ModelOptions
+from tilewright.cli.model_options import ModelOptions, require_client
 from tilewright.errors import InputError
 from tilewright.models.model import Role
 from tilewright.strategies.optimize import OptimizeRequest
@@ -48,6 +49,12 @@ def test_a_limit_in_dollars_needs_a_price(file: Path, monkeypatch: pytest.Monkey
     with pytest.raises(InputError, match="the price of nobody-knows"):
         replace(OPTIONS, names="nobody-knows", dollars=1.0).ensemble(file)
     assert replace(OPTIONS, names="nobody-knows", calls=1).ensemble(file) is not None
+
+
+def test_without_the_package_a_run_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(InputError, match=r"pip install 'tilewright\[models\]'"):
+        require_client()
 
 
 @pytest.mark.parametrize("amount", [0.0, -1.0])

@@ -95,6 +95,16 @@ class ModelOptions:
             )
 
 
+def require_client() -> None:
+    """Refuse to begin without the packages that a client needs."""
+    from tilewright.models.endpoint import missing_package
+
+    try:
+        import openai  # noqa: F401
+    except ImportError as error:
+        raise missing_package(error) from None
+
+
 def connect(models: Ensemble, before: Spent) -> Completer:
     """The client of a run."""
     from tilewright.models.client import Client

@@ -126,6 +126,8 @@ def _written(
 
 
 def _run(request: OptimizeRequest, device: Device, observer: Observer) -> OptimizeResult:
+    if request.models is not None:
+        model_options.require_client()
     store = open_store()
     try:
         return run_optimize(request, device, store, observer, model_options.connect)
