@@ -138,8 +138,9 @@ def test_a_profile_is_made_once_and_one_that_broke_off_is_reported(
 ) -> None:
     made: list[str] = []
 
-    def breaks(text: str, *given: object, counters: bool) -> Any:
+    def breaks(text: str, *given: object, counters: bool, verify: bool) -> Any:
         made.append(text)
+        assert not verify
         raise (
             BrokenOffError(Cause.MACHINE, "the GPU is busy")
             if counters
