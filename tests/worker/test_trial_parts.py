@@ -1,6 +1,7 @@
 """What a judge is made of: turns on the device, compiling ahead, messages and what they bring."""
 
 import errno
+import gc
 import os
 import socket
 import threading
@@ -211,11 +212,34 @@ class FailsAtFirst(baselines.Originals):
 
     ends: list[str]
 
-    def inputs(self, job: Any, check: Any) -> list[dict[str, Any]]:
-        return []
+    def inputs(self, job: Any, check: Any) -> baselines.InputFiles:
+        return baselines.InputFiles([], self.folder / "none")
 
     def _ask_original(self, job: Any, check: Any, base: baselines.Base) -> None:
         raise PerformerEndedError(self.ends.pop(0), "it ended")
+
+
+class Answers(baselines.Originals):
+    """Originals that give nothing, of inputs that are files."""
+
+    def _ask_original(self, job: Any, check: Any, base: baselines.Base) -> None:
+        base.original = results.Results((), (), {})
+
+
+def test_files_of_inputs_stay_until_the_last_measure_of_them_goes(tmp_path: Path) -> None:
+    case = {"inputs": [{"name": "x", "shape": [64], "dtype": "float32"}], "rtol": 0, "atol": 0}
+    one = dict(case=case, seed=0)
+    asked = Answers("interpreter", tmp_path, lambda job, timeout_s: pytest.fail("started"), 256)
+    first = asked.base({"seed": 0}, one)
+    second = asked.base({"seed": 1}, one)
+    assert asked.base({"seed": 1}, one) is second
+    assert [Path(entry["file"]).stat().st_size for entry in first.inputs] == [256]
+    again = asked.base({"seed": 0}, one)
+    assert again is not first
+    assert len(list(tmp_path.glob("*/*"))) == 3
+    del first, second
+    gc.collect()
+    assert [Path(entry["file"]).parent for entry in again.inputs] == list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

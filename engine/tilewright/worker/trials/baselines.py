@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import os
 import random
 import shutil
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -40,12 +43,34 @@ Start = Callable[[dict[str, Any], float], Handle]
 Manifest = list[dict[str, Any]]
 
 
+@dataclass(eq=False)
+class InputFiles:
+    """The inputs of checks as files, removed with the last measure that is of them."""
+
+    manifest: Manifest
+    folder: Path
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, _removed, self.folder, os.getpid()).atexit = False
+
+    @property
+    def size(self) -> int:
+        """Their bytes."""
+        return sum(Path(one["file"]).stat().st_size for one in self.manifest if "file" in one)
+
+
+def _removed(folder: Path, owner: int) -> None:
+    # A forked child has the object as well.
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @dataclass
 class Base:
     """The measure of one check.
 
     Attributes:
-        inputs: manifest of files in the judge's folder.
+        files: its inputs, in the judge's folder.
         state: weights for the candidate, likewise; None where there is no model.
         original: what the original gave; None where it failed, then ``failure`` says how.
         oracle: what the candidate is held against; ``oracle_name`` says what that is.
@@ -69,7 +94,7 @@ class Base:
             results on them can be kept; no candidate lives long enough to learn them.
     """
 
-    inputs: Manifest
+    files: InputFiles
     original: Results | None = None
     oracle: Results | None = None
     oracle_name: str = "original"
@@ -91,6 +116,11 @@ class Base:
     secrets: tuple[int, ...] = field(default_factory=lambda: _drawn(_SECRETS))
 
     @property
+    def inputs(self) -> Manifest:
+        """The manifest of its inputs."""
+        return self.files.manifest
+
+    @property
     def own(self) -> Results | None:
         """The original's results where the oracle is another: its error is the candidate's due."""
         return None if self.oracle is self.original else self.original
@@ -110,16 +140,19 @@ class Originals:
         device: where they run.
         folder: the judge's own, for inputs and weights.
         start: starts a performer that lives until it is closed.
+        kept_bytes: of files of inputs that no check uses at present.
         lock: to be held while one of the performers that are kept is asked anything.
     """
 
     device: str
     folder: Path
     start: Start
+    kept_bytes: int = _KEPT_FILES
     lock: threading.RLock = field(default_factory=threading.RLock)
+    _numbers: Callable[[], int] = field(default_factory=lambda: itertools.count().__next__)
     _performers: OrderedDict[str, Handle] = field(default_factory=OrderedDict)
     _bases: OrderedDict[str, Base] = field(default_factory=OrderedDict)
-    _inputs: OrderedDict[str, Manifest] = field(default_factory=OrderedDict)
+    _inputs: OrderedDict[str, InputFiles] = field(default_factory=OrderedDict)
     _weights: OrderedDict[str, dict[str, Any]] = field(default_factory=OrderedDict)
 
     def base(self, job: Mapping[str, Any], check: Mapping[str, Any]) -> Base:
@@ -321,7 +354,7 @@ class Originals:
             performer.clear()
             raise
 
-    def inputs(self, job: Mapping[str, Any], check: Mapping[str, Any]) -> Manifest:
+    def inputs(self, job: Mapping[str, Any], check: Mapping[str, Any]) -> InputFiles:
         """Files of a check's inputs in the judge's folder, made once for all layouts and turns."""
         case, values = check["case"], str(check.get("values", "normal"))
         layout = str(check.get("layout", "plain"))
@@ -334,7 +367,10 @@ class Originals:
                 made = generation.make_inputs(case, seed, None, values)
             # Some layouts change values; who loads the files makes of them what files do not keep.
             made = layouts.laid_out(made, layout, generation.facts_of(case))
-            self._inputs[key] = tensor_files.save(made, str(self.folder / key), "input")
+            # Files that were given up may be in use until their last measure goes: names are new.
+            folder = self.folder / f"{key}-{self._numbers()}"
+            manifest = tensor_files.save(made, str(folder), "input")
+            self._inputs[key] = InputFiles(manifest, folder)
         self._inputs.move_to_end(key)
         return self._inputs[key]
 
@@ -393,11 +429,13 @@ class Originals:
         held = sum(base.bytes_held for base in self._bases.values())
         while held > limit and len(self._bases) > 1:
             held -= self._bases.popitem(last=False)[1].bytes_held
-        while sum(_bytes(one) for one in self._inputs.values()) > _KEPT_FILES:
-            if len(self._inputs) == 1:
-                return
-            key, _ = self._inputs.popitem(last=False)
-            shutil.rmtree(self.folder / key, ignore_errors=True)
+        while len(self._inputs) > 1 and sum(
+            files.size for files in self._inputs.values()
+        ) > self.kept_bytes:  # fmt: skip
+            _, oldest = self._inputs.popitem(last=False)
+            for key, base in list(self._bases.items()):
+                if base.files is oldest:
+                    del self._bases[key]
 
 
 def with_config(check: Mapping[str, Any], config: int) -> dict[str, Any]:
@@ -419,7 +457,3 @@ def _drawn(count: int) -> tuple[int, ...]:
 def _key(value: Any) -> str:
     text = json.dumps(value, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _bytes(manifest: Manifest) -> int:
-    return sum(Path(entry["file"]).stat().st_size for entry in manifest if "file" in entry)
