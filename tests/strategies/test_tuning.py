@@ -217,6 +217,34 @@ def test_results_that_change_by_themselves_discard_nothing(
     assert not any("discarded" in note for note in notes)
 
 
+@pytest.mark.parametrize("steady", ["steady", "unsteady", "unknown"])
+def test_a_replay_offers_and_notes_the_same_and_asks_no_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steady: str
+) -> None:
+    def screen(bench: Any, text: str, case: object, own: str, kept: Kept) -> Screened:
+        if kept.results is not None and steady == "unsteady":
+            return Screened(text_hash(text), None, "output: all differ", differs=True)
+        return Screened(text_hash(text), us_of(text))
+
+    def refuse(*given: object) -> Any:
+        raise AssertionError("a replay asks no device")
+
+    results = Kept(None, "it ran out of memory") if steady == "unknown" else Kept({})
+    monkeypatch.setattr(tuning, "prune", lambda *given: None)
+    monkeypatch.setattr(tuning, "kept_results", lambda *given: results)
+    monkeypatch.setattr(tuning, "screen", screen)
+    store = Store(tmp_path / "store.sqlite")
+    said: list[list[str]] = [[], []]
+    with store.run("key", "matmul.py", {}) as (run, ledger):
+        found = list(tuner(ledger, said[0], 12).propose(request(EXAMPLE.read_text())))
+    for name in ("prune", "kept_results", "screen"):
+        monkeypatch.setattr(tuning, name, refuse)
+    recorded = store.records.ledger(run.id)
+    assert list(tuner(recorded, said[1], 12).propose(request(EXAMPLE.read_text()))) == found != []
+    assert said[1] == said[0]
+    assert any("not compared" in note for note in said[0]) is (steady != "steady")
+
+
 def test_a_chip_is_not_tuned_for_on_that_of_another_vendor() -> None:
     def names(target: str) -> tuple[list[str], list[str]]:
         info = SimpleNamespace(can_time=True, name="NVIDIA H200", target=CUDA)
