@@ -32,7 +32,8 @@ sys.path.insert(0, str(HERE.parent / "tests" / "models"))
 
 KERNELS = ("matmul", "softmax", "layernorm", "linear_gelu")
 THINK_S = 0.05
-_SETTLE_S = 8.0
+_SPREAD_S = 5.0
+_SETTLE_S = 4.0
 _HEADING = re.compile(r"^## (\d+)\. (.+)$", re.MULTILINE)
 
 
@@ -191,6 +192,7 @@ def _engine(options: argparse.Namespace) -> dict[str, Any]:
     ]
     for thread in threads:
         thread.start()
+        time.sleep(_SPREAD_S / len(threads))  # so that the replies do not come all at once
     time.sleep(_SETTLE_S)
     print("ready", flush=True)
     before, cpu, wall, count = models.spent, time.process_time(), time.perf_counter(), len(done)
