@@ -153,3 +153,18 @@ def test_zeros_that_a_module_makes_stay_zero(tmp_path: Path) -> None:
         assert (made["input_0"][lower] != 1).any()
     shifted = generation.make_inputs(case, 3, entry_point.load_module(str(path)), "shifted")
     assert (shifted["input_1"] != 0).all()
+
+
+@pytest.mark.parametrize("shape", [(8,), (2, 4), (4, 2), (8, 1), (4, 256), (2, 3, 5)])
+def test_nan_shares_no_row_and_no_column_with_an_infinity(shape: tuple[int, ...]) -> None:
+    """Next to an infinity, a kernel that takes NaN for zero gives NaN all the same."""
+    for seed in range(20):
+        made = values(tensor("x", *shape), seed=seed, family="nonfinite")["x"]
+        assert [int(f(made).sum()) for f in (torch.isnan, torch.isposinf, torch.isneginf)] == [
+            1, 1, 1,
+        ]  # fmt: skip
+        rows = made.reshape(-1, shape[-1])
+        for lines in (rows, rows.T):
+            if len(lines) > 1:
+                (line,) = lines[lines.isnan().any(1)]
+                assert not line.isinf().any()

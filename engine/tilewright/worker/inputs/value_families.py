@@ -71,13 +71,23 @@ def _signed_zeros(data: torch.Tensor, generator: torch.Generator) -> torch.Tenso
 
 
 def _nonfinite(data: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """One infinity of each sign and one NaN, each somewhere, in tensors that have room for them."""
-    flat = data.reshape(-1)
-    if flat.numel() < 8:
+    """One NaN and one infinity of each sign, in tensors that have room for them.
+
+    The NaN has its row and its column to itself where there are two or more: next to an infinity,
+    a kernel that drops it gives NaN all the same.
+    """
+    if data.numel() < 8:
         return data
-    places = torch.randperm(min(flat.numel(), 1 << 16), generator=generator)[:3]
-    flat[places] = torch.tensor([torch.inf, -torch.inf, torch.nan])
-    return flat.reshape(data.shape)
+    rows = data.reshape(-1, data.shape[-1])
+    down, across = (_places(size, generator) for size in rows.shape)
+    rows[down, across] = torch.tensor([torch.nan, torch.inf, -torch.inf])
+    return rows.reshape(data.shape)
+
+
+def _places(size: int, generator: torch.Generator) -> torch.Tensor:
+    """Three indices, different ones where there are as many."""
+    places = torch.randperm(min(size, 1 << 16), generator=generator)[:3]
+    return places[torch.arange(3).clamp(max=len(places) - 1)]
 
 
 def _outliers(data: torch.Tensor, generator: torch.Generator, size: float) -> torch.Tensor:
