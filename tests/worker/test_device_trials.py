@@ -198,3 +198,30 @@ def test_what_is_changed_in_place_is_compared_at_a_quick_look_too(worker: Worker
     assert look(worker, in_place.replace("256", "128"), like=like)["difference"] is None
     fewer = look(worker, in_place.replace("BLOCK=256", "BLOCK=128"), like=like)
     assert "488 of 1000 elements differ" in fewer["difference"]
+
+
+SPENT_BY_SEVEN = ORIGINAL.replace(
+    "def double(x):\n",
+    "def double(x):\n"
+    "    if x.numel() == 7 or getattr(torch, 'is_spent', False):\n"
+    "        torch.is_spent = True\n"
+    "        raise RuntimeError('CUDA error: misaligned address')\n",
+)
+
+
+def test_an_original_whose_device_is_spent_is_started_again(worker: Worker) -> None:
+    job = worker.job("")
+    (check,) = job["checks"]
+    seven = {**check["case"], "inputs": [{"name": "x", "shape": [7], "dtype": "float32"}]}
+    odd = {**check, "case": seven, "name": "seven", "required": False, "seed": 2}
+    answer = trial(
+        worker,
+        ORIGINAL,
+        original=str(worker.file("spent", SPENT_BY_SEVEN)),
+        checks=[odd, {**check, "seed": 3}],
+        each_config=None,
+    )
+    assert accepted(answer), answer
+    first, second = answer["value"]["checks"]
+    assert "the original itself fails: RuntimeError: CUDA error" in first["skipped"]
+    assert "skipped" not in second

@@ -16,7 +16,8 @@ Each message has ``do``:
   ``timing``.
 - ``end``.
 
-An answer that has ``failed`` has the status of a job that failed so, and a message.
+An answer that has ``failed`` has the status of a job that failed so, a message, and ``spent``: whether
+the device answers nothing more to this process.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ class Performer:
             value: dict[str, Any] = answer["value"]
             return value
         told = {"failed": answer["status"], "message": answer["message"]}
-        return {**told, "traceback": answer["value"].get("traceback")}
+        spent = self._clock is not None and _is_spent(self._clock)
+        return {**told, "traceback": answer["value"].get("traceback"), "spent": spent}
 
     def do(self, message: dict[str, Any]) -> dict[str, Any]:
         """Do what a message asks; raises JobError for what is unknown."""
@@ -186,3 +188,13 @@ def _opened(device: str) -> AnyClock:
             f"{device} could not be opened: {' '.join(str(error).split())}"
         ) from error
     return clock
+
+
+def _is_spent(clock: AnyClock) -> bool:
+    """Whether a kernel's fault, such as a misaligned address, has ended what this process can do
+    on its device: every later call would fail with the same error."""
+    try:
+        clock.synchronize()
+    except RuntimeError:
+        return True
+    return False

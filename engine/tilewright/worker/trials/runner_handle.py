@@ -154,7 +154,11 @@ class Handle:
             self.end(self.key, TIMEOUT, text)
             raise self.ends(TIMEOUT, text)
         if "failed" in reply:
-            raise self.failed(str(reply["failed"]), str(reply.get("message") or ""))
+            status, text = str(reply["failed"]), str(reply.get("message") or "")
+            if reply.get("spent") is True:
+                self.end(self.key, status, text)
+                self._over.wait(_ENDING_S)
+            raise self.failed(status, text)
         return reply
 
     @contextlib.contextmanager
