@@ -16,8 +16,8 @@ Each message has ``do``:
   ``timing``.
 - ``end``.
 
-An answer that has ``failed`` has the status of a job that failed so, a message, and ``spent``: whether
-the device answers nothing more to this process.
+An answer that has ``failed`` has the status of a job that failed so, a message, and ``spent``:
+whether the device answers nothing more to this process.
 """
 
 from __future__ import annotations
