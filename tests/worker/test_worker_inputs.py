@@ -159,7 +159,7 @@ def test_zeros_that_a_module_makes_stay_zero(tmp_path: Path) -> None:
 def test_nan_shares_no_row_and_no_column_with_an_infinity(shape: tuple[int, ...]) -> None:
     """Next to an infinity, a kernel that takes NaN for zero gives NaN all the same."""
     for seed in range(20):
-        made = values(tensor("x", *shape), seed=seed, family="nonfinite")["x"]
+        made = values(tensor("x", *shape), seed=seed, values="nonfinite")["x"]
         assert [int(f(made).sum()) for f in (torch.isnan, torch.isposinf, torch.isneginf)] == [
             1, 1, 1,
         ]  # fmt: skip
