@@ -23,6 +23,7 @@ from scripted_models import (
 )
 
 from tilewright.agents.model import Unusable
+from tilewright.analysis.model import Issue
 from tilewright.errors import Stopped
 from tilewright.evaluation.model import Level, StepName
 from tilewright.knowledge.stages import Stage
@@ -37,8 +38,9 @@ from tilewright.models.model import (
     Role,
 )
 from tilewright.models.settings import Ensemble
+from tilewright.source.text import Range
 from tilewright.store import Store
-from tilewright.strategies import cover
+from tilewright.strategies import cover, staged
 from tilewright.strategies.model import Trial
 from tilewright.strategies.observer import Standing
 from tilewright.strategies.run_models import run_models
@@ -373,11 +375,16 @@ def test_issues_whose_evidence_is_gone_add_nothing(run: Run, roles: Roles) -> No
 
 
 def test_without_an_analysis_the_stage_of_open_ended_changes_is_tried(
-    run: Run, roles: Roles
+    run: Run, roles: Roles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     roles.issues = Unusable("no list of issues")
-    found = run("50")
-    assert [trial.stage for trial in found.search.trials] == [Stage.DISCOVERY]
+    detected = Issue("multi_pass_row", Stage.ALGORITHMIC, 4, "slow", None, Range(1, 0, 1, 4))
+    monkeypatch.setattr(
+        staged, "analyze", lambda module, context: (detected,) if "100" in module.text else ()
+    )
+    found = run("50", proposers=(Fixed(80, stage=Stage.ALGORITHMIC),))
+    stages = [trial.stage for trial in found.search.trials]
+    assert stages == [Stage.ALGORITHMIC, Stage.DISCOVERY]
     assert "the analyzer reports no issues: no list of issues" in found.notes
 
 

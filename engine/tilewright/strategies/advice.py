@@ -79,9 +79,10 @@ class Adviser:
         found = _proposed(answer, briefing)
         if isinstance(found, str):
             self._note(f"the analyzer reports no issues: {found}")
-            self._open = first and not isinstance(answer.error, BudgetSpentError)
+            self._open |= first and not isinstance(answer.error, BudgetSpentError)
             self.suspected = ()
         else:
+            self._open = False
             self.suspected = tuple(_issue(one, answer.choice.name, text) for one in found)
 
     def _ordered(
