@@ -26,7 +26,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -159,16 +158,16 @@ def model_alone(stage: str) -> Iterator[None]:
 @contextlib.contextmanager
 def messages_withheld() -> Iterator[None]:
     """Prompts say that a try was not accepted, and nothing else about it."""
-    step, line = cover._step, briefing.trial_words
+    line = briefing.trial_words
 
-    def silent(*given: Any) -> Step:
-        return replace(step(*given), observation=WITHHELD)
+    def silent(thought: str, diff: str, observation: str) -> Step:
+        return Step(thought, diff, WITHHELD)
 
     def short(trial: Trial) -> str:
         return line(replace(trial, reason=WITHHELD))
 
     with (
-        mock.patch.object(cover, "_step", silent),
+        mock.patch.object(cover, "Step", silent),
         mock.patch.object(briefing, "trial_words", short),
     ):
         yield

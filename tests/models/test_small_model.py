@@ -25,6 +25,8 @@ SETTINGS = f"""
 [tool.tilewright.models]
 max-output-tokens = 160
 temperature = 0.0
+first-byte-seconds = 1800.0
+call-seconds = 3600.0
 [tool.tilewright.models.limits]
 calls = {MOST_CALLS}
 """
