@@ -238,6 +238,21 @@ def paired(found: Sequence[Unit]) -> list[tuple[float, float]]:
     ]
 
 
+def difference(name: str, found: Sequence[Unit]) -> str:
+    """By how much the accepted share is higher where messages are shown, with its interval."""
+    pairs = paired(found)
+    if not pairs:
+        return f"{name}: no kernel in both ways"
+    mean = sum(shown - hidden for shown, hidden in pairs) / len(pairs)
+    low, high = interval(pairs)
+    arms = [[u.accepted for u in found if u.shown is shown] for shown in (True, False)]
+    shares = " against ".join(f"{sum(arm)} of {len(arm)}" for arm in arms)
+    return (
+        f"{name}: {shares}; difference over {len(pairs)} kernels {mean:+.3f},"
+        f" 95 % interval [{low:+.3f}, {high:+.3f}]"
+    )
+
+
 def report(found: Sequence[Unit], looks: Mapping[bool, Sequence[oracle.Look]]) -> str:
     """The table."""
     lines = ["oracle model, Triton's interpreter; not a result of any product"]
@@ -254,14 +269,8 @@ def report(found: Sequence[Unit], looks: Mapping[bool, Sequence[oracle.Look]]) -
             f"messages {_NAMES[shown]}: {accepted} of {len(arm)} stages accepted"
             f" ({accepted / len(arm):.3f}), {sum(u.tries for u in arm) / len(arm):.2f} tries each"
         )
-    pairs = paired(found)
-    if pairs:
-        mean = sum(shown - hidden for shown, hidden in pairs) / len(pairs)
-        low, high = interval(pairs)
-        lines.append(
-            f"difference over {len(pairs)} kernels: {mean:+.3f},"
-            f" 95 % interval [{low:+.3f}, {high:+.3f}]"
-        )
+    lines.append(difference("all stages", found))
+    lines.append(difference("stages whose first try failed", [u for u in found if u.tries > 1]))
     for shown in (True, False):
         for slip in dict.fromkeys(look.slip for look in looks[shown]):
             seen = [look for look in looks[shown] if look.slip == slip]
