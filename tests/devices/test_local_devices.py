@@ -22,6 +22,7 @@ from tilewright.devices import (
 )
 from tilewright.devices.local_process import worker_environment
 from tilewright.devices.package import worker_zip
+from tilewright.devices.protections import known_secret
 
 CASE = {
     "category": "ci", "index": 0, "dims": {},
@@ -260,3 +261,9 @@ def test_key_of_an_endpoint_is_in_no_worker_and_in_reach_of_no_candidate(
     started = worker_environment()
     assert not [n for n in started if n.startswith("OPENAI_") or n == "OTHER_TOKEN"]
     assert started["WANTED_TOKEN"] == "wanted"
+
+
+def test_doctor_s_secret_reaches_the_worker_that_has_to_take_it_away() -> None:
+    with known_secret() as secret:
+        assert secret in worker_environment().values()
+    assert secret not in worker_environment().values()

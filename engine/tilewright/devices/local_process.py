@@ -18,7 +18,13 @@ from tilewright.devices.model import DeviceError
 from tilewright.devices.package import worker_zip
 from tilewright.devices.rpc import Conversation, Pending
 from tilewright.home import home, unkept
-from tilewright.worker.protocol import COMPILE_ONLY, FOLDER_PREFIX, MARKER, SECRET
+from tilewright.worker.protocol import (
+    COMPILE_ONLY,
+    FOLDER_PREFIX,
+    MARKER,
+    PLANTED_SECRET,
+    SECRET,
+)
 from tilewright.worker.sandbox.environment import MORE as ALLOWED_MORE
 
 _START_SECONDS = 180.0
@@ -186,7 +192,7 @@ def worker_environment() -> dict[str, str]:
 def _passes(name: str, named: set[str]) -> bool:
     if name.startswith(_OF_ENDPOINTS):
         return False
-    return name in named or not SECRET.search(name)
+    return name in named or name == PLANTED_SECRET or not SECRET.search(name)
 
 
 def cannot_start(python: str, reason: str, *, compile_only: bool) -> DeviceError:

@@ -15,12 +15,12 @@ from typing import Any
 
 from tilewright.devices.model import Device, JobOutcome, JobStatus
 from tilewright.home import home
+from tilewright.worker.protocol import PLANTED_SECRET
 from tilewright.worker.sandbox.isolation import PROTECTIONS, level
 
 _SECONDS = 120.0
 _MEMORY_BYTES = 512 << 20
 _PROCESSES = 256
-SECRET_NAME = "TILEWRIGHT_DOCTOR_TOKEN"
 
 _LANDLOCK = (
     "run on a kernel with Landlock switched on (Linux 6.12 or newer for all of it; "
@@ -81,17 +81,17 @@ class Checkup:
 def known_secret() -> Iterator[str]:
     """A secret in this process's environment, for a worker that is started meanwhile."""
     secret = uuid.uuid4().hex
-    os.environ[SECRET_NAME] = secret
+    os.environ[PLANTED_SECRET] = secret
     try:
         yield secret
     finally:
-        os.environ.pop(SECRET_NAME, None)
+        os.environ.pop(PLANTED_SECRET, None)
 
 
 def check_up(device: Device, secret: str) -> Checkup:
     """Try every protection in children of the device's worker.
 
-    ``secret``: what the worker's environment held when it started, under ``SECRET_NAME``.
+    ``secret``: what the worker's environment held when it started, under ``PLANTED_SECRET``.
     """
     with _bait(secret) as bait:
         rest = [name for name in PROTECTIONS if name != "memory"]

@@ -151,6 +151,8 @@ OUTPUT_TAIL = 16 * 1024
 
 SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 """What the name of a variable has that no job gets to see."""
+PLANTED_SECRET = "TILEWRIGHT_DOCTOR_TOKEN"
+"""The one secret that a worker starts with: ``tilewright doctor`` tries whether it is removed."""
 
 OK = "ok"
 ERROR = "error"
