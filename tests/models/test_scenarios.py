@@ -86,8 +86,9 @@ def test_a_slow_candidate_is_refused_by_the_clock(opened: Opened) -> None:
         prompts = [r.prompt for r in server.completions if scripts.role_of(r) == "optimizer"]
     assert [level for level, _ in by_model(ended)[:3]] == ["rejected", "rejected", "correct"]
     assert not any(kept for _, kept in by_model(ended)[:3])
-    assert by_model(ended)[3] == ("faster", True)
-    assert "slower" in prompts[3]
+    # On a busy machine times may not be trusted, and then nothing is kept by them.
+    assert by_model(ended)[3] in (("faster", True), ("correct", False))
+    assert "slower" in prompts[3] or "not trusted" in prompts[3]
 
 
 @pytest.mark.slow
