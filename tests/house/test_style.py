@@ -2,6 +2,7 @@
 
 import ast
 import subprocess
+from collections import Counter
 
 import pytest
 from each import each
@@ -106,3 +107,8 @@ def test_no_registry_is_named() -> None:
 def test_knowledge_holds_no_code() -> None:
     kinds = {path.suffix for path in (ROOT / "knowledge").rglob("*") if path.is_file()}
     assert kinds <= {".yaml", ".json", ".md"}, kinds
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
