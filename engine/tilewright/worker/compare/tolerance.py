@@ -184,8 +184,9 @@ class Rule:
             gap = torch.where(finite, gap, 0.0)
             size = torch.where(torch.isfinite(rounded), size, 0.0)
         scale = size.amax(dim=1, keepdim=True)
-        beyond = gap > self._spec(size, scale, four)
-        wrong = gap > self._before(four, size, scale, errors)
+        noise = self._noise(four, scale, errors)
+        beyond = gap > self._spec(size, scale, noise)
+        wrong = gap > self._before(four, size, scale, noise, errors)
         if not is_clean:
             beyond = torch.where(finite, beyond, ~self._same_special(four, rounded))
             if four.written is not None:
@@ -196,42 +197,45 @@ class Rule:
         self._gather(gap, size, scale, errors)
         return wrong | beyond
 
-    def _spec(self, size: torch.Tensor, scale: torch.Tensor, four: Four) -> torch.Tensor:
+    def _spec(
+        self, size: torch.Tensor, scale: torch.Tensor, noise: torch.Tensor | None
+    ) -> torch.Tensor:
         rtol, atol = self.tolerance.rtol, self.tolerance.atol
         # No kernel can be asked for more than what rounding leaves of a row's largest value.
         floor = C * torch.finfo(torch.float64 if self.dtype == torch.float64 else torch.float32).eps
         by_row = BY_ROW * rtol if self.tolerance.scaled else 0.0
         limit = torch.maximum(size * rtol + atol + scale * by_row, scale * floor)
-        return limit + self._instability(four, scale)
-
-    def _instability(self, four: Four, scale: torch.Tensor) -> torch.Tensor | float:
-        """What rounding may add to what the spec allows, where inputs were scaled."""
-        if not (self.tolerance.scaled and four.noisy):
-            return 0.0
-        gaps = [(one - four.oracle).abs().nan_to_num(0.0, 0.0, 0.0) for one in four.noisy]
-        noise = torch.stack([gap.amax(dim=1, keepdim=True) for gap in gaps]).amax(0)
-        return B * self._noise(noise, scale)
+        return limit if noise is None or not self.tolerance.scaled else limit + B * noise
 
     def _before(
-        self, four: Four, size: torch.Tensor, scale: torch.Tensor, errors: Errors
-    ) -> torch.Tensor:
+        self, four: Four, size: torch.Tensor, scale: torch.Tensor, noise: torch.Tensor | None,
+        errors: Errors,
+    ) -> torch.Tensor:  # fmt: skip
         least = self._least()
         if four.base is None:
             share = min(max(UNKNOWN * self.tolerance.rtol, C * self.eps), 0.5)
             # A row may be zero by luck where others are not.
             floored = torch.maximum(scale, scale.max() * _LUCK)
-            return (floored * share + least + self._instability(four, scale)).expand_as(size)
+            limit = floored * share + least
+            if noise is not None and self.tolerance.scaled:
+                limit = limit + B * noise
+            return limit.expand_as(size)
         base = self._error("base", four.base, four.oracle, scale, errors)
         limit = A * base + C * (2 if self.few else 1) * self.unit * scale
-        noises = [self._error("noise", y, four.oracle, scale, errors) for y in four.noisy]
-        if noises:
-            limit = limit + B * self._noise(torch.stack(noises).amax(dim=0), scale)
+        if noise is not None:
+            limit = limit + B * noise
         return limit + self.eps * size + least
 
-    def _noise(self, noise: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-        """What rounding may do to each row. Scaled inputs make a few rows unstable, such as those
-        of a softmax with two equal scores: two draws say too little of one of them, so that the
-        most unstable row counts for all."""
+    def _noise(self, four: Four, scale: torch.Tensor, errors: Errors) -> torch.Tensor | None:
+        """What rounding may do to each row; None where nothing is known of it.
+
+        Scaled inputs make a few rows unstable, such as those of a softmax with two equal scores:
+        two draws say too little of one of them, so that the most unstable row counts for all.
+        """
+        if not four.noisy:
+            return None
+        draws = [self._error("noise", y, four.oracle, scale, errors) for y in four.noisy]
+        noise = torch.stack(draws).amax(dim=0)
         if not self.tolerance.scaled:
             return noise
         shares = torch.where(scale > 0, noise / scale.clamp_min(_TINY), 0.0)
