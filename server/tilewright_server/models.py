@@ -17,9 +17,11 @@ from lsprotocol import types
 from pygls import uris
 from pygls.exceptions import JsonRpcException
 
+from tilewright.models.keys import VARIABLE as KEY
 from tilewright.models.model import Role
 from tilewright.models.prices import is_local
-from tilewright.models.settings import LOCAL, NONE
+from tilewright.models.settings import BASE_URL as ENDPOINT
+from tilewright.models.settings import LOCAL, NONE, OPENAI
 from tilewright.models.settings import ModelSettings as ProjectSettings
 from tilewright_server.settings import Asking, ModelSettings
 from tilewright_server.snapshot import Snapshot
@@ -29,13 +31,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-KEY = "OPENAI_API_KEY"
-ENDPOINT = "OPENAI_BASE_URL"
 STORED_KEYS = "TILEWRIGHT_MODEL_KEYS"
 """Set by an editor that stores keys: a JSON object of keys by endpoint."""
 
 CONSENT = "tilewright/modelConsent"
-OPENAI = "https://api.openai.com/v1"
 LOCAL_SERVER = "http://localhost"
 """Stands for the server on this machine that the engine looks for."""
 

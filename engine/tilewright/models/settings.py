@@ -16,7 +16,7 @@ from tilewright.models.prices import Dollars, Price, price_of
 NONE = "none"
 LOCAL = "local"
 BASE_URL = "OPENAI_BASE_URL"
-_OPENAI = "https://api.openai.com/v1"
+OPENAI = "https://api.openai.com/v1"
 _TABLE = "[tool.tilewright.models"
 
 _Count = Annotated[int, Field(ge=1)]
@@ -214,7 +214,7 @@ def default_base_url() -> str:
     """
     value = os.environ.get(BASE_URL, "").strip()
     if not value:
-        return _OPENAI
+        return OPENAI
     try:
         return _is_url(value)
     except ValueError as error:
