@@ -45,6 +45,7 @@ PROBLEM = Problem(
 )
 SMALL, OTHER = (ModelChoice(name, "http://localhost:1/v1") for name in ("small", "other"))
 QUIET = Silent()
+FAULTY = 1e-3
 Script = Callable[[CallRequest, int], "str | ModelError"]
 
 
@@ -58,7 +59,14 @@ def time_of(text: str) -> float:
 
 @dataclass
 class ScriptedCascade:
-    """A text says how long it takes; a negative time is a wrong result."""
+    """Stands for the cascade: a text says how long it takes; a negative time is a wrong result.
+
+    Attributes:
+        times: whether the device can time.
+        dies_after: judgements after which the process is interrupted.
+        faulty: times at which the harness fails.
+        judged: (text, baseline), in order; ``whole``: the texts that got every check.
+    """
 
     original: str = source(100)
     path: str = "kernel.py"
@@ -66,8 +74,9 @@ class ScriptedCascade:
     triton_version: None = None
     times: bool = True
     dies_after: int | None = None
-    faulty: tuple[float, ...] = ()
+    faulty: tuple[float, ...] = (FAULTY,)
     judged: list[tuple[str, str]] = field(default_factory=list)
+    whole: list[str] = field(default_factory=list)
 
     @property
     def bench(self) -> Any:
@@ -81,10 +90,10 @@ class ScriptedCascade:
         return "there is no problem"
 
     def judge(self, text: str, baseline: str, *, thorough: bool = True) -> Evaluation:
-        del thorough
         if self.dies_after is not None and len(self.judged) >= self.dies_after:
             raise KeyboardInterrupt
         self.judged.append((text, baseline))
+        self.whole += [text] if thorough else []
         us, before = time_of(text), time_of(baseline)
         if us in self.faulty:
             broken = StepResult(

@@ -1,95 +1,19 @@
 """The staged search over a scripted evaluation: what is kept, what is recorded, how it resumes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
+from scripted_models import FAULTY, ScriptedCascade, source, time_of
 
-from tilewright.evaluation.model import (
-    Candidate,
-    Evaluation,
-    Level,
-    Speedup,
-    StepName,
-    StepResult,
-    StepStatus,
-    text_hash,
-)
-from tilewright.evaluation.workbench import Capture
+from tilewright.evaluation.model import Candidate, text_hash
 from tilewright.harness_fault import HarnessFaultError
 from tilewright.knowledge.stages import Stage
-from tilewright.problems.model import Case, Entry, EntryKind, Problem
 from tilewright.store import Store
 from tilewright.strategies.model import ProposalRequest
 from tilewright.strategies.observer import Silent
 from tilewright.strategies.staged import StagedSearch
-
-FAULTY = 1e-3
-CASE = Case("bench-gpu", 0, {}, None, ())
-PROBLEM = Problem(
-    "kernel.yaml",
-    "0" * 64,
-    Entry(EntryKind.FUNCTION, "run"),
-    None,
-    {CASE.category: (CASE,)},
-    CASE.category,
-)
-
-
-def source(us: float) -> str:
-    return f"TIME = {us}\n"
-
-
-def time_of(text: str) -> float:
-    return float(text.split("=")[1].split("#")[0])
-
-
-@dataclass
-class ScriptedCascade:
-    """Stands for the cascade: a text says how long it takes; a negative time is a wrong result."""
-
-    original: str
-    path: str = "kernel.py"
-    target: None = None
-    triton_version: None = None
-    dies_after: int | None = None
-    judged: list[tuple[str, str]] = field(default_factory=list)
-    whole: list[str] = field(default_factory=list)
-
-    @property
-    def bench(self) -> Any:
-        return SimpleNamespace(
-            device=SimpleNamespace(info=SimpleNamespace(can_time=True)),
-            problem=PROBLEM,
-            capture=lambda text, case: Capture(()),
-        )
-
-    def judge(self, text: str, baseline: str, *, thorough: bool = True) -> Evaluation:
-        if self.dies_after is not None and len(self.judged) >= self.dies_after:
-            raise KeyboardInterrupt
-        self.judged.append((text, baseline))
-        self.whole += [text] if thorough else []
-        us, before = time_of(text), time_of(baseline)
-        if us == FAULTY:
-            broken = StepResult(
-                StepName.CORRECTNESS, StepStatus.ERROR, "a fault of ours", data={"cause": "harness"}
-            )
-            return Evaluation(text_hash(text), text_hash(baseline), Level.COMPILED, (broken,))
-        if us < 0:
-            wrong = StepResult(StepName.CORRECTNESS, StepStatus.FAILED, "output 0 differs")
-            return Evaluation(text_hash(text), text_hash(baseline), Level.REJECTED, (wrong,))
-        ratio = before / us
-        speedup = Speedup(
-            ratio, ratio * 0.98, ratio * 1.02, 0.99, 0.01, before, us, text_hash(baseline),
-            "a GPU", CASE.name, 20,
-        )  # fmt: skip
-        status = StepStatus.PASSED if speedup.is_faster else StepStatus.FAILED
-        step = StepResult(StepName.SPEED, status, "" if speedup.is_faster else "not faster")
-        level = Level.FASTER if speedup.is_faster else Level.CORRECT
-        return Evaluation(text_hash(text), text_hash(baseline), level, (step,), speedup)
 
 
 @dataclass
