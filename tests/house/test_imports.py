@@ -57,7 +57,17 @@ ALLOWED["inspection"] = ALLOWED["evaluation"] | {"evaluation"}
 ALLOWED["profiling"] = ALLOWED["inspection"]
 ALLOWED["store"] = ALLOWED["evaluation"] | {"evaluation"}
 ALLOWED["agents"] = ALLOWED["evaluation"] | {"evaluation", "models"}
-ALLOWED["strategies"] = ALLOWED["store"] | {"store", "rewrites", "agents", "models", "profiling"}
+ALLOWED["search"] = ALLOWED["evaluation"] | {"evaluation"}
+ALLOWED["memory"] = ALLOWED["store"] | {"store", "search", "rewrites"}
+ALLOWED["strategies"] = ALLOWED["store"] | {
+    "store",
+    "rewrites",
+    "agents",
+    "models",
+    "profiling",
+    "search",
+    "memory",
+}
 ALLOWED["checking"] = {
     "certificates",
     "models",

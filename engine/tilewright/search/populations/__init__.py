@@ -1,0 +1,1 @@
+"""Which nodes a search keeps and goes on from."""
