@@ -5,6 +5,8 @@ import pytest
 from tilewright.analysis import analyze
 from tilewright.analysis.suppression import notices
 from tilewright.source import parse_module
+from tilewright.source.comments import comments
+from tilewright.source.text import LineIndex
 
 KERNEL = """\
 import triton
@@ -99,6 +101,14 @@ def test_what_is_not_understood_is_reported(comment: str, message: str) -> None:
     (notice,) = notices(module)
     assert message in notice.message
     assert (notice.range.line, notice.range.column) == (1, 7)
+
+
+def test_a_hash_within_a_string_begins_no_comment_nor_a_quote_within_a_comment_a_string() -> None:
+    text = "a = \"# one\"  # it's\nb = '''\n# two\n'''\n# \"three\nc = \"\\\\\"  # \"four\"\n"
+    found = comments(LineIndex(text))
+    assert [(c.text, c.range.line, c.stands_alone) for c in found] == [
+        ("# it's", 1, False), ('# "three', 5, True), ('# "four"', 6, False),
+    ]  # fmt: skip
 
 
 def test_broken_files_still_have_comments() -> None:

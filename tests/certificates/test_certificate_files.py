@@ -20,9 +20,6 @@ from tilewright.certificates import (
 from tilewright.certificates.files import as_json, as_text, content_hash, packed, unpacked
 from tilewright.certificates.model import Original
 from tilewright.certificates.originals import NoOriginalError, original_text
-from tilewright.certificates.schemas import json_schema
-from tilewright.knowledge import knowledge_root
-from tilewright.knowledge.schemas import schema_text
 
 
 def write(path: Path, **changes: Any) -> Path:
@@ -134,11 +131,3 @@ def test_a_long_original_comes_from_git(tmp_path: Path) -> None:
     subprocess.run(["git", "-C", str(tmp_path), "add", FILE], check=True)
     put(tmp_path)
     assert original_text(lean, TEXT, tmp_path) == ORIGINAL
-
-
-def test_committed_schema_is_current() -> None:
-    path = knowledge_root() / "schema" / "certificate.json"
-    text = schema_text(json_schema())
-    if os.environ.get("TILEWRIGHT_WRITE_SCHEMAS"):
-        path.write_text(text)
-    assert path.read_text() == text

@@ -1,32 +1,45 @@
 """The committed JSON Schemas are those of the code. TILEWRIGHT_WRITE_SCHEMAS=1 renews them."""
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
-from tilewright.hardware.schemas import json_schema as hardware_schema
-from tilewright.knowledge import json_schema, knowledge_root
-from tilewright.knowledge.api import api_schema
-from tilewright.knowledge.nki import nki_schema
-from tilewright.knowledge.schemas import schema_text
-from tilewright.models.prices import price_schema
+from tilewright.certificates.model import CertificateFile
+from tilewright.hardware.model import HardwareFile
+from tilewright.knowledge import knowledge_root
+from tilewright.knowledge.api import ApiFile
+from tilewright.knowledge.model import ConstraintFile, TaxonomyFile
+from tilewright.knowledge.nki import NkiFile
+from tilewright.knowledge.patterns import PatternFile
+from tilewright.models.prices import PriceFile
 
-SCHEMAS = {
-    "taxonomy": lambda: json_schema("taxonomy"),
-    "constraints": lambda: json_schema("constraints"),
-    "patterns": lambda: json_schema("patterns"),
-    "hardware": hardware_schema,
-    "nki": nki_schema,
-    "api": api_schema,
-    "models": price_schema,
+SCHEMAS: dict[str, tuple[type[Any], str]] = {
+    "taxonomy": (TaxonomyFile, "Tilewright issue types"),
+    "constraints": (ConstraintFile, "Tilewright constraints"),
+    "patterns": (PatternFile, "Tilewright patterns"),
+    "hardware": (HardwareFile, "Tilewright chips"),
+    "nki": (NkiFile, "Tilewright NKI interface"),
+    "api": (ApiFile, "Names of triton.language by version"),
+    "models": (PriceFile, "Tilewright prices of language models"),
 }
+CERTIFICATE = (CertificateFile, "Tilewright certificate")
 
 
-@pytest.mark.parametrize("kind", SCHEMAS)
-def test_committed_schema_is_current(kind: str) -> None:
-    path = knowledge_root() / "schema" / f"{kind}.json"
-    text = schema_text(SCHEMAS[kind]())
+def schema_text(kind: type[Any], title: str) -> str:
+    """For editors, and for whoever adds an entry or reads a certificate with other tools."""
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    schema = dialect | TypeAdapter(kind).json_schema() | {"title": title}
+    return json.dumps(schema, indent=2, sort_keys=True) + "\n"
+
+
+@pytest.mark.parametrize(("name", "kind"), [*SCHEMAS.items(), ("certificate", CERTIFICATE)])
+def test_committed_schema_is_current(name: str, kind: tuple[type[Any], str]) -> None:
+    path = knowledge_root() / "schema" / f"{name}.json"
+    text = schema_text(*kind)
     if os.environ.get("TILEWRIGHT_WRITE_SCHEMAS"):
         path.write_text(text)
     assert path.read_text() == text

@@ -88,7 +88,6 @@ def launches(found: CallGraph, entry: str) -> list[tuple[str, str, bool, bool, b
 def test_a_function_and_what_it_calls() -> None:
     found = graph(MODEL)
     assert launches(found, "run") == [("run", "scale", False, False, False)]
-    assert found.functions_reached("run") == {"run", "allocate"}
 
 
 def test_a_module_through_its_modules_and_autograd_functions() -> None:
@@ -151,7 +150,6 @@ def test_recursion_and_unknown_calls_end() -> None:
     found = graph(
         "def a(x):\n    b(x)\n    other.run(x)\ndef b(x):\n    a(x)\n    scale[(1,)](x)\n"
     )
-    assert found.functions_reached("a") == {"a", "b"}
     assert [f for f, *_ in launches(found, "a")] == ["b"]
 
 

@@ -10,7 +10,6 @@ from tilewright.source.host import (
     last_assigned,
     provably_stride_one,
     rank_of,
-    shape_expression,
 )
 from tilewright.source.model import Launch, Module
 
@@ -96,9 +95,6 @@ def test_shapes_by_name() -> None:
     module, launch = host("m, n = x.shape\nrows = x.size(0)")
     tensor = launch.arguments["x"]
     assert rank_of(module, launch, tensor) == 2
-    assert shape_expression(module, launch, "x", 1) == "n"
-    assert shape_expression(module, launch, "x", 0) == "rows"
-    assert shape_expression(module, launch, "y", 0) is None
 
 
 def test_fresh_tensors() -> None:

@@ -80,7 +80,6 @@ def test_decorators_of_others() -> None:
         "@libentry()\n@libtuner(configs=c(), key=['n'])\n@triton.jit\ndef k(x, n): pass"
     )
     assert kernel.other_decorators == ("flag_gems.utils.libentry", "flag_gems.utils.libtuner")
-    assert kernel.is_tuned_elsewhere
     assert kernel.autotune is None
 
 

@@ -3,13 +3,11 @@
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 
 from tilewright.devices import list_devices, open_device
 from tilewright.devices.model import INTERPRETER, Device
 from tilewright.errors import InputError, Stopped
-from tilewright.problems.model import Problem
 from tilewright.targets.model import Target
 
 
@@ -42,17 +40,6 @@ def _fitting(target: Target | None) -> str:
     gpus = [info for info in list_devices() if info.can_time]
     fitting = [info for info in gpus if target is None or info.target == target]
     return fitting[0].id if fitting else INTERPRETER
-
-
-def need_problem(problem: Problem | None, path: Path) -> Problem:
-    """The problem, or an error that says how to write one."""
-    if problem is None:
-        raise InputError(
-            f"there is no spec to run it on; write {path.with_suffix('.yaml').name} next to it "
-            "(inputs, a `ci` variant, `entry: FUNCTION`), or pass --problem SPEC",
-            str(path),
-        )
-    return problem
 
 
 @contextmanager

@@ -55,10 +55,6 @@ def tune(
         ),
     ] = "",
     top: Annotated[int, typer.Option(min=1, help="Number of configurations to print.")] = 20,
-    every: Annotated[
-        bool,
-        typer.Option("--all", help="Compile every configuration, not only the best by source."),
-    ] = False,
     form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
 ) -> None:
     """Rank launch configurations by estimated time; no kernel is run.
@@ -73,7 +69,7 @@ def tune(
     assert one is not None
     wanted = _space(space)
     with working(f"ordering {path} for {one}"), launches_of(path, kernel or None, problem, 1) as on:
-        orders = list(_orders(path, on, one, wanted, every))
+        orders = list(_orders(path, on, one, wanted))
     for lost, reason in on.left_out:
         ERR.print(f"{lost}: {reason}", markup=False)
     if not orders:
@@ -120,7 +116,6 @@ def _orders(
     launches: Launches,
     target: Target,
     space: Mapping[str, tuple[int, ...]],
-    every: bool,
 ) -> Iterator[_Order]:
     module = parse_module(launches.text, str(path))
     seen: set[str] = set()
@@ -140,7 +135,6 @@ def _orders(
                 [one for one in settings if str(one) not in apart],
                 chip(target),
                 compiling,
-                compile_each=every,
             )
             found += [
                 Ranked(one, launch_with(launch, one), why=apart[str(one)])

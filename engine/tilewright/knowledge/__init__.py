@@ -15,7 +15,6 @@ from tilewright.knowledge.explain import explain
 from tilewright.knowledge.files import KnowledgeError, knowledge_root
 from tilewright.knowledge.model import AppliesTo, Check, Constraint, Example, IssueType
 from tilewright.knowledge.patterns import Pattern, Precondition
-from tilewright.knowledge.schemas import json_schema
 from tilewright.knowledge.stages import Stage
 
 __all__ = [
@@ -33,7 +32,6 @@ __all__ = [
     "constraints",
     "explain",
     "issue_type",
-    "json_schema",
     "knowledge_root",
     "patterns_of",
     "taxonomy",

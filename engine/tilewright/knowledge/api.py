@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from tilewright.knowledge.files import json_schema_of, knowledge_root, read_folder
+from tilewright.knowledge.files import knowledge_root, read_folder
 
 _STRICT = ConfigDict(extra="forbid")
 _Version = Annotated[str, Field(pattern=r"^\d+\.\d+$")]
@@ -114,11 +114,6 @@ def language_api() -> LanguageApi:
 def _api(root: Path) -> LanguageApi:
     (file,) = read_folder(root, "api", ApiFile)
     return LanguageApi(file)
-
-
-def api_schema() -> dict[str, Any]:
-    """The JSON Schema of ``knowledge/api/*.yaml``."""
-    return json_schema_of(ApiFile, "Names of triton.language by version")
 
 
 def _spans(names: NameSpans, prefix: str) -> dict[str, Presence]:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from tilewright.errors import InputError
+from tilewright.serialize import load
 
 VARIABLE = "TILEWRIGHT_KNOWLEDGE"
 T = TypeVar("T")
-_ADAPTERS: dict[Any, TypeAdapter[Any]] = {}
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -65,25 +65,13 @@ def read_file(path: Path, kind: type[T]) -> T:
         line = problem.problem_mark.line + 1 if problem.problem_mark else None
         raise KnowledgeError(f"this is not YAML: {problem.problem}", str(path), line) from None
     try:
-        value: T = _adapter(kind).validate_python(data)
+        value: T = load(kind, data)
     except ValidationError as problem:
         first = problem.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         line = _line_of(text, first["loc"])
         raise KnowledgeError(f"{where}: {first['msg']}", str(path), line) from None
     return value
-
-
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    if kind not in _ADAPTERS:
-        _ADAPTERS[kind] = TypeAdapter(kind)
-    return _ADAPTERS[kind]
-
-
-def json_schema_of(kind: type[Any], title: str) -> dict[str, Any]:
-    """The JSON Schema of a file that is read as ``kind``."""
-    schema = _adapter(kind).json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": title}
 
 
 def _line_of(text: str, place: tuple[int | str, ...]) -> int | None:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from tilewright.knowledge.files import KnowledgeError, json_schema_of, knowledge_root, read_folder
+from tilewright.knowledge.files import KnowledgeError, knowledge_root, read_folder
 
 _STRICT = ConfigDict(extra="forbid")
 Flavour = Literal["neuronxcc", "nki"]
@@ -122,11 +122,6 @@ def nki_interface(flavour: Flavour) -> NkiFile:
     if flavour not in known:
         raise KnowledgeError(f"no file in {knowledge_root() / 'nki'} is for {flavour}; reinstall")
     return known[flavour]
-
-
-def nki_schema() -> dict[str, Any]:
-    """The JSON Schema of ``knowledge/nki/*.yaml``."""
-    return json_schema_of(NkiFile, "Tilewright NKI interface")
 
 
 @cache

@@ -40,16 +40,6 @@ HARD_DEPENDENCIES: tuple[tuple[Stage, Stage], ...] = (
 )
 
 
-def violations(order: Iterable[Stage]) -> tuple[tuple[Stage, Stage], ...]:
-    """The hard dependencies an order breaks; empty for a legal plan."""
-    place = {stage: position for position, stage in enumerate(order)}
-    return tuple(
-        (before, after)
-        for before, after in HARD_DEPENDENCIES
-        if before in place and after in place and place[before] > place[after]
-    )
-
-
 def order_stages(wanted: Iterable[Stage]) -> tuple[Stage, ...]:
     """The nearest legal order to ``wanted``: Kahn's algorithm, the earliest wish first.
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field
 
-from tilewright.knowledge.files import json_schema_of, knowledge_root, read_folder
+from tilewright.knowledge.files import knowledge_root, read_folder
 from tilewright.models.model import ModelChoice
 
 _STRICT = ConfigDict(extra="forbid")
@@ -78,11 +78,6 @@ class PriceFile:
     __pydantic_config__ = _STRICT
 
     prices: tuple[DatedPrice, ...]
-
-
-def price_schema() -> dict[str, Any]:
-    """The JSON Schema of ``knowledge/models/*.yaml``."""
-    return json_schema_of(PriceFile, "Tilewright prices of language models")
 
 
 def price_of(choice: ModelChoice, own: Mapping[str, Price]) -> Price | None:

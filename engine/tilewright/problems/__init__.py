@@ -14,7 +14,6 @@ from tilewright.problems.model import (
     ProblemError,
     View,
 )
-from tilewright.problems.transport import case_from_json, case_to_json
 
 __all__ = [
     "DTYPE_BYTES",
@@ -28,8 +27,6 @@ __all__ = [
     "Problem",
     "ProblemError",
     "View",
-    "case_from_json",
-    "case_to_json",
     "evaluate",
     "find_problem",
     "input_bytes",

@@ -18,7 +18,6 @@ from tilewright.targets.compilation import without_folder
 from tilewright.targets.model import LaunchFacts
 
 SECONDS = 120.0
-_ALL = "divisible by 16 and tensors aligned to 16 bytes and below 2 GiB, as most launches are"
 
 
 @dataclass(frozen=True)

@@ -81,12 +81,6 @@ class CallGraph:
         self._follow(entry, Step("", Edge(_NO_CALL), False, False, False), (entry,), steps)
         return tuple(steps)
 
-    def functions_reached(self, name: str) -> frozenset[str]:
-        """The host functions an entry point runs, with its own."""
-        entry = self.entry(name)
-        inner = {step.edge.callee for step in self.reached(name) if step.edge.callee is not None}
-        return frozenset(inner if entry is None else {entry, *inner})
-
     def _follow(self, function: str, way: Step, path: tuple[str, ...], steps: list[Step]) -> None:
         for edge in self.edges.get(function, ()):
             if len(steps) >= _MAX_STEPS:

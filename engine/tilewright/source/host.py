@@ -179,34 +179,6 @@ def rank_of(module: Module, launch: Launch, tensor: ast.expr) -> int | None:
     return None
 
 
-def shape_expression(module: Module, launch: Launch, tensor: str, axis: int) -> str | None:
-    """The local name that holds ``tensor.shape[axis]`` at the launch."""
-    for statement in before_launch(module, launch):
-        if tensor in _bound(statement):
-            return None
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-            continue
-        target = statement.targets[0]
-        if _is_shape_of(statement.value, tensor) and isinstance(target, ast.Tuple):
-            part = target.elts[axis] if -len(target.elts) <= axis < len(target.elts) else None
-            return part.id if isinstance(part, ast.Name) and not _starred(target) else None
-        if isinstance(target, ast.Name) and _is_item_of_shape(statement.value, tensor, axis):
-            return target.id
-    return None
-
-
-def _is_item_of_shape(node: ast.expr, tensor: str, axis: int) -> bool:
-    if isinstance(node, ast.Subscript):
-        return _is_shape_of(node.value, tensor) and _integer(node.slice) == axis
-    owner, arguments = _method(node, "size")
-    return (
-        isinstance(owner, ast.Name)
-        and owner.id == tensor
-        and len(arguments) == 1
-        and _integer(arguments[0]) == axis
-    )
-
-
 def _allocated_rank(module: Module, value: ast.expr) -> int | None:
     if not module.names.is_call(value, *_FRESH) or not isinstance(value, ast.Call):
         return None

@@ -110,11 +110,6 @@ class Kernel:
     other_decorators: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
 
-    @property
-    def is_tuned_elsewhere(self) -> bool:
-        """Whether a decorator that is not the language's own may choose the configuration."""
-        return any("tun" in name.rpartition(".")[2].lower() for name in self.other_decorators)
-
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)
 

@@ -14,12 +14,15 @@ _NO_STATEMENT = "<>=|&^%/,.:;!?$"
 _DECORATED = re.compile(r"(?:@|def\b|class\b|async\b)")
 _DECORATOR = re.compile(r"@\s*[\w(]")
 _DEFINES = re.compile(r"(?:def|class|async)\b")
-_TOKEN = re.compile(
-    r"(?P<comment>\#[^\n]*)"
-    r'|(?P<text>"""(?:\\.|[^\\])*?"""|'
+STRING = (
+    r'(?P<text>"""(?:\\.|[^\\])*?"""|'
     r"'''(?:\\.|[^\\])*?'''|"
     r'"(?!"")(?:\\.|[^"\\\n])*"|'
     r"'(?!'')(?:\\.|[^'\\\n])*')"
+)
+"""A string literal that is closed."""
+_TOKEN = re.compile(
+    rf"(?P<comment>\#[^\n]*)|{STRING}"
     r"|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<joined>\\\n)|(?P<end>\n)|(?P<loose>[\"'])",
     re.DOTALL,
 )

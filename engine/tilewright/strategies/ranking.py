@@ -61,20 +61,15 @@ def ranked(
     settings: Sequence[Setting],
     on: Chip,
     compile_all: Compile,
-    *,
-    compile_each: bool = False,
 ) -> list[Ranked]:
     """Configurations of a launch: compiled ones by estimate, then the others, then those left out.
-
-    Args:
-        compile_each: compile all that the source does not rule out.
 
     Raises:
         NoToolchainError: nothing here compiles for the chip.
     """
     found = sorted(_looked_at(module, kernel, launch, settings, on), key=_order)
     fit = sum(not one.why for one in found)
-    count = fit if compile_each else min(fit, max(LEAST_COMPILED, round(COMPILED_SHARE * fit)))
+    count = min(fit, max(LEAST_COMPILED, round(COMPILED_SHARE * fit)))
     reports = compile_all([one.launch for one in found[:count]])
     for at, report in enumerate(reports):
         if isinstance(report, NoToolchainError):

@@ -58,8 +58,6 @@ VIEWS = frozenset(
         ),
     }
 )
-MAYBE_SAME = frozenset({"contiguous", "to", "float", "half", "bfloat16", "double", "cuda"})
-"""Methods that return the tensor itself where there is nothing to do."""
 
 CONVERSIONS = frozenset({"to", "float", "half", "bfloat16", "double", "type"})
 ELEMENTWISE = frozenset(

@@ -196,16 +196,6 @@ CONSTANTS: dict[str, int] = {
     NL + "tile_size.psum_min_align": 4,
     NL + "tile_size.sbuf_min_align": 1,
 }
-ENGINES: dict[str, str] = {
-    **{
-        f"{ISA}{engine}_engine": engine
-        for engine in ("tensor", "vector", "scalar", "gpsimd", "unknown")
-    },
-    **{
-        f"{ISA}engine.{engine}": engine
-        for engine in ("tensor", "vector", "scalar", "gpsimd", "unknown")
-    },
-}
 DTYPE_BYTES: dict[str, int] = {
     "bool": 1,
     "bool_": 1,

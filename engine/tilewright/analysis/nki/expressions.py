@@ -19,7 +19,6 @@ from tilewright.analysis.nki.state import (
     Value,
 )
 
-_MAX_CONSTANT_DEPTH = 20
 _AXES = {"p": 0, "x": 1, "y": 2, "z": 3, "w": 4}
 _OPAQUE: dict[type[ast.operator], str] = {
     ast.Mod: "%",

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.analysis.nki.affine import ONE, ZERO, Affine, Symbol, SymbolKind, opaque
-from tilewright.analysis.nki.model import Index, IndexKind, Shape, Storage, View
+from tilewright.analysis.nki.affine import ONE, ZERO, Affine, Symbol, SymbolKind
+from tilewright.analysis.nki.model import Index, IndexKind, Shape, View
 
 FULL = Index(IndexKind.FULL, None)
 _UNKNOWN = Index(IndexKind.UNKNOWN, None)
@@ -199,12 +199,6 @@ def partition_index(view: View) -> Index | None:
     if view.indices is None:
         return None
     return view.indices[place] if place < len(view.indices) else FULL
-
-
-def unknown_size(storage: Storage | str, axis: int) -> Affine:
-    """A dimension that nothing is known of."""
-    name = storage if isinstance(storage, str) else storage.name
-    return opaque(("dimension", name, axis), f"{name}.shape[{axis}]")
 
 
 def start_of(index: Index) -> Affine | None:

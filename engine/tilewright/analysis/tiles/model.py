@@ -108,8 +108,3 @@ class TileFacts:
     base: str | None = None
     constant: Constant | None = None
     items: "tuple[TileFacts, ...] | None" = None
-
-    @property
-    def is_uniform(self) -> bool:
-        """Whether every program surely computes the same value."""
-        return self.programs == frozenset()

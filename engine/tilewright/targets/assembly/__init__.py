@@ -3,7 +3,7 @@
 from tilewright.targets.assembly.kinds import Kind
 from tilewright.targets.assembly.listing import CODE, listing_of
 from tilewright.targets.assembly.markers import with_markers
-from tilewright.targets.assembly.mixes import Counts, line_map, mix, mix_by_line
+from tilewright.targets.assembly.mixes import Counts, mix, mix_by_line
 from tilewright.targets.assembly.model import Instruction, Listing, Place
 
 __all__ = [
@@ -13,7 +13,6 @@ __all__ = [
     "Kind",
     "Listing",
     "Place",
-    "line_map",
     "listing_of",
     "mix",
     "mix_by_line",

@@ -21,12 +21,6 @@ def mix_by_line(listing: Listing) -> Mapping[int | None, Counts]:
     return {line: _counted(listing.stage, of) for line, of in _by_line(listing).items()}
 
 
-def line_map(listing: Listing) -> Mapping[int, tuple[int, ...]]:
-    """For each line of the user's file the lines of the text that its instructions stand on."""
-    found = _by_line(listing).items()
-    return {line: tuple(one.at for one in of) for line, of in found if line is not None}
-
-
 def _by_line(listing: Listing) -> dict[int | None, list[Instruction]]:
     lines: dict[int | None, list[Instruction]] = {}
     for one in listing.instructions:
