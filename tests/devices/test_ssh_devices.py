@@ -155,7 +155,8 @@ def test_what_a_cut_connection_took_with_it_is_no_fault_of_a_candidate(
     ssh = there.client.pid
     assert ssh is not None
     os.kill(ssh, signal.SIGKILL)
-    os.waitid(os.P_PID, ssh, os.WEXITED | os.WNOWAIT)  # it is gone before the job is sent
+    with contextlib.suppress(ChildProcessError):  # it is gone before the job is sent
+        os.waitid(os.P_PID, ssh, os.WEXITED | os.WNOWAIT)
     job = {
         "kind": "run", "module": __file__, "case": case, "inputs": made.value["inputs"],
         "entry": {"kind": "function", "name": "nothing", "path": None}, "device": "interpreter",

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tilewright.worker.protocol import HarnessError
-from tilewright.worker.runtime.wire import Line, Wire
+from tilewright.worker.runtime.connections import Line, Wire
 from tilewright.worker.trials import (
     answers,
     baselines,

@@ -8,15 +8,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import threading
 import uuid
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 from tilewright.devices.model import DeviceError
 from tilewright.devices.package import worker_zip
-from tilewright.devices.rpc import Conversation, Pending
+from tilewright.devices.rpc import ENDING_SECONDS, Conversation, ProcessChannel
 from tilewright.home import home, unkept
 from tilewright.worker.protocol import (
     COMPILE_ONLY,
@@ -25,12 +23,10 @@ from tilewright.worker.protocol import (
     PLANTED_SECRET,
     SECRET,
 )
+from tilewright.worker.runtime import process_tree
 from tilewright.worker.sandbox.environment import MORE as ALLOWED_MORE
 
-_START_SECONDS = 180.0
 _STOP_SECONDS = 8.0
-_ENDING_SECONDS = 2.0
-_TAIL = 4096
 _OF_ENDPOINTS = "OPENAI_"
 
 
@@ -38,7 +34,7 @@ class KilledError(DeviceError):
     """A worker was killed from outside before it was ready: the next one may do."""
 
 
-class Channel:
+class Channel(ProcessChannel):
     """Starts ``python worker.zip`` and carries messages; raises DeviceError if it cannot start.
 
     A worker that somebody kills meanwhile raises KilledError.
@@ -48,40 +44,13 @@ class Channel:
         self._python = python
         self._arguments = arguments
         self._marker = uuid.uuid4().hex
-        self._stderr = bytearray()
-        self._process = self._start()
-        stdout, stdin = self._process.stdout, self._process.stdin
-        assert stdout is not None
-        assert stdin is not None
-        self._talk = Conversation(
-            cast("BinaryIO", stdout), cast("BinaryIO", stdin), self._has_ended
-        )
-        threading.Thread(target=self._read_stderr, daemon=True).start()
+        super().__init__(self._start(), _STOP_SECONDS)
+        self._talk = Conversation(self._stdout, self._stdin, self._has_ended)
         with contextlib.ExitStack() as unless_greeted:
             unless_greeted.callback(self._abandon)
             self.hello = self._greet()
             unless_greeted.pop_all()
         self._talk.start()
-
-    @property
-    def alive(self) -> bool:
-        return self._process.poll() is None and self._talk.alive
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def send(self, job: Mapping[str, Any], timeout_s: float) -> Pending:
-        """Hand a job over; the answer, or the worker's end, sets ``done``."""
-        return self._talk.send(job, timeout_s)
-
-    def answers(self) -> bool:
-        """Whether there is anybody; it starts each job at once, so that none waits."""
-        return self.alive
-
-    def cancel_all(self) -> None:
-        """Stop every job under way; each is answered as an error."""
-        self._talk.cancel_all()
 
     def close(self) -> None:
         """End the worker and everything it started; waits until they are gone."""
@@ -107,22 +76,17 @@ class Channel:
             ) from error
 
     def _greet(self) -> dict[str, Any]:
-        timer = threading.Timer(_START_SECONDS, self._process.kill)
-        timer.start()
-        try:
+        with self._limited() as over:
             message = self._talk.receive()
-            too_late = timer.finished.is_set()
-        finally:
-            timer.cancel()  # or whoever interrupts this waits for it when the process ends
+            too_late = over.is_set()
         hello: dict[str, Any] = (message or {}).get("hello") or {}
         if "torch" in hello:
             return hello
-        killed = not too_late and self._was_killed()
-        self._process.kill()
-        self._process.wait()
-        if killed:
+        # Its pipe may close a moment before it has ended.
+        ended = self._reap(ENDING_SECONDS)
+        if ended and self._process.returncode == -signal.SIGKILL and not too_late:
             raise KilledError(f"{self._python} was killed before it was ready")
-        reason = hello.get("error") or self._last_words() or "it ended without a word"
+        reason = hello.get("error") or self.last_words or "it ended without a word"
         raise cannot_start(self._python, reason, compile_only=COMPILE_ONLY in self._arguments)
 
     def _abandon(self) -> None:
@@ -131,40 +95,14 @@ class Channel:
         self._process.wait()
         self._clean_up()
 
-    def _was_killed(self) -> bool:
-        """Whether it ended by SIGKILL; its pipe may close a moment before it has ended."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return self._process.wait(_ENDING_SECONDS) == -signal.SIGKILL
-        return False
-
-    def _last_words(self) -> str:
-        lines = self._stderr.decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else ""
-
     def _has_ended(self) -> None:
         """There is no more to hear: wait for its process, but not forever."""
-        try:
-            self._process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._reap()
         self._clean_up()
-
-    def _read_stderr(self) -> None:
-        stderr = self._process.stderr
-        while stderr is not None and (data := stderr.read1(_TAIL)):  # type: ignore[attr-defined]
-            self._stderr += data
-            del self._stderr[:-_TAIL]
 
     def _clean_up(self) -> None:
         """Kill what still carries this worker's mark in its environment, remove its scratch."""
-        wanted = f"{MARKER}={self._marker}".encode()
-        for folder in Path("/proc").iterdir():
-            if not folder.name.isdigit():
-                continue
-            with contextlib.suppress(OSError):
-                if wanted in (folder / "environ").read_bytes():
-                    os.kill(int(folder.name), signal.SIGKILL)
+        process_tree.kill_marked(f"{MARKER}={self._marker}")
         scratch = Path(tempfile.gettempdir(), FOLDER_PREFIX + self._marker)
         shutil.rmtree(scratch, ignore_errors=True)
 

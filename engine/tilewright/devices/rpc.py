@@ -1,15 +1,21 @@
-"""Jobs and answers over a pair of streams, for as many threads as like to send."""
+"""Jobs and answers over a pair of streams, for any number of threads; a worker's process."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import struct
+import subprocess
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO, Protocol
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from io import BufferedReader
+from typing import Any, BinaryIO, Protocol, cast
 
-_HEADER = struct.Struct(">I")
+from tilewright.worker.protocol import MessageBuffer, encode
+
+_CHUNK = 1 << 16
+_TAIL = 4096
+_START_SECONDS = 180.0
+ENDING_SECONDS = 2.0
 
 
 class Pending:
@@ -65,7 +71,7 @@ class Conversation:
 
     def __init__(
         self,
-        reader: BinaryIO,
+        reader: BufferedReader,
         writer: BinaryIO,
         ended: Callable[[], None],
         *,
@@ -79,6 +85,8 @@ class Conversation:
         self._queued = queued
         self._more = dict(more or {})
         self._heard = heard
+        self._inbox = MessageBuffer()
+        self._received: deque[dict[str, Any]] = deque()
         self._lock = threading.Lock()
         self._pending: dict[int, Pending] = {}
         self._number = 0
@@ -123,26 +131,22 @@ class Conversation:
             self._writer.close()
 
     def receive(self) -> dict[str, Any] | None:
-        """The next message, before ``start``; None at the end."""
-        try:
-            header = self._reader.read(_HEADER.size)
-            if len(header) < _HEADER.size:
+        """The next message, before ``start``; None at the end, or after what is no message."""
+        while not self._received:
+            try:
+                data = self._reader.read1(_CHUNK)
+                self._received.extend(self._inbox.feed(data))
+            except (OSError, ValueError):
                 return None
-            (length,) = _HEADER.unpack(header)
-            body = self._reader.read(length)
-        except (OSError, ValueError):
-            return None
-        if len(body) < length:
-            return None
-        message: dict[str, Any] = json.loads(body)
-        return message
+            if not data:
+                return None
+        return self._received.popleft()
 
     def _write(self, message: Mapping[str, Any]) -> bool:
-        body = json.dumps(message).encode()
         if self._writer.closed:
             return False
         try:
-            self._writer.write(_HEADER.pack(len(body)) + body)
+            self._writer.write(encode(message))
             self._writer.flush()
         except OSError:
             self._over = True  # half a message may have gone out
@@ -185,3 +189,81 @@ class Conversation:
             left, self._pending = self._pending, {}
         for pending in left.values():
             pending.finish(None)
+
+
+class ProcessChannel:
+    """A worker at the other end of a process's pipes; a subclass starts and greets it.
+
+    Args:
+        stop_s: how long the process may take to end by itself.
+    """
+
+    hello: Mapping[str, Any]
+    _talk: Conversation
+
+    def __init__(self, process: subprocess.Popen[bytes], stop_s: float) -> None:
+        self._process = process
+        self._stop_s = stop_s
+        self._stdout = cast("BufferedReader", process.stdout)
+        self._stdin = cast("BinaryIO", process.stdin)
+        self._stderr = bytearray()
+        self._words = threading.Thread(target=self._read_stderr, daemon=True)
+        self._words.start()
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None and self._talk.alive
+
+    @property
+    def pid(self) -> int:
+        """The process here."""
+        return self._process.pid
+
+    @property
+    def last_words(self) -> str:
+        """The last line that the process wrote to stderr."""
+        lines = self._printed().strip().splitlines()
+        return lines[-1].strip() if lines else ""
+
+    def send(self, job: Mapping[str, Any], timeout_s: float) -> Pending:
+        """Hand a job over; the answer, or the worker's end, sets ``done``."""
+        return self._talk.send(job, timeout_s)
+
+    def answers(self) -> bool:
+        """Whether the worker is there; it starts each job at once, so that none waits."""
+        return self.alive
+
+    def cancel_all(self) -> None:
+        """Stop every job under way; each is answered as an error."""
+        self._talk.cancel_all()
+
+    def _printed(self) -> str:
+        """The tail of what the process wrote to stderr, once it has ended."""
+        self._words.join(ENDING_SECONDS)
+        return self._stderr.decode("utf-8", "replace")
+
+    @contextlib.contextmanager
+    def _limited(self) -> Iterator[threading.Event]:
+        """Kill the process unless this ends in time; yields what is then set."""
+        timer = threading.Timer(_START_SECONDS, self._process.kill)
+        timer.start()
+        try:
+            yield timer.finished
+        finally:
+            timer.cancel()  # or whoever interrupts this waits for it when the process ends
+
+    def _reap(self, limit_s: float | None = None) -> bool:
+        """Wait until the process has ended; False where it had to be killed."""
+        try:
+            self._process.wait(limit_s or self._stop_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            return False
+        return True
+
+    def _read_stderr(self) -> None:
+        stderr = cast("BufferedReader", self._process.stderr)
+        while data := stderr.read1(_TAIL):
+            self._stderr += data
+            del self._stderr[:-_TAIL]

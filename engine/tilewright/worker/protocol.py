@@ -135,6 +135,7 @@ import json
 import os
 import re
 import struct
+from collections.abc import Mapping
 from typing import Any
 
 VERSION = 1
@@ -180,13 +181,13 @@ class OutOfMemoryError(Exception):
     """A job that needs more memory than there is; the message carries the sizes."""
 
 
-def encode(message: dict[str, Any]) -> bytes:
+def encode(message: Mapping[str, object]) -> bytes:
     """A framed message."""
     body = json.dumps(message, default=str).encode("utf-8", "replace")
     return HEADER.pack(len(body)) + body
 
 
-def write_message(descriptor: int, message: dict[str, Any]) -> None:
+def write_message(descriptor: int, message: Mapping[str, object]) -> None:
     """Write one framed message, all of it; raises OSError when the other side is gone."""
     data = memoryview(encode(message))
     while data:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import selectors
 import subprocess
@@ -22,7 +21,7 @@ from tilewright.devices.service.places import (
     open_socket,
     sent_environment,
 )
-from tilewright.worker.protocol import COMPILE_ONLY, HEADER, SERVICE
+from tilewright.worker.protocol import COMPILE_ONLY, SERVICE, MessageBuffer
 
 START_SECONDS = 180.0
 _PAUSE_SECONDS = 0.05
@@ -91,12 +90,12 @@ def _started(python: str, path: Path, compile_only: bool) -> BinaryIO:
 def _hello(said: BinaryIO, path: Path) -> dict[str, Any]:
     with said:
         data = _all_of(said.fileno())
-    body = data[HEADER.size :]
-    if not body:
+    messages = MessageBuffer().feed(data)
+    if not messages:
         lines = path.with_suffix(".log").read_text(errors="replace").strip().splitlines()
         reason = lines[-1] if lines else f"no answer within {START_SECONDS:g} s"
         raise ServiceError(f"the service did not start: {reason}")
-    hello: dict[str, Any] = json.loads(body)["hello"]
+    hello: dict[str, Any] = messages[0]["hello"]
     return hello
 
 

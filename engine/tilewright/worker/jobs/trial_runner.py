@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-from ..runtime.wire import Wire
+from ..runtime.connections import Wire
 from ..trials.runner import Performer
 
 

@@ -20,9 +20,8 @@ from ..protocol import ERROR, FOLDER_PREFIX, LOST, MARKER
 from ..sandbox import confinement
 from ..trials.coordinators import Judges, remove_shared_folders
 from . import process_tree
-from .connections import Peer
+from .connections import Line, Peer
 from .job_processes import Children, forget
-from .wire import Line
 
 _TICK_S = 1.0
 _SWEEP_S = 0.5

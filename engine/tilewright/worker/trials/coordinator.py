@@ -29,7 +29,7 @@ from ..protocol import (
     JobError,
 )
 from ..runtime import job_process
-from ..runtime.wire import Wire
+from ..runtime.connections import Wire
 from ..sandbox import confinement
 from . import precompilation
 from .baselines import Originals

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ..protocol import FOLDER_PREFIX, LOST, MARKER
+from ..runtime.connections import Line
 from ..runtime.job_processes import Deliver
-from ..runtime.wire import Line
 
 _IN_MEMORY = Path("/dev/shm")
 _FOREVER_S = 86_400.0

@@ -32,7 +32,7 @@ from ..inputs import generation, module_inputs, tensor_files
 from ..jobs import measure
 from ..protocol import OK, HarnessError, JobError
 from ..runtime import job_process
-from ..runtime.wire import Wire
+from ..runtime.connections import Wire
 from ..timing.clocks import AnyClock, clock_for
 from ..timing.paired_runner import Contest
 from . import call_sequences

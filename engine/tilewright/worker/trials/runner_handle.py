@@ -16,7 +16,7 @@ from typing import Any
 
 from ..protocol import CRASHED, ERROR, FAULT, LOST, TIMEOUT, HarnessError
 from ..runtime import job_process, process_tree
-from ..runtime.wire import Wire
+from ..runtime.connections import Wire
 
 _ENDING_S = 10.0
 _TICK_S = 0.5

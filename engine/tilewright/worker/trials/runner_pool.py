@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..runtime.wire import Wire
+from ..runtime.connections import Wire
 from .runner_handle import Handle, PerformerEndedError
 
 _TAIL = 400
