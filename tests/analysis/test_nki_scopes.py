@@ -1,13 +1,11 @@
-"""What the walk over an NKI kernel says of names, places and scopes."""
+"""What the interpretation of an NKI kernel says of names, places and scopes."""
 
 import ast
 
 import pytest
 
+from tilewright.analysis.nki import Fact, Flow, Kind, LoopKind, View, nki_flow
 from tilewright.analysis.nki.flavour import flavour_of
-from tilewright.analysis.nki.model import LoopKind
-from tilewright.analysis.nki.scope_walk import scopes_of
-from tilewright.analysis.nki.scopes import Fact, Kind, Scopes
 from tilewright.source import parse_module
 from tilewright.source.model import NkiFlavour
 
@@ -21,16 +19,16 @@ def kernel(x, y, size: int):
 """
 
 
-def scopes(body: str, head: str = HEAD) -> Scopes:
+def interpreted(body: str, head: str = HEAD) -> Flow:
     text = head + "".join(f"    {line}\n" for line in body.strip("\n").splitlines())
     module = parse_module(text)
     assert module.problems == ()
-    return scopes_of(module, module.kernels[0])
+    return nki_flow(module, module.kernels[0])
 
 
 def last(body: str) -> Fact:
     """What the last assignment of a kernel gives its name."""
-    return scopes(body).bindings[-1].fact
+    return interpreted(body).bindings[-1].fact
 
 
 @pytest.mark.parametrize(
@@ -81,11 +79,13 @@ def test_a_value_knows_the_loops_it_depends_on() -> None:
     fact = last(
         "for i in nl.affine_range(4):\n    for j in nl.affine_range(8):\n        z = 128 * j + i"
     )
-    assert {region.index for region in fact.loops} == {"i", "j"}
+    assert {loop.index for loop in fact.loops} == {"i", "j"}
 
 
 def test_a_name_means_what_it_was_last_given() -> None:
-    found = scopes("i = nl.arange(128)[:, None]\nfor i in nl.affine_range(4):\n    z = i\nz = i")
+    found = interpreted(
+        "i = nl.arange(128)[:, None]\nfor i in nl.affine_range(4):\n    z = i\nz = i"
+    )
     assert [b.fact.kind for b in found.bindings if b.name == "z"] == [Kind.LOOP, Kind.LOOP]
 
 
@@ -109,15 +109,18 @@ for k in nl.static_range(4):
     c = nl.load(x)
 """
     closing = {
-        b.name: [r.closes for r in b.fact.path] for b in scopes(body).bindings if b.name in "abc"
+        b.name: [r.closes for r in b.fact.path]
+        for b in interpreted(body).bindings
+        if b.name in "abc"
     }
     assert closing == {"a": [True, True], "b": [True, False], "c": [False]}
 
 
 def test_loops_have_their_kind() -> None:
-    found = scopes("for i in nl.affine_range(4):\n    nl.store(y, nl.load(x[i]))")
+    found = interpreted("for i in nl.affine_range(4):\n    nl.store(y, nl.load(x[i]))")
     (region,) = next(found.calls_of("nki.language.store")).path
-    assert region.loop is LoopKind.AFFINE
+    assert region.loop is not None
+    assert region.loop.kind is LoopKind.AFFINE
 
 
 def test_buffer_of_a_tensor() -> None:
@@ -127,7 +130,7 @@ def test_buffer_of_a_tensor() -> None:
 
 
 def test_a_function_inside_hides_what_it_names() -> None:
-    found = scopes("out = nl.load(x)\ndef inner():\n    nl.store(out, y)\ninner()")
+    found = interpreted("out = nl.load(x)\ndef inner():\n    nl.store(out, y)\ninner()")
     assert {"out", "y"} <= found.hidden
 
 
@@ -150,7 +153,7 @@ match size:
     case 1:
         pass
 """
-    assert scopes(body).bindings
+    assert interpreted(body).bindings
 
 
 def flavour(text: str) -> NkiFlavour | None:
@@ -175,5 +178,57 @@ def test_imports_decide_the_flavour() -> None:
 
 def test_facts_are_kept_for_a_parsed_kernel() -> None:
     module = parse_module(HEAD + "    return x\n")
-    assert scopes_of(module, module.kernels[0]) is scopes_of(module, module.kernels[0])
+    assert nki_flow(module, module.kernels[0]) is nki_flow(module, module.kernels[0])
     assert isinstance(module.kernels[0].node, ast.FunctionDef)
+
+
+DEAD = """
+if x is None:
+    t = nl.load(y)
+    nl.store(y, nl.program_id(1))
+else:
+    s = nl.load(x)
+"""
+
+
+def test_a_branch_that_is_never_taken_gives_names_and_no_instructions() -> None:
+    found = interpreted("flag = None\n" + DEAD.replace("x is None", "flag is not None"))
+    assert [b.name for b in found.bindings[3:]] == ["flag", "t", "s"]
+    assert [o.statement.lineno for o in found.operations] == [14]
+    assert [s.name for s in found.storages if s.on_chip] == ["s"]
+    assert found.program == {}
+    assert len(list(found.calls_of("nki.language.load"))) == 2
+
+
+def test_both_branches_of_an_open_condition_give_instructions() -> None:
+    found = interpreted(DEAD)
+    assert [o.short for o in found.operations if o.name.startswith("nki.")] == [
+        "load",
+        "store",
+        "load",
+    ]
+
+
+def test_a_comprehension_gives_calls_and_no_instructions() -> None:
+    found = interpreted("parts = [nl.load(x[i]) for i in range(4)]\ni = 1\nz = i")
+    assert [call.dotted for call in found.calls] == ["range", "nki.language.load"]
+    assert all(o.name == "call" for o in found.operations)
+    assert not found.complete
+    assert found.bindings[-1].fact.kind is Kind.NUMBER
+
+
+def test_values_and_facts_are_kept_by_expression() -> None:
+    found = interpreted("n = 4 * 32\nt = nl.load(x[0:n, 0:512])")
+    load = next(found.calls_of("nki.language.load")).node
+    view = found.value(load)
+    assert isinstance(view, View)
+    assert found.numbers(view.shape) == (128, 512)
+    assert found.fact(load).kind is Kind.TILE
+
+
+def test_constants_of_the_file_are_not_read_in_the_kernel() -> None:
+    head = HEAD.replace("@nki.jit", "ROWS = size * 2\nsize = 64\n\n@nki.jit")
+    found = interpreted("t = nl.load(x[0:ROWS, 0:512])", head)
+    view = found.value(next(found.calls_of("nki.language.load")).node)
+    assert isinstance(view, View)
+    assert found.numbers(view.shape) == (128, 512)

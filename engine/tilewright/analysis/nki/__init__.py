@@ -1,37 +1,50 @@
 """What an NKI kernel's text says of its tensors, tiles, index sets, loops and instructions.
 
-Two passes over the body, neither of which runs it. ``nki_flow(module, kernel)`` follows the values
-of a turn of each loop: shapes, parts of tensors, instructions; a branch that is never taken is left
-out. ``scopes_of(module, kernel)`` says what a name stands for in any branch and where its tile
-lives, whatever its value. What cannot be told stays a symbol or is None, and supports no finding.
+``nki_flow(module, kernel)`` interprets the body once, without running it, for both packages
+(``neuronxcc.nki`` and ``nki``), and returns a ``Flow``: instructions with the parts of tensors they
+read and write, loops, masks, and what each name and expression stands for in its region. What
+does not follow from the text stays a symbol or is None, and supports no finding.
 """
 
 from tilewright.analysis.nki.affine import Affine, Symbol, SymbolKind
-from tilewright.analysis.nki.flow import nki_flow
+from tilewright.analysis.nki.flow import Call, Flow
+from tilewright.analysis.nki.interpret import nki_flow
 from tilewright.analysis.nki.model import (
-    Flow,
+    Binding,
+    Fact,
     Index,
+    Kind,
     Loop,
     LoopKind,
     Mask,
     Memory,
     Operation,
+    Read,
+    Region,
     Storage,
     View,
+    Write,
 )
 
 __all__ = [
     "Affine",
+    "Binding",
+    "Call",
+    "Fact",
     "Flow",
     "Index",
+    "Kind",
     "Loop",
     "LoopKind",
     "Mask",
     "Memory",
     "Operation",
+    "Read",
+    "Region",
     "Storage",
     "Symbol",
     "SymbolKind",
     "View",
+    "Write",
     "nki_flow",
 ]

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.analysis.nki.affine import Affine, Symbol, SymbolKind, opaque, quotient
 from tilewright.analysis.nki.catalogue import (
@@ -16,26 +16,19 @@ from tilewright.analysis.nki.catalogue import (
     Result,
 )
 from tilewright.analysis.nki.expressions import as_integer, as_mask, buffer_of, dtype_name, run
-from tilewright.analysis.nki.indexing import Stretch
-from tilewright.analysis.nki.model import (
-    Mask,
-    Memory,
-    Operation,
-    Origin,
-    Shape,
-    View,
-)
+from tilewright.analysis.nki.flow import Call
+from tilewright.analysis.nki.model import LOOPS, Mask, Memory, Origin, Shape, View
 from tilewright.analysis.nki.shapes import result_shape, shape_of
-from tilewright.analysis.nki.state import (
+from tilewright.analysis.nki.state import State, whole
+from tilewright.analysis.nki.values import (
     UNKNOWN,
     Items,
     Literal,
     Many,
     Named,
     Partition,
-    State,
+    Stretch,
     Value,
-    whole,
 )
 from tilewright.source.model import NkiFlavour
 
@@ -49,25 +42,15 @@ _PURE = frozenset(
 _CEILING = frozenset({"math.ceil", "numpy.ceil"})
 
 
-@dataclass(frozen=True)
-class Call:
-    """A call with its arguments evaluated."""
-
-    node: ast.Call
-    dotted: str
-    positional: tuple[Value, ...]
-    keywords: Mapping[str, Value]
-
-
 def apply(state: State, call: Call) -> Value:
     """The value of a call; what it does is recorded in ``state``."""
-    if call.dotted in CREATORS:
+    if call.name in CREATORS:
         return _created(state, call)
-    if call.dotted == NL + "broadcast_to":
+    if call.name == NL + "broadcast_to":
         given = _bound(call, ("src", "shape"))
         if isinstance(owner := given.get("src"), View):
             return _broadcast(state, call, owner, shape_of(given.get("shape")))
-    function = FUNCTIONS.get(call.dotted)
+    function = FUNCTIONS.get(call.name)
     if function is not None:
         return _instruction(state, call, function)
     return _small(state, call)
@@ -91,40 +74,12 @@ def method(state: State, call: Call, owner: View, name: str) -> Value:
 def _broadcast(state: State, call: Call, owner: View, shape: Shape | None) -> View:
     """The same values seen in a larger shape."""
     view = View(owner.storage, None, shape, owner.dtype, node=call.node, broadcast=True)
-    record(state, used(state, NL + "broadcast_to", call.node, (owner,), result=view))
+    state.operation(NL + "broadcast_to", call.node, (owner,), result=view)
     return view
 
 
-def used(
-    state: State,
-    name: str,
-    node: ast.expr | ast.stmt,
-    views: tuple[View, ...],
-    *,
-    result: View | None = None,
-    written: bool = False,
-) -> Operation:
-    """Something that is no instruction, but reads tensors (and may have ``written`` them)."""
-    return Operation(
-        name=name,
-        node=node,
-        statement=state.statement or ast.Pass(),
-        operands={},
-        values={},
-        given={},
-        result=result,
-        reads=views,
-        writes=views if written else (),
-        accumulates=False,
-        mask=Mask(None) if written else None,
-        loops=state.loops,
-        branches=state.branches,
-        order=state.tick(),
-    )
-
-
 def _created(state: State, call: Call) -> Value:
-    short = call.dotted.rpartition(".")[2]
+    short = call.name.rpartition(".")[2]
     arguments = (
         _bound(call, ("shape", "fill_value", "dtype", "buffer"))
         if short == "full"
@@ -206,14 +161,14 @@ def _expressions(call: Call, parameters: tuple[str, ...]) -> dict[str, ast.expr]
 def destination_first(state: State, dotted: str, keywords: Iterable[str]) -> bool:
     """Whether a call is written for the newer package: ``dst`` before the other arguments."""
     if not dotted.startswith(ISA) or dotted in KEYWORD_DST:
-        return dotted.startswith(ISA) and state.flavour is NkiFlavour.NKI
-    return "dst" in keywords or state.flavour is NkiFlavour.NKI
+        return dotted.startswith(ISA) and state.flow.flavour is NkiFlavour.NKI
+    return "dst" in keywords or state.flow.flavour is NkiFlavour.NKI
 
 
 def _instruction(state: State, call: Call, function: Function) -> Value:
-    to_dst = destination_first(state, call.dotted, call.keywords)
+    to_dst = destination_first(state, call.name, call.keywords)
     parameters = ("dst", *function.parameters) if to_dst else function.parameters
-    if to_dst and call.dotted == ISA + "memset":
+    if to_dst and call.name == ISA + "memset":
         parameters = ("dst", "value")
     arguments = _bound(call, parameters)
     given = _expressions(call, parameters)
@@ -221,33 +176,20 @@ def _instruction(state: State, call: Call, function: Function) -> Value:
     written = {n: v for n in ("dst", *function.writes) if isinstance(v := arguments.get(n), View)}
     others = _views(v for n, v in arguments.items() if n not in tiles and n not in written)
     result = None if to_dst else _result(state, call, function, arguments, list(tiles.values()))
-    accumulates = call.dotted == ISA + "nc_matmul" and to_dst
-    mask = as_mask(arguments.get("mask", Literal(None)))
-    operation = Operation(
-        name=call.dotted,
-        node=call.node,
-        statement=state.statement or ast.Pass(),
+    accumulates = call.name == ISA + "nc_matmul" and to_dst
+    state.operation(
+        call.name,
+        call.node,
+        (*tiles.values(), *others),
+        tuple(written.values()),
         operands={**tiles, **written},
         values={n: v for n, v in arguments.items() if not isinstance(v, View)},
         given=given,
         result=result,
-        reads=(*tiles.values(), *others),
-        writes=tuple(written.values()),
-        accumulates=accumulates or call.dotted == NL + "loop_reduce",
-        mask=mask,
-        loops=state.loops,
-        branches=state.branches,
-        order=state.tick(),
+        accumulates=accumulates or call.name == NL + "loop_reduce",
+        mask=as_mask(arguments.get("mask", Literal(None))),
     )
-    record(state, operation)
     return UNKNOWN if result is None else result
-
-
-def record(state: State, operation: Operation) -> None:
-    """Keep an operation, and under the node it is the value of."""
-    state.operations.append(operation)
-    state.by_node[id(operation.node)] = operation
-    state.masks[id(operation.node)] = operation.mask
 
 
 def _views(values: Iterable[Value]) -> list[View]:
@@ -276,7 +218,7 @@ def _result(
     else:
         shape = result_shape(state, function.result, tiles, arguments)
     memory = function.memory
-    if call.dotted == ISA + "nc_transpose" and _engine(arguments) == "tensor":
+    if call.name == ISA + "nc_transpose" and _engine(arguments) == "tensor":
         memory = Memory.PSUM
     made = state.storage(
         _target_name(state),
@@ -312,7 +254,7 @@ def _dtype(
 
 def _small(state: State, call: Call) -> Value:
     """Numbers, index arrays and shapes; anything else is a call of the unknown."""
-    name, values = call.dotted, call.positional
+    name, values = call.name, call.positional
     numbers = [as_integer(value) for value in values]
     known = [number for number in numbers if number is not None]
     all_known = len(known) == len(values)
@@ -340,16 +282,16 @@ def _rounded(state: State, call: Call, known: list[Affine]) -> Value:
     """A number in another type, or a quotient rounded up."""
     if len(call.positional) == 1 and _is_conversion(call):
         return call.positional[0]
-    if call.dotted in _CEILING and len(call.positional) == 1:
+    if call.name in _CEILING and len(call.positional) == 1:
         return _ceiling(call, known)
-    if call.dotted.rpartition(".")[2] in ("cdiv", "div_ceil", "ceil_div") and len(known) == 2:
+    if call.name.rpartition(".")[2] in ("cdiv", "div_ceil", "ceil_div") and len(known) == 2:
         return quotient(known[0], known[1], up=True)
     return _unknown(state, call, ())
 
 
 def _is_conversion(call: Call) -> bool:
     """``np.float32(c)`` and ``np.dtype(np.float32).type(c)``: the number, in that type."""
-    if call.dotted.startswith("numpy.") and call.dotted.rpartition(".")[2] in DTYPE_BYTES:
+    if call.name.startswith("numpy.") and call.name.rpartition(".")[2] in DTYPE_BYTES:
         return True
     function = call.node.func
     if not isinstance(function, ast.Attribute) or function.attr != "type":
@@ -373,7 +315,7 @@ def _ceiling(call: Call, known: list[Affine]) -> Value:
 
 
 def _extreme(state: State, name: str, known: list[Affine]) -> Value:
-    numbers = [state.number(value) for value in known]
+    numbers = [state.flow.number(value) for value in known]
     exact = [number for number in numbers if number is not None]
     if len(exact) == len(numbers):
         return Affine.of(min(exact) if name == "min" else max(exact))
@@ -382,20 +324,20 @@ def _extreme(state: State, name: str, known: list[Affine]) -> Value:
 
 def _program(state: State, name: str, values: tuple[Value, ...], call: Call) -> Value:
     given = values[0] if values else call.keywords.get("axis", Affine.of(0))
-    axis = state.number(given) if isinstance(given, Affine) else None
+    axis = state.flow.number(given) if isinstance(given, Affine) else None
     if axis is None:
         return opaque((name, id(call.node)), f"nl.{name}(...)")
     key = (name, axis)
     kind = SymbolKind.PROGRAM if name == "program_id" else SymbolKind.OTHER
     symbol = Symbol(key, kind, f"nl.{name}({axis})")
     if name == "program_id":
-        state.program[axis] = symbol
+        state.flow.program[axis] = symbol
     return Affine.of(symbol)
 
 
 def _unknown(state: State, call: Call, owners: tuple[View, ...]) -> Value:
     touched = [*owners, *_views([*call.positional, *call.keywords.values()])]
-    if touched and call.dotted not in _PURE:
-        state.complete = False
-        record(state, used(state, "call", call.node, tuple(touched), written=True))
+    if touched and call.name not in _PURE and call.name not in LOOPS:
+        state.flow.complete = False
+        state.operation("call", call.node, tuple(touched), tuple(touched), mask=Mask(None))
     return UNKNOWN

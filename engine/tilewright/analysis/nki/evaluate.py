@@ -1,22 +1,27 @@
-"""Evaluation of expressions, with the calls in them."""
+"""Evaluation of expressions: their values, what they stand for, and the calls in them."""
 
 import ast
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import tilewright.analysis.nki.expressions as ex
-from tilewright.analysis.nki.affine import Affine
-from tilewright.analysis.nki.calls import Call, apply, method, record, used
+from tilewright.analysis.nki.affine import ZERO, Affine
+from tilewright.analysis.nki.calls import apply, method
 from tilewright.analysis.nki.catalogue import NL, Result
-from tilewright.analysis.nki.indexing import ELLIPSIS, Array, Item
-from tilewright.analysis.nki.model import Comparison, Mask, Operation, View
+from tilewright.analysis.nki.facts import fact_of
+from tilewright.analysis.nki.flow import Call, Flow
+from tilewright.analysis.nki.model import NOTHING_KNOWN, Branch, Comparison, Mask, Read, View
 from tilewright.analysis.nki.shapes import result_shape
-from tilewright.analysis.nki.state import (
+from tilewright.analysis.nki.state import State, whole
+from tilewright.analysis.nki.values import (
+    ELLIPSIS,
     UNKNOWN,
+    Array,
+    Item,
     Items,
     Literal,
     Many,
-    State,
     Value,
-    whole,
 )
 
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -31,86 +36,83 @@ _MAX_DEPTH = 20
 
 
 def value_of(state: State, node: ast.expr) -> Value:
-    """The value of an expression."""
-    match node:
-        case ast.Subscript():
-            return _subscript(state, node)
-        case ast.Call():
-            return _call(state, node)
-        case ast.BinOp():
-            return _binary(state, node)
-        case ast.Compare():
-            return _compare(state, node)
-        case ast.BoolOp():
-            return _bool(state, node)
-        case ast.UnaryOp():
-            return _unary(state, node)
-        case ast.IfExp():
-            return _conditional(state, node)
-    return _simple(state, node)
+    """The value of an expression; it and what the expression stands for are put on record."""
+    value = _RULES.get(type(node), _parts)(state, node)
+    state.flow.values[node] = value
+    state.flow.facts[node] = fact_of(state, node)
+    return value
 
 
-def _simple(state: State, node: ast.expr) -> Value:
-    match node:
-        case ast.Constant():
-            return ex.constant(state, node)
-        case ast.Name():
-            return _name(state, node)
-        case ast.Attribute():
-            return _attribute(state, node)
-        case ast.Tuple() | ast.List():
-            return _items(state, node)
-        case ast.NamedExpr(target=ast.Name(id=name)):
-            state.env[name] = value_of(state, node.value)
-            return state.env[name]
-    _visit_children(state, node)
-    return UNKNOWN
-
-
-def _visit_children(state: State, node: ast.expr) -> None:
-    """What is inside an expression that is not followed may still use tensors."""
-    if isinstance(node, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
-        escape(state, node)
-        return
+def _parts(state: State, node: ast.expr) -> Value:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.expr):
             value_of(state, child)
+    return UNKNOWN
+
+
+def _named(state: State, node: ast.NamedExpr) -> Value:
+    value = value_of(state, node.value)
+    state.env[node.target.id] = value
+    state.bind(node.target.id, state.flow.fact(node.value), node.value)
+    return value
+
+
+def _hidden(state: State, node: ast.expr) -> Value:
+    """What runs later, or never."""
+    escape(state, node)
+    state.flow.hidden.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+    return UNKNOWN
+
+
+def _comprehension(state: State, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Value:
+    escape(state, node)
+    outer = dict(state.local)
+    with state.unrecorded():
+        for generator in node.generators:
+            value_of(state, generator.iter)
+            for part in ast.walk(generator.target):
+                if isinstance(part, ast.Name):
+                    state.env[part.id] = UNKNOWN
+                    state.bind(part.id, NOTHING_KNOWN, None)
+            for test in generator.ifs:
+                value_of(state, test)
+        value_of(state, node.elt)
+    state.local = outer
+    return UNKNOWN
 
 
 def escape(state: State, node: ast.expr | ast.stmt) -> None:
     """Tensors named in code that is not followed are used there, in a way that is not known."""
-    named = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    named = sorted({part.id for part in ast.walk(node) if isinstance(part, ast.Name)})
     views = tuple(v for name in named if isinstance(v := state.env.get(name), View))
-    if not views:
-        return
-    state.complete = False
-    record(state, used(state, "call", node, views, written=True))
+    if views:
+        state.flow.complete = False
+        state.operation("call", node, views, views, mask=Mask(None))
 
 
 def _name(state: State, node: ast.Name) -> Value:
-    if node.id in state.env:
-        return state.env[node.id]
+    binding = state.local.get(node.id)
+    if binding is not None:
+        state.flow.reads.append(Read(node, binding, state.path))
+        state.flow.bound[node] = binding
+        return state.env.get(node.id, UNKNOWN)
     dotted = state.names.resolve(node)
     if dotted is not None and dotted != node.id:
         return ex.dotted_value(dotted)
     if node.id in state.constants and state.constant_depth < _MAX_DEPTH:
-        state.constant_depth += 1
-        try:
-            return value_of(state, state.constants[node.id])
-        finally:
-            state.constant_depth -= 1
+        depth = state.constant_depth + 1
+        outside = Flow(state.flow.flavour)
+        file = State(state.names, outside, state.constants, constant_depth=depth)
+        return value_of(file, state.constants[node.id])
     return UNKNOWN
 
 
 def _attribute(state: State, node: ast.Attribute) -> Value:
-    root = node.value
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    if not (isinstance(root, ast.Name) and root.id in state.env):
-        dotted = state.names.resolve(node)
-        if dotted is not None and dotted.startswith(_MODULES):
-            return ex.dotted_value(dotted)
-    return ex.attribute(state, node, value_of(state, node.value))
+    base = value_of(state, node.value)
+    dotted = state.dotted(node)
+    if dotted is not None and dotted.startswith(_MODULES):
+        return ex.dotted_value(dotted)
+    return ex.attribute(node, base)
 
 
 def _items(state: State, node: ast.Tuple | ast.List) -> Value:
@@ -127,7 +129,7 @@ def _items(state: State, node: ast.Tuple | ast.List) -> Value:
             values.append(value_of(state, element))
     views = tuple(value for value in values if isinstance(value, View))
     if views:
-        record(state, used(state, "collect", node, views))
+        state.operation("collect", node, views)
     return Items(tuple(values))
 
 
@@ -157,25 +159,18 @@ def _elementwise(
     kinds = {tile.dtype for tile in tiles}
     dtype = kinds.pop() if len(kinds) == 1 else None
     made = state.storage("tile", shape, None, dtype=dtype, zeroed=True, node=node)
-    operation = Operation(
-        name=f"{NL}{name}" if name else "operator",
-        node=node,
-        statement=state.statement or ast.Pass(),
+    result = whole(made, node)
+    state.operation(
+        f"{NL}{name}" if name else "operator",
+        node,
+        tuple(tiles),
         operands=operands,
         values={n: v for n, v in (("x", left), ("y", right)) if not isinstance(v, View)},
         given=_sides(node),
-        result=whole(made, node),
-        reads=tuple(tiles),
-        writes=(),
-        accumulates=False,
-        mask=None,
-        loops=state.loops,
-        branches=state.branches,
-        order=state.tick(),
+        result=result,
         operator=True,
     )
-    record(state, operation)
-    return operation.result or UNKNOWN
+    return result
 
 
 def _sides(node: ast.expr) -> dict[str, ast.expr]:
@@ -192,6 +187,7 @@ def _unary(state: State, node: ast.UnaryOp) -> Value:
         if isinstance(value, Literal) and isinstance(value.value, float):
             return Literal(-value.value)
     if isinstance(node.op, ast.Not):
+        state.flow.logic.append(node)
         known = ex.truth(state, value)
         return UNKNOWN if known is None else Literal(not known)
     if isinstance(value, View) and _is_tile(value):
@@ -201,6 +197,8 @@ def _unary(state: State, node: ast.UnaryOp) -> Value:
 
 def _compare(state: State, node: ast.Compare) -> Value:
     values = [value_of(state, node.left), *(value_of(state, c) for c in node.comparators)]
+    if len(values) > 2 and not _only_none(node):
+        state.flow.logic.append(node)
     if any(_is_tile(value) for value in values) and not _only_none(node):
         return _elementwise(state, node, None, values[0], values[1])
     if len(values) == 2:
@@ -219,6 +217,7 @@ def _only_none(node: ast.Compare) -> bool:
 def _bool(state: State, node: ast.BoolOp) -> Value:
     wanted = isinstance(node.op, ast.Or)
     known = [ex.truth(state, value_of(state, part)) for part in node.values]
+    state.flow.logic.append(node)
     if wanted in known:
         return Literal(wanted)
     return UNKNOWN if None in known else Literal(not wanted)
@@ -226,29 +225,42 @@ def _bool(state: State, node: ast.BoolOp) -> Value:
 
 def _conditional(state: State, node: ast.IfExp) -> Value:
     known = ex.truth(state, value_of(state, node.test))
+    state.flow.branches.append(Branch(node, state.path))
     if known is not None:
-        return value_of(state, node.body if known else node.orelse)
+        return _chosen(state, node, known)
     one, two = value_of(state, node.body), value_of(state, node.orelse)
     views = tuple(value for value in (one, two) if isinstance(value, View))
     if views and one is not two:
-        record(state, used(state, "forget", node, views))
+        state.operation("forget", node, views)
     return ex.joined(one, two)
 
 
+def _chosen(state: State, node: ast.IfExp, known: bool) -> Value:
+    live, dead = (node.body, node.orelse) if known else (node.orelse, node.body)
+    value = value_of(state, live)
+    with state.unrecorded():
+        value_of(state, dead)
+    return value
+
+
 def _subscript(state: State, node: ast.Subscript) -> Value:
-    if state.names.resolve(node.value) == NL + "mgrid":
-        return _mgrid(state, node)
-    base = value_of(state, node.value)
     parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+    is_grid = state.names.resolve(node.value) == NL + "mgrid"
+    base = UNKNOWN if is_grid else value_of(state, node.value)
+    for part in parts:
+        value_of(state, part)
+    if is_grid:
+        return _mgrid(state, parts)
+    state.flow.facts[node.slice] = fact_of(state, node.slice)
+    state.flow.subscripts.append((node, state.path))
     if isinstance(base, Array):
         return ex.orient(base, parts)
     if isinstance(base, Items) and isinstance(node.slice, ast.Slice):
         return _sliced(state, base, node.slice)
-    return ex.pick(state, base, indices_of(state, base, parts), node)
+    return ex.pick(state, base, _indices(state, base, parts), node)
 
 
-def indices_of(state: State, base: Value, parts: list[ast.expr]) -> list[Item]:
-    """The indices of a subscript."""
+def _indices(state: State, base: Value, parts: list[ast.expr]) -> list[Item]:
     sides = base.shape if isinstance(base, View) and base.indices != () else None
     if isinstance(base, View) and base.whole:
         sides = base.storage.shape
@@ -261,16 +273,16 @@ def indices_of(state: State, base: Value, parts: list[ast.expr]) -> list[Item]:
             side = sides[place] if sides is not None and place < len(sides) and not after else None
             found.append(_stretch(state, side, part))
         else:
-            value = value_of(state, part)
+            value = state.flow.value(part)
             if isinstance(value, View):
-                record(state, used(state, "collect", part, (value,)))
+                state.operation("collect", part, (value,))
             found.append(ex.item(value))
     return found
 
 
 def _stretch(state: State, side: Affine | None, node: ast.Slice) -> Item:
     low, high, step = (
-        Literal(None) if part is None else value_of(state, part)
+        Literal(None) if part is None else state.flow.value(part)
         for part in (node.lower, node.upper, node.step)
     )
     return ex.stretch(side, low, high, step)
@@ -279,59 +291,50 @@ def _stretch(state: State, side: Affine | None, node: ast.Slice) -> Item:
 def _sliced(state: State, base: Items, node: ast.Slice) -> Value:
     ends: list[int | None] = []
     for part in (node.lower, node.upper):
-        value = None if part is None else ex.as_integer(value_of(state, part))
-        number = state.number(value)
+        value = None if part is None else ex.as_integer(state.flow.value(part))
+        number = state.flow.number(value)
         if part is not None and number is None:
             return UNKNOWN
         ends.append(number)
     return UNKNOWN if node.step is not None else Items(base.values[ends[0] : ends[1]])
 
 
-def _mgrid(state: State, node: ast.Subscript) -> Value:
-    parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+def _mgrid(state: State, parts: list[ast.expr]) -> Value:
     bounds: list[tuple[Affine, Affine] | None] = []
     for part in parts:
         if not isinstance(part, ast.Slice) or part.upper is None or part.step is not None:
             return UNKNOWN
-        zero = ast.Constant(0)
-        low = ex.as_integer(value_of(state, part.lower or zero))
-        high = ex.as_integer(value_of(state, part.upper))
+        low = ZERO if part.lower is None else ex.as_integer(state.flow.value(part.lower))
+        high = ex.as_integer(state.flow.value(part.upper))
         bounds.append(None if low is None or high is None else (low, high))
     return ex.grid(bounds)
 
 
 def _call(state: State, node: ast.Call) -> Value:
-    positional: list[Value] = []
-    for argument in node.args:
-        if isinstance(argument, ast.Starred):
-            value_of(state, argument.value)
-            positional.append(UNKNOWN)
-        else:
-            positional.append(value_of(state, argument))
+    dotted, function, owner = state.dotted(node.func), node.func, None
+    if dotted is None:
+        inner = function.value if isinstance(function, ast.Attribute) else function
+        owner = value_of(state, inner)
+    positional = tuple(value_of(state, argument) for argument in node.args)
     keywords = {k.arg or "**": value_of(state, k.value) for k in node.keywords}
-    owner = None
-    if isinstance(node.func, ast.Attribute):
-        root = node.func.value
-        if not (isinstance(root, ast.Name) and root.id not in state.env):
-            owner = value_of(state, root)
-    dotted = state.names.resolve(node.func) or ""
-    call = Call(node, dotted, tuple(positional), keywords)
-    if isinstance(node.func, ast.Attribute):
+    call = Call(node, dotted, positional, keywords, state.path, state.statement)
+    state.flow.calls.append(call)
+    if isinstance(function, ast.Attribute):
         if isinstance(owner, View):
-            return method(state, call, owner, node.func.attr)
+            return method(state, call, owner, function.attr)
         if isinstance(owner, Many):
-            return _appended(state, node.func, positional)
+            return _appended(state, function, positional)
     return apply(state, call)
 
 
-def _appended(state: State, function: ast.Attribute, positional: list[Value]) -> Value:
+def _appended(state: State, function: ast.Attribute, positional: tuple[Value, ...]) -> Value:
     """``tiles.append(tile)``: one sample stands for all, as they are alike."""
     if function.attr != "append" or not isinstance(function.value, ast.Name) or not positional:
         return UNKNOWN
     first = positional[0]
     name = function.value.id
     if isinstance(first, View):
-        record(state, used(state, "collect", function, (first,)))
+        state.operation("collect", function, (first,))
     now = state.env.get(name)
     if not isinstance(now, Many) or not isinstance(first, View | Many):
         state.env[name] = UNKNOWN
@@ -346,3 +349,25 @@ def _alike(one: View | Many, two: View | Many) -> bool:
     if isinstance(one, Many) or isinstance(two, Many):
         return isinstance(one, Many) and isinstance(two, Many)
     return one.shape == two.shape and one.memory == two.memory
+
+
+_RULES: Mapping[type[ast.expr], Callable[[State, Any], Value]] = {
+    ast.Constant: ex.constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.Tuple: _items,
+    ast.List: _items,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _bool,
+    ast.Compare: _compare,
+    ast.IfExp: _conditional,
+    ast.ListComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.DictComp: _hidden,
+    ast.Lambda: _hidden,
+    ast.Call: _call,
+    ast.NamedExpr: _named,
+}

@@ -4,18 +4,21 @@ import ast
 
 from tilewright.analysis.nki.affine import ONE, ZERO, Affine, Symbol, SymbolKind, opaque, quotient
 from tilewright.analysis.nki.catalogue import BUFFERS, CONSTANTS, DTYPE_BYTES, NL
-from tilewright.analysis.nki.indexing import FULL, Array, Item, Stretch, lane, part_of
+from tilewright.analysis.nki.indexing import FULL, lane, part_of
 from tilewright.analysis.nki.model import Comparison, Index, IndexKind, Mask, Origin, View
-from tilewright.analysis.nki.state import (
+from tilewright.analysis.nki.state import State
+from tilewright.analysis.nki.values import (
     UNKNOWN,
+    Array,
     DtypeOf,
     Grid,
+    Item,
     Items,
     Literal,
     Many,
     Named,
     ShapeOf,
-    State,
+    Stretch,
     Value,
 )
 
@@ -58,7 +61,7 @@ def constant(state: State, node: ast.Constant) -> Value:
     return Literal(value)
 
 
-def attribute(state: State, node: ast.Attribute, base: Value) -> Value:
+def attribute(node: ast.Attribute, base: Value) -> Value:
     """``base.name`` of a value; dotted names of modules are looked up before."""
     name = node.attr
     if isinstance(base, View):
@@ -187,7 +190,7 @@ def truth(state: State, value: Value) -> bool | None:
     if isinstance(value, Literal):
         return bool(value.value)
     if isinstance(value, Comparison):
-        low, high = value.value.interval(state.known)
+        low, high = value.value.interval(state.flow.known)
         if value.equality:
             if low == high == 0:
                 return True
@@ -195,7 +198,7 @@ def truth(state: State, value: Value) -> bool | None:
         if low is not None and low >= 0:
             return True
         return False if high is not None and high < 0 else None
-    number = state.number(value) if isinstance(value, Affine) else None
+    number = state.flow.number(value) if isinstance(value, Affine) else None
     return None if number is None else bool(number)
 
 
@@ -288,7 +291,7 @@ def pick(state: State, base: Value, items: list[Item], node: ast.AST) -> Value:
     if isinstance(base, Many):
         return base.sample or UNKNOWN
     first = items[0] if len(items) == 1 else None
-    number = state.number(first) if isinstance(first, Affine) else None
+    number = state.flow.number(first) if isinstance(first, Affine) else None
     if isinstance(base, ShapeOf):
         return UNKNOWN if number is None or number < 0 else size_symbol(base.name, number)
     values: tuple[Value, ...] = ()

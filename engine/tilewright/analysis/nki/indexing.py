@@ -2,35 +2,13 @@
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tilewright.analysis.nki.affine import ONE, ZERO, Affine, Symbol, SymbolKind
 from tilewright.analysis.nki.model import Index, IndexKind, Shape, View
+from tilewright.analysis.nki.values import ELLIPSIS, Array, Item, Stretch
 
 FULL = Index(IndexKind.FULL, None)
 _UNKNOWN = Index(IndexKind.UNKNOWN, None)
-
-
-@dataclass(frozen=True)
-class Array:
-    """An index array: affine in its lanes, each of which runs along one of ``rank`` axes."""
-
-    value: Affine
-    rank: int
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """``start:stop``, ``nl.ds(start, size)``; ``start`` None for one that cannot be told."""
-
-    start: Affine | None
-    size: Affine | None
-    step: int = 1
-
-
-ELLIPSIS = "..."
-Item = Affine | Array | Stretch | Index | str
-"""What stands for one dimension: a point, an array, a stretch, FULL, or ELLIPSIS."""
 
 
 def part_of(view: View, items: Sequence[Item], node: ast.AST) -> View:

@@ -5,51 +5,78 @@ from collections.abc import Callable, Iterable
 
 import tilewright.analysis.nki.expressions as ex
 from tilewright.analysis.nki.affine import ZERO, Affine, Symbol, SymbolKind, quotient
-from tilewright.analysis.nki.assigning import assign
-from tilewright.analysis.nki.calls import used
+from tilewright.analysis.nki.assigning import Given, assign
 from tilewright.analysis.nki.evaluate import value_of
-from tilewright.analysis.nki.model import LOOPS, Loop, LoopKind, View
-from tilewright.analysis.nki.state import UNKNOWN, Literal, Many, State, Value
+from tilewright.analysis.nki.facts import NUMBER
+from tilewright.analysis.nki.model import (
+    LOOPS,
+    NOTHING_KNOWN,
+    SYMBOLIC,
+    Branch,
+    Fact,
+    Kind,
+    Loop,
+    LoopKind,
+    Region,
+    View,
+)
+from tilewright.analysis.nki.state import State
+from tilewright.analysis.nki.values import UNKNOWN, Literal, Many, Value
 
 Run = Callable[[State, Iterable[ast.stmt]], None]
+_Bounds = tuple[Affine, Affine, int]
+"""Start, stop and step of a range."""
+_CLOSING = frozenset({LoopKind.AFFINE, LoopKind.SEQUENTIAL, LoopKind.PYTHON})
 
 
 def run_for(state: State, statement: ast.For, run: Run) -> None:
     """A ``for`` loop: its body once, for any iteration."""
-    loop = _loop(state, statement)
-    around = state.loops
+    value_of(state, statement.iter)
+    bounds = _bounds(state, statement.iter)
+    loop = _loop(state, statement, bounds)
     before = _forget(state, statement)
-    state.loops = (*around, loop)
+    fact = _index_fact(state, statement, loop)
     if isinstance(statement.target, ast.Name) and loop.symbol is not None:
-        state.env[statement.target.id] = _index(state, statement, loop)
+        assign(state, statement.target, Given(_index(loop.symbol, bounds), fact))
     else:
-        assign(state, statement.target, UNKNOWN, statement)
-    run(state, statement.body)
-    state.loops = around
+        assign(state, statement.target, Given(UNKNOWN, fact))
+    closes = state.flow.is_older and loop.kind in _CLOSING
+    with state.inside(Region(statement, loop, closes)):
+        run(state, statement.body)
     _after(state, before, loop)
     run(state, statement.orelse)
 
 
-def _loop(state: State, statement: ast.For) -> Loop:
+def _loop(state: State, statement: ast.For, bounds: _Bounds | None) -> Loop:
     number = state.tick()
     call = statement.iter
-    dotted = state.names.resolve(call.func) if isinstance(call, ast.Call) else None
-    kind = LOOPS.get(dotted or "")
-    if kind is None or not isinstance(call, ast.Call):
-        value_of(state, call)
-        made = Loop(LoopKind.OTHER, None, None, statement, number)
-    else:
-        trip = _trip(state, call)
-        name = statement.target.id if isinstance(statement.target, ast.Name) else "index"
-        symbol = Symbol(("loop", number, id(statement)), SymbolKind.LOOP, name, trip)
-        made = Loop(kind, symbol, trip, statement, number)
-    state.all_loops.append(made)
+    dotted = state.dotted(call.func) if isinstance(call, ast.Call) else None
+    kind = LOOPS.get(dotted or "", LoopKind.OTHER)
+    index = statement.target.id if isinstance(statement.target, ast.Name) else None
+    symbol, trip = None, None
+    if kind is not LoopKind.OTHER:
+        trip = _trip(state, bounds)
+        key = ("loop", number, id(statement))
+        symbol = Symbol(key, SymbolKind.LOOP, index or "index", trip)
+    made = Loop(kind, symbol, trip, statement, index, number)
+    state.flow.loops.append(made)
     return made
 
 
-def _bounds(state: State, call: ast.Call) -> tuple[Affine, Affine, int] | None:
-    ends = [ex.as_integer(value_of(state, argument)) for argument in call.args]
-    if not 1 <= len(ends) <= 3 or call.keywords or any(end is None for end in ends):
+def _index_fact(state: State, statement: ast.For, loop: Loop) -> Fact:
+    """A number while tracing, or in a loop that stays one, what depends on it."""
+    older = state.flow.is_older
+    if loop.kind in SYMBOLIC and (older or loop.kind is LoopKind.DYNAMIC):
+        around = state.flow.fact(statement.iter).loops
+        return Fact(Kind.LOOP, statement.iter, loops=frozenset({loop}) | around)
+    return NOTHING_KNOWN if loop.kind is LoopKind.OTHER else NUMBER
+
+
+def _bounds(state: State, call: ast.expr) -> _Bounds | None:
+    if not isinstance(call, ast.Call) or call.keywords:
+        return None
+    ends = [ex.as_integer(state.flow.value(argument)) for argument in call.args]
+    if not 1 <= len(ends) <= 3 or any(end is None for end in ends):
         return None
     known = [end for end in ends if end is not None]
     start, stop = (ZERO, known[0]) if len(known) == 1 else (known[0], known[1])
@@ -57,34 +84,30 @@ def _bounds(state: State, call: ast.Call) -> tuple[Affine, Affine, int] | None:
     return None if not step else (start, stop, step)
 
 
-def _trip(state: State, call: ast.Call) -> Affine | None:
-    bounds = _bounds(state, call)
+def _trip(state: State, bounds: _Bounds | None) -> Affine | None:
     if bounds is None:
         return None
     start, stop, step = bounds
     distance = stop - start if step > 0 else start - stop
-    return quotient(distance, Affine.of(abs(step)), up=True).substitute(state.known)
+    return quotient(distance, Affine.of(abs(step)), up=True).substitute(state.flow.known)
 
 
-def _index(state: State, statement: ast.For, loop: Loop) -> Value:
-    assert loop.symbol is not None
-    assert isinstance(statement.iter, ast.Call)
-    bounds = _bounds(state, statement.iter)
+def _index(symbol: Symbol, bounds: _Bounds | None) -> Value:
     if bounds is None:
-        return Affine.of(loop.symbol)
+        return Affine.of(symbol)
     start, _, step = bounds
-    return start + Affine.of(loop.symbol) * Affine.of(step)
+    return start + Affine.of(symbol) * Affine.of(step)
 
 
 def run_while(state: State, statement: ast.While, run: Run) -> None:
     """A ``while`` loop: its body once."""
-    loop = Loop(LoopKind.OTHER, None, None, statement, state.tick())
-    state.all_loops.append(loop)
+    loop = Loop(LoopKind.OTHER, None, None, statement, None, state.tick())
+    state.flow.loops.append(loop)
     before = _forget(state, statement)
     value_of(state, statement.test)
-    around, state.loops = state.loops, (*state.loops, loop)
-    run(state, statement.body)
-    state.loops = around
+    state.flow.branches.append(Branch(statement, state.path))
+    with state.inside(Region(statement, loop, closes=False)):
+        run(state, statement.body)
     _after(state, before, loop)
 
 
@@ -97,7 +120,7 @@ def _forget(state: State, statement: ast.For | ast.While) -> dict[str, Value]:
             if now is not None and not _updated_in_place(statement, part.id, now):
                 state.env[part.id] = UNKNOWN
                 if isinstance(now, View):
-                    state.operations.append(used(state, "forget", statement, (now,)))
+                    state.operation("forget", statement, (now,))
     return before
 
 
@@ -131,4 +154,4 @@ def _after(state: State, before: dict[str, Value], loop: Loop) -> None:
         elif name in before and not isinstance(value, Many | Literal):
             state.env[name] = UNKNOWN
             if isinstance(value, View):
-                state.operations.append(used(state, "forget", loop.node, (value,)))
+                state.operation("forget", loop.node, (value,))

@@ -1,4 +1,4 @@
-"""What the abstract interpretation of an NKI kernel finds."""
+"""Tensors, tiles, index sets, loops, instructions and names of an NKI kernel."""
 
 import ast
 from collections.abc import Mapping
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tilewright.analysis.nki.affine import Affine, Symbol
-from tilewright.source.model import NkiFlavour
 
 
 class Memory(StrEnum):
@@ -37,12 +36,20 @@ SYMBOLIC = frozenset({LoopKind.AFFINE, LoopKind.SEQUENTIAL, LoopKind.DYNAMIC})
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A loop of the kernel. ``trip`` is its number of iterations, None where that is unknown."""
+    """A loop of the kernel.
+
+    Attributes:
+        symbol: its index, from 0 in steps of 1; None where it counts nothing.
+        trip: its number of iterations, None where that is unknown.
+        index: the name of its index in the text, None where that is no single name.
+        number: when it was met, among loops, tensors and operations.
+    """
 
     kind: LoopKind
     symbol: Symbol | None
     trip: Affine | None
     node: ast.For | ast.While
+    index: str | None
     number: int
 
 
@@ -195,29 +202,116 @@ class Operation:
         return self.name.rpartition(".")[2]
 
 
+class Kind(StrEnum):
+    """What an expression stands for, whatever its value."""
+
+    NUMBER = "number"
+    LOOP = "loop"
+    INDEX = "index"
+    GRID = "grid"
+    MASK = "mask"
+    SLICE = "slice"
+    TILE = "tile"
+    TENSOR = "tensor"
+    VIEW = "view"
+    ARGUMENT = "argument"
+    LIST = "list"
+    UNKNOWN = "unknown"
+
+
 @dataclass(frozen=True, eq=False)
-class Flow:
-    """An NKI kernel, interpreted.
+class Region:
+    """The body of a loop or of one branch. ``closes``: tiles made in it end with it."""
+
+    node: ast.stmt
+    loop: Loop | None
+    closes: bool
+
+    @property
+    def index(self) -> str | None:
+        """The name of the loop's index."""
+        return None if self.loop is None else self.loop.index
+
+
+Path = tuple[Region, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Fact:
+    """What an expression stands for, on whichever branch it is reached.
 
     Attributes:
-        known: what asserts and annotations say of symbols.
-        program: symbols of program ids, by axis.
-        complete: no call was met whose effects on tensors are unknown.
+        node: the expression that made it; None for an argument.
+        buffer: of a tensor, the dotted buffer it was created in; "" where that is not a name.
+        base: of a view, the tensor, tile or argument it is a part of.
+        loops: the loops it depends on through their indices.
+        bare: of an index, that it is a one-dimensional ``arange``.
+        is_grid: of an index, that it comes from ``mgrid``.
+        path: where it was made.
     """
 
-    flavour: NkiFlavour | None
-    operations: tuple[Operation, ...]
-    storages: tuple[Storage, ...]
-    loops: tuple[Loop, ...]
-    returned: tuple[Storage, ...]
-    known: Mapping[Symbol, Affine]
-    program: Mapping[int, Symbol]
-    complete: bool
+    kind: Kind
+    node: ast.expr | None = None
+    buffer: str | None = None
+    base: "Fact | None" = None
+    name: str | None = None
+    loops: frozenset[Loop] = frozenset()
+    bare: bool = False
+    is_grid: bool = False
+    path: Path = ()
 
-    def number(self, value: Affine | None) -> int | None:
-        """The number a size is, as far as the kernel says."""
-        return None if value is None else value.substitute(self.known).number
+    @property
+    def storage(self) -> "Fact":
+        """The tensor, tile or argument behind a view; itself for all else."""
+        return self.base.storage if self.base is not None else self
 
-    def numbers(self, shape: Shape | None) -> tuple[int | None, ...] | None:
-        """The numbers of a shape, None for those that are not known."""
-        return None if shape is None else tuple(self.number(side) for side in shape)
+    @property
+    def is_tile(self) -> bool:
+        """Whether it is a value on the chip that arithmetic works on."""
+        if self.kind is Kind.VIEW:
+            return self.storage.is_tile
+        return self.kind is Kind.TILE or (self.kind is Kind.TENSOR and self.buffer not in HBM)
+
+
+HBM = frozenset(f"nki.language.{name}" for name in ("hbm", "private_hbm", "shared_hbm"))
+SHARED_HBM = "nki.language.shared_hbm"
+NOTHING_KNOWN = Fact(Kind.UNKNOWN)
+
+
+@dataclass(frozen=True, eq=False)
+class Binding:
+    """One assignment to a name; ``before`` is what the name stood for until then."""
+
+    name: str
+    statement: ast.stmt
+    value: ast.expr | None
+    fact: Fact
+    before: "Binding | None"
+    path: Path
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """One use of a local name."""
+
+    node: ast.Name
+    binding: Binding
+    path: Path
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """An assignment to a part of something: ``base[...] = value``, ``+=`` too."""
+
+    target: ast.Subscript
+    base: Fact
+    statement: ast.Assign | ast.AugAssign | ast.AnnAssign
+    path: Path
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """A condition: of ``if``, ``while`` or a conditional expression."""
+
+    node: ast.If | ast.While | ast.IfExp
+    path: Path

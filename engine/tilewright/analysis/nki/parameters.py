@@ -5,20 +5,25 @@ from collections.abc import Iterator
 
 import tilewright.analysis.nki.expressions as ex
 from tilewright.analysis.nki.evaluate import value_of
-from tilewright.analysis.nki.model import Memory, Origin, Shape
+from tilewright.analysis.nki.facts import NUMBER
+from tilewright.analysis.nki.model import NOTHING_KNOWN, Fact, Kind, Memory, Origin, Shape
 from tilewright.analysis.nki.state import State, whole
+
+_PLAIN = frozenset({"int", "float", "bool", "str", "tuple", "list", "dict"})
 
 
 def bind_parameters(state: State, node: ast.FunctionDef) -> None:
     """Put a kernel's parameters into the environment."""
     parts = node.args
-    plain = [*parts.posonlyargs, *parts.args]
-    without = len(plain) - len(parts.defaults)
-    given = [(p, place >= without) for place, p in enumerate(plain)]
+    positional = [*parts.posonlyargs, *parts.args]
+    without = len(positional) - len(parts.defaults)
+    given = [(p, place >= without) for place, p in enumerate(positional)]
     given += [(p, d is not None) for p, d in zip(parts.kwonlyargs, parts.kw_defaults, strict=True)]
     ranks = _ranks(node, {p.arg for p, _ in given})
     for parameter, has_default in given:
         name = parameter.arg
+        plain = _is_plain(parameter.annotation)
+        state.bind(name, NUMBER if plain else Fact(Kind.ARGUMENT, name=name), None)
         if has_default:
             state.env[name] = ex.size_symbol(name, None)
             continue
@@ -29,6 +34,13 @@ def bind_parameters(state: State, node: ast.FunctionDef) -> None:
             name, shape, Memory.HBM, origin=Origin.PARAMETER, zeroed=True, node=parameter
         )
         state.env[name] = whole(made)
+    for extra in (parts.vararg, parts.kwarg):
+        if extra is not None:
+            state.bind(extra.arg, NOTHING_KNOWN, None)
+
+
+def _is_plain(annotation: ast.expr | None) -> bool:
+    return isinstance(annotation, ast.Name) and annotation.id in _PLAIN
 
 
 def _annotated(state: State, annotation: ast.expr | None) -> Shape | None:

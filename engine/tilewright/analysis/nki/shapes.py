@@ -6,7 +6,8 @@ from functools import partial, reduce
 from tilewright.analysis.nki.affine import ONE, Affine
 from tilewright.analysis.nki.catalogue import Result
 from tilewright.analysis.nki.model import Shape, View
-from tilewright.analysis.nki.state import Items, Literal, State, Value
+from tilewright.analysis.nki.state import State
+from tilewright.analysis.nki.values import Items, Literal, Value
 
 
 def result_shape(
@@ -38,7 +39,7 @@ def result_shape(
 def _product(state: State, one: Shape | None, two: Shape | None, side: int) -> Shape | None:
     if one is None or two is None or len(one) != 2 or len(two) != 2:
         return None
-    contracted = state.number(one[1 - side]), state.number(two[0])
+    contracted = state.flow.number(one[1 - side]), state.flow.number(two[0])
     if None not in contracted and contracted[0] != contracted[1]:
         return None
     return (one[side], two[1])
@@ -51,14 +52,14 @@ def broadcast(state: State, one: Shape | None, two: Shape | None) -> Shape | Non
     if len(one) < len(two):
         one, two = two, one
     padded = (*two, *([ONE] * (len(one) - len(two))))
-    if len(one) != len(two) and state.number(two[-1]) != 1:
+    if len(one) != len(two) and state.flow.number(two[-1]) != 1:
         return None
     sides = [_side(state, a, b) for a, b in zip(one, padded, strict=True)]
     return None if any(side is None for side in sides) else tuple(s for s in sides if s)
 
 
 def _side(state: State, one: Affine, two: Affine) -> Affine | None:
-    a, b = state.number(one), state.number(two)
+    a, b = state.flow.number(one), state.flow.number(two)
     if a == 1:
         return two
     if b == 1 or one == two or a == b is not None:
@@ -83,7 +84,7 @@ def reduced(state: State, shape: Shape | None, values: dict[str, Value]) -> Shap
 
 def _axes(state: State, value: Value | None) -> list[int] | None:
     parts = value.values if isinstance(value, Items) else (value,)
-    numbers = [state.number(part) if isinstance(part, Affine) else None for part in parts]
+    numbers = [state.flow.number(part) if isinstance(part, Affine) else None for part in parts]
     found = [number for number in numbers if number is not None]
     return found if found and len(found) == len(numbers) else None
 

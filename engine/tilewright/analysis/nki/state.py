@@ -1,149 +1,118 @@
-"""What the interpreter carries along: names, facts, loops, and the operations seen so far."""
+"""What the interpreter carries along: local names, regions, and the record it fills in."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tilewright.analysis.nki.affine import Affine, Symbol, SymbolKind
-from tilewright.analysis.nki.indexing import Array, Stretch
+from tilewright.analysis.nki.affine import Affine, SymbolKind
+from tilewright.analysis.nki.flow import Flow
 from tilewright.analysis.nki.model import (
-    Comparison,
+    Binding,
+    Fact,
     Loop,
     Mask,
     Memory,
     Operation,
     Origin,
+    Path,
+    Region,
     Shape,
     Storage,
     View,
 )
-from tilewright.source.model import NkiFlavour
+from tilewright.analysis.nki.values import Value
 from tilewright.source.names import Names
-
-
-@dataclass(frozen=True)
-class Literal:
-    """A constant that is no integer: text, a float, a truth value, None."""
-
-    value: str | float | bool | None
-
-
-@dataclass(frozen=True)
-class Named:
-    """A dotted name: a function given as an operand, a dtype, a buffer, an engine."""
-
-    dotted: str
-
-
-@dataclass(frozen=True)
-class DtypeOf:
-    """``x.dtype`` where the type is not known."""
-
-    storage: Storage
-
-
-@dataclass(frozen=True)
-class Items:
-    """A tuple or list whose elements are known."""
-
-    values: tuple["Value", ...]
-
-
-@dataclass(frozen=True)
-class ShapeOf:
-    """``x.shape`` of a tensor whose rank is not known."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class Grid:
-    """``nl.mgrid[...]``: one index array for each axis."""
-
-    arrays: tuple[Array, ...]
-
-
-@dataclass(frozen=True)
-class Many:
-    """A list that tiles, or lists of them, are appended to; ``sample`` stands for any of them."""
-
-    sample: "View | Many | None"
-
-
-@dataclass(frozen=True)
-class Partition:
-    """``nl.par_dim(n)`` in a shape."""
-
-    size: Affine
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """Nothing is known of it."""
-
-
-UNKNOWN = Unknown()
-Value = (
-    Affine
-    | Array
-    | Stretch
-    | Mask
-    | Comparison
-    | View
-    | Literal
-    | Named
-    | DtypeOf
-    | Items
-    | ShapeOf
-    | Grid
-    | Many
-    | Partition
-    | Unknown
-)
 
 
 @dataclass
 class State:
-    """Mutable while one kernel is interpreted; nothing of it leaves but in a ``Flow``."""
+    """Mutable while one kernel is interpreted; only its ``flow`` leaves.
+
+    Attributes:
+        names: of the file.
+        constants: of the file, names that are given a value once.
+        local: what each local name was last given, on any branch.
+        env: values of local names in the turn and the branch that is followed.
+        path: regions around the statement.
+        branches: undecided conditions around it.
+    """
 
     names: Names
-    flavour: NkiFlavour | None
+    flow: Flow
     constants: Mapping[str, ast.expr]
+    local: dict[str, Binding] = field(default_factory=dict)
     env: dict[str, Value] = field(default_factory=dict)
-    known: dict[Symbol, Affine] = field(default_factory=dict)
-    operations: list[Operation] = field(default_factory=list)
-    storages: list[Storage] = field(default_factory=list)
-    all_loops: list[Loop] = field(default_factory=list)
-    returned: list[Storage] = field(default_factory=list)
-    program: dict[int, Symbol] = field(default_factory=dict)
     by_node: dict[int, Operation] = field(default_factory=dict)
-    masks: dict[int, Mask | None] = field(default_factory=dict)
-    loops: tuple[Loop, ...] = ()
+    path: Path = ()
     branches: tuple[int, ...] = ()
-    statement: ast.stmt | None = None
+    statement: ast.stmt = field(default_factory=ast.Pass)
     order: int = 0
-    complete: bool = True
     constant_depth: int = 0
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """The loops around the statement."""
+        return tuple(region.loop for region in self.path if region.loop is not None)
 
     def tick(self) -> int:
         """The next order number."""
         self.order += 1
         return self.order
 
-    def number(self, value: Affine | None) -> int | None:
-        """The number an integer is, as far as is known here."""
-        return None if value is None else value.substitute(self.known).number
+    def dotted(self, node: ast.expr) -> str | None:
+        """The dotted name of something imported or built in; None for what is local."""
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if isinstance(root, ast.Name) and root.id not in self.local:
+            return self.names.resolve(node)
+        return None
+
+    def bind(self, name: str, fact: Fact, value: ast.expr | None) -> None:
+        """Give a local name what an expression stands for."""
+        before = self.local.get(name)
+        binding = Binding(name, self.statement, value, fact, before, self.path)
+        self.local[name] = binding
+        self.flow.bindings.append(binding)
 
     def unify(self, left: Affine, right: Affine) -> None:
         """Take two integers for equal, as an assert says."""
-        left, right = left.substitute(self.known), right.substitute(self.known)
+        known = self.flow.known
+        left, right = left.substitute(known), right.substitute(known)
         for one, two in ((left, right), (right, left)):
             symbol = one.symbol
             if symbol is None or symbol.kind is not SymbolKind.SIZE or symbol in two.symbols:
                 continue
             fact = {symbol: two}
-            self.known = {s: v.substitute(fact) for s, v in self.known.items()} | fact
+            known.update({s: v.substitute(fact) for s, v in known.items()} | fact)
             return
+
+    @contextmanager
+    def inside(self, region: Region) -> Iterator[None]:
+        """The statements of a loop or a branch."""
+        outer, self.path = self.path, (*self.path, region)
+        yield
+        self.path = outer
+
+    @contextmanager
+    def unrecorded(self) -> Iterator[None]:
+        """Follow names alone: what is computed inside never happens, or not in this order."""
+        flow, env, branches = self.flow, dict(self.env), self.branches
+        lists: tuple[list[Operation] | list[Storage] | list[Loop], ...] = (
+            flow.operations,
+            flow.storages,
+            flow.loops,
+            flow.returned,
+        )
+        lengths = [len(one) for one in lists]
+        program, complete = dict(flow.program), flow.complete
+        self.branches = (*branches, -1)
+        yield
+        for one, length in zip(lists, lengths, strict=True):
+            del one[length:]
+        flow.program, flow.complete = program, complete
+        self.env, self.branches = env, branches
 
     def storage(
         self,
@@ -173,8 +142,46 @@ class State:
             self.tick(),
             node,
         )
-        self.storages.append(made)
+        self.flow.storages.append(made)
         return made
+
+    def operation(
+        self,
+        name: str,
+        node: ast.expr | ast.stmt,
+        reads: tuple[View, ...],
+        writes: tuple[View, ...] = (),
+        *,
+        operands: Mapping[str, View] | None = None,
+        values: Mapping[str, object] | None = None,
+        given: Mapping[str, ast.expr] | None = None,
+        result: View | None = None,
+        accumulates: bool = False,
+        mask: Mask | None = None,
+        operator: bool = False,
+        source: Operation | None = None,
+    ) -> None:
+        """Record an instruction, or something that reads tensors and is none."""
+        made = Operation(
+            name=name,
+            node=node,
+            statement=self.statement,
+            operands=operands or {},
+            values=values or {},
+            given=given or {},
+            result=result,
+            reads=reads,
+            writes=writes,
+            accumulates=accumulates,
+            mask=mask,
+            loops=self.loops,
+            branches=self.branches,
+            order=self.tick(),
+            operator=operator,
+            source=source,
+        )
+        self.flow.operations.append(made)
+        self.by_node[id(node)] = made
 
 
 def whole(storage: Storage, node: ast.AST | None = None) -> View:

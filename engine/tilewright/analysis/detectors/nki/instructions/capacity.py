@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from math import prod
 
 from tilewright.analysis.detectors.common import found
-from tilewright.analysis.detectors.nki.instructions.kernels import (
+from tilewright.analysis.detectors.nki.kernels import (
     interpreted,
     reads_of,
     results_of,

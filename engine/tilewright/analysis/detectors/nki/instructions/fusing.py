@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import found
-from tilewright.analysis.detectors.nki.instructions.kernels import (
+from tilewright.analysis.detectors.nki.kernels import (
     dims,
     interpreted,
     only_use,
@@ -16,7 +16,7 @@ from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki import Flow, Operation, View
 from tilewright.analysis.nki.affine import Affine
 from tilewright.analysis.nki.catalogue import ISA, NL
-from tilewright.analysis.nki.state import Literal, Named
+from tilewright.analysis.nki.values import Literal, Named
 from tilewright.source.model import Module
 
 _COMMUTATIVE = ("add", "multiply", "maximum", "minimum")

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import found
 from tilewright.analysis.detectors.nki.instructions.extents import MOVING_FREE, PARTITIONS
-from tilewright.analysis.detectors.nki.instructions.kernels import (
+from tilewright.analysis.detectors.nki.instructions.traffic import loads
+from tilewright.analysis.detectors.nki.kernels import (
     computing,
     full_dims,
     interpreted,
@@ -16,13 +17,12 @@ from tilewright.analysis.detectors.nki.instructions.kernels import (
     shown,
     writes_of,
 )
-from tilewright.analysis.detectors.nki.instructions.traffic import loads
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki import Flow, Loop, Memory, Operation, Storage, View
 from tilewright.analysis.nki.catalogue import ISA, NL
 from tilewright.analysis.nki.model import Origin
-from tilewright.analysis.nki.state import Literal, Named
+from tilewright.analysis.nki.values import Literal, Named
 from tilewright.source.model import Module
 
 _MATMULS = (ISA + "nc_matmul", NL + "matmul")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import found
-from tilewright.analysis.detectors.nki.instructions.kernels import (
+from tilewright.analysis.detectors.nki.kernels import (
     MOVES,
     NOT_INSTRUCTIONS,
     computing,
@@ -19,7 +19,7 @@ from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki import Flow, Memory, Operation, View
 from tilewright.analysis.nki.catalogue import ISA, NL
 from tilewright.analysis.nki.model import IndexKind, Origin
-from tilewright.analysis.nki.state import Named
+from tilewright.analysis.nki.values import Named
 from tilewright.source.model import Module
 
 _TWO_TILES = {

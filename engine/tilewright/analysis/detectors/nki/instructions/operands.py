@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import found
-from tilewright.analysis.detectors.nki.instructions.kernels import (
+from tilewright.analysis.detectors.nki.kernels import (
     computing,
     dims,
     free_size,

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import found
-from tilewright.analysis.detectors.nki.instructions.kernels import (
+from tilewright.analysis.detectors.nki.kernels import (
     computing,
     full_dims,
     interpreted,

@@ -6,7 +6,7 @@ from functools import lru_cache
 from math import prod
 
 from tilewright.analysis.detectors.common import found
-from tilewright.analysis.detectors.nki.instructions.kernels import (
+from tilewright.analysis.detectors.nki.kernels import (
     full_dims,
     interpreted,
     is_loop_running,

@@ -1,4 +1,4 @@
-"""Detectors of NKI's language rules, one file a family of issues: names, scopes, masks, loops."""
+"""Detectors of NKI's language rules, one file a family of issues: names, flow, masks, loops."""
 
 from tilewright.analysis.detectors.nki.language import (
     accumulation,

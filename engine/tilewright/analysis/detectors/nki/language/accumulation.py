@@ -4,10 +4,10 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import found, source_of
-from tilewright.analysis.detectors.nki.language.kernels import older
+from tilewright.analysis.detectors.nki.kernels import older
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.nki.scopes import Binding, Call, Fact, Kind, Region, Scopes, Write
+from tilewright.analysis.nki import Binding, Call, Fact, Flow, Kind, Region, Write
 from tilewright.source.model import Module
 
 PSUM = "nki.language.psum"
@@ -17,12 +17,12 @@ _ADD = "nki.language.add"
 
 @detector("nki_psum_reset_in_loop")
 def psum_reset_in_loop(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in older(module):
-        for binding in scopes.bindings:
+    for kernel, flow in older(module):
+        for binding in flow.bindings:
             loop = _own_loop(binding)
-            if loop is None or not _adds_once(scopes, binding):
+            if loop is None or not _adds_once(flow, binding):
                 continue
-            store = _overwritten(scopes, binding, loop)
+            store = _overwritten(flow, binding, loop)
             if store is not None:
                 text = (
                     f"{binding.name} is zeroed in every turn of the loop over {loop.index}, and "
@@ -43,39 +43,37 @@ def _own_loop(binding: Binding) -> Region | None:
     return region if region.loop and region.closes and region.index else None
 
 
-def _adds_once(scopes: Scopes, binding: Binding) -> bool:
+def _adds_once(flow: Flow, binding: Binding) -> bool:
     """Whether the only matmul into it stands in the same body: no inner loop accumulates."""
-    adds = [path for fact, path in scopes.sums if fact.storage is binding.fact]
+    adds = [path for fact, path in flow.sums if fact.storage is binding.fact]
     return adds == [binding.path]
 
 
-def _overwritten(scopes: Scopes, binding: Binding, loop: Region) -> Call | None:
+def _overwritten(flow: Flow, binding: Binding, loop: Region) -> Call | None:
     """A store of it to a place that is the same in every turn of the loop."""
-    for call in scopes.calls_of("nki.language.store"):
+    for call in flow.calls_of("nki.language.store"):
         if call.path != binding.path or not call.node.args:
             continue
-        target = scopes.fact(call.node.args[0])
-        if target.kind is not Kind.VIEW or loop in target.loops:
+        target = flow.fact(call.node.args[0])
+        if target.kind is not Kind.VIEW or loop.loop in target.loops:
             continue
         value = call.argument("value") or (call.node.args[1] if len(call.node.args) > 1 else None)
-        if value is not None and _is_of(scopes, value, binding.fact):
+        if value is not None and _is_of(flow, value, binding.fact):
             return call
     return None
 
 
-def _is_of(scopes: Scopes, value: ast.expr, tensor: Fact) -> bool:
+def _is_of(flow: Flow, value: ast.expr, tensor: Fact) -> bool:
     return any(
-        scopes.fact(node).storage is tensor
-        for node in ast.walk(value)
-        if isinstance(node, ast.expr)
+        flow.fact(node).storage is tensor for node in ast.walk(value) if isinstance(node, ast.expr)
     )
 
 
 @detector("nki_accumulate_by_assignment")
 def accumulate_by_assignment(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in older(module):
-        for write in scopes.writes:
-            if isinstance(write.statement, ast.Assign) and _adds_to_itself(scopes, write):
+    for kernel, flow in older(module):
+        for write in flow.writes:
+            if isinstance(write.statement, ast.Assign) and _adds_to_itself(flow, write):
                 target = source_of(module, write.target)
                 text = (
                     f"{target} = {target} + ... makes the product in a second PSUM tile and adds "
@@ -85,24 +83,24 @@ def accumulate_by_assignment(module: Module, context: AnalysisContext) -> Iterat
                 yield found(module, kernel, write.statement, text)
 
 
-def _adds_to_itself(scopes: Scopes, write: Write) -> bool:
+def _adds_to_itself(flow: Flow, write: Write) -> bool:
     if write.base.storage.buffer != PSUM or write.statement.value is None:
         return False
     match write.statement.value:
         case ast.BinOp(left=one, op=ast.Add(), right=two):
             pair = (one, two)
-        case ast.Call(args=[one, two, *_]) as node if _named(scopes, node, _ADD):
+        case ast.Call(args=[one, two, *_]) as node if _named(flow, node, _ADD):
             pair = (one, two)
         case _:
             return False
     place = ast.dump(write.target.slice)
     for part, other in (pair, pair[::-1]):
-        if not isinstance(part, ast.Subscript) or scopes.fact(part.value) is not write.base:
+        if not isinstance(part, ast.Subscript) or flow.fact(part.value) is not write.base:
             continue
-        if ast.dump(part.slice) == place and _named(scopes, other, *_MATMULS):
+        if ast.dump(part.slice) == place and _named(flow, other, *_MATMULS):
             return True
     return False
 
 
-def _named(scopes: Scopes, node: ast.expr, *dotted: str) -> bool:
-    return any(call.node is node for call in scopes.calls_of(*dotted))
+def _named(flow: Flow, node: ast.expr, *dotted: str) -> bool:
+    return any(call.node is node for call in flow.calls_of(*dotted))

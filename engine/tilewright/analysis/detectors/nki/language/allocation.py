@@ -5,25 +5,25 @@ from collections.abc import Iterator
 from itertools import islice
 
 from tilewright.analysis.detectors.common import found
+from tilewright.analysis.detectors.nki.kernels import flavoured, older
 from tilewright.analysis.detectors.nki.language.arguments import is_allocation
-from tilewright.analysis.detectors.nki.language.kernels import older, scoped
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nki import Call, Flow, Kind
 from tilewright.analysis.nki.flavour import flavour_of
-from tilewright.analysis.nki.scopes import Call, Kind, Scopes
 from tilewright.source.model import Kernel, Module, NkiFlavour
 
 _ON_CHIP = ("nki.language.sbuf", "nki.language.psum")
 
 
-def _allocated(module: Module, scopes: Scopes) -> list[Call]:
+def _allocated(module: Module, flow: Flow) -> list[Call]:
     """The tensors of a kernel that are made at an address."""
     return [
         call
-        for call in scopes.calls
-        if scopes.fact(call.node).kind is Kind.TENSOR
+        for call in flow.calls
+        if flow.fact(call.node).kind is Kind.TENSOR
         and (buffer := call.argument("buffer")) is not None
-        and is_allocation(module, scopes, buffer)
+        and is_allocation(module, flow, buffer)
     ]
 
 
@@ -35,13 +35,13 @@ def _places_all(module: Module, kernel: Kernel) -> bool:
 
 @detector("nki_mixed_allocation")
 def mixed_allocation(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in older(module):
-        placed = _allocated(module, scopes)
+    for kernel, flow in older(module):
+        placed = _allocated(module, flow)
         if not placed or _places_all(module, kernel):
             continue
         line = placed[0].node.lineno
-        for call in scopes.calls:
-            fact = scopes.fact(call.node)
+        for call in flow.calls:
+            fact = flow.fact(call.node)
             if fact.kind is Kind.TENSOR and fact.buffer in _ON_CHIP:
                 text = (
                     f"This tensor is left to the compiler to place, and the one at line {line} is "
@@ -52,10 +52,10 @@ def mixed_allocation(module: Module, context: AnalysisContext) -> Iterator[Findi
 
 @detector("nki_allocated_transpose")
 def allocated_transpose(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in older(module):
-        if not _allocated(module, scopes):
+    for kernel, flow in older(module):
+        if not _allocated(module, flow):
             continue
-        for call in scopes.calls_of("nki.language.matmul"):
+        for call in flow.calls_of("nki.language.matmul"):
             flag = call.argument("transpose_x")
             if flag is None or (isinstance(flag, ast.Constant) and flag.value is False):
                 text = (
@@ -64,7 +64,7 @@ def allocated_transpose(module: Module, context: AnalysisContext) -> Iterator[Fi
                     "own tensors."
                 )
                 yield found(module, kernel, call.node, text)
-        for call in scopes.calls_of("nki.isa.nc_transpose"):
+        for call in flow.calls_of("nki.isa.nc_transpose"):
             engine = call.argument("engine")
             dotted = module.names.resolve(engine) if engine is not None else ""
             if engine is None or (dotted or "").endswith(("tensor_engine", "engine.tensor")):
@@ -79,8 +79,8 @@ def allocated_transpose(module: Module, context: AnalysisContext) -> Iterator[Fi
 def block_dimension(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     if flavour_of(module) is not NkiFlavour.NKI:
         return
-    for kernel, scopes in scoped(module):
-        for call in islice(scopes.calls_of("nki.language.par_dim"), 1):
+    for kernel, flow in flavoured(module):
+        for call in islice(flow.calls_of("nki.language.par_dim"), 1):
             text = (
                 "The nki package has no par_dim: the first dimension of a tensor on the chip is "
                 "its partition, and blocks are a Python list of tensors."

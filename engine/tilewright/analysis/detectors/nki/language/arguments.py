@@ -4,10 +4,10 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import found, source_of
-from tilewright.analysis.detectors.nki.language.kernels import given, is_number, older, scoped
+from tilewright.analysis.detectors.nki.kernels import flavoured, given, is_number, older
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.nki.scopes import Call, Scopes
+from tilewright.analysis.nki import Call, Flow
 from tilewright.knowledge.nki import NkiFile, NkiFunction, nki_interface
 from tilewright.source.model import Module, NkiFlavour
 
@@ -35,13 +35,13 @@ def argument(call: Call, function: NkiFunction, name: str) -> ast.expr | None:
     return None
 
 
-def _interface(scopes: Scopes) -> NkiFile:
-    return nki_interface((scopes.flavour or NkiFlavour.NKI).value)
+def _interface(flow: Flow) -> NkiFile:
+    return nki_interface((flow.flavour or NkiFlavour.NKI).value)
 
 
-def _nki_calls(scopes: Scopes) -> Iterator[tuple[Call, NkiFunction]]:
-    functions = _interface(scopes).functions
-    for call in scopes.calls:
+def _nki_calls(flow: Flow) -> Iterator[tuple[Call, NkiFunction]]:
+    functions = _interface(flow).functions
+    for call in flow.calls:
         function = functions.get(call.dotted or "")
         if function is not None and not any(isinstance(a, ast.Starred) for a in call.node.args):
             yield call, function
@@ -49,14 +49,14 @@ def _nki_calls(scopes: Scopes) -> Iterator[tuple[Call, NkiFunction]]:
 
 @detector("nki_activation_bias")
 def activation_bias(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in scoped(module):
-        if not scopes.is_older and not _is_first_generation(context):
+    for kernel, flow in flavoured(module):
+        if not flow.is_older and not _is_first_generation(context):
             continue
-        for call in scopes.calls_of(*_ACTIVATIONS):
+        for call in flow.calls_of(*_ACTIVATIONS):
             bias = call.argument("bias")
             if bias is None:
                 continue
-            reason = _bias_fault(module, scopes, given(scopes, bias))
+            reason = _bias_fault(module, flow, given(flow, bias))
             if reason is not None:
                 text = (
                     f"The bias of this activation {reason}; the Scalar engine reads one from a "
@@ -69,11 +69,11 @@ def _is_first_generation(context: AnalysisContext) -> bool:
     return context.target is not None and context.target.arch in _FIRST_GENERATION
 
 
-def _bias_fault(module: Module, scopes: Scopes, bias: ast.expr) -> str | None:
+def _bias_fault(module: Module, flow: Flow, bias: ast.expr) -> str | None:
     if is_number(bias):
         return "is a number"
-    call = next((c for c in scopes.calls_of("nki.isa.memset") if c.node is bias), None)
-    if call is None or not scopes.is_older:
+    call = next((c for c in flow.calls_of("nki.isa.memset") if c.node is bias), None)
+    if call is None or not flow.is_older:
         return None
     dtype = call.argument("dtype") or (call.node.args[2] if len(call.node.args) > 2 else None)
     name = (
@@ -86,9 +86,9 @@ def _bias_fault(module: Module, scopes: Scopes, bias: ast.expr) -> str | None:
 
 @detector("nki_dtype_64_bit")
 def dtype_64_bit(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in scoped(module):
-        refused = _interface(scopes).unsupported_dtypes
-        for call, function in _nki_calls(scopes):
+    for kernel, flow in flavoured(module):
+        refused = _interface(flow).unsupported_dtypes
+        for call, function in _nki_calls(flow):
             dtype = argument(call, function, "dtype")
             name = _dtype_name(module, dtype)
             if dtype is not None and name in refused:
@@ -107,8 +107,8 @@ def _dtype_name(module: Module, node: ast.expr | None) -> str | None:
 
 @detector("nki_partition_reduction")
 def partition_reduction(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in scoped(module):
-        for call, function in _nki_calls(scopes):
+    for kernel, flow in flavoured(module):
+        for call, function in _nki_calls(flow):
             name = _REDUCTIONS.get(call.dotted or "")
             axis = argument(call, function, name) if name is not None else None
             if axis is None:
@@ -128,8 +128,8 @@ def _is_zero(node: ast.expr) -> bool:
 
 @detector("nki_engine_cannot_run")
 def engine_cannot_run(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in scoped(module):
-        for call, function in _nki_calls(scopes):
+    for kernel, flow in flavoured(module):
+        for call, function in _nki_calls(flow):
             wanted = call.argument("engine")
             engine = _engine(module, wanted)
             if wanted is None or engine is None or not function.engines:
@@ -176,17 +176,17 @@ def _op(module: Module, node: ast.expr | None) -> str | None:
 
 @detector("nki_tile_position")
 def tile_position(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in scoped(module):
-        for call in scopes.calls_of("nki.isa.nc_matmul"):
+    for kernel, flow in flavoured(module):
+        for call in flow.calls_of("nki.isa.nc_matmul"):
             place, size = call.argument("tile_position"), call.argument("tile_size")
             if any(k.arg is None for k in call.node.keywords):
                 continue
-            fault = _tile_fault(scopes, place, size)
+            fault = _tile_fault(flow, place, size)
             if fault is not None:
                 yield found(module, kernel, place or size or call.node, fault)
 
 
-def _tile_fault(scopes: Scopes, place: ast.expr | None, size: ast.expr | None) -> str | None:
+def _tile_fault(flow: Flow, place: ast.expr | None, size: ast.expr | None) -> str | None:
     places, sizes = _pair(place), _pair(size)
     if (place is None) is not (size is None):
         one = place if place is not None else size
@@ -214,12 +214,12 @@ def _pair(node: ast.expr | None) -> tuple[int, ...] | None:
 
 @detector("nki_initialised_buffer")
 def initialised_buffer(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in older(module):
-        for call in scopes.calls_of(*(f"nki.language.{n}" for n in ("zeros", "ones", "full"))):
+    for kernel, flow in older(module):
+        for call in flow.calls_of(*(f"nki.language.{n}" for n in ("zeros", "ones", "full"))):
             buffer = call.argument("buffer")
             if buffer is None:
                 continue
-            what = _cannot_hold(module, scopes, buffer)
+            what = _cannot_hold(module, flow, buffer)
             if what is not None:
                 text = (
                     f"{source_of(module, call.node.func)} cannot give {what} its values; make it "
@@ -228,18 +228,18 @@ def initialised_buffer(module: Module, context: AnalysisContext) -> Iterator[Fin
                 yield found(module, kernel, call.node, text)
 
 
-def _cannot_hold(module: Module, scopes: Scopes, buffer: ast.expr) -> str | None:
+def _cannot_hold(module: Module, flow: Flow, buffer: ast.expr) -> str | None:
     dotted = module.names.resolve(buffer) or ""
     if dotted in ("nki.language.hbm", "nki.language.shared_hbm", "nki.language.private_hbm"):
         return "a tensor in HBM"
-    if is_allocation(module, scopes, buffer):
+    if is_allocation(module, flow, buffer):
         return "a tensor at an address of its own"
     return None
 
 
-def is_allocation(module: Module, scopes: Scopes, buffer: ast.expr) -> bool:
+def is_allocation(module: Module, flow: Flow, buffer: ast.expr) -> bool:
     """Whether a buffer is an address: ``ncc.sbuf.mod_alloc(...)`` or ``alloc``."""
-    call = given(scopes, buffer)
+    call = given(flow, buffer)
     if not isinstance(call, ast.Call):
         return False
     dotted = module.names.resolve(call.func) or ""

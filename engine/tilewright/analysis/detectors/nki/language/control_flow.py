@@ -4,10 +4,10 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import found, source_of
-from tilewright.analysis.detectors.nki.language.kernels import older
+from tilewright.analysis.detectors.nki.kernels import older
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.nki.scopes import Fact, Kind, Scopes
+from tilewright.analysis.nki import Fact, Flow, Kind
 from tilewright.source.model import Module
 
 _CREATION = frozenset(f"nki.language.{name}" for name in ("ndarray", "zeros", "ones", "full"))
@@ -16,9 +16,9 @@ _WORDS = {ast.And: "'and'", ast.Or: "'or'"}
 
 @detector("nki_branch_on_index")
 def branch_on_index(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in older(module):
-        for branch in scopes.branches:
-            if scopes.fact(branch.node.test).kind in (Kind.MASK, Kind.INDEX):
+    for kernel, flow in older(module):
+        for branch in flow.branches:
+            if flow.fact(branch.node.test).kind in (Kind.MASK, Kind.INDEX):
                 text = (
                     f"{source_of(module, branch.node.test)} has one answer for each element of a "
                     f"tile, and a branch is taken once, while the kernel is traced."
@@ -28,9 +28,9 @@ def branch_on_index(module: Module, context: AnalysisContext) -> Iterator[Findin
 
 @detector("nki_branch_on_tile")
 def branch_on_tile(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in older(module):
-        for branch in scopes.branches:
-            if _is_value(scopes.fact(branch.node.test)):
+    for kernel, flow in older(module):
+        for branch in flow.branches:
+            if _is_value(flow.fact(branch.node.test)):
                 text = (
                     f"{source_of(module, branch.node.test)} is a tile, whose values exist when "
                     f"the kernel runs, and a branch is taken before, while it is traced."
@@ -40,9 +40,9 @@ def branch_on_tile(module: Module, context: AnalysisContext) -> Iterator[Finding
 
 @detector("nki_tile_truth_value")
 def tile_truth_value(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in older(module):
-        for node in scopes.logic:
-            word = _asked(scopes, node)
+    for kernel, flow in older(module):
+        for node in flow.logic:
+            word = _asked(flow, node)
             if word is not None:
                 text = (
                     f"{word} asks a whole tile for one truth value, which it does not have: "
@@ -51,15 +51,15 @@ def tile_truth_value(module: Module, context: AnalysisContext) -> Iterator[Findi
                 yield found(module, kernel, node, text)
 
 
-def _asked(scopes: Scopes, node: ast.expr) -> str | None:
+def _asked(flow: Flow, node: ast.expr) -> str | None:
     match node:
-        case ast.BoolOp() if any(_is_value(scopes.fact(v)) for v in node.values):
+        case ast.BoolOp() if any(_is_value(flow.fact(v)) for v in node.values):
             return _WORDS[type(node.op)]
-        case ast.UnaryOp() if _is_value(scopes.fact(node.operand)):
+        case ast.UnaryOp() if _is_value(flow.fact(node.operand)):
             return "'not'"
         case ast.Compare():
             operands = (node.left, *node.comparators)
-            if any(_is_value(scopes.fact(operand)) for operand in operands):
+            if any(_is_value(flow.fact(operand)) for operand in operands):
                 return "A chain of comparisons"
     return None
 
@@ -71,14 +71,14 @@ def _is_value(fact: Fact) -> bool:
 
 @detector("nki_loop_index_as_integer")
 def loop_index_as_integer(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in older(module):
-        for node, place in _integer_places(scopes):
-            fact = scopes.fact(node)
+    for kernel, flow in older(module):
+        for node, place in _integer_places(flow):
+            fact = flow.fact(node)
             if fact.kind is not Kind.LOOP:
                 continue
             loop = next(iter(fact.loops))
             text = (
-                f"{source_of(module, node)} depends on the index of a {_name(loop.loop)} loop, "
+                f"{source_of(module, node)} depends on the index of a {_name(loop.kind)} loop, "
                 f"which is a symbol: {place} needs an integer while the kernel is traced."
             )
             yield found(module, kernel, node, text)
@@ -88,11 +88,11 @@ def _name(kind: object) -> str:
     return f"nl.{kind}"
 
 
-def _integer_places(scopes: Scopes) -> Iterator[tuple[ast.expr, str]]:
-    for node, _ in scopes.subscripts:
-        if scopes.fact(node.value).kind is Kind.LIST:
+def _integer_places(flow: Flow) -> Iterator[tuple[ast.expr, str]]:
+    for node, _ in flow.subscripts:
+        if flow.fact(node.value).kind is Kind.LIST:
             yield node.slice, "the subscript of a Python list"
-    for call in scopes.calls:
+    for call in flow.calls:
         if call.dotted in _CREATION and call.node.args:
             shape = call.node.args[0]
             if isinstance(shape, ast.Tuple | ast.List):

@@ -4,11 +4,11 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import found, source_of
-from tilewright.analysis.detectors.nki.language.kernels import older, scoped
+from tilewright.analysis.detectors.nki.kernels import flavoured, older
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nki import Call, Flow, Kind, Region, Write
 from tilewright.analysis.nki.model import LoopKind
-from tilewright.analysis.nki.scopes import Call, Kind, Region, Scopes, Write
 from tilewright.knowledge.nki import nki_interface
 from tilewright.source.model import Module, NkiFlavour
 
@@ -21,8 +21,8 @@ _WRITES_ELSEWHERE = frozenset({"dst", "reduce_res", "dst_idx", "dst_rmw_op"})
 @detector("nki_result_dropped")
 def result_dropped(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     offers = nki_interface(NkiFlavour.NEURONXCC.value)
-    for kernel, scopes in older(module):
-        for call in scopes.calls:
+    for kernel, flow in older(module):
+        for call in flow.calls:
             function = offers.functions.get(call.dotted or "")
             if function is None or function.makes != "tile" or not _is_statement(call):
                 continue
@@ -43,16 +43,16 @@ def _is_statement(call: Call) -> bool:
 @detector("nki_instruction_used_as_tile")
 def instruction_used_as_tile(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     offers = nki_interface(NkiFlavour.NKI.value)
-    for kernel, scopes in scoped(module):
-        if scopes.is_older:
+    for kernel, flow in flavoured(module):
+        if flow.is_older:
             continue
         makers = {
             id(call.node): call
-            for call in scopes.calls
+            for call in flow.calls
             if (call.dotted or "").startswith("nki.isa.") and offers.makes(call.dotted) == "nothing"
         }
-        for name in _operands(scopes):
-            binding = scopes.bound.get(name)
+        for name in _operands(flow):
+            binding = flow.bound.get(name)
             maker = makers.get(id(binding.value)) if binding is not None else None
             if maker is not None:
                 text = (
@@ -62,9 +62,9 @@ def instruction_used_as_tile(module: Module, context: AnalysisContext) -> Iterat
                 yield found(module, kernel, name, text)
 
 
-def _operands(scopes: Scopes) -> Iterator[ast.Name]:
+def _operands(flow: Flow) -> Iterator[ast.Name]:
     """Names that instructions are given, parts of them as well."""
-    for call in scopes.calls:
+    for call in flow.calls:
         if not (call.dotted or "").startswith(("nki.isa.", "nki.language.")):
             continue
         for node in (*call.node.args, *(k.value for k in call.node.keywords)):
@@ -77,10 +77,10 @@ def _operands(scopes: Scopes) -> Iterator[ast.Name]:
 
 @detector("nki_product_replaced")
 def product_replaced(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in older(module):
-        for write in scopes.writes:
-            loop = _replacing_loop(scopes, write)
-            if loop is not None and not _read_inside(scopes, write, loop):
+    for kernel, flow in older(module):
+        for write in flow.writes:
+            loop = _replacing_loop(flow, write)
+            if loop is not None and not _read_inside(flow, write, loop):
                 target = source_of(module, write.target)
                 text = (
                     f"{target} is zeroed before the loop over {loop.index} and then replaced by "
@@ -89,32 +89,33 @@ def product_replaced(module: Module, context: AnalysisContext) -> Iterator[Findi
                 yield found(module, kernel, write.statement, text)
 
 
-def _replacing_loop(scopes: Scopes, write: Write) -> Region | None:
+def _replacing_loop(flow: Flow, write: Write) -> Region | None:
     """The loop in each turn of which a product replaces all that a zeroed PSUM tensor held."""
     base, value = write.base, write.statement.value
     if base.kind is not Kind.TENSOR or base.buffer != _PSUM or not write.path:
         return None
-    if not isinstance(write.statement, ast.Assign) or not _is_product(scopes, value):
+    if not isinstance(write.statement, ast.Assign) or not _is_product(flow, value):
         return None
     if not (isinstance(base.node, ast.Call) and ast.unparse(base.node.func).endswith("zeros")):
         return None
-    loop = write.path[-1]
-    moving = scopes.fact(write.target).loops
-    plain = loop.loop in _IN_ORDER and loop.index is not None and loop not in base.path
+    region = write.path[-1]
+    if region.loop is None or region.loop.kind not in _IN_ORDER or region in base.path:
+        return None
     named = {n.id for n in ast.walk(write.target.slice) if isinstance(n, ast.Name)}
-    return loop if plain and loop not in moving and loop.index not in named else None
+    moving = region.loop in flow.fact(write.target).loops or region.index in named
+    return None if moving or region.index is None else region
 
 
-def _is_product(scopes: Scopes, node: ast.expr | None) -> bool:
-    return any(call.node is node for call in scopes.calls_of(*_PRODUCTS))
+def _is_product(flow: Flow, node: ast.expr | None) -> bool:
+    return any(call.node is node for call in flow.calls_of(*_PRODUCTS))
 
 
-def _read_inside(scopes: Scopes, write: Write, loop: Region) -> bool:
+def _read_inside(flow: Flow, write: Write, loop: Region) -> bool:
     """Whether the loop uses the tensor for anything but to write it."""
     target = {id(node) for node in ast.walk(write.target)}
     return any(
         read.binding.fact.storage is write.base.storage
         and loop in read.path
         and id(read.node) not in target
-        for read in scopes.reads
+        for read in flow.reads
     )

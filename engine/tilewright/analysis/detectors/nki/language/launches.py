@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import found
-from tilewright.analysis.detectors.nki.language.kernels import scoped
+from tilewright.analysis.detectors.nki.kernels import flavoured
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki.flavour import flavour_of
@@ -18,12 +18,12 @@ _HARMLESS = frozenset({"nki.language.no_reorder", "nki.isa.get_nc_version"})
 @detector("nki_nested_launch", whole_file=True)
 def nested_launch(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     kernels = {k.name for k in module.kernels if k.language is Language.NKI}
-    for kernel, scopes in scoped(module):
-        for call in scopes.calls:
+    for kernel, flow in flavoured(module):
+        for call in flow.calls:
             func = call.node.func
             if not isinstance(func, ast.Subscript) or not isinstance(func.value, ast.Name):
                 continue
-            if func.value.id in kernels and func.value not in scopes.bound:
+            if func.value.id in kernels and func.value not in flow.bound:
                 text = (
                     f"{func.value.id} is called with a grid from inside a kernel: the grid is laid "
                     f"over the cores when the outermost kernel starts, and cannot be again."

@@ -4,11 +4,11 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import found, nodes_of, source_of
-from tilewright.analysis.detectors.nki.language.kernels import DESCRIBING, older
+from tilewright.analysis.detectors.nki.kernels import DESCRIBING, older
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.nki.model import LoopKind
-from tilewright.analysis.nki.scopes import HBM, SHARED_HBM, Fact, Kind, Scopes
+from tilewright.analysis.nki import Fact, Flow, Kind
+from tilewright.analysis.nki.model import HBM, SHARED_HBM, LoopKind
 from tilewright.source.model import Kernel, Language, Module
 
 _ON_CHIP = {"nki.language.sbuf": "SBUF", "nki.language.psum": "PSUM"}
@@ -34,26 +34,24 @@ def _is_plain_jit(module: Module, kernel: Kernel) -> bool:
     return False
 
 
-def _stores(scopes: Scopes) -> Iterator[tuple[Fact, ast.expr]]:
+def _stores(flow: Flow) -> Iterator[tuple[Fact, ast.expr]]:
     """What in HBM is written to."""
-    for call in scopes.calls_of(
-        "nki.language.store", "nki.isa.dma_copy", "nki.language.atomic_rmw"
-    ):
+    for call in flow.calls_of("nki.language.store", "nki.isa.dma_copy", "nki.language.atomic_rmw"):
         target = call.argument("dst")
         if target is None and call.node.args:
             target = call.node.args[0]
         if target is not None:
-            yield scopes.fact(target).storage, target
+            yield flow.fact(target).storage, target
 
 
 @detector("nki_immutable_parameter", whole_file=True)
 def immutable_parameter(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     called = _called(module)
-    for kernel, scopes in older(module):
-        if kernel.name in called or not _is_plain_jit(module, kernel) or not scopes.returns:
+    for kernel, flow in older(module):
+        if kernel.name in called or not _is_plain_jit(module, kernel) or not flow.returns:
             continue
         seen: set[str] = set()
-        for fact, node in _stores(scopes):
+        for fact, node in _stores(flow):
             name = fact.name
             if fact.kind is not Kind.ARGUMENT or name is None or name in seen:
                 continue
@@ -69,8 +67,8 @@ def immutable_parameter(module: Module, context: AnalysisContext) -> Iterator[Fi
 
 @detector("nki_mutable_not_returned")
 def mutable_not_returned(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in older(module):
-        returned = _returned_names(scopes)
+    for kernel, flow in older(module):
+        returned = _returned_names(flow)
         if returned is None:
             continue
         args = kernel.node.args
@@ -85,10 +83,10 @@ def mutable_not_returned(module: Module, context: AnalysisContext) -> Iterator[F
                 yield found(module, kernel, parameter.annotation, text)
 
 
-def _returned_names(scopes: Scopes) -> set[str] | None:
+def _returned_names(flow: Flow) -> set[str] | None:
     """The names that returns give; None where something else is returned too."""
     names: set[str] = set()
-    for statement in scopes.returns:
+    for statement in flow.returns:
         value = statement.value
         parts = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
         for part in parts:
@@ -99,21 +97,21 @@ def _returned_names(scopes: Scopes) -> set[str] | None:
     return names
 
 
-def _returned(scopes: Scopes) -> Iterator[tuple[ast.Name, Fact]]:
-    for statement in scopes.returns:
+def _returned(flow: Flow) -> Iterator[tuple[ast.Name, Fact]]:
+    for statement in flow.returns:
         value = statement.value
         for part in value.elts if isinstance(value, ast.Tuple | ast.List) else [value]:
             if isinstance(part, ast.Name):
-                yield part, scopes.fact(part)
+                yield part, flow.fact(part)
 
 
 @detector("nki_output_not_written")
 def output_not_written(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in older(module):
-        for name, fact in _returned(scopes):
+    for kernel, flow in older(module):
+        for name, fact in _returned(flow):
             if fact.kind is not Kind.TENSOR or fact.buffer not in HBM or fact.node is None:
                 continue
-            if name.id not in scopes.hidden and not _is_used(scopes, fact):
+            if name.id not in flow.hidden and not _is_used(flow, fact):
                 text = (
                     f"{name.id} is returned and nothing is ever stored to it: its memory holds "
                     f"whatever was there."
@@ -121,28 +119,28 @@ def output_not_written(module: Module, context: AnalysisContext) -> Iterator[Fin
                 yield found(module, kernel, fact.node, text)
 
 
-def _is_used(scopes: Scopes, fact: Fact) -> bool:
+def _is_used(flow: Flow, fact: Fact) -> bool:
     """Whether a tensor is named anywhere but in a return or to ask for its shape."""
     harmless: set[int] = set()
-    for statement in scopes.returns:
+    for statement in flow.returns:
         harmless.update(id(node) for node in ast.walk(statement))
-    for node in scopes.facts:
+    for node in flow.facts:
         if isinstance(node, ast.Attribute) and node.attr in DESCRIBING:
             harmless.add(id(node.value))
     return any(
-        read.binding.fact.storage is fact and id(read.node) not in harmless for read in scopes.reads
+        read.binding.fact.storage is fact and id(read.node) not in harmless for read in flow.reads
     )
 
 
 @detector("nki_shared_hbm_in_loop")
 def shared_hbm_in_loop(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in older(module):
-        for call in scopes.calls:
-            fact = scopes.fact(call.node)
+    for kernel, flow in older(module):
+        for call in flow.calls:
+            fact = flow.fact(call.node)
             if fact.kind is not Kind.TENSOR or fact.buffer != SHARED_HBM:
                 continue
             region = next((r for r in call.path if r.loop or r.closes), None)
-            if region is not None and region.loop is not LoopKind.OTHER:
+            if region is not None and not (region.loop and region.loop.kind is LoopKind.OTHER):
                 block = "loop" if region.loop else "branch"
                 text = (
                     f"This shared_hbm tensor is made inside the {block} at line "
@@ -154,12 +152,12 @@ def shared_hbm_in_loop(module: Module, context: AnalysisContext) -> Iterator[Fin
 @detector("nki_returned_buffer", whole_file=True)
 def returned_buffer(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     called = _called(module)
-    for kernel, scopes in older(module):
+    for kernel, flow in older(module):
         if kernel.name in called or not _is_plain_jit(module, kernel):
             continue
         if _is_simulated(kernel):
             continue
-        for name, fact in _returned(scopes):
+        for name, fact in _returned(flow):
             where = _ON_CHIP.get(fact.buffer or "") if fact.kind is Kind.TENSOR else None
             if fact.kind is Kind.TILE and fact.node is not None:
                 where = "SBUF or PSUM"

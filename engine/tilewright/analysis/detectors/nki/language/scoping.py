@@ -4,10 +4,10 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import found, source_of
-from tilewright.analysis.detectors.nki.language.kernels import DESCRIBING, older
+from tilewright.analysis.detectors.nki.kernels import DESCRIBING, older
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.nki.scopes import Binding, Fact, Kind, Region, Scopes
+from tilewright.analysis.nki import Binding, Fact, Flow, Kind, Region
 from tilewright.source.model import Module
 
 
@@ -16,7 +16,7 @@ def _closed(fact: Fact, path: tuple[Region, ...]) -> Region | None:
     return next((r for r in fact.storage.path if r.closes and r not in path), None)
 
 
-def _rebinds(scopes: Scopes, binding: Binding) -> Region | None:
+def _rebinds(flow: Flow, binding: Binding) -> Region | None:
     """The loop in which a name is given a new tile computed from the outer one it stood for."""
     before = binding.before
     if before is None or binding.value is None or not isinstance(binding.statement, ast.Assign):
@@ -32,7 +32,7 @@ def _rebinds(scopes: Scopes, binding: Binding) -> Region | None:
         if isinstance(node, ast.Attribute) and node.attr in DESCRIBING
     }
     reads = any(
-        isinstance(node, ast.Name) and scopes.bound.get(node) is before
+        isinstance(node, ast.Name) and flow.bound.get(node) is before
         for node in ast.walk(binding.value)
         if id(node) not in described
     )
@@ -41,16 +41,16 @@ def _rebinds(scopes: Scopes, binding: Binding) -> Region | None:
 
 @detector("nki_tile_out_of_scope")
 def tile_out_of_scope(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in older(module):
+    for kernel, flow in older(module):
         seen: set[tuple[str, Region]] = set()
-        for read in scopes.reads:
+        for read in flow.reads:
             fact = read.binding.fact
             if not fact.is_tile or fact.node is None:
                 continue
             region = _closed(fact, read.path)
             if region is None or (read.node.id, region) in seen:
                 continue
-            if _rebinds(scopes, read.binding) is not None:
+            if _rebinds(flow, read.binding) is not None:
                 continue
             seen.add((read.node.id, region))
             where = module.index.range_of(fact.storage.node or read.node)
@@ -70,9 +70,9 @@ def tile_out_of_scope(module: Module, context: AnalysisContext) -> Iterator[Find
 
 @detector("nki_shadowed_accumulator")
 def shadowed_accumulator(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in older(module):
-        for binding in scopes.bindings:
-            loop = _rebinds(scopes, binding)
+    for kernel, flow in older(module):
+        for binding in flow.bindings:
+            loop = _rebinds(flow, binding)
             if loop is not None:
                 text = (
                     f"{binding.name} becomes a new tile that ends with this turn of the loop at "
@@ -84,8 +84,8 @@ def shadowed_accumulator(module: Module, context: AnalysisContext) -> Iterator[F
 
 @detector("nki_assign_to_value")
 def assign_to_value(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in older(module):
-        for write in scopes.writes:
+    for kernel, flow in older(module):
+        for write in flow.writes:
             if write.base.kind in (Kind.INDEX, Kind.MASK, Kind.LOOP):
                 text = (
                     f"{source_of(module, write.target.value)} is an index, which describes "
@@ -96,13 +96,13 @@ def assign_to_value(module: Module, context: AnalysisContext) -> Iterator[Findin
 
 @detector("nki_loop_reduce_misuse")
 def loop_reduce_misuse(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, scopes in older(module):
-        assigned = {id(write.statement.value) for write in scopes.writes}
-        for call in scopes.calls_of("nki.language.loop_reduce"):
+    for kernel, flow in older(module):
+        assigned = {id(write.statement.value) for write in flow.writes}
+        for call in flow.calls_of("nki.language.loop_reduce"):
             node = call.node
             loops = {r.index for r in call.path if r.index is not None}
             for index in _reduced(node):
-                known = scopes.fact(index).kind in (Kind.LOOP, Kind.NUMBER)
+                known = flow.fact(index).kind in (Kind.LOOP, Kind.NUMBER)
                 if known and index.id not in loops:
                     text = (
                         f"{index.id} is not the index of a loop around this reduction, so that "

@@ -1,4 +1,4 @@
-"""What detectors of NKI instructions ask: interpreted kernels, sizes, and who uses a tile."""
+"""What NKI detectors ask of interpreted kernels: sizes, uses of a tile, what a name is."""
 
 import ast
 from collections import defaultdict
@@ -8,8 +8,9 @@ from math import prod
 
 from tilewright.analysis.detectors.common import nki_kernels, source_of
 from tilewright.analysis.model import Related
-from tilewright.analysis.nki import Flow, Memory, Operation, Storage, View, nki_flow
+from tilewright.analysis.nki import Flow, Kind, Memory, Operation, Storage, View, nki_flow
 from tilewright.analysis.nki.catalogue import ISA, NL
+from tilewright.analysis.nki.flavour import flavour_of
 from tilewright.analysis.nki.model import Loop, Origin
 from tilewright.source.model import Kernel, Module, NkiFlavour
 
@@ -36,6 +37,11 @@ MOVES = frozenset(
 )
 """What moves data by address rather than computing lane by lane."""
 
+DESCRIBING = frozenset({"shape", "dtype", "ndim", "size", "name"})
+"""What a tensor is asked about itself, which reads none of its values."""
+
+_DEPTH = 8
+
 
 def interpreted(module: Module) -> Iterator[tuple[Kernel, Flow]]:
     """The NKI kernels of a module that are to be looked at, each interpreted."""
@@ -43,11 +49,16 @@ def interpreted(module: Module) -> Iterator[tuple[Kernel, Flow]]:
         yield kernel, nki_flow(module, kernel)
 
 
+def flavoured(module: Module) -> Iterator[tuple[Kernel, Flow]]:
+    """Those of a file that says which package it is for."""
+    if flavour_of(module) is not None:
+        yield from interpreted(module)
+
+
 def older(module: Module) -> Iterator[tuple[Kernel, Flow]]:
-    """Those for ``neuronxcc.nki``, whose affine loops promise independent iterations."""
-    for kernel, flow in interpreted(module):
-        if flow.flavour is NkiFlavour.NEURONXCC:
-            yield kernel, flow
+    """Those for ``neuronxcc.nki``, whose loops and tiles follow rules of their own."""
+    if flavour_of(module) is NkiFlavour.NEURONXCC:
+        yield from interpreted(module)
 
 
 def see(module: Module, text: str, node: ast.AST | None) -> tuple[Related, ...]:
@@ -169,3 +180,45 @@ def on_chip(view: View) -> bool:
 def is_top_level(flow: Flow) -> bool:
     """Whether arguments are tensors in HBM: only what the host calls makes shared tensors."""
     return any(storage.shared for storage in flow.storages)
+
+
+def parts_of(node: ast.Subscript) -> list[ast.expr]:
+    """The indices of a subscript, one for each dimension it names."""
+    return list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def given(flow: Flow, node: ast.expr, depth: int = _DEPTH) -> ast.expr:
+    """The expression behind a name that was given one, followed through names."""
+    while isinstance(node, ast.Name) and depth:
+        binding = flow.bound.get(node)
+        if binding is None or binding.value is None:
+            return node
+        node, depth = binding.value, depth - 1
+    return node
+
+
+def written_out(flow: Flow, node: ast.expr, depth: int = _DEPTH) -> Iterator[ast.AST]:
+    """The nodes of an expression, those of the expressions behind its names included."""
+    for part in ast.walk(node):
+        yield part
+        if isinstance(part, ast.Name) and depth:
+            behind = given(flow, part, 1)
+            if behind is not part:
+                yield from written_out(flow, behind, depth - 1)
+
+
+def is_indirect(flow: Flow, node: ast.expr) -> bool:
+    """Whether an index is read from a tile: it is known only when the kernel runs."""
+    fact = flow.fact(node)
+    return fact.kind is Kind.TILE or (fact.kind is Kind.VIEW and fact.is_tile)
+
+
+def is_number(node: ast.expr | None) -> bool:
+    """Whether a node is a literal number."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return is_number(node.operand)
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, int | float)
+        and not isinstance(node.value, bool)
+    )
