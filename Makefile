@@ -18,7 +18,7 @@ SOURCES := engine server tests examples benchmarks docs/issue_pages.py docs/pict
 FAST   := not gpu and not browser and not slow and not editor
 
 .DEFAULT_GOAL := help
-.PHONY: help docs pictures setup honesty gpu demo test test-light test-slow test-all test-editor corpora agreement compile-table precision recall lint format types wheel clean distclean
+.PHONY: help docs pictures setup honesty gpu search-evidence demo test test-light test-slow test-all test-editor corpora agreement compile-table precision recall lint format types wheel clean distclean
 
 help: ## say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -80,6 +80,9 @@ honesty: setup ## the tables of docs/honesty.md from the verdicts in tests/evide
 
 gpu: setup ## repeat what is claimed of GPUs, on those of this machine; results in build/gpu
 	$(BIN)/python benchmarks/on_gpu.py --out build/gpu
+
+search-evidence: setup ## what strategies, memory and scale are worth; writes docs/search-evidence.md
+	$(BIN)/python benchmarks/search_evidence/evidence_page.py
 
 recall: corpora ## faults put into kernels, and how many are found; writes docs/recall.md
 	PYTHONPATH=tests/corpora $(BIN)/python tests/mutation/write_recall.py
