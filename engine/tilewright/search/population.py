@@ -44,6 +44,10 @@ class Population(Protocol):
         """Take a node in, whatever became of it."""
         ...
 
+    def retire(self, name: str) -> None:
+        """Select the node of that hash no more: there are no further ideas for it."""
+        ...
+
     def unsure(self) -> Sequence[Node]:
         """Nodes that decide the next selection by less than their intervals."""
         ...

@@ -30,7 +30,6 @@ class BeamSpec(_Strict):
         tolerance: how much slower than its parent a child may be and still be a parent; a list
             has one for each generation, and the last one stays.
         keep_per_idea: most children of one parent and idea; None: no limit.
-        elitist: whether former parents compete with their children.
     """
 
     width: _Count = 6
@@ -39,7 +38,6 @@ class BeamSpec(_Strict):
     diverse: Annotated[int, Field(ge=0)] = 3
     tolerance: _Tolerance | tuple[_Tolerance, ...] = 1.10
     keep_per_idea: _Count | None = None
-    elitist: bool = True
 
 
 class MixtureSpec(_Strict):
