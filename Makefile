@@ -13,12 +13,13 @@ DEMO_DIR := build/demo
 BIN    := $(VENV)/bin
 comma  := ,
 STAMP  := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
+RAY_STAMP := $(VENV)/.with-ray
 CORPORA_STAMP := build/corpora/.installed
 SOURCES := engine server tests examples benchmarks docs/issue_pages.py docs/pictures/make.py docs/pictures/package_map.py
 FAST   := not gpu and not browser and not slow and not editor
 
 .DEFAULT_GOAL := help
-.PHONY: help docs pictures setup honesty gpu search-evidence demo test test-light test-slow test-all test-editor corpora agreement compile-table precision recall lint format types wheel clean distclean
+.PHONY: help docs pictures setup honesty gpu search-evidence demo test test-light test-slow test-all test-editor corpora ray agreement compile-table precision recall lint format types wheel clean distclean
 
 help: ## say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -52,9 +53,15 @@ test: setup ## the fast tests, in parallel
 test-light: ## the fast tests in an environment without torch and triton
 	$(MAKE) EXTRAS=dev VENV=$(VENV)-light test
 
-test-slow: corpora ## wheel and environment tests, long runs
+test-slow: corpora ray ## wheel and environment tests, long runs
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci \
 	  -m "(slow or hypothesis) and not gpu and not browser"
+
+ray: $(RAY_STAMP) ## Ray (79 MB), for the slow tests of clusters
+
+$(RAY_STAMP): pyproject.toml constraints.txt | setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray]'
+	@touch $@
 
 corpora: $(CORPORA_STAMP) ## kernels of published packages, in build/corpora, for the slow tests
 

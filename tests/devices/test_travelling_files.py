@@ -109,7 +109,7 @@ def test_a_job_is_rewritten_and_its_files_are_there(tmp_path: Path) -> None:
         "entry": {"name": "/not/a/path", "path": None}, "out": out, "launching": {str(placed): 1},
         "inputs": [{"name": "x", "file": f"{out}/x.bin"}],
     }  # fmt: skip
-    sent = there.edge.outgoing(job)
+    sent = there.edge.sent(job)
     there.arrived()
     at = f"{there.place}/at"
     assert sent["candidate"] == f"{at}{placed}"
@@ -129,14 +129,14 @@ def test_what_is_there_is_not_sent_again_unless_it_changed(tmp_path: Path) -> No
     user = tree(tmp_path / "user", kernel="", helper="X = 1\n" * 1000)
     there = There(tmp_path / "place")
     job = {"module": str(user / "kernel.py")}
-    there.edge.outgoing(job)
+    there.edge.sent(job)
     there.arrived()
     assert there.bytes_sent > 6000
-    there.edge.outgoing(job)
+    there.edge.sent(job)
     there.arrived()
     assert there.bytes_sent == 0
     (user / "helper.py").write_text("X = 2\n")
-    sent = there.edge.outgoing(job)
+    sent = there.edge.sent(job)
     there.arrived()
     assert Path(sent["module"]).with_name("helper.py").read_text() == "X = 2\n"
 
@@ -144,7 +144,7 @@ def test_what_is_there_is_not_sent_again_unless_it_changed(tmp_path: Path) -> No
 def test_files_that_another_connection_made_are_gone(tmp_path: Path) -> None:
     there = There(tmp_path / "place")
     with pytest.raises(GoneError, match=r"x\.bin"):
-        there.edge.outgoing({"expected": [{"name": "x", "file": f"{tmp_path}/x.bin"}]})
+        there.edge.sent({"expected": [{"name": "x", "file": f"{tmp_path}/x.bin"}]})
 
 
 @pytest.mark.parametrize("path", ["/../../escaped", "/a/../../../escaped", "/"])

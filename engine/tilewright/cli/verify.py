@@ -54,7 +54,9 @@ _Problem = Annotated[
 ]
 _Captured = Annotated[Path | None, typer.Option(help=CAPTURED_HELP)]
 _Target = Annotated[str | None, typer.Option(help="Chip to compile for.")]
-_Device = Annotated[str, typer.Option(help="auto, interpreter, cuda:0, cuda:all, ssh://host, ...")]
+_Device = Annotated[
+    str, typer.Option(help="auto, interpreter, cuda:0, cuda:all, ssh://host, ray:auto, ...")
+]
 _Require = Annotated[
     Require | None,
     typer.Option(help="Required level. Default: faster on a device that can time, else correct."),

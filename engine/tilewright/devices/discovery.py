@@ -6,10 +6,11 @@ import importlib.util
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tilewright.devices.client import WorkerClient
+from tilewright.devices.cluster import Cluster, ClusterAddress
 from tilewright.devices.hello_cache import keep_hello, known_hello
 from tilewright.devices.local_process import way_out
 from tilewright.devices.model import INTERPRETER, DeviceError, DeviceInfo, JobStatus
@@ -20,6 +21,7 @@ from tilewright.targets.model import Target
 _PROBE_SECONDS = 120.0
 _LOG = logging.getLogger(__name__)
 _clients: dict[str, WorkerClient] = {}
+_clusters: dict[str, Cluster] = {}
 _infos: dict[str, tuple[DeviceInfo, ...]] = {}
 _hellos: dict[str, Mapping[str, Any]] = {}
 
@@ -43,6 +45,13 @@ def remote_client(address: Address) -> RemoteClient:
     found = _clients.setdefault(address.place, RemoteClient(address))
     assert isinstance(found, RemoteClient)
     return found
+
+
+def cluster(address: ClusterAddress) -> Cluster:
+    """The one connection of this process to a Ray cluster. Raises DeviceError."""
+    if address.place not in _clusters:
+        _clusters[address.place] = Cluster(address)
+    return _clusters[address.place]
 
 
 def client(python: str) -> WorkerClient:
@@ -106,15 +115,24 @@ def _probed(key: str, worker: WorkerClient) -> tuple[DeviceInfo, ...]:
         if outcome.status is not JobStatus.OK:
             _LOG.warning("looking for GPUs failed: %s", outcome.message)
             found = {}
-        gpus = (_gpu(device, hello) for device in found.get("devices", ()))
-        _infos[key] = (_interpreter(hello), *gpus)
+        _infos[key] = reported(hello, found.get("devices", ()))
     return _infos[key]
+
+
+def reported(
+    hello: Mapping[str, Any], devices: Iterable[Mapping[str, Any]]
+) -> tuple[DeviceInfo, ...]:
+    """The interpreter and the GPUs that a worker reports, by the ids there."""
+    return (_interpreter(hello), *(_gpu(device, hello) for device in devices))
 
 
 def close_all() -> None:
     """End every worker of this process."""
     for worker in _clients.values():
         worker.close()
+    for joined in _clusters.values():
+        joined.close()
+    _clusters.clear()
     _clients.clear()
     _infos.clear()
     _hellos.clear()

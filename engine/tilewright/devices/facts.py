@@ -10,7 +10,7 @@ from tilewright.devices.discovery import chosen_python, probe, probe_host
 from tilewright.devices.model import Device, DeviceError, DeviceInfo, JobStatus
 from tilewright.devices.opening import open_device
 from tilewright.devices.pool import DevicePool
-from tilewright.devices.remote import is_address, parse_address
+from tilewright.devices.remote import RemoteDevice, is_address, parse_address
 
 _SECONDS = 120.0
 # Not imported: a probe that names a module is confined as a job that imports it.
@@ -74,11 +74,21 @@ def _all_of(opened: Device, infos: tuple[DeviceInfo, ...]) -> tuple[DeviceFacts,
     confined = opened.run({"kind": "probe", "module": _ANY_MODULE}, _SECONDS)
     if told.status is not JobStatus.OK:
         raise DeviceError(f"{opened.info.id} cannot be looked at: {told.message}")
-    return tuple(_facts(info, told.value, confined.value) for info in infos)
+    return tuple(
+        _facts(info, _id_there(opened, info), told.value, confined.value) for info in infos
+    )
 
 
-def _facts(info: DeviceInfo, told: Mapping[str, Any], confined: Mapping[str, Any]) -> DeviceFacts:
-    own = info.id.rpartition("#")[2]
+def _id_there(opened: Device, info: DeviceInfo) -> str:
+    """What a device is called on its own host."""
+    if isinstance(opened, RemoteDevice) and opened.info == info:
+        return opened.id_there
+    return info.id.rpartition("#")[2]
+
+
+def _facts(
+    info: DeviceInfo, own: str, told: Mapping[str, Any], confined: Mapping[str, Any]
+) -> DeviceFacts:
     found: Mapping[str, Any] = next((gpu for gpu in told["devices"] if gpu["id"] == own), {})
     users = found.get("users")
     return DeviceFacts(

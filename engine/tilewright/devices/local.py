@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from tilewright.devices.client import WorkerClient
 from tilewright.devices.model import DeviceInfo, JobOutcome
 from tilewright.worker.protocol import SERVED
 
 ON_DEVICE = {"run", "measure"}
 _RECORDED = {"capture", "specialize"}
+
+
+class JobClient(Protocol):
+    """The way to a worker: of this host, of another one, or of an actor in a cluster."""
+
+    def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome: ...
+
+    def cancel(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class WorkerDevice:
@@ -20,7 +29,7 @@ class WorkerDevice:
     """
 
     def __init__(
-        self, client: WorkerClient, info: DeviceInfo, compiler: WorkerClient | None = None
+        self, client: JobClient, info: DeviceInfo, compiler: JobClient | None = None
     ) -> None:
         self._client = client
         self._info = info
@@ -31,7 +40,7 @@ class WorkerDevice:
         return self._info
 
     @property
-    def client(self) -> WorkerClient:
+    def client(self) -> JobClient:
         return self._client
 
     def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:

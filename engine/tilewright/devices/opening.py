@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from tilewright.devices.cluster import ClusterAddress, is_cluster, parse_cluster
 from tilewright.devices.discovery import (
     chosen_python,
     client,
+    cluster,
     compiler,
     interpreter,
     probe,
     probe_host,
     remote_client,
+    reported,
 )
 from tilewright.devices.local import WorkerDevice
 from tilewright.devices.model import INTERPRETER, Device, DeviceError, DeviceInfo
@@ -27,13 +30,18 @@ def open_device(device: str = AUTO, python: str | None = None) -> WorkerDevice |
     """The device with this id; "auto": the first GPU, else the interpreter. Raises DeviceError.
 
     An id that begins with ``ssh://`` is one of another host, which has interpreters of its own.
-    ``cuda:0,cuda:1`` and ``cuda:all`` are several GPUs.
+    ``cuda:0,cuda:1`` and ``cuda:all`` are several GPUs; ``ray:auto`` and ``ray://host:port`` those
+    of a cluster.
     """
+    if is_cluster(device):
+        return _together(_of_cluster(parse_cluster(device)))
     ids = tuple(_ids(device, python))
-    if len(ids) == 1:
-        return _opened(ids[0], python)
-    members: list[Device] = [_opened(one, python) for one in ids]
-    return DevicePool(members)
+    return _together([_opened(one, python) for one in ids])
+
+
+def _together(opened: Sequence[WorkerDevice]) -> WorkerDevice | DevicePool:
+    members: list[Device] = list(opened)
+    return DevicePool(members) if len(members) > 1 else opened[0]
 
 
 def _ids(device: str, python: str | None) -> Iterator[str]:
@@ -69,7 +77,16 @@ def _opened(device: str, python: str | None) -> WorkerDevice:
 
 def _remote(address: Address) -> RemoteDevice:
     info = _chosen(probe_host(address), address.device or AUTO, address)
-    return RemoteDevice(remote_client(address), address, info)
+    return RemoteDevice(remote_client(address), address.of(info.id), info)
+
+
+def _of_cluster(address: ClusterAddress) -> list[RemoteDevice]:
+    """A device for each actor that Ray placed: its one GPU, else the interpreter of its node."""
+    found = []
+    for number, (actor, about) in enumerate(cluster(address).actors(address)):
+        info = reported(about["hello"], about["devices"])[-1]
+        found.append(RemoteDevice(actor, address.device_id(info.id, number), info))
+    return found
 
 
 def _chosen(infos: tuple[DeviceInfo, ...], device: str, host: Address | None) -> DeviceInfo:

@@ -13,7 +13,7 @@ from tilewright.devices.remote.path_mapping import Edge, GoneError
 from tilewright.devices.remote.ssh_process import archive, first_code, started
 from tilewright.devices.remote.uplink import Link
 from tilewright.devices.rpc import ENDING_SECONDS, Conversation, Pending, ProcessChannel
-from tilewright.worker.protocol import ERROR, LOST
+from tilewright.worker.protocol import LOST
 
 _STOP_SECONDS = 12.0
 _NOISE = 1 << 20
@@ -38,7 +38,7 @@ class SshChannel(ProcessChannel):
     def send(self, job: Mapping[str, Any], timeout_s: float) -> Pending:
         """Hand a job over, after the files it names; the answer, or the end, sets ``done``."""
         try:
-            return self._talk.send(self._edge.outgoing(job), timeout_s)
+            return self._talk.send(self._edge.sent(job), timeout_s)
         except GoneError as error:
             text = f"the connection was cut since, and with it went {error}"
             return _answered({"status": LOST, "message": text})
@@ -87,13 +87,7 @@ class SshChannel(ProcessChannel):
         return refused(self._address, self._process.returncode, self._printed())
 
     def _heard(self, answer: dict[str, Any]) -> dict[str, Any]:
-        answer = self._edge.incoming(answer)
-        left_out = self._edge.left_out
-        if answer.get("status") == ERROR and left_out and _misses_a_file(answer["message"]):
-            told = ", ".join(f"{path} ({why})" for path, why in list(left_out.items())[:3])
-            more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
-            answer["message"] += f"; not sent to {self._address.host}: {told}{more}"
-        return answer
+        return self._edge.names_left_out(self._edge.incoming(answer), self._address.host)
 
     def _has_ended(self) -> None:
         """There is no more to hear; whoever waits need not wait for the cleaning up as well."""
@@ -105,7 +99,3 @@ def _answered(answer: dict[str, Any] | None) -> Pending:
     pending = Pending()
     pending.finish(answer)
     return pending
-
-
-def _misses_a_file(message: str) -> bool:
-    return any(words in message for words in ("No such file", "No module named", "ImportError"))

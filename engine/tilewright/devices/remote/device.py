@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tilewright.devices.local import ON_DEVICE, WorkerDevice
+from tilewright.devices.local import ON_DEVICE, JobClient, WorkerDevice
 from tilewright.devices.model import DeviceInfo, JobOutcome
-from tilewright.devices.remote.address import Address
-from tilewright.devices.remote.client import RemoteClient
 
 
 class RemoteDevice(WorkerDevice):
@@ -19,15 +17,15 @@ class RemoteDevice(WorkerDevice):
     toolchains make of a kernel, they make here.
     """
 
-    def __init__(self, client: RemoteClient, address: Address, there: DeviceInfo) -> None:
-        super().__init__(client, replace(there, id=address.of(there.id)))
-        self._there = there.id
+    def __init__(self, client: JobClient, own_id: str, there: DeviceInfo) -> None:
+        super().__init__(client, replace(there, id=own_id))
+        self.id_there = there.id
 
     def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
         """Run a job there; those that use a device use this one unless they name another."""
         job = self._named(job)
         if job.get("kind") in ON_DEVICE:
-            job = {"device": self._there, **job}
+            job = {"device": self.id_there, **job}
         return self.client.run(job, timeout_s)
 
     def _named(self, value: Any) -> Any:
@@ -36,4 +34,4 @@ class RemoteDevice(WorkerDevice):
             return {name: self._named(part) for name, part in value.items()}
         if isinstance(value, list | tuple):
             return [self._named(part) for part in value]
-        return self._there if value == self.info.id else value
+        return self.id_there if value == self.info.id else value
