@@ -7,7 +7,6 @@ import pytest
 
 from tilewright.devices import DeviceError, DeviceInfo, opening
 from tilewright.devices.pool import DevicePool
-from tilewright.devices.remote import Address
 from tilewright.targets.model import Target
 
 INTERPRETER = DeviceInfo("interpreter", "interpreter", None, False, "2.11", "3.6.0", "3.12")
@@ -22,9 +21,8 @@ def four_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     class Opened:
         def __init__(self, *about: Any) -> None:
             self.info = next(one for one in about if isinstance(one, DeviceInfo))
-            address = next((one for one in about if isinstance(one, Address)), None)
-            if address is not None:
-                self.info = replace(self.info, id=address.of(self.info.id))
+            own_id = next((one for one in about if isinstance(one, str)), self.info.id)
+            self.info = replace(self.info, id=own_id)
 
         def close(self) -> None: ...
 
