@@ -10,6 +10,7 @@ COLOURS = (
     "#1b66c9", "#c2410c", "#15803d", "#7e22ce", "#b45309", "#0e7490", "#be185d", "#4b5563",
 )  # fmt: skip
 _PANEL, _HEIGHT = 300, 230
+_IN_A_ROW = 3
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 14, 30, 40
 _LEGEND_ROW = 18
 _STYLE = (
@@ -37,16 +38,17 @@ def svg(figure: Figure) -> str:
     """The figure as an SVG document."""
     names = list(dict.fromkeys(curve.name for panel in figure.panels for curve in panel.curves))
     colours = {name: COLOURS[n % len(COLOURS)] for n, name in enumerate(names)}
-    width = _PANEL * len(figure.panels)
+    width = _PANEL * min(_IN_A_ROW, len(figure.panels))
     columns = max(1, width // 230)
-    rows = -(-len(names) // columns)
-    height = _HEIGHT + rows * _LEGEND_ROW + 8
-    body = [
-        part
-        for number, panel in enumerate(figure.panels)
-        for part in _panel(figure, panel, number * _PANEL, colours)
-    ]
-    body += _legend(names, colours, columns, width / columns)
+    drawn = _HEIGHT * -(-len(figure.panels) // _IN_A_ROW)
+    height = drawn + -(-len(names) // columns) * _LEGEND_ROW + 8
+    body = []
+    for number, panel in enumerate(figure.panels):
+        down, right = divmod(number, _IN_A_ROW)
+        body.append(f'<g transform="translate({right * _PANEL} {down * _HEIGHT})">')
+        body += [*_panel(figure, panel, colours), "</g>"]
+    body.append(f'<g transform="translate(0 {drawn})">')
+    body += [*_legend(names, colours, columns, width / columns), "</g>"]
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" role="img" aria-label="{escape(figure.title)}">'
@@ -56,13 +58,13 @@ def svg(figure: Figure) -> str:
     return "\n".join([head, about, ground, *body, "</svg>"]) + "\n"
 
 
-def _panel(figure: Figure, panel: Panel, left: float, colours: dict[str, str]) -> Iterator[str]:
+def _panel(figure: Figure, panel: Panel, colours: dict[str, str]) -> Iterator[str]:
     xs = [x for curve in panel.curves for x in curve.x] or [0.0, 1.0]
     ys = [y for one in panel.curves for y in (*one.y, *one.low, *one.high)] or [0.0, 1.0]
-    across = _Scale(min(xs), max(xs), left + _LEFT, left + _PANEL - _RIGHT)
+    across = _Scale(min(xs), max(xs), _LEFT, _PANEL - _RIGHT)
     top = max(ys) if figure.top is None else figure.top
     up = _Scale(min(0.0, *ys), top, _HEIGHT - _BOTTOM, _TOP)
-    yield f'<text class="t" x="{left + _LEFT}" y="18">{escape(panel.title)}</text>'
+    yield f'<text class="t" x="{_LEFT}" y="18">{escape(panel.title)}</text>'
     for value in up.ticks():
         at = up.at(value)
         yield f'<line class="g" x1="{across.start}" y1="{at}" x2="{across.stop}" y2="{at}"/>'
@@ -77,8 +79,8 @@ def _panel(figure: Figure, panel: Panel, left: float, colours: dict[str, str]) -
     yield f'<text text-anchor="middle" {under}>{escape(figure.x_label)}</text>'
     half = (up.start + up.stop) / 2
     yield (
-        f'<text text-anchor="middle" transform="rotate(-90 {left + 11} {half})" '
-        f'x="{left + 11}" y="{half}">{escape(figure.y_label)}</text>'
+        f'<text text-anchor="middle" transform="rotate(-90 {11} {half})" '
+        f'x="{11}" y="{half}">{escape(figure.y_label)}</text>'
     )
     for curve in panel.curves:
         yield from _drawn(curve, across, up, colours[curve.name], steps=panel.steps)
@@ -109,7 +111,7 @@ def _legend(
 ) -> Iterator[str]:
     for number, name in enumerate(names):
         x = number % columns * width + 12
-        y = _HEIGHT + number // columns * _LEGEND_ROW + 10
+        y = number // columns * _LEGEND_ROW + 10
         ends = f'x1="{x}" y1="{y}" x2="{x + 18}" y2="{y}"'
         yield f'<line {ends} stroke="{colours[name]}" stroke-width="3"/>'
         yield f'<text x="{x + 24}" y="{y + 4}">{escape(name)}</text>'

@@ -66,11 +66,11 @@ def test_a_picture_is_svg_with_all_its_curves() -> None:
     (figure,) = EVIDENCE.figures
     root = ElementTree.fromstring(svg(figure))
     space = "{http://www.w3.org/2000/svg}"
-    lines = root.findall(f"{space}polyline")
+    lines = root.findall(f".//{space}polyline")
     assert len(lines) == 2
-    assert len(root.findall(f"{space}polygon")) == 1
+    assert len(root.findall(f".//{space}polygon")) == 1
     assert len(lines[1].get("points", "").split()) == 3, "two points, and a corner between them"
-    told = [one.text for one in root.findall(f"{space}text")]
+    told = [one.text for one in root.findall(f".//{space}text")]
     assert "greedy & co" in told
     assert "deceptive" in told
 
