@@ -9,9 +9,9 @@ from pathlib import Path
 
 from bootstrap import Estimate, estimate, mean, paired, ratio_of_medians, share_of_wins
 from finding import Curve, Evidence, Figure, Finding, Panel, Table, quartiles
-from table import FILE, Shape, kernels, shape
-from table import Table as Kernel
 from table_search import TableRun, table_search
+from tabulated import FILE, Shape, kernels, shape
+from tabulated import Table as Kernel
 
 from tilewright.search.spec import BeamSpec, StallSpec, StrategySpec
 

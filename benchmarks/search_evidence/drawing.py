@@ -7,7 +7,7 @@ from html import escape
 from finding import Curve, Figure, Panel
 
 COLOURS = (
-    "#1b66c9", "#c2410c", "#15803d", "#7e22ce", "#b45309", "#0e7490", "#be185d", "#4b5563",
+    "#1b66c9", "#c2410c", "#15803d", "#7e22ce", "#111827", "#0e9bb5", "#db2777", "#9a8c0a",
 )  # fmt: skip
 _PANEL, _HEIGHT = 300, 230
 _IN_A_ROW = 3

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from table import Move, Table, TabulatedJudge, label, name_of
+from tabulated import Move, Table, TabulatedJudge, label, name_of
 
 from tilewright.evaluation.model import Candidate, Evaluation, Level, text_hash
 from tilewright.knowledge.stages import DEFAULT_ORDER, Stage

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from landscape_plan import Unit, write
-from table import FILE, Table, TabulatedJudge, kernels, label, shape, tables
 from table_search import staged, table_search
+from tabulated import FILE, Table, TabulatedJudge, kernels, label, shape, tables
 
 from tilewright.evaluation.model import Level, StepName, text_hash
 from tilewright.search.spec import StrategySpec
