@@ -1,9 +1,11 @@
 """An oracle model: a reply function for the scripted server that knows good edits and bad ones.
 
-It reads the file out of the prompt, applies one of our rewrites (a good edit) or rewinds (a bad
-one), and slips at set rates: a syntax error, a name that Triton does not have, wrong results, no
-change at all, or one of the cheats of ``tests/evidence``. On a later try it repairs its slip with
-probability ``repairs`` if the observation names what is wrong, and with ``guesses`` if it does not.
+It reads the file and the goal out of the prompt and chooses among the changes that apply: our
+rewrites, of which some gain more than others, and rewinds, which are correct and slower. Then it
+slips at set rates: a syntax error, a name that Triton does not have, wrong results, no change at
+all, or one of the cheats of ``tests/evidence``. On a later try it repairs what was refused, a slip
+or its choice, with probability ``repairs`` if the observation names what is wrong, and with
+``guesses`` if it does not.
 
 The same request gives the same reply. Nothing measured with it says anything about a real model.
 """
@@ -36,29 +38,48 @@ _PLAN = re.compile(r"Plan: (\S+) at line (\d+), draft (\w+)\.")
 
 @dataclass(frozen=True)
 class Knobs:
-    """Rates of the slips of a first try, and of their repair on a later one.
+    """Rates of the choice of a change, of the slips in it, and of the repair of either.
 
-    ``bad`` is the share of rewinds in the edits: they are correct, and only a clock refuses them.
+    Attributes:
+        follow: the probability to do what the goal says: a change that answers an issue of it.
+        skill: the probability of the best change by ``GAINS`` where the goal is not followed; of
+            all that apply, a random one otherwise.
+        cheat: off, so that the slips of a first try add up to 0.4.
     """
 
+    follow: float = 0.8
+    skill: float = 0.5
     syntax: float = 0.05
     compile: float = 0.10
     wrong: float = 0.15
     noop: float = 0.10
-    cheat: float = 0.05
-    bad: float = 0.0
+    cheat: float = 0.0
     repairs: float = 0.6
     guesses: float = 0.1
     as_edits: float = 0.5
 
 
+GAINS: Mapping[str, float] = {"goal": 1.25, "other": 1.05, "rewind": 0.9, "nothing": 1.0}
+"""The table by which a change is better than another one: what each kind of it is worth."""
+
+
 @dataclass(frozen=True)
 class Edit:
-    """A new text, and the rewrite or rewind that gives it."""
+    """A new text, and the rewrite or rewind that gives it.
+
+    ``kind``: ``goal``: it answers an issue of the stage; ``other``: one of another stage;
+    ``rewind``; ``nothing``.
+    """
 
     name: str
     line: int
     text: str
+    kind: str = "goal"
+
+    @property
+    def gain(self) -> float:
+        """What the table says that the change is worth."""
+        return GAINS[self.kind]
 
 
 @dataclass(frozen=True)
@@ -160,25 +181,28 @@ SLIPS = (
     Slip("noop", lambda text, draw: None, re.compile(r"chang|same|identical", re.I)),
     Slip("cheat", lambda text, draw: None, re.compile(r"\S.{40}", re.S)),
 )
+_CHOICE = re.compile(r"is not kept|\bslower\b|\bnot measurably faster\b|was tried before")
+"""What an observation says of a change that is right and gains nothing."""
 
 
 def good_edits(text: str, context: AnalysisContext, stage: str) -> list[Edit]:
-    """What our rewrites make of a text in one stage."""
+    """What our rewrites make of a text, those of the stage first."""
     module = parse_module(text, "kernel.py")
     found = []
     for issue in analyze(module, context):
-        for rewrite in rewrites_for(issue.id) if issue.stage.value == stage else ():
+        kind = "goal" if issue.stage.value == stage else "other"
+        for rewrite in rewrites_for(issue.id):
             new = rewrite.apply(module, issue, context)
             if not isinstance(new, Refusal) and new != text:
-                found.append(Edit(rewrite.name, issue.range.line, new))
-    return found
+                found.append(Edit(rewrite.name, issue.range.line, new, kind))
+    return sorted(found, key=lambda edit: -edit.gain)
 
 
 def bad_edits(text: str, context: AnalysisContext) -> list[Edit]:
     """What our rewinds make of it: correct, and worse."""
     module = parse_module(text, "kernel.py")
     return [
-        Edit(rewind.name, rewound.line, rewound.text)
+        Edit(rewind.name, rewound.line, rewound.text, "rewind")
         for rewind in all_rewinds()
         for kernel in module.kernels
         for rewound in rewind.apply(module, kernel, context)
@@ -223,9 +247,14 @@ def as_edits(old: str, new: str) -> str:
     )
 
 
+_NOTHING = Edit("nothing", 0, "", "nothing")
+_CHOSEN = "choice"
+
+
 @dataclass(frozen=True)
 class Look:
-    """A look at an observation: the slip that it is about, and whether it named and repaired it."""
+    """A look at an observation: the slip or the choice that it is about, and whether it named and
+    repaired it."""
 
     slip: str
     named: bool
@@ -256,33 +285,37 @@ class Oracle:
         parts = sections(whole)
         if role_of(whole) in ("analyzer", "planner"):
             return '```json\n{"issues": [], "order": [], "skip": [], "why": ""}\n```'
-        text = parent_of(parts)
+        text, stage = parent_of(parts), stage_of(parts)
         steps = parts.get(11, "")
         plans = list(_PLAN.finditer(steps))
-        if plans:
-            observation = steps.rpartition(_FOUND)[2]
-            slip = self._next_slip(plans[-1][3], observation, draw)
-            edit = self._planned(text, stage_of(parts), plans[-1])
-        else:
-            slip = self._first_slip(draw)
-            edit = self._chosen(text, stage_of(parts), draw)
-        return self._answer(text, edit, slip, draw)
+        moves = self.moves(text, stage)
+        if not plans:
+            return self._answer(text, self._chosen(moves, draw), self._first_slip(draw), draw)
+        tried, last = [_planned(moves, plan) for plan in plans], plans[-1][3]
+        if self._is_repaired(last, steps.rpartition(_FOUND)[2], draw):
+            if last != "clean":
+                return self._answer(text, tried[-1], "clean", draw)
+            left = [edit for edit in moves if edit not in tried]
+            return self._answer(text, self._chosen(left, draw), self._first_slip(draw), draw)
+        return self._answer(text, tried[-1], last, draw)
 
-    def _chosen(self, text: str, stage: str, draw: random.Random) -> Edit:
-        good = self._good(text, stage)
-        if good and draw.random() >= self.knobs.bad:
-            return good[0]
-        bad = bad_edits(text, self.context)
-        return draw.choice(bad) if bad and self.knobs.bad else Edit("nothing", 0, text)
-
-    def _planned(self, text: str, stage: str, plan: re.Match[str]) -> Edit:
-        every = [*self._good(text, stage), *bad_edits(text, self.context)]
-        same = (e for e in every if (e.name, e.line) == (plan[1], int(plan[2])))
-        return next(same, Edit("nothing", 0, text))
-
-    def _good(self, text: str, stage: str) -> list[Edit]:
+    def moves(self, text: str, stage: str) -> list[Edit]:
+        """The changes that apply to a text, the best first."""
         known = self.known.get((text, stage))
-        return [*([known] if known else []), *good_edits(text, self.context, stage)]
+        good = [*([known] if known else []), *good_edits(text, self.context, stage)]
+        every = [*good, *bad_edits(text, self.context)]
+        by_text = {edit.text: edit for edit in reversed(every)}
+        by_place = {(edit.name, edit.line): edit for edit in by_text.values()}
+        return sorted(by_place.values(), key=lambda edit: -edit.gain)
+
+    def _chosen(self, moves: Sequence[Edit], draw: random.Random) -> Edit:
+        """One of the changes: as the goal says, the best, or any."""
+        asked = [edit for edit in moves if edit.kind == "goal"]
+        if not moves:
+            return _NOTHING
+        if asked and draw.random() < self.knobs.follow:
+            moves = asked
+        return moves[0] if draw.random() < self.knobs.skill else draw.choice(moves)
 
     def _first_slip(self, draw: random.Random) -> str:
         at, rates = draw.random(), self.knobs
@@ -292,28 +325,37 @@ class Oracle:
                 return slip.name
         return "clean"
 
-    def _next_slip(self, last: str, observation: str, draw: random.Random) -> str:
-        named = any(slip.name == last and slip.clue.search(observation) for slip in SLIPS)
+    def _is_repaired(self, last: str, observation: str, draw: random.Random) -> bool:
+        """Whether what the last try was refused for is repaired: its slip, or else its choice."""
+        clues = {slip.name: slip.clue for slip in SLIPS} | {"clean": _CHOICE}
+        named = clues[last].search(observation) is not None
         repaired = draw.random() < (self.knobs.repairs if named else self.knobs.guesses)
-        self.seen.append(Look(last, named, repaired, observation))
-        return "clean" if repaired else last
+        self.seen.append(Look(_CHOSEN if last == "clean" else last, named, repaired, observation))
+        return repaired
 
     def _answer(self, text: str, edit: Edit, slip: str, draw: random.Random) -> str:
-        new = self._slipped(text, edit.text, slip, draw)
+        new, slip = _slipped(text, edit.text or text, slip, draw)
         thought = f"Plan: {edit.name} at line {edit.line}, draft {slip}."
-        short = slip not in ("noop", "cheat") and edit.name != "nothing"
+        short = slip not in ("noop", "cheat") and edit.kind != "nothing"
         if short and draw.random() < self.knobs.as_edits:
             return f"{thought}\n\n{as_edits(text, new)}\n"
         return f"{thought}\n\n```python\n{new}```\n"
 
-    def _slipped(self, text: str, good: str, slip: str, draw: random.Random) -> str:
-        if slip == "noop":
-            return text
-        if slip == "cheat":
-            cheats = cheats_for(text)
-            return draw.choice(cheats).read_text("utf-8") if cheats else text
-        made = next((one.make(good, draw) for one in SLIPS if one.name == slip), good)
-        return good if made is None else made
+
+def _slipped(text: str, good: str, slip: str, draw: random.Random) -> tuple[str, str]:
+    """The text of an answer and its slip: none where it does not apply to the text."""
+    if slip == "noop":
+        return text, slip
+    cheats = cheats_for(text) if slip == "cheat" else []
+    if cheats:
+        return draw.choice(cheats).read_text("utf-8"), slip
+    made = next((one.make(good, draw) for one in SLIPS if one.name == slip), None)
+    return (good, "clean") if made is None else (made, slip)
+
+
+def _planned(moves: Sequence[Edit], plan: re.Match[str]) -> Edit:
+    same = (edit for edit in moves if (edit.name, edit.line) == (plan[1], int(plan[2])))
+    return next(same, _NOTHING)
 
 
 def parent_of(parts: Mapping[int, str]) -> str:
