@@ -3,8 +3,7 @@
 A server on this machine answers each call after 5 s. A process asks it as the engine does (build
 the prompt, call, parse the reply), 50 calls at a time. Meanwhile the keystrokes of
 ``server_latency.py`` and a hover after each are timed, in turn with the same while no model is
-asked. The prompts whose sections are counted are those of real runs of ``tilewright optimize`` on
-the examples, whose tries all fail.
+asked.
 
     python benchmarks/model_load.py [--in-flight 50] [--rounds 3] [--json out.json]
 """
@@ -13,13 +12,11 @@ import argparse
 import json
 import os
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, pairwise
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +41,7 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory(prefix="tw-load-") as name:
         folder = Path(name)
-        prompts = {kernel: _recorded(folder, kernel) for kernel in KERNELS}
-        result = {
-            "prompts": {kernel: _sizes(found) for kernel, found in prompts.items()},
-            "prefix": {kernel: _prefixes(found) for kernel, found in prompts.items()},
-            **_under_load(folder, options),
-        }
+        result = _under_load(folder, options)
     _show(result)
     if options.json:
         options.json.write_text(json.dumps(result, indent=2), encoding="utf-8")
@@ -64,104 +56,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     return parser.parse_args()
-
-
-# Prompts of real runs.
-
-Call = dict[str, Any]
-"""One call of a run: role, stage, try, and the prompt as it was sent."""
-
-
-def _recorded(folder: Path, kernel: str) -> list[Call]:
-    """The calls of one optimization in the interpreter, with the prompts that the server got."""
-    from scripted_server import serve_process
-
-    log = folder / f"{kernel}.log"
-    with serve_process("model_load_replies:at_once", log, _importable()) as server:
-        found = _optimized(folder, kernel, server.base_url)
-        asked = server.completions
-    sent = [call for call in found["models"]["calls"] if not call.get("from_cache")]
-    if len(asked) != len(sent):
-        raise RuntimeError(f"{kernel}: {len(sent)} calls on record, {len(asked)} requests")
-    return [
-        {**call, "prompt": "\n".join(m["content"] for m in request.messages)}
-        for call, request in zip(sent, asked, strict=True)
-    ]
-
-
-def _importable() -> Mapping[str, str]:
-    return {"PYTHONPATH": os.pathsep.join(filter(None, (str(HERE), os.environ.get("PYTHONPATH"))))}
-
-
-def _optimized(folder: Path, kernel: str, base_url: str) -> Any:
-    command = [
-        sys.executable, "-m", "tilewright", "optimize", str(EXAMPLES / f"{kernel}.py"),
-        "--model", "scripted", "--device", "interpreter", "--target", "cuda:90",
-        "--format", "json",
-    ]  # fmt: skip
-    home = str(folder / f"home-{kernel}")  # replies of an earlier run would not be asked for again
-    env = {**os.environ, "OPENAI_BASE_URL": base_url, "TILEWRIGHT_HOME": home}
-    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout)
-
-
-def _sections(prompt: str) -> Iterator[tuple[str, str]]:
-    """The sections of a prompt: ``4 PROBLEM`` and the text."""
-    found = list(_HEADING.finditer(prompt))
-    ends = [match.start() for match in found[1:]] + [len(prompt)]
-    for match, end in zip(found, ends, strict=True):
-        yield f"{match[1]} {match[2]}", prompt[match.start() : end]
-
-
-def _sizes(calls: Sequence[Call]) -> dict[str, Any]:
-    """Median and largest size of each section of the optimizer's prompts, in estimated tokens."""
-    from tilewright.agents.prompt import estimated
-
-    asked = [call["prompt"] for call in calls if call["role"] == "optimizer"]
-    sizes: dict[str, list[int]] = {"whole prompt": [estimated(prompt) for prompt in asked]}
-    for prompt in asked:
-        for name, text in _sections(prompt):
-            sizes.setdefault(name, []).append(estimated(text))
-    return {
-        name: {"median": round(statistics.median(found)), "most": max(found), "of": len(found)}
-        for name, found in sizes.items()
-    }
-
-
-def _prefixes(calls: Sequence[Call]) -> dict[str, Any]:
-    """The share of common prefix within each generation: the tries of one stage on one text.
-
-    ``common`` is what all prompts of a generation begin with, over their mean length; ``cached``
-    what a prompt shares with the one before it, over its own length; ``across`` the same for the
-    first prompt of a generation and the last of the one before.
-    """
-    asked = [call for call in calls if call["role"] == "optimizer"]
-    common, cached, across = [], [], []
-    before: list[str] = []
-    for _, group in groupby(asked, key=lambda call: call["stage"]):
-        prompts = [call["prompt"] for call in group]
-        across += [_shared((before[-1], prompts[0])) / len(prompts[0])] if before else []
-        before = prompts
-        if len(prompts) > 1:
-            shared = _shared(prompts)
-            common.append(shared / statistics.mean(map(len, prompts)))
-            pairs = pairwise(prompts)
-            cached += [_shared(pair) / len(pair[1]) for pair in pairs]
-    return {
-        "generations": len(common),
-        "common_least": round(min(common), 3),
-        "common_median": round(statistics.median(common), 3),
-        "cached_least": round(min(cached), 3),
-        "cached_median": round(statistics.median(cached), 3),
-        "across_least": round(min(across), 3) if across else None,
-    }
-
-
-def _shared(texts: Sequence[str]) -> int:
-    """How many characters all texts begin with."""
-    first, last = min(texts), max(texts)
-    pairs = enumerate(zip(first, last, strict=False))
-    return next((n for n, (a, b) in pairs if a != b), min(len(first), len(last)))
 
 
 # The engine's side of many proposals.
@@ -258,6 +152,10 @@ def _proposal(models: Any, choice: Any, briefing: Any, sample: int) -> bool:
 # The language server, with and without.
 
 
+def _importable() -> Mapping[str, str]:
+    return {"PYTHONPATH": os.pathsep.join(filter(None, (str(HERE), os.environ.get("PYTHONPATH"))))}
+
+
 def _under_load(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     from scripted_server import serve_process
 
@@ -346,24 +244,6 @@ def _quantiles(seconds: Sequence[float]) -> dict[str, float]:
 
 
 def _show(result: Mapping[str, Any]) -> None:
-    names = sorted(
-        {name for sizes in result["prompts"].values() for name in sizes if name[0].isdigit()},
-        key=lambda name: int(name.split()[0]),
-    )
-    print("| section (tokens: median, most) |", " | ".join(KERNELS), "|")
-    print("| --- |" + " --- |" * len(KERNELS))
-    for name in (*names, "whole prompt"):
-        cells = [_cell(result["prompts"][kernel].get(name)) for kernel in KERNELS]
-        print(f"| {name} |", " | ".join(cells), "|")
-    print(
-        "\n| common prefix | generations | of all: least, median | with the one before | across |"
-    )
-    print("| --- | --- | --- | --- | --- |")
-    for kernel, one in result["prefix"].items():
-        common = f"{one['common_least']:.0%}, {one['common_median']:.0%}"
-        cached = f"{one['cached_least']:.0%}, {one['cached_median']:.0%}"
-        across = "" if one["across_least"] is None else f"{one['across_least']:.0%}"
-        print(f"| {kernel} | {one['generations']} | {common} | {cached} | {across} |")
     cpu = sum(one["cpu_s"] for one in result["engine"])
     wall = sum(one["wall_s"] for one in result["engine"])
     proposals = sum(one["proposals"] for one in result["engine"])

@@ -17,12 +17,12 @@ from lsprotocol import types
 from pygls import uris
 from pygls.exceptions import JsonRpcException
 
-from tilewright.models.keys import VARIABLE as KEY
 from tilewright.models.model import Role
 from tilewright.models.prices import is_local
-from tilewright.models.settings import BASE_URL as ENDPOINT
 from tilewright.models.settings import LOCAL, NONE, OPENAI
 from tilewright.models.settings import ModelSettings as ProjectSettings
+from tilewright.models.variables import BASE_URL as ENDPOINT
+from tilewright.models.variables import KEY, STORED_KEYS
 from tilewright_server.settings import Asking, ModelSettings
 from tilewright_server.snapshot import Snapshot
 
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer
 
 logger = logging.getLogger(__name__)
-
-STORED_KEYS = "TILEWRIGHT_MODEL_KEYS"
-"""Set by an editor that stores keys: a JSON object of keys by endpoint."""
 
 CONSENT = "tilewright/modelConsent"
 LOCAL_SERVER = "http://localhost"

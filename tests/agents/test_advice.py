@@ -129,13 +129,13 @@ def test_repeated_and_too_many_issues() -> None:
 
 @pytest.mark.parametrize("text", ["", "It is fine.", "{", '{"issues": 3}', "[1]", fence("x = {1}")])
 def test_reply_without_issues_is_unusable(text: str) -> None:
-    found = analyzer.parse(text, briefing())
+    found = analyzer.analysis(text, briefing())
     assert isinstance(found, Unusable)
     assert "the reply lists no issues" in found.message
 
 
 def test_no_issues_is_an_answer() -> None:
-    assert analyzer.parse('{"issues": []}', briefing()) == ()
+    assert analyzer.analysis('{"issues": []}', briefing()) == analyzer.Analysis(())
 
 
 _LEAVES = st.none() | st.integers() | st.text(max_size=20) | st.floats() | st.booleans()
@@ -218,3 +218,39 @@ def test_schemas_fit_their_examples() -> None:
     (issue,) = [analyzer.SCHEMA["properties"]["issues"]["items"]]
     assert set(issue["required"]) == set(issue["properties"]) == set(GOOD)
     assert set(planner.SCHEMA["required"]) == set(planner.SCHEMA["properties"])
+
+
+_TUNED = """\
+import triton
+
+
+@triton.autotune([triton.Config({"BLOCK": 64}, num_warps=4)], key=["n"])
+@triton.jit
+def kernel(x_ptr, n, BLOCK):
+    pass
+
+
+def run(x):
+    kernel[(4,)](x, 64, STEPS=3, num_warps=4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("def run", "# A comment\ndef run"),
+        ("num_warps=4)]", "num_warps=8)]"),
+        ("STEPS=3, num_warps=4", "STEPS=5"),
+        ('@triton.autotune([triton.Config({"BLOCK": 64}, num_warps=4)], key=["n"])\n', ""),
+    ],
+)
+def test_settings_of_launches_and_comments_tell_the_analyzer_nothing(old: str, new: str) -> None:
+    assert analyzer.essence(_TUNED.replace(old, new)) == analyzer.essence(_TUNED)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("pass", "return n"), ("(x, 64", "(x, 65"), ("STEPS=3", "STEPS=x"), ("def", "")],
+)
+def test_other_changes_may_change_what_the_analyzer_says(old: str, new: str) -> None:
+    assert analyzer.essence(_TUNED.replace(old, new)) != analyzer.essence(_TUNED)

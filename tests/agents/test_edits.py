@@ -159,7 +159,9 @@ def test_large_replies_that_repeat_themselves_are_refused(part: str) -> None:
     """Without work that grows with the square of their length."""
     found = optimizer.parse(part * (250_000 // len(part)), briefing(issues=()))
     assert isinstance(found, Unusable)
-    assert isinstance(analyzer.parse(part * (250_000 // len(part)), briefing(issues=())), Unusable)
+    assert isinstance(
+        analyzer.analysis(part * (250_000 // len(part)), briefing(issues=())), Unusable
+    )
 
 
 MODULE = """import torch

@@ -1,10 +1,12 @@
 """Clients of a scripted server, with a clock that does not wait."""
 
 import threading
+import time
+from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
-from scripted_server import Script, ScriptedServer, serve
+from scripted_server import Answer, Script, ScriptedServer, serve
 
 from tilewright.models.client import Client, Clock
 from tilewright.models.model import CallRequest, Limits, Message, ModelChoice, Role
@@ -12,6 +14,7 @@ from tilewright.models.prices import Price
 from tilewright.models.settings import CallPolicy, Ensemble
 
 KEY = "sk-test-0123456789abcdef"
+GOOD = Answer("def kernel(): ...", prompt_tokens=100, completion_tokens=10)
 
 
 class FakeClock:
@@ -80,3 +83,11 @@ def ask(choice: ModelChoice, text: str = "Make it fast.", **more: object) -> Cal
     """A request of the optimizer."""
     messages = (Message("system", "You improve kernels."), Message("user", text))
     return CallRequest(Role.OPTIMIZER, choice, messages, **more)  # type: ignore[arg-type]
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait until something is so; fails where it does not come about."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)

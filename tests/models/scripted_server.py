@@ -230,7 +230,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         request = self.server.keep(self.path, self.headers, {})
-        if self.path.rstrip("/").endswith("/models"):
+        if self.server.demands_key and "authorization" not in request.headers:
+            Refused(401, "missing bearer").send(self, request)
+        elif self.path.rstrip("/").endswith("/models"):
             models = [{"id": name, "object": "model"} for name in self.server.models]
             self.send_json(200, {"object": "list", "data": models})
         else:
@@ -319,6 +321,7 @@ class ScriptedServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), Handler)
         self.script = script
         self.models = models
+        self.demands_key = False
         self.requests: list[Request] = []
         self.hung_up: list[float] = []
         self.most_at_once = 0

@@ -195,12 +195,16 @@ class Roles:
     skipped: tuple[Stage, ...] = ()
     longest: int = 100
 
+    def _analysed(self, reply: str, briefing: Any) -> Any:
+        given = self.issues
+        return given if isinstance(given, Unusable) else advice.analyzer.Analysis(given)
+
     def install(self, monkeypatch: Any) -> None:
         for module in (cover.optimizer, cover.extractor):
             monkeypatch.setattr(module, "build", self._tries(module is cover.extractor))
             monkeypatch.setattr(module, "parse", parsed)
         monkeypatch.setattr(advice.analyzer, "build", self._analysis)
-        monkeypatch.setattr(advice.analyzer, "parse", lambda reply, briefing: self.issues)
+        monkeypatch.setattr(advice.analyzer, "analysis", self._analysed)
         monkeypatch.setattr(advice.analyzer, "SCHEMA", {}, raising=False)
         monkeypatch.setattr(advice.planner, "build", self._planning)
         monkeypatch.setattr(advice.planner, "parse", self._plan)

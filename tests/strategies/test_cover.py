@@ -22,6 +22,7 @@ from scripted_models import (
     source,
 )
 
+from tilewright.agents import analyzer
 from tilewright.agents.model import Unusable
 from tilewright.analysis.model import Issue
 from tilewright.errors import Stopped
@@ -386,6 +387,14 @@ def test_without_an_analysis_the_stage_of_open_ended_changes_is_tried(
     stages = [trial.stage for trial in found.search.trials]
     assert stages == [Stage.ALGORITHMIC, Stage.DISCOVERY]
     assert "the analyzer reports no issues: no list of issues" in found.notes
+
+
+def test_issues_of_the_analyzer_that_are_left_out_are_noted(
+    run: Run, roles: Roles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = analyzer.Analysis(roles.issues, ("issue 2 of the reply is left out: no fix",))
+    monkeypatch.setattr(analyzer, "analysis", lambda reply, briefing: given)
+    assert "the analyzer: issue 2 of the reply is left out: no fix" in run("90").notes
 
 
 def test_a_limit_ends_the_calls_and_not_the_search(run: Run, roles: Roles) -> None:

@@ -61,9 +61,9 @@ def test_each_reply_makes_a_candidate(written: ModuleType, name: str) -> None:
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_analysis_names_an_issue_that_comes_first(written: ModuleType, name: str) -> None:
     text = original(name)
-    found = analyzer.parse(written.reply(name, "analysis"), Briefing(f"{name}.py", text, text))
+    found = analyzer.analysis(written.reply(name, "analysis"), Briefing(f"{name}.py", text, text))
     assert not isinstance(found, Unusable)
-    (issue,) = found
+    (issue,) = found.issues
     assert issue.stage.value == "algorithmic"
     assert issue.evidence in text.splitlines()[issue.line - 1]
 

@@ -1,5 +1,6 @@
 """The analyzer: asks for issues that no detector can see."""
 
+import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from tilewright.agents.briefing import Briefing
 from tilewright.agents.model import ProposedIssue, Unusable
 from tilewright.agents.objects import last_object
 from tilewright.agents.prompt import Prompt, whole
+from tilewright.agents.segments import UNPARSABLE
 from tilewright.agents.templates import sentences
 from tilewright.knowledge import taxonomy
 from tilewright.knowledge.stages import DEFAULT_ORDER, Stage
@@ -24,6 +26,7 @@ _MOST_TITLE = 120
 _FIELDS = ("id", "title", "stage", "severity", "line", "evidence", "fix", "gain")
 _FIELD = re.compile(rf"\s*(?:[-*]\s*)?[`*]*({'|'.join(_FIELDS)})[`*]*\s*:\s*(.*)$", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg"}
 _STAGES = [stage.value for stage in DEFAULT_ORDER]
 
 SCHEMA: Mapping[str, Any] = {
@@ -81,14 +84,43 @@ def build(briefing: Briefing, limit_tokens: int | None = None) -> Prompt:
     return sections.prompt(sections.Outline(role, parts), limit_tokens)
 
 
-def parse(reply: str, briefing: Briefing) -> tuple[ProposedIssue, ...] | Unusable:
-    """The issues of a reply that are neither the detectors' own nor outside the file."""
-    found = analysis(reply, briefing)
-    return found if isinstance(found, Unusable) else found.issues
+def essence(text: str) -> str:
+    """What the analyzer's issues follow from: the code without comments, layout and the settings
+    of launches, which the tuner changes and the detectors judge."""
+    try:
+        tree = ast.parse(text)
+    except UNPARSABLE:
+        return text
+    return ast.dump(_Plain().visit(tree))
+
+
+class _Plain(ast.NodeTransformer):
+    """No autotuner, no option of a launch, and no number that a launch gives by name."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.decorator_list = [one for one in node.decorator_list if not _is_tuner(one)]
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Subscript):
+            node.keywords = [one for one in node.keywords if not _is_setting(one)]
+        return self.generic_visit(node)
+
+
+def _is_setting(keyword: ast.keyword) -> bool:
+    value = keyword.value
+    is_number = isinstance(value, ast.Constant) and isinstance(value.value, int)
+    return keyword.arg in _OPTIONS or is_number
+
+
+def _is_tuner(decorator: ast.expr) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return ast.unparse(called).rpartition(".")[2] == "autotune"
 
 
 def analysis(reply: str, briefing: Briefing) -> Analysis | Unusable:
-    """The same, with the reason for each issue that is left out."""
+    """The issues of a reply that are neither the detectors' own nor outside the file, and why the
+    others are left out."""
     listed = _listed(reply)
     if listed is None:
         return Unusable(

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from tilewright.agents import sections
+from tilewright.agents import cards, sections
 from tilewright.agents.answers import AnswerError, answer, thought_of
 from tilewright.agents.briefing import Briefing
-from tilewright.agents.cards import listed
 from tilewright.agents.edits import applied
 from tilewright.agents.model import Proposal, Step, Unusable
 from tilewright.agents.prompt import Prompt, whole
@@ -55,9 +54,8 @@ def stage_prompt(
         "goal",
         stage=stage.value,
         purpose=PURPOSES[stage],
-        issues=listed(issues),
+        issues=cards.listed(issues),
         measured=briefing.measured,
-        tries=len(steps),
     )
     parts = (
         (whole(1, "TASK", sentences(role.value, "role")), ()),
@@ -65,13 +63,14 @@ def stage_prompt(
         sections.chip(briefing, role),
         sections.problem(briefing, role),
         sections.schedule(briefing, role),
-        sections.patterns(briefing, role, stage),
+        sections.experiences(briefing, role),
         sections.parent(briefing, role),
         sections.facts(briefing, role),
         sections.tried(briefing, role),
-        (whole(10, "GOAL", goal), ()),
+        sections.goal(goal, cards.pattern_items(briefing, stage), role),
     )
-    return sections.prompt(sections.Outline(role, parts, tuple(steps)), limit_tokens)
+    outline = sections.Outline(role, parts, tuple(steps), goal)
+    return sections.prompt(outline, limit_tokens)
 
 
 def parse(reply: str, briefing: Briefing) -> Proposal | Unusable:

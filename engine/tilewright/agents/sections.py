@@ -1,7 +1,7 @@
 """The sections of a prompt, each from a briefing, and the prompt that they make.
 
-Sections 1 to 4 are the same for a whole run; those after them change with the text that the search
-has reached, the stage and the try.
+Sections 1 to 4 are the same for a whole run, those up to 8 for a text that the search has reached;
+those after them change with the candidates, the goal and the try.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,6 @@ from tilewright.agents.templates import sentences
 from tilewright.analysis.model import Issue
 from tilewright.knowledge import taxonomy
 from tilewright.knowledge.model import UNMEASURED
-from tilewright.knowledge.stages import Stage
 from tilewright.models.model import Role
 from tilewright.problems.permissions import PERMISSIONS
 from tilewright.source import parse_module
@@ -35,10 +34,14 @@ from tilewright.textfile import one_line
 Part = tuple[Section | None, tuple[str, ...]]
 CAPS = {2: 2500, 3: 300, 4: 1500, 5: 600, 6: 2000, 7: PARENT_TOKENS, 8: 900, 9: 400, 11: 1500}
 """Tokens of each section at most. Those that are not listed are never cut."""
+MENU_TOKENS = 2000
+"""Of the transformations that section 10 shows with the goal."""
 MOST_TOKENS = 14_000
 """Of a whole prompt, where the model does not ask for less."""
-_LET_GO = (9, 5, 6, 8)
-"""Sections that are left out, in this order, where a prompt would be too long."""
+_GOAL = 10
+_LET_GO = (9, 5, 6, _GOAL, 8)
+"""Sections that are left out, in this order, where a prompt would be too long; of the goal, the
+transformations alone."""
 _MOST_NAMES = 12
 _SHORT = 160
 _FIRST_FACTS = 6
@@ -92,11 +95,20 @@ def schedule(briefing: Briefing, role: Role) -> Part:
     return section(5, "SCHEDULE", items, CAPS[5], lead=lead, wrap=fenced)
 
 
-def patterns(briefing: Briefing, role: Role, stage: Stage) -> Part:
-    """Section 6: what has helped elsewhere, and the patterns of a stage that apply here."""
-    items = (*briefing.experiences, *cards.pattern_items(briefing, stage))
-    lead = sentences(role.value, "patterns")
-    return section(6, "PATTERNS", items, CAPS[6], lead=lead, joint="\n\n")
+def experiences(briefing: Briefing, role: Role) -> Part:
+    """Section 6: what earlier runs have shown."""
+    lead = sentences(role.value, "experiences")
+    items = briefing.experiences
+    return section(6, "EXPERIENCES", items, CAPS[6], lead=lead, joint="\n\n", wrap=fenced)
+
+
+def goal(text: str, menu: Sequence[str], role: Role) -> Part:
+    """Section 10: the goal, and transformations that may serve it."""
+    bare = whole(_GOAL, "GOAL", text)
+    lead = f"{text}\n\n{sentences(role.value, 'patterns')}"
+    cap = bare.tokens + MENU_TOKENS
+    found, cut = section(_GOAL, "GOAL", menu, cap, lead=lead, joint="\n\n")
+    return found or bare, cut
 
 
 def issue_types(briefing: Briefing, role: Role) -> Part:
@@ -282,11 +294,12 @@ def _start(text: str) -> str:
 
 @dataclass(frozen=True)
 class Outline:
-    """A prompt before its length is known: ``later`` makes the tries' section from steps."""
+    """A prompt before its length is known; ``goal`` is section 10 without its transformations."""
 
     role: Role
     parts: tuple[Part, ...]
     steps: tuple[Step, ...] = ()
+    goal: str = ""
 
 
 def prompt(outline: Outline, limit_tokens: int | None) -> Prompt:
@@ -302,7 +315,7 @@ def prompt(outline: Outline, limit_tokens: int | None) -> Prompt:
     for number in _LET_GO:
         if found.tokens <= limit:
             break
-        found = _without(found, number)
+        found = _bare(found, outline.goal) if number == _GOAL else _without(found, number)
     return found
 
 
@@ -310,6 +323,16 @@ def _made(outline: Outline, left: Sequence[Step], more: tuple[str, ...] = ()) ->
     parts = (*outline.parts, steps(left, outline.role))
     there = sorted((one for one, _ in parts if one is not None), key=lambda s: s.number)
     return Prompt(outline.role, tuple(there), (*(cut for _, cuts in parts for cut in cuts), *more))
+
+
+def _bare(found: Prompt, goal: str) -> Prompt:
+    """The prompt with the goal alone in section 10."""
+    bare = whole(_GOAL, "GOAL", goal)
+    if not goal or bare in found.sections:
+        return found
+    left = tuple(bare if one.number == _GOAL else one for one in found.sections)
+    cut = "section 10 (GOAL): transformations left out, as the prompt would be too long"
+    return Prompt(found.role, left, (*found.cut, cut))
 
 
 def _without(found: Prompt, number: int) -> Prompt:

@@ -15,12 +15,14 @@ from tilewright.errors import InputError, Stopped
 from tilewright.models.budget import Budget, Permit
 from tilewright.models.endpoint import Endpoint, Loop, OnText
 from tilewright.models.faults import Fault, FaultError, PassingError, shown
-from tilewright.models.keys import key_for
+from tilewright.models.keys import key_advice, key_for
 from tilewright.models.model import (
     BudgetSpentError,
     CallRequest,
     ContextLengthError,
+    KeyRefusedError,
     ModelChoice,
+    ModelError,
     ModelUnavailableError,
     Reply,
     ReplyError,
@@ -42,6 +44,7 @@ from tilewright.models.wire import (
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 _LONGEST_WISH = 120.0
+_LONGEST_LIST = 10.0
 _NOTHING = Usage(0, 0, 0)
 _NOTHING_SPENT = Spent()
 
@@ -102,6 +105,7 @@ class Client:
         self._not_before: dict[str, float] = {}
         self._notes: dict[str, None] = dict.fromkeys(ensemble.notes)
         self._opening = threading.Lock()
+        self._keys_checked = False
         self._slots = threading.Condition()
         self._in_flight = 0
         self._stop = threading.Event()
@@ -125,6 +129,7 @@ class Client:
         Raises:
             ContextLengthError, ReplyError, ModelUnavailableError: there is no reply.
             BudgetSpentError: a limit does not allow the call.
+            InputError: an endpoint demands a key, and there is none.
             Stopped: ``cancel`` was called.
         """
         self._check()
@@ -132,10 +137,42 @@ class Client:
         if kept is not None:
             self._budget.count_cached()
             return kept
+        self._check_keys()
         with self._slot():
             reply = self._attempts(self._call(request), on_text)
         self._keep(request, reply)
         return reply
+
+    def _check_keys(self) -> None:
+        """Ask, once, whether the endpoints for which there is no key demand one.
+
+        Raises:
+            InputError: one does.
+        """
+        with self._opening:
+            asked, self._keys_checked = self._keys_checked, True
+        urls = dict.fromkeys(choice.base_url for choice in self._ensemble.choices)
+        for url in () if asked else urls:
+            if not is_local(url) and key_for(url) is None and self._demands_key(url):
+                message = f"{url} demands a key, and there is none: {key_advice(url)}"
+                raise InputError(message)
+
+    def _demands_key(self, base_url: str) -> bool:
+        """Whether its list of models is refused; the calls say what else there is to say."""
+
+        async def listed() -> None:
+            async with asyncio.timeout(_LONGEST_LIST):
+                await self._endpoint(base_url).models()
+
+        try:
+            self._loop.run(listed())
+        except KeyRefusedError:
+            return True
+        except CancelledError:
+            raise Stopped from None
+        except (ModelError, PassingError, FaultError, TimeoutError):
+            return False
+        return False
 
     def cancel(self) -> None:
         """Close what is in flight; later calls raise Stopped."""

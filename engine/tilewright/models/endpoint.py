@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from tilewright.errors import InputError
 from tilewright.models.faults import Fault, FaultError, PassingError, fault, retry_after, shown
 from tilewright.models.keys import Key, key_advice
-from tilewright.models.model import ModelUnavailableError, ReplyError
+from tilewright.models.model import KeyRefusedError, ModelUnavailableError, ReplyError
 from tilewright.models.prices import is_local
 from tilewright.models.settings import default_base_url
 from tilewright.models.wire import Answer, Events, encodable
@@ -244,11 +244,9 @@ class Endpoint:
         what = "cannot be reached" if connecting else "ended the connection early"
         return PassingError(f"{self._base_url} {what} ({why})", charged=not connecting)
 
-    def _refused_key(self, text: str) -> ModelUnavailableError:
+    def _refused_key(self, text: str) -> KeyRefusedError:
         sent = "refuses the key" if self._key else "asks for a key"
-        return ModelUnavailableError(
-            f"{self._base_url} {sent} ({text}); {key_advice(self._base_url)}"
-        )
+        return KeyRefusedError(f"{self._base_url} {sent} ({text}); {key_advice(self._base_url)}")
 
     def _clean(self, found: Fault) -> Fault:
         removed = self._removed

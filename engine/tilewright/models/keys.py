@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 from tilewright.errors import InputError
 from tilewright.models.prices import is_local
 from tilewright.models.settings import default_base_url
+from tilewright.models.variables import BASE_URL, KEY
 
-VARIABLE = "OPENAI_API_KEY"
 KEYRING_SERVICE = "tilewright"
 REMOVED = "[key removed]"
 _SHORTEST = 6
@@ -41,9 +41,9 @@ def key_for(base_url: str) -> Key | None:
 
     Raises InputError for a key that cannot be sent.
     """
-    value = os.environ.get(VARIABLE, "").strip()
+    value = os.environ.get(KEY, "").strip()
     if value and base_url == default_base_url():
-        return _key(value, VARIABLE)
+        return _key(value, KEY)
     if is_local(base_url):
         return None
     kept = _from_keyring(base_url)
@@ -64,9 +64,9 @@ def key_advice(base_url: str) -> str:
     """Where to put the key of an endpoint."""
     keyring = f"`keyring set {KEYRING_SERVICE} {base_url}`"
     if base_url == default_base_url():
-        return f"set {VARIABLE}, or store the key with {keyring}"
+        return f"set {KEY}, or store the key with {keyring}"
     return (
-        f"store its key with {keyring}, or set OPENAI_BASE_URL to {base_url}: {VARIABLE} is sent "
+        f"store its key with {keyring}, or set {BASE_URL} to {base_url}: {KEY} is sent "
         f"to the endpoint of the environment alone, which is {_host(default_base_url())}"
     )
 

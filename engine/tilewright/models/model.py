@@ -153,5 +153,9 @@ class ModelUnavailableError(ModelError):
     """The endpoint does not answer, refuses the key, or has no such model."""
 
 
+class KeyRefusedError(ModelUnavailableError):
+    """The endpoint refuses the key, or demands one where none was sent."""
+
+
 class ReplyError(ModelError):
     """The endpoint answered with something of no use: empty, refused or too large."""

@@ -12,10 +12,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from tilewright.errors import InputError
 from tilewright.models.model import NO_LIMITS, Limits, ModelChoice, Role
 from tilewright.models.prices import Dollars, Price, price_of
+from tilewright.models.variables import BASE_URL
 
 NONE = "none"
 LOCAL = "local"
-BASE_URL = "OPENAI_BASE_URL"
 OPENAI = "https://api.openai.com/v1"
 _TABLE = "[tool.tilewright.models"
 

@@ -67,11 +67,12 @@ class Adviser:
         return tuple(issue for issue in placed if issue is not None)
 
     def _analyze(self, position: Position) -> None:
-        """Ask the analyzer of a text that it has not seen."""
+        """Ask the analyzer of a text that it has not seen; settings of a launch tell it nothing."""
         text = position.module.text
-        if text == self._analyzed or not self._calls.can_ask(Role.ANALYZER):
+        seen = analyzer.essence(text)
+        if seen == self._analyzed or not self._calls.can_ask(Role.ANALYZER):
             return
-        first, self._analyzed = self._analyzed is None, text
+        first, self._analyzed = self._analyzed is None, seen
         briefing = self._briefer.briefing(position)
         answer = self._asked(
             Role.ANALYZER, lambda limit: analyzer.build(briefing, limit), analyzer.SCHEMA
@@ -83,7 +84,9 @@ class Adviser:
             self.suspected = ()
         else:
             self._open = False
-            self.suspected = tuple(_issue(one, answer.choice.name, text) for one in found)
+            self.suspected = tuple(_issue(one, answer.choice.name, text) for one in found.issues)
+            for why in found.refused:
+                self._note(f"the analyzer: {why}")
 
     def _ordered(
         self, position: Position, issues: tuple[Issue, ...], stages: tuple[Stage, ...]
@@ -119,11 +122,11 @@ class Adviser:
         return answer
 
 
-def _proposed(answer: Answer, briefing: Briefing) -> tuple[ProposedIssue, ...] | str:
-    """The issues of an answer; a sentence where it has none that can be read."""
+def _proposed(answer: Answer, briefing: Briefing) -> analyzer.Analysis | str:
+    """What an answer reports; a sentence where nothing of it can be read."""
     if answer.reply is None:
         return str(answer.error)
-    found = analyzer.parse(answer.reply.text, briefing)
+    found = analyzer.analysis(answer.reply.text, briefing)
     return found.message if isinstance(found, Unusable) else found
 
 

@@ -11,6 +11,7 @@ from tilewright.models.model import (
     BudgetSpentError,
     CallRequest,
     ContextLengthError,
+    KeyRefusedError,
     ModelChoice,
     ModelError,
     ModelUnavailableError,
@@ -26,7 +27,13 @@ from tilewright.strategies.model import CallRecord
 
 _ERRORS: Mapping[str, type[ModelError]] = {
     kind.__name__: kind
-    for kind in (ModelError, ContextLengthError, ModelUnavailableError, ReplyError)
+    for kind in (
+        ModelError,
+        ContextLengthError,
+        ModelUnavailableError,
+        KeyRefusedError,
+        ReplyError,
+    )
 }
 
 

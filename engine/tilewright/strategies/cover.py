@@ -127,15 +127,11 @@ class CoverProposer:
 
     def trajectory(self, request: ProposalRequest) -> _Trajectory:
         """The loop of a stage before its first try."""
-        suspected = tuple(
-            issue
-            for issue in self._adviser.suspected_of(request.module.text)
-            if issue.stage is request.stage
-        )
-        position = Position(
-            request.module, request.context, request.issues, request.trials, request.present
-        )
-        issues = dict.fromkeys(issue.id for issue in (*request.issues, *suspected))
+        suspected = self._adviser.suspected_of(request.module.text)
+        every = (*request.issues, *request.others)
+        position = Position(request.module, request.context, every, request.trials, request.present)
+        here = (*request.issues, *(i for i in suspected if i.stage is request.stage))
+        issues = dict.fromkeys(issue.id for issue in here)
         briefing = self._briefer.briefing(position, suspected)
         return _Trajectory(briefing, request.stage, tuple(issues))
 

@@ -17,6 +17,7 @@ class ProposalRequest:
     """What every proposer is given: this kernel, these issues, this target.
 
     Attributes:
+        others: the issues of the other stages.
         trials: of the run so far. It grows while the proposer is asked: one that is resumed finds
             there what became of the candidate it gave.
         present: gives the evaluation of the module's text against itself.
@@ -30,6 +31,7 @@ class ProposalRequest:
     trials: Sequence["Trial"] = ()
     present: Callable[[], Evaluation] | None = None
     attempt: Callable[[int], None] = lambda number: None
+    others: tuple[Issue, ...] = ()
 
 
 class Proposer(Protocol):

@@ -201,6 +201,7 @@ class StagedSearch:
             self.trials,
             self._present,
             attempt,
+            tuple(issue for issue in position.issues if issue.stage is not stage),
         )
 
     def _candidates(self, request: ProposalRequest, seen: set[str]) -> Iterator[Candidate]:

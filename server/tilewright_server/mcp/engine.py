@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 
+from tilewright.models.variables import KEY, STORED_KEYS
 from tilewright.textfile import ROOTS
 from tilewright_server import wording
 from tilewright_server.jobs.process import EngineRun, Outcome
@@ -24,7 +25,7 @@ _TIMEOUT_GRACE_S = 5.0
 _RUNS_AT_ONCE = 1  # two would disturb each other's measurements
 _READS_AT_ONCE = 2
 _MOST_WAITING = 16
-_KEYS = frozenset(("OPENAI_API_KEY", "TILEWRIGHT_MODEL_KEYS"))
+_KEYS = frozenset((KEY, STORED_KEYS))
 _FAULT_CODE = "exit code 70"
 _USAGE = re.compile(
     r"the engine ended without a result \(exit code 2\): (?:tilewright: )?(.*)", re.S
