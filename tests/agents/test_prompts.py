@@ -363,13 +363,15 @@ def test_issues_come_with_fix_severity_and_gain() -> None:
     )
     detected = replace(suspected, id="missing_autotune", stage=Stage.AUTOTUNING, data={})
     prompt = optimizer.build(briefing(issues=(detected, suspected)), Stage.FUSION)
-    facts = next(s for s in prompt.sections if s.number == 8).text
+    names = next(s for s in prompt.sections if s.number == 8).text
+    assert "- line 16: missing_autotune (autotuning)\n- line 16: open_ended (fusion)\n" in names
+    facts = next(s for s in prompt.sections if s.number == 10).text
     assert "line 16: open_ended (fusion, severity 3 of 5): Two launches." in facts
     assert "Estimated gain: 1.5" in facts
-    assert "missing_autotune (autotuning, severity 3 of 5)" in facts
-    assert " Fix: " in facts
-    goal = next(s for s in prompt.sections if s.number == 10).text
-    assert "Issues of this stage: `open_ended`." in goal
+    assert "missing_autotune (autotuning, severity 3 of 5)" not in facts
+    assert "Issues of this stage: `open_ended`." in facts
+    other = optimizer.build(briefing(issues=(detected, suspected)), Stage.AUTOTUNING)
+    assert " Fix: " in next(s for s in other.sections if s.number == 10).text
 
 
 def test_goal_follows_what_can_be_measured() -> None:

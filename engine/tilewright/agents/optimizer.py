@@ -48,7 +48,8 @@ def stage_prompt(
     role: Role, briefing: Briefing, stage: Stage, steps: Sequence[Step], limit_tokens: int | None
 ) -> Prompt:
     """The prompt of a role that changes the file in a stage."""
-    issues = dict.fromkeys(issue.id for issue in briefing.issues if issue.stage is stage)
+    here = [issue for issue in sections.by_severity(briefing.issues) if issue.stage is stage]
+    issues = dict.fromkeys(issue.id for issue in here)
     goal = sentences(
         role.value,
         "goal",
@@ -65,11 +66,12 @@ def stage_prompt(
         sections.schedule(briefing, role),
         sections.experiences(briefing, role),
         sections.parent(briefing, role),
-        sections.facts(briefing, role),
+        sections.facts(briefing, role, sections.issue_name),
         sections.tried(briefing, role),
-        sections.goal(goal, cards.pattern_items(briefing, stage), role),
+        sections.goal(goal, here, cards.pattern_items(briefing, stage), role),
     )
-    outline = sections.Outline(role, parts, tuple(steps), goal)
+    bare, _ = sections.goal(goal, here, (), role)
+    outline = sections.Outline(role, parts, tuple(steps), bare)
     return sections.prompt(outline, limit_tokens)
 
 

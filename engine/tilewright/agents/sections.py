@@ -4,7 +4,7 @@ Sections 1 to 4 are the same for a whole run, those up to 8 for a text that the 
 those after them change with the candidates, the goal and the try.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.agents import cards
@@ -35,7 +35,8 @@ Part = tuple[Section | None, tuple[str, ...]]
 CAPS = {2: 2500, 3: 300, 4: 1500, 5: 600, 6: 2000, 7: PARENT_TOKENS, 8: 900, 9: 400, 11: 1500}
 """Tokens of each section at most. Those that are not listed are never cut."""
 MENU_TOKENS = 2000
-"""Of the transformations that section 10 shows with the goal."""
+"""Of the issues and transformations that section 10 shows with the goal."""
+_ISSUE_TOKENS = 800
 MOST_TOKENS = 14_000
 """Of a whole prompt, where the model does not ask for less."""
 _GOAL = 10
@@ -102,13 +103,19 @@ def experiences(briefing: Briefing, role: Role) -> Part:
     return section(6, "EXPERIENCES", items, CAPS[6], lead=lead, joint="\n\n", wrap=fenced)
 
 
-def goal(text: str, menu: Sequence[str], role: Role) -> Part:
-    """Section 10: the goal, and transformations that may serve it."""
-    bare = whole(_GOAL, "GOAL", text)
-    lead = f"{text}\n\n{sentences(role.value, 'patterns')}"
-    cap = bare.tokens + MENU_TOKENS
+def goal(text: str, issues: Sequence[Issue], menu: Sequence[str], role: Role) -> Part:
+    """Section 10: the goal with its issues, and transformations that may serve it."""
+    lines = [f"- {one_line(issue_words(issue))}" for issue in issues]
+    while lines and estimated("\n".join(lines)) > _ISSUE_TOKENS:
+        lines.pop()
+    known = f"{text}\n\n{fenced(chr(10).join(lines))}" if lines else text
+    bare = whole(_GOAL, "GOAL", known)
+    lead = f"{known}\n\n{sentences(role.value, 'patterns')}"
+    cap = whole(_GOAL, "GOAL", text).tokens + MENU_TOKENS
     found, cut = section(_GOAL, "GOAL", menu, cap, lead=lead, joint="\n\n")
-    return found or bare, cut
+    left = len(issues) - len(lines)
+    gone = (f"section 10 (GOAL): {left} of {len(issues)} issues left out",) if left else ()
+    return found or bare, (*gone, *cut)
 
 
 def issue_types(briefing: Briefing, role: Role) -> Part:
@@ -218,14 +225,26 @@ def _some(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_MOST_NAMES])}{more}"
 
 
-def facts(briefing: Briefing, role: Role) -> Part:
-    """Section 8: the first facts of the text, its issues by severity, and the other facts."""
-    issues = sorted(briefing.issues, key=lambda i: (-i.severity, i.range.line, i.id))
+def facts(briefing: Briefing, role: Role, words: Callable[[Issue], str] | None = None) -> Part:
+    """Section 8: the first facts of the text, its issues by severity, and the other facts.
+
+    ``words``: of an issue; all that is known of it by default.
+    """
     known = [f"- {one_line(fact)}" for fact in briefing.facts]
-    found = (f"- {one_line(issue_words(issue))}" for issue in issues)
+    found = (f"- {one_line((words or issue_words)(one))}" for one in by_severity(briefing.issues))
     items = [*known[:_FIRST_FACTS], *found, *known[_FIRST_FACTS:]]
     lead = sentences(role.value, "facts")
     return section(8, "FACTS", items, CAPS[8], lead=lead, wrap=fenced)
+
+
+def by_severity(issues: Sequence[Issue]) -> list[Issue]:
+    """Issues, the most severe first."""
+    return sorted(issues, key=lambda i: (-i.severity, i.range.line, i.id))
+
+
+def issue_name(issue: Issue) -> str:
+    """An issue with its place, in a few words."""
+    return f"line {issue.range.line}: {issue.id} ({issue.stage.value})"
 
 
 def issue_words(issue: Issue) -> str:
@@ -299,7 +318,7 @@ class Outline:
     role: Role
     parts: tuple[Part, ...]
     steps: tuple[Step, ...] = ()
-    goal: str = ""
+    goal: Section | None = None
 
 
 def prompt(outline: Outline, limit_tokens: int | None) -> Prompt:
@@ -325,10 +344,9 @@ def _made(outline: Outline, left: Sequence[Step], more: tuple[str, ...] = ()) ->
     return Prompt(outline.role, tuple(there), (*(cut for _, cuts in parts for cut in cuts), *more))
 
 
-def _bare(found: Prompt, goal: str) -> Prompt:
+def _bare(found: Prompt, bare: Section | None) -> Prompt:
     """The prompt with the goal alone in section 10."""
-    bare = whole(_GOAL, "GOAL", goal)
-    if not goal or bare in found.sections:
+    if bare is None or bare in found.sections:
         return found
     left = tuple(bare if one.number == _GOAL else one for one in found.sections)
     cut = "section 10 (GOAL): transformations left out, as the prompt would be too long"
