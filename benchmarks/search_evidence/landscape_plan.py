@@ -22,7 +22,7 @@ from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.loading import load_problem
 from tilewright.targets.model import LaunchFacts
 
-BLOCK = 48
+BLOCK = 96
 """So many texts are handed to a GPU at a time."""
 _SHAPE_TILES = tuple(
     Setting(

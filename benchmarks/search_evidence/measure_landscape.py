@@ -9,9 +9,9 @@
 ``plan`` writes all texts and needs no GPU. ``measure`` appends a line for each verdict and goes on
 where the lines of an earlier call end. A process for each GPU judges some texts at a time by the
 ordinary cascade, against an anchor that a quick look at some texts finds to be the fastest: what is
-not faster than it ends after the small check and its timing. Kernels take turns, and texts in which
-fewer sites take part come first, so that a part of the results is a smaller landscape. ``pack``
-adds the lines to the file.
+not faster than it ends after the small check and its timing. A device goes on with the kernel that
+it has open; of each kernel the texts in which fewer sites take part come first, so that a part of
+the results is a smaller landscape. ``pack`` adds the lines to the file.
 """
 
 from __future__ import annotations
@@ -157,6 +157,7 @@ class Progress:
     done: dict[str, set[str]] = field(default_factory=dict)
     tries: dict[tuple[str, str], int] = field(default_factory=dict)
     waiting: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    opened: set[str] = field(default_factory=set)
     _seeking: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -176,7 +177,7 @@ class Progress:
             self.anchors[unit] = line["text"]
 
     def fill(self) -> None:
-        """What is left to judge: fewer sites first, kernels in turn, other shapes last."""
+        """What is left to judge: fewer sites first, other shapes last."""
         every = []
         for order, unit in enumerate(self.units.values()):
             done = self.done.get(unit.name, set())
@@ -186,15 +187,24 @@ class Progress:
                     every.append((unit.shape is not None, count, number, order, unit.name, left))
         self.waiting = [(name, left) for *_, name, left in sorted(every)]
 
-    def take(self) -> tuple[str, tuple[str, ...]] | None:
-        """The next block whose anchor nobody is looking for right now."""
+    def take(self, last: str = "") -> tuple[str, tuple[str, ...]] | None:
+        """The next block whose anchor nobody is looking for right now.
+
+        Args:
+            last: the unit that the device has open: opening another one costs seconds, so that
+                its next block comes first.
+        """
         with self._lock:
-            for number, (unit, _) in enumerate(self.waiting):
-                if unit not in self._seeking:
-                    if unit not in self.anchors:
-                        self._seeking.add(unit)
-                    return self.waiting.pop(number)
-        return None
+            can = [at for at, (unit, _) in enumerate(self.waiting) if unit not in self._seeking]
+            if not can:
+                return None
+            of_last = (at for at in can if self.waiting[at][0] == last)
+            unopened = (at for at in can if self.waiting[at][0] not in self.opened)
+            block = self.waiting.pop(next(of_last, next(unopened, can[0])))
+            self.opened.add(block[0])
+            if block[0] not in self.anchors:
+                self._seeking.add(block[0])
+            return block
 
     def give_back(self, unit: str, texts: Sequence[str]) -> None:
         """Put what has no verdict of a block at the end of what waits."""
@@ -213,8 +223,9 @@ def measure(
     progress: Progress, work: Callable[[Unit, Sequence[str], str], None], until: float
 ) -> None:
     """Hand blocks to a device until none is left or the time is up."""
+    unit = ""
     while time.monotonic() < until:
-        block = progress.take()
+        block = progress.take(unit)
         if block is None:
             if not progress.waiting:
                 return
@@ -435,7 +446,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--device", default="cuda:0", help="devices, separated by commas")
     parser.add_argument("--target", default="", help="what to compile for, if not the device's own")
     parser.add_argument("--seconds", type=float, default=480.0, help="begin nothing after that")
-    parser.add_argument("--at-a-time", type=int, default=8, help="candidates under way on a device")
+    parser.add_argument(
+        "--at-a-time", type=int, default=10, help="candidates under way on a device"
+    )
     parser.add_argument("--only", default="", help="names of units, separated by commas")
     parser.add_argument("--out", type=Path, default=Path("build/landscape.jsonl"))
     return parser.parse_args()

@@ -121,6 +121,25 @@ def test_what_a_lost_device_had_under_way_waits_again() -> None:
     assert progress.take() is not None, "another device may look for the anchor now"
 
 
+def test_a_device_goes_on_with_the_kernel_it_has_open() -> None:
+    progress = Progress(
+        {name: grid(name) for name in ("a", "b", "c")}, anchors=dict.fromkeys("abc", "x")
+    )
+    progress.fill()
+    order: list[str] = []
+    other: list[str] = []
+
+    def work(unit: Unit, texts: Sequence[str], anchor: str) -> None:
+        order.append(unit.name)
+        if len(order) == 1:
+            taken = progress.take()
+            other.append(taken[0] if taken else "")
+
+    measure(progress, work, time.monotonic() + 60)
+    assert other == ["b"]
+    assert order == ["a", "a", "c", "c", "b"], "kernels that nobody has open come first"
+
+
 def test_no_work_is_handed_out_when_the_time_is_up() -> None:
     progress = Progress({"a": grid("a")})
     progress.fill()
