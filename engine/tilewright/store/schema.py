@@ -45,4 +45,16 @@ MIGRATIONS: tuple[str, ...] = (
     );
     ALTER TABLE unit ADD COLUMN broken TEXT;
     """,
+    """
+    CREATE TABLE memory (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        kind TEXT NOT NULL,
+        id TEXT NOT NULL,
+        key TEXT NOT NULL,
+        project TEXT NOT NULL,
+        value TEXT NOT NULL,
+        UNIQUE (kind, id)
+    );
+    CREATE INDEX memory_of_project ON memory (project);
+    """,
 )

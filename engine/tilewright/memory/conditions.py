@@ -1,0 +1,68 @@
+"""Where an entry applies: preconditions of the knowledge base, asked of one kernel."""
+
+from collections.abc import Iterable
+
+from tilewright.analysis.model import AnalysisContext
+from tilewright.analysis.preconditions import check
+from tilewright.knowledge import patterns_of, taxonomy
+from tilewright.knowledge.patterns import Precondition
+from tilewright.memory.model import Condition, asked
+from tilewright.source.model import Kernel, Module
+
+
+def conditions_of(
+    issue: str | None, module: Module, kernel: Kernel | None, context: AnalysisContext
+) -> tuple[Condition, ...]:
+    """The preconditions of an issue's patterns that hold in a kernel, each once."""
+    if issue is None or kernel is None:
+        return ()
+    wanted = {
+        asked(condition): (condition, precondition)
+        for pattern in patterns_of(issue)
+        if kernel.language.value in pattern.applies_to.languages
+        for precondition in pattern.preconditions
+        for condition in (_condition(precondition),)
+    }
+    return tuple(
+        condition
+        for condition, precondition in wanted.values()
+        if check(precondition, module, kernel, context).holds
+    )
+
+
+def exception_of(issue: str | None) -> tuple[Condition, ...]:
+    """When an issue's fix is not worth making although it looks alike, as the taxonomy says."""
+    kind = taxonomy().get(issue or "")
+    return (Condition(kind.unless),) if kind is not None and kind.unless else ()
+
+
+def answers(
+    conditions: Iterable[Condition], module: Module, context: AnalysisContext
+) -> dict[str, bool | None]:
+    """Whether each condition holds in some kernel of the file; None: not known of any."""
+    found = {asked(one): one for one in conditions if one.name}
+    return {name: _holds(one, module, context) for name, one in found.items()}
+
+
+def _holds(condition: Condition, module: Module, context: AnalysisContext) -> bool | None:
+    precondition = Precondition(condition.name, _parameters(condition))  # type: ignore[arg-type]
+    held = [check(precondition, module, k, context).holds for k in module.kernels]
+    if True in held:
+        return True
+    return None if None in held or not held else False
+
+
+def _condition(precondition: Precondition) -> Condition:
+    parameters = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in precondition.parameters.items()
+    }
+    return Condition(precondition.statement, precondition.name, parameters)
+
+
+def _parameters(condition: Condition) -> dict[str, int | str | tuple[int | str, ...]]:
+    """The parameters as the knowledge base has them: JSON keeps tuples as lists."""
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in condition.parameters.items()
+    }

@@ -1,0 +1,61 @@
+"""Ranking of entries by words: BM25 over titles, mechanisms and identifiers."""
+
+import re
+import sqlite3
+from collections.abc import Sequence
+
+from tilewright.memory.model import Experience
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]+")
+_MOST = 64
+"""Words of a query that are searched for."""
+
+
+class WordIndex:
+    """The words of entries in SQLite's full-text index, in memory.
+
+    The ranks follow from these entries alone, so that a snapshot ranks the same however the bank
+    grows meanwhile.
+    """
+
+    def __init__(self, entries: Sequence[Experience]) -> None:
+        self._connection: sqlite3.Connection | None = sqlite3.connect(
+            ":memory:", check_same_thread=False
+        )
+        try:
+            self._connection.execute(
+                "CREATE VIRTUAL TABLE entry USING fts5 (title, mechanism, identifiers)"
+            )
+        except sqlite3.OperationalError:
+            self._connection.close()
+            self._connection = None
+            return
+        self._connection.executemany(
+            "INSERT INTO entry (rowid, title, mechanism, identifiers) VALUES (?, ?, ?, ?)",
+            (
+                (
+                    number,
+                    entry.title,
+                    f"{entry.mechanism} {entry.issue or ''}",
+                    " ".join(entry.identifiers),
+                )
+                for number, entry in enumerate(entries, 1)
+            ),
+        )
+
+    @property
+    def works(self) -> bool:
+        """Whether this Python's SQLite has full-text search; without it there are no ranks."""
+        return self._connection is not None
+
+    def ranks(self, words: Sequence[str]) -> dict[int, float]:
+        """By position of an entry, how well the words fit: 1 for the best, above 0 for others."""
+        terms = list(dict.fromkeys(w.lower() for one in words for w in _WORD.findall(one)))[:_MOST]
+        if self._connection is None or not terms:
+            return {}
+        rows = self._connection.execute(
+            "SELECT rowid, -bm25(entry) FROM entry WHERE entry MATCH ?",
+            (" OR ".join(f'"{term}"' for term in terms),),
+        ).fetchall()
+        best = max((score for _, score in rows), default=0.0)
+        return {number - 1: score / best if best > 0 else 0.0 for number, score in rows}
