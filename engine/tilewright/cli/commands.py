@@ -31,6 +31,9 @@ COMMANDS = {
     "optimize": Entry("optimize:optimize", "Optimize FILE's kernels and verify every edit."),
     "runs": Entry("runs:app", "List the runs of `tilewright optimize`, the newest first."),
     "show": Entry("recorded_run:show", "Show a run: the tree of its trials, or one trial."),
+    "memory": Entry(
+        "memory:app", "List, mine and remove what earlier runs learned on this machine."
+    ),
     "replay": Entry(
         "recorded_run:replay",
         "Decide a recorded run again from its record, and compare the results.",

@@ -24,7 +24,8 @@ class Exit(IntEnum):
     """0 done, 1 findings or rejected, 2 usage or input error, or a fault of what was to judge; 70 a
     fault of Tilewright's own that nothing expected.
 
-    Of a recheck: 3 the certificate is stale, 4 it cannot be repeated here. 130: asked to stop
+    Of a recheck: 3 the certificate is stale, 4 it cannot be repeated here. Of mining: 4 no device
+    can time. 130: asked to stop
     before there was anything to tell.
     """
 

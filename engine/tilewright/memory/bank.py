@@ -172,7 +172,9 @@ class Bank:
             missing = f"there is no entry {name}; `tilewright memory list` lists them"
             raise BankError(found if rows and name else missing)
         kind, full, value = rows[0]
-        return _read(Experience if kind == "experience" else Schedule, full, value)
+        return (
+            _read(Experience, full, value) if kind == "experience" else _read(Schedule, full, value)
+        )
 
     def forget(self, ids: Iterable[str] = (), project: str | None = None) -> int:
         """Remove entries by id, or all of a project with their uses; how many went."""
