@@ -15,9 +15,10 @@ import typer
 from tilewright.cli.captured import CAPTURED_HELP, problem_for
 from tilewright.cli.inputs import read_source
 from tilewright.cli.output import ERR, OUT, Exit, Format, emit_json, working
-from tilewright.cli.session import device_for, need_problem, stop_on_signal
+from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.target import target_for
 from tilewright.errors import InputError
+from tilewright.evaluation.cascade import NO_PROBLEM
 from tilewright.evaluation.sizing import sized
 from tilewright.evaluation.syntax import require_python
 from tilewright.evaluation.workbench import Workbench
@@ -36,7 +37,11 @@ CANNOT_TIME = (
     "{device} cannot time a kernel, so nothing is measured and nothing is stored; name a GPU with "
     "--device"
 )
-app = typer.Typer(add_completion=False, no_args_is_help=True)
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="List, mine and remove what earlier runs learned on this machine.",
+)
 _AsFormat = Annotated[Format, typer.Option("--format", help="text or json.")]
 _Project = Annotated[
     Path | None, typer.Option(help="Only what comes from the project of this folder.")
@@ -298,14 +303,16 @@ def _mined(asked: Mining) -> dict[str, Any]:
     """What mining one file gave, stored where it was measured."""
     text = read_source(asked.file)
     require_python(parse_module(text, str(asked.file)))
-    spec = need_problem(problem_for(asked.problem, asked.captured, asked.file, text), asked.file)
+    spec = problem_for(asked.problem, asked.captured, asked.file, text)
+    if spec is None:
+        raise InputError(NO_PROBLEM.format(stem=asked.file.stem), str(asked.file))
     wanted = target_for(asked.target, asked.device, asked.file, text, spec).target
     with (
         working(f"mining {asked.file.name}"),
         device_for(asked.device, wanted) as opened,
         scratch_folder() as scratch,
     ):
-        problem = need_problem(sized(spec, opened, asked.file, text), asked.file)
+        problem = sized(spec, opened, asked.file, text) or spec
         bench = Workbench(opened, problem, asked.file, scratch, secrets.randbits(48))
         good = GoodKernel(text, asked.file, bench, wanted or opened.info.target)
         if not opened.info.can_time:

@@ -68,10 +68,10 @@ def sites(module: Module, context: AnalysisContext) -> list[Site]:
             for number, site in zip(range(PER_KERNEL), found, strict=False):
                 rounds.setdefault(number, []).append(site)
     every = [site for number in sorted(rounds) for site in rounds[number]]
-    found: dict[str, Site] = {}
+    first: dict[str, Site] = {}
     for site in every:
-        found.setdefault(site.rewound.text, site)
-    return list(found.values())
+        first.setdefault(site.rewound.text, site)
+    return list(first.values())
 
 
 def _sites_of(
