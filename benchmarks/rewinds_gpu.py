@@ -18,7 +18,7 @@ import secrets
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -291,11 +291,15 @@ def run(
     device: Device, target: Target, limits: Limits, out: Path, names: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
     """Judge everything; what is found so far is in ``out`` at every moment."""
-    sources = out / "sources"
-    sources.mkdir(parents=True, exist_ok=True)
-    goods = [one for one in files(sources) if not names or one.name in names]
+    out.mkdir(parents=True, exist_ok=True)
+    with scratch_folder() as sources:
+        goods = [one for one in files(sources) if not names or one.name in names]
+        return _kept(judged(goods, device, target, limits), device, out)
+
+
+def _kept(found: Iterable[dict[str, Any]], device: Device, out: Path) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    for row in judged(goods, device, target, limits):
+    for row in found:
         rows.append(row)
         told = {
             name: value for name, value in row.items() if name not in ("entry", "speedup", "again")
