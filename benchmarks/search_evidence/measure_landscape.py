@@ -148,6 +148,15 @@ def _facts(data: Mapping[str, Any]) -> dict[str, Any]:
     return facts
 
 
+def is_of(line: Mapping[str, Any], units: Mapping[str, Unit]) -> bool:
+    """Whether a line is about texts of the plan, which may have changed since it was written."""
+    if line["unit"] not in units:
+        return False
+    unit = units[line["unit"]]
+    texts = {*unit.points.values(), unit.base}
+    return line["anchor"] in texts and line.get("text", unit.base) in texts
+
+
 @dataclass
 class Progress:
     """Which texts have a verdict, which anchors are known, and what waits."""
@@ -164,7 +173,7 @@ class Progress:
     def heard(self, line: Mapping[str, Any]) -> None:
         """Take in a line, of this call or an earlier one."""
         unit = line["unit"]
-        if unit not in self.units:
+        if not is_of(line, self.units):
             return
         if "level" not in line:
             self.anchors[unit] = line["anchor"]
@@ -405,9 +414,10 @@ def report(progress: Progress) -> str:
 def pack(file: Path, results: Path) -> None:
     """Put the results into the file of the plan; of two lines on a text the last one counts."""
     value = read(file)
+    units = {unit.name: unit for unit in units_of(value)}
     verdicts: dict[str, dict[str, Any]] = {}
     for line in lines_of(results):
-        if "level" in line and not line.get("error"):
+        if "level" in line and not line.get("error") and is_of(line, units):
             kept = {k: v for k, v in line.items() if k not in ("unit", "text")}
             verdicts.setdefault(line["unit"], {})[line["text"]] = kept
     heads = [

@@ -65,32 +65,45 @@ def test_shapes_come_last_and_a_text_of_two_points_is_judged_once() -> None:
     assert len(judged) == len(set(judged)) == 15
 
 
+ANCHOR = text_hash("a00")
+
+
 def line(text: str, **more: Any) -> dict[str, Any]:
-    return {"unit": "a", "text": text, "anchor": "x", "level": "correct", **more}
+    return {"unit": "a", "text": text, "anchor": ANCHOR, "level": "correct", **more}
 
 
 def test_a_later_call_takes_up_what_is_missing(tmp_path: Path) -> None:
-    one = grid("a")
-    done = sorted(set(one.points.values()))[:10]
+    first, *others = sorted(set(grid("a").points.values()))
+    one = replace(grid("a"), base=first)
+    done = others[:10]
     write(tmp_path / "plan.xz", {"units": [dump(one)], "texts": {}})
-    lines = [{"unit": "a", "anchor": "x"}, *map(line, done[:9]), line(done[9], error=True)]
+    lines = [{"unit": "a", "anchor": ANCHOR}, *map(line, done[:9]), line(done[9], error=True)]
     out = tmp_path / "out.jsonl"
     out.write_text("\n".join(map(json.dumps, lines)) + '\n{"unit": "a", "te', "utf-8")
     progress = begun(tmp_path / "plan.xz", argparse.Namespace(only="", out=out))
     left = {text for _, texts in progress.waiting for text in texts}
     assert left == set(one.points.values()) - set(done[:9])
-    assert progress.anchors == {"a": "x"}
+    assert progress.anchors == {"a": ANCHOR}
     progress.heard(line(done[9], error=True))
     assert done[9] in progress.done["a"], "a harness that fails twice on a text is not asked again"
 
 
 def test_what_is_clearly_faster_is_the_anchor_of_what_follows() -> None:
-    progress = Progress({"a": grid("a")}, anchors={"a": "x"})
-    progress.heard(line("slow", ratio=[0.5, 0.49, 0.51]))
-    progress.heard(line("close", ratio=[1.02, 1.01, 1.03], level="faster"))
-    assert progress.anchors == {"a": "x"}
-    progress.heard(line("fast", ratio=[1.2, 1.19, 1.21], level="faster"))
-    assert progress.anchors == {"a": "fast"}
+    progress = Progress({"a": grid("a")}, anchors={"a": ANCHOR})
+    slow, close, fast = (text_hash(name) for name in ("a10", "a20", "a30"))
+    progress.heard(line(slow, ratio=[0.5, 0.49, 0.51]))
+    progress.heard(line(close, ratio=[1.02, 1.01, 1.03], level="faster"))
+    assert progress.anchors == {"a": ANCHOR}
+    progress.heard(line(fast, ratio=[1.2, 1.19, 1.21], level="faster"))
+    assert progress.anchors == {"a": fast}
+
+
+def test_lines_on_texts_that_the_plan_no_longer_has_are_left_out() -> None:
+    progress = Progress({"a": grid("a")})
+    progress.heard(line("gone"))
+    progress.heard({"unit": "a", "anchor": "gone"})
+    progress.heard({"unit": "gone", "anchor": ANCHOR})
+    assert (progress.done, progress.anchors) == ({}, {})
 
 
 def test_no_two_devices_look_for_the_anchor_of_a_kernel() -> None:
