@@ -16,6 +16,7 @@ from tilewright.evaluation.model import (
     StepStatus,
     text_hash,
 )
+from tilewright.evaluation.pytest_run import tests_step
 from tilewright.evaluation.replaying import launch_faults
 from tilewright.evaluation.speed import not_measured, planned_timing, speed_step
 from tilewright.evaluation.structure import check_structure
@@ -173,7 +174,12 @@ class _Trial:
         if bench is None:
             return _skipped(StepName.CORRECTNESS, self._cascade.no_problem())
         self._heard = self._begun.result() if self._begun is not None else self._hear()
-        return correctness_step(bench, self._heard)
+        checked = correctness_step(bench, self._heard)
+        return (
+            checked
+            if self._text == self._cascade.original
+            else tests_step(bench, self._text, checked)
+        )
 
     def _hear(self) -> Heard | None:
         """Ask the judge everything; None where there is no check to make."""

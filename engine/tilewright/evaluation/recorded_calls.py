@@ -23,7 +23,7 @@ _ROUGH = frozenset({"float16", "bfloat16", "int8", "float8_e4m3fn", "float8_e5m2
 
 
 def with_calls(problem: Problem, bench: Workbench, text: str) -> Problem:
-    """The problem with a case for each call of its tests that can be replayed.
+    """The problem with a case for each call of the tests below it that can be replayed.
 
     Raises:
         ProblemError: there is none, with what became of the tests.
@@ -35,11 +35,25 @@ def with_calls(problem: Problem, bench: Workbench, text: str) -> Problem:
     outcome = bench.run(job, TIMEOUT_S)
     if outcome.status is not JobStatus.OK:
         raise ProblemError(f"its tests cannot be run: {explain(outcome)}", problem.path, parts.line)
-    calls: list[Mapping[str, Any]] = outcome.value["calls"]
+    return of_calls(problem, outcome.value["calls"], outcome.value["failure"], parts.line)
+
+
+def of_calls(
+    problem: Problem, calls: Sequence[Mapping[str, Any]], failure: str, line: int
+) -> Problem:
+    """The problem with a case for each recorded call that can be replayed.
+
+    Args:
+        failure: why the tests ended early; empty where they did not.
+        line: where the tests begin.
+
+    Raises:
+        ProblemError: there is none, with what became of the tests.
+    """
     different = _different([_case(call) for call in calls if not call["failure"]])
     cases = _launching(different)
     if not cases:
-        raise ProblemError(_nothing(calls, outcome.value["failure"]), problem.path, parts.line)
+        raise ProblemError(_nothing(calls, failure), problem.path, line)
     fitting = [(one, programs) for one, programs in cases if programs <= _MOST_PROGRAMS]
     fitting.sort(key=lambda pair: (pair[1], size_bytes(pair[0])))
     small = _few([one for one, _ in fitting if size_bytes(one) <= _MOST_BYTES])
@@ -51,7 +65,7 @@ def with_calls(problem: Problem, bench: Workbench, text: str) -> Problem:
         entry=replace(problem.entry, name=names[0].partition(".")[0]),
         cases={**found, OWN: _numbered(timed, OWN)},
         default_category=OWN,
-        warnings=(*problem.warnings, *_notes(names, calls, outcome.value["failure"], small)),
+        warnings=(*problem.warnings, *_notes(names, calls, failure, small)),
     )
 
 
@@ -131,7 +145,7 @@ def _notes(
     names: Sequence[str], calls: Sequence[Mapping[str, Any]], failure: str, small: Sequence[Case]
 ) -> list[str]:
     notes = [
-        f"run on calls of {', '.join(names)} that the tests below it make, with inputs made like "
+        f"run on calls of {', '.join(names)} that its tests make, with inputs made like "
         "theirs; correct means: as the original computes"
     ]
     reasons = dict.fromkeys(f"{c['function']}: {c['failure']}" for c in calls if c["failure"])
@@ -147,7 +161,7 @@ def _nothing(calls: Sequence[Mapping[str, Any]], failure: str) -> str:
     why = "; ".join([*reasons[:2], *([f"the tests end with {failure}"] if failure else [])])
     if not calls:
         way_out = (
-            "they call no function of the part above; let them call the function that launches the "
+            "they call no function of it; let them call the function that launches the "
             "kernels, or capture launches (`tilewright capture -- python FILE`)"
         )
         return f"its tests give nothing to run: {way_out}" + (f" ({why})" if why else "")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.devices.model import Device, JobStatus
+from tilewright.evaluation.pytest_run import with_tests
 from tilewright.evaluation.recorded_calls import with_calls
 from tilewright.evaluation.workbench import TIMEOUT_S, Workbench, explain
 from tilewright.problems.model import Case, Dim, Problem, ProblemError, Ragged
@@ -25,12 +26,14 @@ def sized(problem: Problem | None, device: Device, source: Path, text: str) -> P
     Raises:
         ProblemError: it can be run at none, with what it says.
     """
-    if problem is None or not (problem.sizes or problem.has_tests):
+    if problem is None or not (problem.sizes or problem.has_tests or problem.pytest):
         return problem
     with scratch_folder() as scratch:
         bench = Workbench(device, problem, source, scratch, 0)
         if problem.has_tests:
             return with_calls(problem, bench, text)
+        if problem.pytest is not None:
+            return with_tests(problem, bench, text)
         job = bench.job(
             "size",
             text,

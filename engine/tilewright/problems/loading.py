@@ -13,6 +13,7 @@ from tilewright.problems.model import (
     NoSpecError,
     Problem,
     ProblemError,
+    PytestFile,
     Ragged,
 )
 from tilewright.problems.modules import (
@@ -23,10 +24,11 @@ from tilewright.problems.modules import (
     task_settings,
     task_sizes,
 )
-from tilewright.problems.nodes import SpecNode, read_text
+from tilewright.problems.nodes import SpecNode, read_text, read_yaml
 from tilewright.problems.places import references_of, specs_of
 from tilewright.problems.pyfile import PythonFile, is_kernelbench, python_file, read_python
-from tilewright.problems.spec import Spec, parse_spec
+from tilewright.problems.pytest_file import named_in
+from tilewright.problems.spec import Spec, parse_spec, target_of
 from tilewright.problems.splits import splits_of
 from tilewright.problems.tests_below import parts_of
 
@@ -91,6 +93,10 @@ def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
             return made
         return _module_problem(where, where if source is None else Path(source))
     text, file = read_text(where), _source_file(where, source)
+    root = read_yaml(text, str(where))
+    tests = named_in(root)
+    if tests is not None and "inputs" not in root.fields("the spec"):
+        return _pytest_problem(root, tests, text, file)
     spec = parse_spec(text, str(where))
     entry, notes = _entry(spec, file)
     _check_arity(spec, entry, file)
@@ -98,7 +104,7 @@ def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
     reference = _reference(spec, entry, where, file)
     return Problem(
         path=str(where),
-        content_hash=_hash(spec.text, reference.text),
+        content_hash=_hash(spec.text, reference.text, *([tests.text] if tests else ())),
         entry=entry,
         reference=reference.entry,
         cases=spec.cases,
@@ -108,6 +114,31 @@ def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
         target=spec.target,
         interpreted=spec.interpreted,
         facts=sentences(spec.cases),
+        pytest=tests,
+    )
+
+
+def _pytest_problem(
+    root: SpecNode, tests: PytestFile, text: str, file: PythonFile | None
+) -> Problem:
+    """The problem that the calls of tests state; they are known once these have run."""
+    fields = root.fields("the spec")
+    unknown = next((key for key in fields if key not in ("problem", "target", "name")), None)
+    if unknown is not None:
+        fields[unknown].fail(
+            f"'{unknown}' means nothing where the tests say what is called; remove it, or add "
+            "'inputs' and variants and the tests are asked in addition"
+        )
+    hosts = (file.launching or file.functions) if file is not None else ()
+    return Problem(
+        path=root.path,
+        content_hash=_hash(text, tests.text),
+        entry=Entry(EntryKind.FUNCTION, hosts[0] if hosts else "tests"),
+        reference=None,
+        cases={},
+        default_category=SMALL,
+        target=target_of(fields.get("target")),
+        pytest=tests,
     )
 
 

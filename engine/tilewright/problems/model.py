@@ -229,6 +229,25 @@ class Sizes:
 
 
 @dataclass(frozen=True)
+class PytestFile:
+    """Tests of the file under test.
+
+    Attributes:
+        path: absolute.
+        test: what follows ``::``, without it; empty for all of the file.
+        line: of the test, else 1.
+        conftests: those whose fixtures the tests may use, the outermost first.
+        text: of the tests and the conftests, for the problem's identity.
+    """
+
+    path: str
+    test: str = ""
+    line: int = 1
+    conftests: tuple[str, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class Problem:
     """A spec, read and resolved. ``cases`` keeps the spec's order of categories.
 
@@ -248,6 +267,7 @@ class Problem:
         facts: what the spec states of its inputs and the checks keep to, in sentences.
         has_tests: whether tests below the part under test say what it is called with.
         interpreted: small cases at extents that the interpreter finishes; none where they are so.
+        pytest: tests that have to pass; where there are no cases, their calls become these.
     """
 
     path: str
@@ -266,6 +286,7 @@ class Problem:
     facts: tuple[str, ...] = ()
     has_tests: bool = False
     interpreted: tuple[Case, ...] = ()
+    pytest: PytestFile | None = None
 
     @property
     def is_captured(self) -> bool:

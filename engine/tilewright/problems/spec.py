@@ -24,6 +24,7 @@ RESERVED = frozenset(
         "reference",
         "target",
         "multiples",
+        "problem",
     }
 )
 CONVENTIONAL_DEFAULT = "bench-gpu"
@@ -103,7 +104,7 @@ def parse_spec(text: str, path: str, splits: Collection[Split] = ()) -> Spec:
             for variant in node.elements(name)
         ),
         inits=fields.get("inits"),
-        target=_target(fields.get("target")),
+        target=target_of(fields.get("target")),
     )
 
 
@@ -116,7 +117,7 @@ def _may_be_spec(root: SpecNode) -> bool:
     )
 
 
-def _target(node: SpecNode | None) -> Target | None:
+def target_of(node: SpecNode | None) -> Target | None:
     """The chip that the spec says its kernels are for."""
     if node is None:
         return None

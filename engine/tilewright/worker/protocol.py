@@ -120,6 +120,10 @@ call_us (of calls in a row; null without a device), activity ``{kernels [{name, 
 busy_us, by, note}`` (what the device ran in a call; ``note`` says why nothing is known), waited_s.
 It makes the inputs itself: nothing of it is a verdict.
 
+``tests``: module, source (the user's file), tests (a pytest file), test?, conftests=[], device,
+seed -> results ``[{test, outcome "passed"|"failed"|"skipped", line, message, unsupported}]``,
+calls (as of ``calls``), exit (pytest's code), printed. The module runs in a process of its own.
+
 ``counters``: module, entry, case, device, seed=0, calls=1, tool ``{executables, places, arguments,
 version, marks "cuda"|"proton"|null, proton?, then?, files}`` -> tool, path, version, code, stdout,
 stderr, files ``{name: text}``, said ``{profiled, confinement}`` or null, module (its name). Starts

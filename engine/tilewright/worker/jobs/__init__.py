@@ -27,6 +27,7 @@ _MODULES = {
     "tries": "confinement_tests",
     "size": "size",
     "calls": "calls",
+    "tests": "tests",
 }
 
 

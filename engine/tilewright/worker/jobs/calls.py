@@ -36,7 +36,7 @@ class _EnoughError(BaseException):
     """The tests have called enough; nothing that catches errors may catch this."""
 
 
-class _UntoldError(Exception):
+class UntoldError(Exception):
     """An argument that cannot be made again, in words."""
 
 
@@ -161,13 +161,13 @@ class _Recorder:
             raise _EnoughError
         told: dict[str, Any] = {"function": name, "failure": ""}
         try:
-            template = _Template(_named(function, args), self._computed)
+            template = Template(named_arguments(function, args), self._computed)
             told["arguments"] = {
                 "args": [template.of(value, given) for given, value in template.named],
                 "kwargs": {key: template.of(value, key) for key, value in kwargs.items()},
             }
             told["inputs"] = template.inputs
-        except _UntoldError as error:
+        except UntoldError as error:
             told["failure"] = str(error)
         start, before = time.perf_counter(), self._programs()
         try:
@@ -196,7 +196,7 @@ def _is_apply(value: Any) -> bool:
     return getattr(value, "__name__", "") == "apply"
 
 
-def _named(function: Any, args: tuple[Any, ...]) -> list[tuple[str, Any]]:
+def named_arguments(function: Any, args: tuple[Any, ...]) -> list[tuple[str, Any]]:
     """Arguments by position with the names of their parameters, as far as these are known."""
     try:
         target = function.__self__.forward if _is_apply(function) else function
@@ -208,13 +208,14 @@ def _named(function: Any, args: tuple[Any, ...]) -> list[tuple[str, Any]]:
     return list(zip(names, args, strict=False))
 
 
-class _Template:
-    """Arguments with names in the place of tensors and numbers."""
+class Template:
+    """Arguments with names in the place of tensors and numbers; ``values`` has these by name."""
 
     def __init__(self, named: list[tuple[str, Any]], computed: set[int]) -> None:
         self.named = named
         self._computed = computed
         self.inputs: list[dict[str, Any]] = []
+        self.values: dict[str, Any] = {}
         self._tensors: dict[tuple[Any, ...], str] = {}
 
     def of(self, value: Any, name: str) -> dict[str, Any]:
@@ -223,6 +224,7 @@ class _Template:
             return {"input": self._tensor(value, name)}
         if isinstance(value, bool | int | float | str):
             self.inputs.append({"name": self._free(name), "value": value})
+            self.values[self.inputs[-1]["name"]] = value
             return {"input": self.inputs[-1]["name"]}
         if value is None:
             return {"none": True}
@@ -235,7 +237,7 @@ class _Template:
             return {kind: [self.of(one, f"{name}_{at}") for at, one in enumerate(value)]}
         if isinstance(value, dict) and all(isinstance(key, str) for key in value):
             return {"dict": {key: self.of(one, f"{name}_{key}") for key, one in value.items()}}
-        raise _UntoldError(f"its argument {name} is a {type(value).__name__}")
+        raise UntoldError(f"its argument {name} is a {type(value).__name__}")
 
     def _free(self, name: str) -> str:
         taken = {one["name"] for one in self.inputs}
@@ -248,6 +250,7 @@ class _Template:
             return self._tensors[key]
         name = self._free(name)
         self._tensors[key] = name
+        self.values[name] = value
         held = tensor_contents.held(plain) if plain.numel() else plain
         # What an earlier call would have computed is not known.
         known = not (plain.is_floating_point() and plain.data_ptr() in self._computed)

@@ -32,7 +32,7 @@ _MEMORY_WORDS = ("can't allocate memory", "out of memory", "cannot allocate memo
 _TRACEBACK_TAIL = 6000
 _NOT_USER = (str(Path(__file__).parents[1]), "site-packages", "/lib/python", "<")
 _RUNS_CODE_UNDER_TEST = {
-    "capture", "compile", "run", "measure", "perform", "tries", "size", "calls",
+    "capture", "compile", "run", "measure", "perform", "tries", "size", "calls", "tests",
 }  # fmt: skip
 _ONE_VERSION_A_PROCESS = {"run", "measure", "profile", "perform"}
 _CONFINES_ANOTHER = {"counters"}  # a profiler, which starts the process that confines itself
