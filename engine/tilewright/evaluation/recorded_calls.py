@@ -53,7 +53,7 @@ def of_calls(
     different = _different([_case(call) for call in calls if not call["failure"]])
     cases = _launching(different)
     if not cases:
-        raise ProblemError(_nothing(calls, failure), problem.path, line)
+        raise ProblemError(_nothing(calls, failure, problem), problem.path, line)
     fitting = [(one, programs) for one, programs in cases if programs <= _MOST_PROGRAMS]
     fitting.sort(key=lambda pair: (pair[1], size_bytes(pair[0])))
     small = _few([one for one, _ in fitting if size_bytes(one) <= _MOST_BYTES])
@@ -156,12 +156,13 @@ def _notes(
     return notes
 
 
-def _nothing(calls: Sequence[Mapping[str, Any]], failure: str) -> str:
+def _nothing(calls: Sequence[Mapping[str, Any]], failure: str, problem: Problem) -> str:
     reasons = list(dict.fromkeys(str(call["failure"]) for call in calls if call["failure"]))
     why = "; ".join([*reasons[:2], *([f"the tests end with {failure}"] if failure else [])])
     if not calls:
+        part = "the part above" if problem.has_tests else "the file under test"
         way_out = (
-            "they call no function of it; let them call the function that launches the "
+            f"they call no function of {part}; let them call the function that launches the "
             "kernels, or capture launches (`tilewright capture -- python FILE`)"
         )
         return f"its tests give nothing to run: {way_out}" + (f" ({why})" if why else "")
