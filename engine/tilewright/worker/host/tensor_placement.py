@@ -94,7 +94,8 @@ def _equal(one: str, other: str) -> Callable[[torch.Tensor], bool]:
 def _true_device(tensor: torch.Tensor) -> torch.device:
     fake: torch.device | None = getattr(tensor, "fake_device", None)
     if fake is None:
-        return torch._C.TensorBase.device.__get__(tensor)
+        with torch._C.DisableTorchFunction():
+            return torch._C.TensorBase.device.__get__(tensor)
     # Within an operator torch takes a tensor without memory for what it holds.
     mode: Any = getattr(tensor, "fake_mode", None)
     return torch.device("meta") if mode is not None and mode.in_kernel_invocation else fake

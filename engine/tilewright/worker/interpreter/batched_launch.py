@@ -238,16 +238,15 @@ def _regions(given: Sequence[Any]) -> list[tuple[int, int, int]]:
     """(address, bytes, bytes of an element) of each tensor among a launch's arguments."""
     return [
         (one.untyped_storage().data_ptr(), one.untyped_storage().nbytes(), one.element_size())
-        for value in given
-        for one in _tensors(value)
+        for one in tensors_in(given)
     ]
 
 
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    """The tensors of an argument, also of a tuple, of a descriptor and of a wrapper."""
-    if isinstance(value, tuple):
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors of arguments, also of a tuple, of a descriptor and of a wrapper."""
+    if isinstance(value, tuple | list):
         for one in value:
-            yield from _tensors(one)
+            yield from tensors_in(one)
         return
     base = value if isinstance(value, torch.Tensor) else getattr(value, "base", None)
     if isinstance(base, torch.Tensor):

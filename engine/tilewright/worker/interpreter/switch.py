@@ -11,9 +11,15 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import torch
 import triton.language as tl
 from triton.runtime import interpreter
-from triton.runtime.interpreter import InterpretedFunction, InterpreterBuilder, TensorHandle
+from triton.runtime.interpreter import (
+    GridExecutor,
+    InterpretedFunction,
+    InterpreterBuilder,
+    TensorHandle,
+)
 from triton.runtime.jit import JITFunction
 
 from ..protocol import JobError
@@ -36,12 +42,13 @@ def interpreted() -> Iterator[None]:
     Triton's own library was decorated when it was imported, without the interpreter: calling one of
     its functions from an interpreted kernel interprets that function too.
     """
-    interpreters: dict[int, Any] = {}
+    own: dict[int, Any] = {}
 
     def call(function: Any, *args: Any, **kwargs: Any) -> Any:
-        if id(function) not in interpreters:
-            interpreters[id(function)] = InterpretedFunction(function.fn)
-        return interpreters[id(function)](*args, **kwargs)
+        kept = _of_triton if function.__module__.startswith("triton.") else own
+        if id(function) not in kept:
+            kept[id(function)] = InterpretedFunction(function.fn)
+        return kept[id(function)](*args, **kwargs)
 
     with (
         mock.patch.dict("os.environ", {"TRITON_INTERPRET": "1"}),
@@ -52,6 +59,8 @@ def interpreted() -> Iterator[None]:
         block_pointers.available(),
         batched_launch.together(),
         kernel_source.rewritten(),
+        mock.patch.object(GridExecutor, "_init_args_hst", _on_the_host),
+        mock.patch.object(GridExecutor, "_restore_args_dev", _back_in_place),
         mock.patch.object(interpreter, "range", batches.rounds, create=True),
         narrow_floats.computed(),
         reductions.in_slices(),
@@ -60,6 +69,19 @@ def interpreted() -> Iterator[None]:
         mock.patch.object(interpreter.interpreter_builder, "options", _options()),
     ):
         yield
+
+
+_of_triton: dict[int, Any] = {}
+"""Functions of Triton's library as they are interpreted: theirs do not change."""
+
+
+def warm_up() -> None:
+    """Interpret a small kernel, so that a process that is forked later finds Triton's language
+    looked up and the common functions of its library rewritten."""
+    with interpreted():
+        from . import sample_kernel
+
+        sample_kernel.run()
 
 
 def _options() -> Any:
@@ -166,6 +188,28 @@ def _splat(builder: Any, block: Any, scalar: Any) -> Any:
     if scalar.data.dtype == np.bool_:
         return TensorHandle(np.full(block.shape, scalar.data.reshape(-1)[0]), tl.int1)
     return _create_splat(builder, block, scalar)
+
+
+_init_args_hst = GridExecutor._init_args_hst
+
+
+def _on_the_host(executor: Any, given: Any, named: Any) -> Any:
+    """A launch's arguments as Triton copies them: views of the same memory where it is the CPU's.
+    Nothing of that is the host code's doing."""
+    with torch._C.DisableTorchFunction():
+        return _init_args_hst(executor, given, named)
+
+
+_restore_args_dev = GridExecutor._restore_args_dev
+
+
+def _back_in_place(executor: Any, given: Any, copies: Any, named: Any, others: Any) -> None:
+    """What programs have stored, in the host's own tensors: there already where those are the
+    CPU's, whose memory was not copied."""
+    tensors = batched_launch.tensors_in([*given, *named.values()])
+    with torch._C.DisableTorchFunction():
+        if any(one.device.type != "cpu" for one in tensors):
+            _restore_args_dev(executor, given, copies, named, others)
 
 
 _implicit_cvt = interpreter._implicit_cvt

@@ -67,7 +67,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     module = importlib.import_module(f".{_MODULES[kind]}", __name__)
     if kind in _COMPILING:
         prewarm.without_tritons_cache()
-    before = import_stamps.loaded()
+    before = import_stamps.loaded() if kind in SERVED else frozenset()
     try:
         value: dict[str, Any] = module.perform(job)
     except KeyError as error:

@@ -47,7 +47,7 @@ def readable_paths(job: Mapping[str, Any]) -> list[str]:
         elif os.access(path, os.X_OK):
             own[str(_program(path))] = None
     more = [part for part in os.environ.get(MORE, "").split(os.pathsep) if part]
-    return [*_everyones(), *_from_environment(), *more, *own]
+    return [*everyones(), *_from_environment(), *more, *own]
 
 
 def named_files(value: Any) -> Iterator[str]:
@@ -135,7 +135,7 @@ def listable_paths(job: Mapping[str, Any]) -> list[str]:
 
 
 @cache
-def _everyones() -> tuple[str, ...]:
+def everyones() -> tuple[str, ...]:
     """What every job needs; the same for the life of a worker."""
     found = [*_SYSTEM, *(f"/etc/{name}" for name in _SETTINGS)]
     found += [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix]

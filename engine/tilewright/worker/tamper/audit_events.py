@@ -6,6 +6,7 @@ while nobody watches. Native code raises no events.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable
@@ -110,12 +111,12 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _meaning(event: str, arguments: tuple[Any, ...]) -> str | None:
-    if event == "open":
-        return _opening(arguments)
-    for prefix, what in _WHAT.items():
-        if event.startswith(prefix):
-            return what
-    return None
+    return _opening(arguments) if event == "open" else _named(event)
+
+
+@functools.cache
+def _named(event: str) -> str | None:
+    return next((what for prefix, what in _WHAT.items() if event.startswith(prefix)), None)
 
 
 def _opening(arguments: tuple[Any, ...]) -> str | None:

@@ -33,7 +33,7 @@ _SETTINGS: dict[str, Callable[[], Any]] = {
     "grad mode": torch.is_grad_enabled,
     "inference mode": torch.is_inference_mode_enabled,
     "autocast": lambda: (torch.is_autocast_enabled("cuda"), torch.is_autocast_enabled("cpu")),
-    "torch's function modes": lambda: torch._C._len_torch_function_stack(),
+    "torch's function modes": torch._C._len_torch_function_stack,
     "torch's number of threads": torch.get_num_threads,
     "torch's random state": lambda: _hashed(torch.get_rng_state().numpy().tobytes()),
     "the device's random state": lambda: _device_random(),
@@ -59,7 +59,8 @@ def settings(module_file: str) -> dict[str, Any]:
     """
     folder = str(Path(module_file).parent)
     path = tuple(place for place in sys.path if not place.startswith(folder))
-    return {"sys.path": path, **{name: read() for name, read in _SETTINGS.items()}}
+    with torch._C.DisableTorchFunction():
+        return {"sys.path": path, **{name: read() for name, read in _SETTINGS.items()}}
 
 
 def changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:

@@ -18,7 +18,7 @@ from .host_reads import Reading
 from .launch_log import Launches
 from .operator_log import Operators
 from .patched_functions import identities, replaced
-from .retained_state import Kept, kept_by
+from .retained_state import Kept, kept_by, know_libraries
 from .streams_graphs import Making
 from .user_frames import inside
 
@@ -116,9 +116,11 @@ def observed(module_file: str, model: Any = None) -> Iterator[Seen]:
 
 
 def warm_up() -> None:
-    """Do once in the parent of performers what each would wait for: imports that torch puts off."""
+    """Do once in the parent of performers what each would do again: imports that torch puts off,
+    names to look up."""
     with observed(os.devnull):
         torch.zeros(1)
+    know_libraries()
 
 
 def merged(facts: Iterable[dict[str, Any]]) -> dict[str, Any]:

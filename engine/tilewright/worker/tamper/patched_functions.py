@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import ctypes
+import functools
 import io
 import json
 import math
@@ -10,7 +12,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,7 @@ _NAMESPACES: tuple[tuple[str, Any], ...] = (
 )  # fmt: skip
 
 _OURS = __name__.rpartition(".tamper")[0]
+_POINTER = ctypes.sizeof(ctypes.c_void_p)
 _WRAPPED = (staticmethod, classmethod, property)
 
 Identities = dict[str, dict[str, Any]]
@@ -52,11 +55,13 @@ def identities() -> Identities:
 
     A function's code is watched by its audit event, so the object is enough here.
     """
-    return {name: dict(vars(owner)) for name, owner in (*_NAMESPACES, *_our_modules())}
+    return {name: vars(owner).copy() for name, owner in (*_NAMESPACES, *_our_modules())}
 
 
 def replaced(before: Identities, after: Identities) -> list[str]:
     """Callables that are others now or gone, and new ones in classes that all objects share."""
+    if list(before) == list(after) and _addresses(before) == _addresses(after):
+        return []
     found = []
     for owner, names in before.items():
         now = after.get(owner, {})
@@ -70,7 +75,24 @@ def replaced(before: Identities, after: Identities) -> list[str]:
     return found
 
 
-def _our_modules() -> Iterator[tuple[str, Any]]:
-    for name, module in list(sys.modules.items()):
-        if name.startswith(_OURS) and module is not None:
-            yield name, module
+def _addresses(found: Identities) -> bytes:
+    """Where all names and what they stand for lie, read from the memory of one tuple: no member is
+    asked, as it would be by ``==``, and could say that it is another; and none costs a step."""
+    every = tuple(
+        chain(
+            chain.from_iterable(found.values()),
+            chain.from_iterable(map(dict.values, found.values())),
+        )
+    )
+    return ctypes.string_at(id(every) + tuple.__basicsize__, len(every) * _POINTER)
+
+
+def _our_modules() -> list[tuple[str, Any]]:
+    named = ((name, sys.modules.get(name)) for name in _our_names(len(sys.modules)))
+    return [(name, module) for name, module in named if module is not None]
+
+
+@functools.lru_cache(maxsize=4)
+def _our_names(loaded: int) -> tuple[str, ...]:
+    """The names of our modules, looked up again when the number of modules has changed."""
+    return tuple(name for name in list(sys.modules) if name.startswith(_OURS))

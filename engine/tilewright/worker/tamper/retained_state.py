@@ -102,8 +102,21 @@ def _names_of(module_file: str, loaded: int) -> tuple[str, ...]:
     return tuple(
         name
         for name, module in list(sys.modules.items())
-        if isinstance(file := getattr(module, "__file__", None), str) and file.startswith(folders)
+        if _libraries.get(name) is not module
+        and isinstance(file := getattr(module, "__file__", None), str)
+        and file.startswith(folders)
     )
+
+
+_libraries: dict[str, ModuleType] = {}
+
+
+def know_libraries() -> None:
+    """Pass by the modules that are there before any code under test is: none of them is its own.
+
+    A process that is forked later need not look at each, which would copy the memory they lie in.
+    """
+    _libraries.update({name: module for name, module in sys.modules.items() if module is not None})
 
 
 def _instance(value: Any) -> list[tuple[str, Any]]:

@@ -283,7 +283,7 @@ class Originals:
                 "contiguous": True, "layout": "plain",
             }  # fmt: skip
             try:
-                performer = self.performer({**job["performer"], **job["reference"]})
+                performer = self._reference(job)
                 oracle = self.results(performer, base, message, _FIRST_CALL_S)
                 noisy = self._nudged(performer, base, message) if upwards else ()
             except PerformerEndedError as error:
@@ -311,10 +311,14 @@ class Originals:
         message = {**(base.asked or {}), **fill} if oracle and base.asked else None
         with self.lock:
             if message is not None:
-                performer = self.performer({**job["performer"], **job["reference"]})
+                performer = self._reference(job)
             else:
                 performer, message = self.original(job), {**_of_original(check), **fill}
             return self.results(performer, base, message, _FIRST_CALL_S)
+
+    def _reference(self, job: Mapping[str, Any]) -> Handle:
+        """The performer of a job's reference; what its file does beside computing is no matter."""
+        return self.performer({**job["performer"], **job["reference"], "observe": False})
 
     def _nudged(
         self, performer: Handle, base: Base, message: Mapping[str, Any]

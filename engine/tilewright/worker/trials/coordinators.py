@@ -58,6 +58,9 @@ class Judges:
 
     def take(self, job: dict[str, Any], timeout_s: float, deliver: Deliver) -> int:
         """Hand a trial to the judge of its device; returns its number."""
+        from .warm_up import warm_up  # a worker that only compiles has no torch
+
+        warm_up()
         court = self._court(str(job["device"]))
         self._next += 1
         court.trials[self._next] = deliver

@@ -102,10 +102,12 @@ class Performer:
     @property
     def version(self) -> Version:
         """The file, imported when it is first needed."""
-        if self._version is None:
+        if self._version is None and self._job.get("observe", True):
             with tamper.observed(str(self._job["module"])) as seen:
                 self._version = Version(self._job)
             self._facts = seen.facts()
+        elif self._version is None:
+            self._version = Version(self._job)
         return self._version
 
     def _prepare(self, message: dict[str, Any]) -> dict[str, Any]:

@@ -90,20 +90,16 @@ class Version:
     def _called(self, job: dict[str, Any]) -> dict[str, Any]:
         device = place_of(job["device"])
         around = redzones.Bands() if job.get("guard", True) else None
-        loaded = arranged(job["inputs"], job, device)
-        state = weights(job)
+        with unseen():
+            loaded = arranged(job["inputs"], job, device)
+            state = weights(job)
         call, model = self.entry(job, device, state)
         if model is not None:
             self.kept.prepare(call, loaded)
-        if around is None:
-            inputs = {name: tensor_files.own(value) for name, value in loaded.items()}
-        else:
-            poison.free_memory(device)
-            inputs = around.place_all(dict(loaded), "input")
-            if model is not None:
-                around.place_weights(model)
-        self.kept.overwrite(model)
-        before = tensors_of(model)
+        with unseen():
+            inputs = _placed(loaded, model, device, around)
+            self.kept.overwrite(model)
+            before = tensors_of(model)
         with (
             hooks.counted() as counts,
             _circumstances(job, around) as found,
@@ -116,10 +112,11 @@ class Version:
             synchronize(device)
             seconds = time.perf_counter() - start
             interpreted = dataclasses.asdict(batched_launch.taken())
-        changed = changed_inputs(loaded, inputs) | changed_inputs(
-            before, tensors_of(model, own=True)
-        )
-        value = collect(job, returned, changed, counts)
+        with unseen():
+            changed = changed_inputs(loaded, inputs) | changed_inputs(
+                before, tensors_of(model, own=True)
+            )
+            value = collect(job, returned, changed, counts)
         value["interpreted"] = interpreted
         if set(tensors_of(model, own=True)) != set(before):
             self._models.clear()  # one that makes buffers at its first call begins anew
@@ -129,19 +126,15 @@ class Version:
             value["facts"] |= self.kept.compared(
                 shadowed_case(job), self.module, model, loaded, state, device
             )
-        if value["facts"] is not None:
-            value["facts"]["shared"] = tamper.shared(list(leaves.values()), inputs)
-        faults = around.out_of_bounds(leaves) if around is not None else []
-        value["out_of_bounds"] = [fault.text for fault in faults]
-        value["out_of_bounds_lines"] = [fault.lines for fault in faults]
-        races = around.races() if around is not None else []
-        value["races"] = [fault.text for fault in races]
-        value["races_lines"] = [fault.lines for fault in races]
-        value |= _found(found, inputs, is_launch=bool(job["case"].get("launch")))
-        if job.get("keep_state") and model is not None:
-            # As they were: a call may change its buffers.
-            kept = {name.removeprefix(WEIGHT): one for name, one in before.items()}
-            value["state"] = tensor_files.save(kept, job["out"], "state")
+        with unseen():
+            if value["facts"] is not None:
+                value["facts"]["shared"] = tamper.shared(list(leaves.values()), inputs)
+            value |= _strayed(around, leaves)
+            value |= _found(found, inputs, is_launch=bool(job["case"].get("launch")))
+            if job.get("keep_state") and model is not None:
+                # As they were: a call may change its buffers.
+                kept = {name.removeprefix(WEIGHT): one for name, one in before.items()}
+                value["state"] = tensor_files.save(kept, job["out"], "state")
         return {**value, "seconds": seconds}
 
     def entry(
@@ -162,6 +155,37 @@ class Version:
         call, model, first = self._models[key]
         entry_point.load_state(model, first if state is None else state)
         return call, model
+
+
+def unseen() -> contextlib.AbstractContextManager[Any]:
+    """What the worker does with tensors of itself: nothing that watches the host code sees it."""
+    disabled: contextlib.AbstractContextManager[Any] = torch._C.DisableTorchFunction()
+    return disabled
+
+
+def _placed(
+    loaded: Mapping[str, Any], model: Any, device: str, around: redzones.Bands | None
+) -> dict[str, Any]:
+    """The inputs in memory of their own; between bands, as a model's weights, where there are."""
+    if around is None:
+        return {name: tensor_files.own(value) for name, value in loaded.items()}
+    poison.free_memory(device)
+    inputs = around.place_all(dict(loaded), "input")
+    if model is not None:
+        around.place_weights(model)
+    return inputs
+
+
+def _strayed(around: redzones.Bands | None, leaves: Mapping[str, Any]) -> dict[str, Any]:
+    """What was reached outside of tensors, and what programs do to each other's memory."""
+    faults = around.out_of_bounds(leaves) if around is not None else []
+    races = around.races() if around is not None else []
+    return {
+        "out_of_bounds": [fault.text for fault in faults],
+        "out_of_bounds_lines": [fault.lines for fault in faults],
+        "races": [fault.text for fault in races],
+        "races_lines": [fault.lines for fault in races],
+    }
 
 
 def _returned(

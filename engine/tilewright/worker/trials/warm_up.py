@@ -1,0 +1,27 @@
+"""What each process of a trial would do again, done once in the fork server before the first."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+from functools import cache
+
+from .. import tamper
+from ..interpreter import switch
+from ..sandbox import read_paths
+
+# Imported by numpy with the first call of functions that the interpreter uses.
+_LATE_IMPORTS = ("numpy.ma",)
+
+
+@cache
+def warm_up() -> None:
+    """Import, look up and rewrite it; no device is opened and no thread started."""
+    for name in _LATE_IMPORTS:
+        importlib.import_module(name)
+    tamper.warm_up()
+    switch.warm_up()
+    read_paths.everyones()
+    # Children would mark all that is new when they collect, and so copy the pages it lies in.
+    gc.collect()
+    gc.freeze()
