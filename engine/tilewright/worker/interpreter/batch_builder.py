@@ -43,12 +43,10 @@ class BatchBuilder(InterpreterBuilder):  # type: ignore[misc]
         self.__dict__.update(like.__dict__)
         self.batch = batch
 
-    def __getattribute__(self, name: str) -> Any:
-        if name.startswith("create_") and name not in _KNOWN:
-            raise UnbatchableError(
-                f"{name.removeprefix('create_')} is made for one program at a time"
-            )
-        return super().__getattribute__(name)
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("create_"):
+            raise UnbatchableError(_refusal(name))
+        raise AttributeError(name)
 
     def create_get_program_id(self, axis: int) -> Any:
         return TensorHandle(self.batch.program_ids(axis), tl.int32)
@@ -146,6 +144,23 @@ _KNOWN = {
     *_ALIKE,
     *(name for name in vars(BatchBuilder) if name.startswith("create_")),
 }
+
+
+def _refusal(name: str) -> str:
+    return f"{name.removeprefix('create_')} is made for one program at a time"
+
+
+def _refused(name: str) -> property:
+    def refuse(builder: Any) -> Any:
+        raise UnbatchableError(_refusal(name))
+
+    return property(refuse)
+
+
+# Members that are defined for one program alone; asking each time would take longer.
+for _name in dir(InterpreterBuilder):
+    if _name.startswith("create_") and _name not in _KNOWN:
+        setattr(BatchBuilder, _name, _refused(_name))
 
 
 def block_pointers_of(descriptor: Any, offsets: Any) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ _SIZE = 16
 
 
 @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
-def _sample(x, out, n, SIZE: tl.constexpr):  # type: ignore[no-untyped-def] # noqa: N803
+def _sample(x, out, n, SIZE: tl.constexpr):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202, N803
     at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     row = tl.load(x + at, mask=at < n, other=0.0).to(tl.float32)
     row = tl.exp(row - tl.max(row, axis=0)) + tl.zeros((SIZE,), tl.float32)

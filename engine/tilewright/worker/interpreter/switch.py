@@ -32,6 +32,7 @@ from . import (
     libdevice,
     narrow_floats,
     reductions,
+    type_cache,
 )
 
 
@@ -56,6 +57,7 @@ def interpreted() -> Iterator[None]:
         mock.patch.object(InterpreterBuilder, "create_splat", _splat),
         mock.patch.object(interpreter, "_patch_lang_tensor", _patch_tensor),
         mock.patch.object(interpreter, "_implicit_cvt", _convert),
+        type_cache.shared(),
         block_pointers.available(),
         batched_launch.together(),
         kernel_source.rewritten(),

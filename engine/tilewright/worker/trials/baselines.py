@@ -284,8 +284,7 @@ class Originals:
             }  # fmt: skip
             try:
                 performer = self._reference(job)
-                oracle = self.results(performer, base, message, _FIRST_CALL_S)
-                noisy = self._nudged(performer, base, message) if upwards else ()
+                oracle, noisy = self._with_nudged(performer, base, message, _NUDGES * bool(upwards))
             except PerformerEndedError as error:
                 told = f"reference {name}{how}: {error}"
                 continue
@@ -320,28 +319,37 @@ class Originals:
         """The performer of a job's reference; what its file does beside computing is no matter."""
         return self.performer({**job["performer"], **job["reference"], "observe": False})
 
-    def _nudged(
-        self, performer: Handle, base: Base, message: Mapping[str, Any]
-    ) -> tuple[Results, ...]:
-        """What the oracle gives on inputs off by an ulp: no order of computation avoids that."""
-        return tuple(
-            self.results(performer, base, {**message, "nudge": seed}, _FIRST_CALL_S)
-            for seed in range(_NUDGES)
-        )
+    def _with_nudged(
+        self, performer: Handle, base: Base, message: Mapping[str, Any], nudges: int
+    ) -> tuple[Results, tuple[Results, ...]]:
+        """What the oracle gives, and on inputs off by an ulp, so often: no order of computation
+        avoids what that changes."""
+        asked = {**message, "nudges": list(range(nudges))}
+        oracle, *noisy = self._every(performer, base, asked, _FIRST_CALL_S)
+        return oracle, tuple(noisy)
 
     def results(
         self, performer: Handle, base: Base, message: Mapping[str, Any], timeout_s: float
     ) -> Results:
         """What a performer gives on the inputs of a base."""
+        return self._every(performer, base, message, timeout_s)[0]
+
+    def _every(
+        self, performer: Handle, base: Base, message: Mapping[str, Any], timeout_s: float
+    ) -> list[Results]:
+        """The same, and what it gives for each of the message's ``nudges``."""
         try:
             reply = self.asked(performer, base, {**message, "do": "call"}, timeout_s)
             with performer.answering():
-                for name in ("outputs", "changed_inputs"):
-                    reply[name] = owned(reply[name], performer.outbox)
-                return results.read(answers.of_call(reply), place_of(self.device))
+                return [self._read(performer, each) for each in (reply, *reply.pop("nudged", ()))]
         finally:
             if not message.get("keep_state") or not performer.alive:
                 performer.clear()
+
+    def _read(self, performer: Handle, reply: dict[str, Any]) -> Results:
+        for name in ("outputs", "changed_inputs"):
+            reply[name] = owned(reply[name], performer.outbox)
+        return results.read(answers.of_call(reply), place_of(self.device))
 
     def asked(
         self, performer: Handle, base: Base, message: Mapping[str, Any], timeout_s: float

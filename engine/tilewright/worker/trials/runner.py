@@ -8,7 +8,8 @@ Each message has ``do``:
   ``reached``: when it got how far, by ``time.monotonic`` of its host.
 - ``call``: what a ``run`` job has besides module, entry and device, and ``number``, after which its
   outputs are filed -> what such a job gives. Also turn, plan (contents, ``timing.fresh``), layout,
-  observe (``facts``, ``honesty``), skip_launches, launch_options.
+  observe (``facts``, ``honesty``), skip_launches, launch_options, nudges (seeds: the same call
+  once more for each, on inputs that are off by an ulp -> nudged, a value each).
 - ``repeat``: see ``repeating``.
 - ``inputs``: case, seed, values -> inputs (manifest), of a file that makes its own.
 - ``time.open``: case, inputs, state?, baseline? (path; the version itself where it is left out),
@@ -137,7 +138,12 @@ class Performer:
     def _call(self, message: dict[str, Any]) -> dict[str, Any]:
         out = f"{self._job['out']}/{message['number']}"
         job = {**self._job, **message, "out": out}
-        return self.version.call(job)
+        value = self.version.call(job)
+        nudges = message.get("nudges") or ()
+        if nudges:
+            again = ({**job, "nudge": seed, "out": f"{out}/nudge{seed}"} for seed in nudges)
+            value["nudged"] = [self.version.call(one) for one in again]
+        return value
 
     def _repeat(self, message: dict[str, Any]) -> dict[str, Any]:
         out = f"{self._job['out']}/repeated"
