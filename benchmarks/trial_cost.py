@@ -9,6 +9,11 @@ through the cascade as a search does, against the fastest of them all, so that w
 stops after its first checks and its timing: first one by one, for what a candidate takes beyond its
 bare compile and timing; then the rest, several under way at a time. Last, some against the example
 as it was, which they are faster than: those have every check made.
+
+    python benchmarks/trial_cost.py --device cuda:0 --verify 8 --seconds 140 --out verify.json
+
+takes candidates through what ``tilewright verify`` does, each in a new process with every check
+made, and prints where the seconds of each went. The first one also measures the noise floor.
 """
 
 from __future__ import annotations
@@ -28,8 +33,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
+EVIDENCE = ROOT / "tests" / "evidence"
 SEED = 20
+_VERIFIED = (
+    ("matmul", (("BLOCK_K=32", "BLOCK_K=64"),)), ("softmax", (("BLOCK=1024", "BLOCK=2048"),)),
+    ("layernorm", (("BLOCK=512", "BLOCK=1024"),)), ("linear_gelu", (("BLOCK_K=32", "BLOCK_K=64"),)),
+    ("softmax__two_kernels", ()), ("layernorm__welford", ()), ("rowsum__two_stages", ()),
+    ("attention__longer_tiles", ()),
+)  # fmt: skip
+"""Examples with a change to their text, and honest kernels of ``tests/evidence``."""
 
 
 def candidates(count: int) -> list[tuple[str, str]]:
@@ -158,6 +172,100 @@ class Ours:
         }  # fmt: skip
 
 
+def verified(asked: argparse.Namespace) -> list[dict[str, Any]]:
+    """What ``tilewright verify`` takes, each candidate in a new process; as many as there is time
+    for."""
+    began = time.monotonic()
+    found: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "TILEWRIGHT_HOME": f"{folder}/home"}
+        for number in range(min(asked.verify, len(_VERIFIED))):
+            if time.monotonic() - began > asked.seconds:
+                _say(f"stopped after {number} candidates: {asked.seconds:g} s are over")
+                break
+            command = [sys.executable, __file__, "--one", str(number), "--device", asked.device]
+            start = time.time()
+            done = subprocess.run(
+                [*command, "--began", repr(start)],
+                env=environment, stdout=subprocess.PIPE, text=True, check=True,
+            )  # fmt: skip
+            told = json.loads(done.stdout.splitlines()[-1])
+            found.append({**told, "whole_s": round(time.time() - start, 3)})
+            _say(json.dumps(found[-1]))
+    return found
+
+
+def verify_one(number: int, device: str, began: float) -> dict[str, Any]:
+    """One candidate in this process: seconds since the process was asked for, by what was done."""
+    from tilewright.cli.judging import Subject, judge
+    from tilewright.cli.output import StreamFormat
+    from tilewright.cli.session import device_for
+    from tilewright.evaluation.sizing import sized
+    from tilewright.problems.loading import load_problem
+
+    marks = {"imports": time.time() - began}
+    name, changes = _VERIFIED[number]
+    base = name.partition("__")[0]
+    path = EXAMPLES / f"{base}.py"
+    spec = path.with_suffix(".yaml")
+    text = path.read_text()
+    if not changes:
+        sys.path.insert(0, str(EVIDENCE))
+        from candidates import spec_of
+
+        path, spec = EVIDENCE / "bases" / base / "original.py", spec_of(base)
+        text = next(EVIDENCE.glob(f"*/{name}.py")).read_text()
+    for old, new in changes:
+        assert old in text, (name, old)
+        text = text.replace(old, new)
+    original = path.read_text()
+    problem = load_problem(spec, path)
+    marks["problem"] = time.time() - began
+    with device_for(device, None) as opened:
+        marks["device"] = time.time() - began
+        problem = sized(problem, opened, path, original)
+        subject = Subject(original, text, path, path, problem)
+        judged = judge(subject, opened, opened.info.target, 11, StreamFormat.TEXT)
+        marks["judged"] = time.time() - began
+    marks["closed"] = time.time() - began
+    return {"name": name, "level": judged.evaluation.level.value, **_told(judged, marks)}
+
+
+def _told(judged: Any, marks: dict[str, float]) -> dict[str, Any]:
+    """What the steps of a verification say of their seconds."""
+    steps = {step.step.value: step for step in judged.evaluation.steps}
+    correctness, speed = steps.get("correctness"), steps.get("speed")
+    timed = (speed.data.get("cases") or ()) if speed else ()
+    failed = judged.evaluation.failed
+    return {
+        "failed": failed.message[:200] if failed else "",
+        "marks": {mark: round(at, 3) for mark, at in marks.items()},
+        "steps": {name: round(step.seconds, 3) for name, step in steps.items()},
+        "trial": correctness.data.get("seconds") if correctness else None,
+        "checks": len(correctness.data.get("checks") or ()) if correctness else 0,
+        "contests_s": [round(float(one.get("seconds") or 0.0), 3) for one in timed],
+    }
+
+
+def report_verified(found: list[dict[str, Any]]) -> None:
+    """A row for each candidate."""
+    names = ("imports", "problem", "device", "judged", "closed")
+    print("| candidate | verdict | whole s | " + " | ".join(names) + " | steps | trial |")
+    print("| --- " * (len(names) + 5) + "|")
+    for one in found:
+        marks = [one["marks"][name] for name in names]
+        spans = (b - a for a, b in itertools.pairwise((0.0, *marks)))
+        print(
+            f"| {one['name']} | {one['level']} | {one['whole_s']:.1f} | "
+            + " | ".join(f"{span:.2f}" for span in spans)
+            + f" | {one['steps']} | {one['trial']} contests {one['contests_s']} |"
+        )
+    if found:
+        wholes = [one["whole_s"] for one in found]
+        print(f"{len(found)} verified, {statistics.median(wholes):.1f} s at the median, "
+              f"{min(wholes):.1f} to {max(wholes):.1f} s")  # fmt: skip
+
+
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
@@ -172,7 +280,20 @@ def main() -> None:
     parser.add_argument("--accepted", type=int, default=4)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--bare", action="store_true", help="the bare loop alone, as JSON")
+    parser.add_argument("--verify", type=int, default=0, help="verify so many, each anew")
+    parser.add_argument("--seconds", type=float, default=140.0, help="begin no more after this")
+    parser.add_argument("--one", type=int, help="verify one in this process, as JSON")
+    parser.add_argument("--began", type=float, default=0.0)
     asked = parser.parse_args()
+    if asked.one is not None:
+        print(json.dumps(verify_one(asked.one, asked.device, asked.began)))
+        return
+    if asked.verify:
+        found = verified(asked)
+        if asked.out:
+            asked.out.write_text(json.dumps(found, indent=1))
+        report_verified(found)
+        return
     if asked.bare:
         print(json.dumps(bare(asked.device, asked.count)))
         return
