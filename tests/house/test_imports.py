@@ -39,7 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     "knowledge": set(),
     "models": {"knowledge", "targets"},
     "worker": set(),
-    "targets": {"knowledge", "hardware", "devices"},
+    "targets": {"knowledge", "hardware", "devices", "worker"},
     "hardware": {"knowledge", "targets"},
     "devices": {"targets", "hardware", "knowledge", "worker"},
     "problems": {"targets"},

@@ -6,16 +6,16 @@ import atexit
 import logging
 import threading
 import time
-from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
 from tilewright.devices.local_process import Channel, KilledError
-from tilewright.devices.model import DeviceError, JobOutcome, JobStatus
+from tilewright.devices.model import DeviceError, JobOutcome, JobStatus, Value
 from tilewright.devices.rpc import AnyChannel, Pending
 from tilewright.devices.service.connection import connect
 from tilewright.devices.service.places import ServiceError
 from tilewright.devices.triton_cache_policy import with_own_cache
+from tilewright.worker.messages.envelope import Hello, Job
 from tilewright.worker.protocol import COMPILE_ONLY
 
 _GRACE_SECONDS = 20.0
@@ -56,7 +56,7 @@ class WorkerClient:
         self.close()
 
     @property
-    def hello(self) -> Mapping[str, Any]:
+    def hello(self) -> Hello:
         """Versions of what runs there; starts the worker. Raises DeviceError if it cannot."""
         return self._live().hello
 
@@ -66,7 +66,7 @@ class WorkerClient:
         channel = self._channel
         return channel.pid if channel is not None and channel.alive else None
 
-    def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
+    def run(self, job: Job[Value], timeout_s: float) -> JobOutcome[Value]:
         """Run one job and wait. A worker that dies is started again and the job tried once more.
 
         Raises DeviceError where there is no worker to begin with.
@@ -92,7 +92,7 @@ class WorkerClient:
             if self._closed:
                 break
             message = self._fate(channel)
-        return JobOutcome(JobStatus.LOST, {}, message, seconds=time.monotonic() - start)
+        return _lost(message, time.monotonic() - start)
 
     def _fate(self, channel: AnyChannel) -> str:
         """What became of a worker that ended before it answered."""
@@ -146,14 +146,14 @@ class WorkerClient:
         _LOG.warning("%s; compiling without it", message)
         return message
 
-    def _unanswered(self, job: Mapping[str, Any], seconds: float) -> JobOutcome:
+    def _unanswered(self, job: Job[Any], seconds: float) -> JobOutcome[Any]:
         """The worker is there but silent long after the limit: it is of no more use."""
         with self._lock:
             channel, self._channel = self._channel, None
         if channel is not None:
             channel.close()
         message = f"the worker did not answer a {job.get('kind')} job and was ended"
-        return JobOutcome(JobStatus.LOST, {}, message, seconds=seconds)
+        return _lost(message, seconds)
 
 
 def _begun(channel: AnyChannel, pending: Pending) -> bool:
@@ -165,7 +165,11 @@ def _begun(channel: AnyChannel, pending: Pending) -> bool:
     return True
 
 
-def _outcome(pending: Pending) -> JobOutcome:
+def _lost(message: str, seconds: float) -> JobOutcome[Any]:
+    return JobOutcome(JobStatus.LOST, {}, message, seconds=seconds)
+
+
+def _outcome(pending: Pending) -> JobOutcome[Any]:
     answer = pending.answer or {}
     return JobOutcome(
         JobStatus(answer["status"]),

@@ -6,8 +6,7 @@ import importlib.util
 import logging
 import os
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from tilewright.devices.client import WorkerClient
 from tilewright.devices.cluster import Cluster, ClusterAddress
@@ -17,13 +16,15 @@ from tilewright.devices.model import INTERPRETER, DeviceError, DeviceInfo, JobSt
 from tilewright.devices.remote import Address, RemoteClient
 from tilewright.devices.service.places import enabled
 from tilewright.targets.model import Target
+from tilewright.worker.messages.envelope import Hello
+from tilewright.worker.messages.jobs import Gpu, ProbeJob
 
 _PROBE_SECONDS = 120.0
 _LOG = logging.getLogger(__name__)
 _clients: dict[str, WorkerClient] = {}
 _clusters: dict[str, Cluster] = {}
 _infos: dict[str, tuple[DeviceInfo, ...]] = {}
-_hellos: dict[str, Mapping[str, Any]] = {}
+_hellos: dict[str, Hello] = {}
 
 
 def chosen_python(python: str | None = None) -> str:
@@ -110,18 +111,17 @@ def probe_host(address: Address) -> tuple[DeviceInfo, ...]:
 def _probed(key: str, worker: WorkerClient) -> tuple[DeviceInfo, ...]:
     if key not in _infos:
         hello = worker.hello
-        outcome = worker.run({"kind": "probe"}, _PROBE_SECONDS)
-        found: Mapping[str, Any] = outcome.value
-        if outcome.status is not JobStatus.OK:
+        outcome = worker.run(ProbeJob(kind="probe"), _PROBE_SECONDS)
+        found: list[Gpu] = []
+        if outcome.status is JobStatus.OK:
+            found = outcome.value["devices"]
+        else:
             _LOG.warning("looking for GPUs failed: %s", outcome.message)
-            found = {}
-        _infos[key] = reported(hello, found.get("devices", ()))
+        _infos[key] = reported(hello, found)
     return _infos[key]
 
 
-def reported(
-    hello: Mapping[str, Any], devices: Iterable[Mapping[str, Any]]
-) -> tuple[DeviceInfo, ...]:
+def reported(hello: Hello, devices: Iterable[Gpu]) -> tuple[DeviceInfo, ...]:
     """The interpreter and the GPUs that a worker reports, by the ids there."""
     return (_interpreter(hello), *(_gpu(device, hello) for device in devices))
 
@@ -148,15 +148,21 @@ def _require_torch(python: str) -> None:
         )
 
 
-def _interpreter(hello: Mapping[str, Any]) -> DeviceInfo:
+def _interpreter(hello: Hello) -> DeviceInfo:
     return DeviceInfo(
         INTERPRETER, "Triton interpreter on CPU", None, False,
-        hello["torch"], hello["triton"], hello["python"],
+        str(hello["torch"]), hello["triton"], hello["python"],
     )  # fmt: skip
 
 
-def _gpu(found: Mapping[str, Any], hello: Mapping[str, Any]) -> DeviceInfo:
+def _gpu(found: Gpu, hello: Hello) -> DeviceInfo:
     target = Target(found["backend"], found["arch"])
     return DeviceInfo(
-        found["id"], found["name"], target, True, hello["torch"], hello["triton"], hello["python"]
+        found["id"],
+        found["name"],
+        target,
+        True,
+        str(hello["torch"]),
+        hello["triton"],
+        hello["python"],
     )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from tilewright.devices.discovery import chosen_python, probe, probe_host
 from tilewright.devices.model import Device, DeviceError, DeviceInfo, JobStatus
 from tilewright.devices.opening import open_device
 from tilewright.devices.pool import DevicePool
 from tilewright.devices.remote import RemoteDevice, is_address, parse_address
+from tilewright.worker.messages.jobs import Probed, ProbeJob
 
 _SECONDS = 120.0
 # Not imported: a probe that names a module is confined as a job that imports it.
@@ -70,8 +70,8 @@ def device_facts(device: str | None = None, python: str | None = None) -> tuple[
 
 def _all_of(opened: Device, infos: tuple[DeviceInfo, ...]) -> tuple[DeviceFacts, ...]:
     """What the host of an opened device tells of its devices."""
-    told = opened.run({"kind": "probe", "details": True}, _SECONDS)
-    confined = opened.run({"kind": "probe", "module": _ANY_MODULE}, _SECONDS)
+    told = opened.run(ProbeJob(kind="probe", details=True), _SECONDS)
+    confined = opened.run(ProbeJob(kind="probe", module=_ANY_MODULE), _SECONDS)
     if told.status is not JobStatus.OK:
         raise DeviceError(f"{opened.info.id} cannot be looked at: {told.message}")
     return tuple(
@@ -86,19 +86,17 @@ def _id_there(opened: Device, info: DeviceInfo) -> str:
     return info.id.rpartition("#")[2]
 
 
-def _facts(
-    info: DeviceInfo, own: str, told: Mapping[str, Any], confined: Mapping[str, Any]
-) -> DeviceFacts:
-    found: Mapping[str, Any] = next((gpu for gpu in told["devices"] if gpu["id"] == own), {})
-    users = found.get("users")
+def _facts(info: DeviceInfo, own: str, told: Probed, confined: Probed) -> DeviceFacts:
+    found = next((gpu for gpu in told["devices"] if gpu["id"] == own), None)
+    users = found and found.get("users")
     return DeviceFacts(
         info,
         told["host"],
         told["interpreter"],
-        bool(found.get("can_run", True)),
-        found.get("memory_bytes"),
-        found.get("free_bytes"),
-        found.get("driver"),
+        found.get("can_run", True) if found else True,
+        found and found["memory_bytes"],
+        found and found.get("free_bytes"),
+        found and found.get("driver"),
         None if users is None else tuple(User(u["pid"], u["memory_bytes"]) for u in users),
         told["profilers"],
         confined.get("isolation"),

@@ -6,35 +6,34 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from tilewright.devices.package import unchanged, worker_hash, write_atomically
 from tilewright.home import home
 from tilewright.worker.loading.import_stamps import stamp
+from tilewright.worker.messages.envelope import Hello
 
 _READ_AT_START = ("PYTHONPATH", "PYTHONHOME")
 
 
-def known_hello(python: str) -> Mapping[str, Any] | None:
+def known_hello(python: str) -> Hello | None:
     """The hello of this interpreter, if torch and triton are still the files they were."""
     try:
         kept = json.loads(_path(python).read_bytes())
         holds = unchanged(kept["files"])
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return None
-    found: Mapping[str, Any] = kept["hello"]
+    found: Hello = kept["hello"]
     return found if holds and found.get("torch") else None
 
 
-def keep_hello(python: str, hello: Mapping[str, Any]) -> None:
+def keep_hello(python: str, hello: Hello) -> None:
     """Remember a hello of a worker that has torch."""
     files = {**hello.get("files", {}), python: stamp(python)}
     path = _path(python)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps({"hello": dict(hello), "files": files}).encode())
+        write_atomically(path, json.dumps({"hello": hello, "files": files}).encode())
 
 
 def _path(python: str) -> Path:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from tilewright.devices.model import DeviceInfo, JobOutcome, JobStatus
+from tilewright.devices.model import DeviceInfo, JobOutcome, JobStatus, Value
 from tilewright.home import home
 from tilewright.targets.cache import ReportCache
 from tilewright.targets.keys import content_key
+from tilewright.worker.messages.envelope import Job
 
 _MOST = 2048
 
 
-def recorded(job: Mapping[str, Any], info: DeviceInfo, run: Callable[[], JobOutcome]) -> JobOutcome:
+def recorded(
+    job: Job[Value], info: DeviceInfo, run: Callable[[], JobOutcome[Value]]
+) -> JobOutcome[Value]:
     """The outcome of a job that finds launches; what failed is tried again each time."""
     try:
         key = _key(job, info)
@@ -31,14 +34,14 @@ def recorded(job: Mapping[str, Any], info: DeviceInfo, run: Callable[[], JobOutc
         return JobOutcome(JobStatus.OK, found["value"], output=found["output"])
     outcome = run()
     if outcome.status is JobStatus.OK:
-        value = dict(outcome.value)
+        value: Any = outcome.value
         kept = {"value": value, "output": outcome.output, "depends": value.get("depends")}
         cache.put(key, kept)
     return outcome
 
 
-def _key(job: Mapping[str, Any], info: DeviceInfo) -> str:
+def _key(job: Job[Any], info: DeviceInfo) -> str:
     asked = {name: part for name, part in job.items() if name != "module"}
     variables = {n: v for n, v in os.environ.items() if n.startswith("TRITON_")}
     parts = (asked, variables, (info.torch, info.triton, info.python))
-    return content_key(str(job["module"]), [json.dumps(part, sort_keys=True) for part in parts])
+    return content_key(str(job.get("module")), [json.dumps(part, sort_keys=True) for part in parts])

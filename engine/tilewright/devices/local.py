@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
-from tilewright.devices.model import DeviceInfo, JobOutcome
+from tilewright.devices.model import DeviceInfo, JobOutcome, Value
+from tilewright.worker.messages.envelope import Job
 from tilewright.worker.protocol import SERVED
 
 ON_DEVICE = {"run", "measure"}
@@ -15,7 +15,7 @@ _RECORDED = {"capture", "specialize"}
 class JobClient(Protocol):
     """The way to a worker: of this host, of another one, or of an actor in a cluster."""
 
-    def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome: ...
+    def run(self, job: Job[Value], timeout_s: float) -> JobOutcome[Value]: ...
 
     def cancel(self) -> None: ...
 
@@ -43,7 +43,7 @@ class WorkerDevice:
     def client(self) -> JobClient:
         return self._client
 
-    def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
+    def run(self, job: Job[Value], timeout_s: float) -> JobOutcome[Value]:
         """Run a job; those that use a device use this one unless they name another."""
         if job.get("kind") in ON_DEVICE:
             job = {"device": self._info.id, **job}

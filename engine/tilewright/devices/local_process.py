@@ -10,12 +10,12 @@ import subprocess
 import tempfile
 import uuid
 from pathlib import Path
-from typing import Any
 
 from tilewright.devices.model import DeviceError
 from tilewright.devices.package import worker_zip
 from tilewright.devices.rpc import ENDING_SECONDS, Conversation, ProcessChannel
 from tilewright.home import home, unkept
+from tilewright.worker.messages.envelope import Hello
 from tilewright.worker.protocol import (
     COMPILE_ONLY,
     FOLDER_PREFIX,
@@ -75,11 +75,11 @@ class Channel(ProcessChannel):
                 f"{way_out(compile_only=COMPILE_ONLY in self._arguments)}"
             ) from error
 
-    def _greet(self) -> dict[str, Any]:
+    def _greet(self) -> Hello:
         with self._limited() as over:
             message = self._talk.receive()
             too_late = over.is_set()
-        hello: dict[str, Any] = (message or {}).get("hello") or {}
+        hello: Hello = (message or {}).get("hello") or {}
         if "torch" in hello:
             return hello
         # Its pipe may close a moment before it has ended.

@@ -1,12 +1,12 @@
 """Where things run, and what comes back when a job ends one way or another."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from tilewright.errors import TilewrightError
 from tilewright.targets.model import Target
+from tilewright.worker.messages.envelope import Job
 
 INTERPRETER = "interpreter"
 """The id of Triton's interpreter on this machine's CPU."""
@@ -32,15 +32,24 @@ class JobStatus(StrEnum):
     LOST = "lost"
 
 
+Value = TypeVar("Value")
+
+
 @dataclass(frozen=True)
-class JobOutcome:
+class JobOutcome(Generic[Value]):
     """What a job gave. ``message`` is for a person; ``output`` the tail of what it printed."""
 
     status: JobStatus
-    value: Mapping[str, Any]
+    value: Value
     message: str = ""
     output: str = ""
     seconds: float = 0.0
+
+    @property
+    def traceback(self) -> str:
+        """The worker's, where the job failed; empty where there is none."""
+        value: Any = self.value
+        return str(value.get("traceback") or "")
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,7 @@ class Device(Protocol):
     @property
     def info(self) -> DeviceInfo: ...
 
-    def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
+    def run(self, job: Job[Value], timeout_s: float) -> JobOutcome[Value]:
         """Run one job in a child of the worker and wait; never raises for what the job does."""
         ...
 

@@ -10,7 +10,6 @@ import zipfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from tilewright import worker
 from tilewright.home import home, unkept
@@ -44,7 +43,7 @@ def worker_hash() -> str:
     return hashlib.sha256(_zip_bytes()).hexdigest()
 
 
-def unchanged(files: Mapping[str, Any]) -> bool:
+def unchanged(files: Mapping[str, object]) -> bool:
     """Whether all files still have the stamps that a worker took of them."""
     return all(stamp(path) == seen for path, seen in files.items())
 

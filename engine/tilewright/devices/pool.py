@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tilewright.devices.model import Device, DeviceError, DeviceInfo, JobOutcome, JobStatus
+from tilewright.devices.model import Device, DeviceError, DeviceInfo, JobOutcome, JobStatus, Value
+from tilewright.worker.messages.envelope import Job
 
 # What a driver says of a GPU that is gone, and not of a kernel that went wrong on it.
 _GONE = (
@@ -56,11 +57,11 @@ class DevicePool:
         """Those that are still there."""
         return tuple(self._members)
 
-    def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
+    def run(self, job: Job[Value], timeout_s: float) -> JobOutcome[Value]:
         """Run a job on the first GPU; where that is lost, once more on the next."""
         return self.run_on(self._members[0], job, timeout_s)
 
-    def run_on(self, member: Device, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
+    def run_on(self, member: Device, job: Job[Value], timeout_s: float) -> JobOutcome[Value]:
         """Run a job on a member; where that is lost, once more on another.
 
         If it is not lost there, the fault was not the job's: the member is left out from then on.
@@ -117,7 +118,7 @@ class _Share:
     def info(self) -> DeviceInfo:
         return self._member.info
 
-    def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
+    def run(self, job: Job[Value], timeout_s: float) -> JobOutcome[Value]:
         """Run a job on it; on another where it is lost."""
         return self._pool.run_on(self._member, job, timeout_s)
 
@@ -140,7 +141,7 @@ def width(device: Device) -> int:
     return len(device.members) if isinstance(device, DevicePool) else 1
 
 
-def is_lost(outcome: JobOutcome) -> bool:
+def is_lost(outcome: JobOutcome[Any]) -> bool:
     """Whether a job ended because its worker or its GPU is gone."""
     if outcome.status is JobStatus.LOST:
         return True

@@ -11,10 +11,10 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tilewright.devices.model import Device, JobOutcome, JobStatus
 from tilewright.home import home
+from tilewright.worker.messages.jobs import Bait, Tried, TryJob
 from tilewright.worker.protocol import PLANTED_SECRET
 from tilewright.worker.sandbox.isolation import PROTECTIONS, level
 
@@ -109,14 +109,15 @@ def check_up(device: Device, secret: str) -> Checkup:
     )
 
 
-def _job(bait: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+def _job(bait: Bait, names: Sequence[str]) -> TryJob:
     return {
-        "kind": "tries", **bait, "protections": list(names), "memory_bytes": _MEMORY_BYTES,
+        "kind": "tries", "victim": bait["victim"], "told": bait["told"], "address": bait["address"],
+        "port": bait["port"], "protections": list(names), "memory_bytes": _MEMORY_BYTES,
         "processes": _PROCESSES,
     }  # fmt: skip
 
 
-def _protection(name: str, outcome: JobOutcome) -> Protection:
+def _protection(name: str, outcome: JobOutcome[Tried]) -> Protection:
     what = PROTECTIONS[name]
     if name == "memory" and outcome.status is JobStatus.OUT_OF_MEMORY:
         return Protection(name, what, True)
@@ -128,7 +129,7 @@ def _protection(name: str, outcome: JobOutcome) -> Protection:
 
 
 @contextlib.contextmanager
-def _bait(secret: str) -> Iterator[dict[str, Any]]:
+def _bait(secret: str) -> Iterator[Bait]:
     """A file of the user's, and sockets that listen, for hostile code to reach for.
 
     Paths stand behind a letter: files that a job names are its own.

@@ -6,10 +6,11 @@ import contextlib
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from io import BufferedReader
 from typing import Any, BinaryIO, Protocol, cast
 
+from tilewright.worker.messages.envelope import Answer, Hello, Job, Request
 from tilewright.worker.protocol import MessageBuffer, encode
 
 _CHUNK = 1 << 16
@@ -27,9 +28,9 @@ class Pending:
     def __init__(self) -> None:
         self.started = threading.Event()
         self.done = threading.Event()
-        self.answer: dict[str, Any] | None = None
+        self.answer: Answer | None = None
 
-    def finish(self, answer: dict[str, Any] | None) -> None:
+    def finish(self, answer: Answer | None) -> None:
         """Set both events."""
         self.answer = answer
         self.started.set()
@@ -40,7 +41,7 @@ class AnyChannel(Protocol):
     """A running worker and the way to it."""
 
     @property
-    def hello(self) -> Mapping[str, Any]: ...
+    def hello(self) -> Hello: ...
 
     @property
     def alive(self) -> bool: ...
@@ -48,7 +49,7 @@ class AnyChannel(Protocol):
     @property
     def pid(self) -> int: ...
 
-    def send(self, job: Mapping[str, Any], timeout_s: float) -> Pending: ...
+    def send(self, job: Job[Any], timeout_s: float) -> Pending: ...
 
     def answers(self) -> bool:
         """Whether it still does, asked while a job waits for its turn there."""
@@ -76,17 +77,17 @@ class Conversation:
         ended: Callable[[], None],
         *,
         queued: bool = False,
-        more: Mapping[str, Any] | None = None,
-        heard: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+        more: Request | None = None,
+        heard: Callable[[Answer], Answer] | None = None,
     ) -> None:
         self._reader = reader
         self._writer = writer
         self._ended = ended
         self._queued = queued
-        self._more = dict(more or {})
+        self._more: Request = more or {}
         self._heard = heard
         self._inbox = MessageBuffer()
-        self._received: deque[dict[str, Any]] = deque()
+        self._received: deque[Answer] = deque()
         self._lock = threading.Lock()
         self._pending: dict[int, Pending] = {}
         self._number = 0
@@ -101,11 +102,11 @@ class Conversation:
         """Read answers from now on."""
         self._thread.start()
 
-    def send(self, job: Mapping[str, Any], timeout_s: float) -> Pending:
+    def send(self, job: Job[Any], timeout_s: float) -> Pending:
         """Hand a job over; the answer, or the worker's end, sets ``done``."""
-        return self.ask({"job": dict(job), "timeout_s": timeout_s, **self._more})
+        return self.ask({"job": job, "timeout_s": timeout_s, **self._more})
 
-    def ask(self, request: Mapping[str, Any]) -> Pending:
+    def ask(self, request: Request) -> Pending:
         """Send any request that is answered."""
         pending = Pending()
         if not self._queued:
@@ -130,7 +131,7 @@ class Conversation:
         with self._lock, contextlib.suppress(OSError):
             self._writer.close()
 
-    def receive(self) -> dict[str, Any] | None:
+    def receive(self) -> Answer | None:
         """The next message, before ``start``; None at the end, or after what is no message."""
         while not self._received:
             try:
@@ -142,7 +143,7 @@ class Conversation:
                 return None
         return self._received.popleft()
 
-    def _write(self, message: Mapping[str, Any]) -> bool:
+    def _write(self, message: Request) -> bool:
         if self._writer.closed:
             return False
         try:
@@ -164,7 +165,7 @@ class Conversation:
             finally:
                 self._give_up()
 
-    def _take(self, message: dict[str, Any]) -> None:
+    def _take(self, message: Answer) -> None:
         with self._lock:
             started = "started" in message
             pending = self._pending.get(message["id"])
@@ -175,7 +176,7 @@ class Conversation:
         elif pending is not None:
             self._finish(pending, message)
 
-    def _finish(self, pending: Pending, message: dict[str, Any]) -> None:
+    def _finish(self, pending: Pending, message: Answer) -> None:
         answer = None
         try:
             answer = self._heard(message) if self._heard else message
@@ -198,7 +199,7 @@ class ProcessChannel:
         stop_s: how long the process may take to end by itself.
     """
 
-    hello: Mapping[str, Any]
+    hello: Hello
     _talk: Conversation
 
     def __init__(self, process: subprocess.Popen[bytes], stop_s: float) -> None:
@@ -225,7 +226,7 @@ class ProcessChannel:
         lines = self._printed().strip().splitlines()
         return lines[-1].strip() if lines else ""
 
-    def send(self, job: Mapping[str, Any], timeout_s: float) -> Pending:
+    def send(self, job: Job[Any], timeout_s: float) -> Pending:
         """Hand a job over; the answer, or the worker's end, sets ``done``."""
         return self._talk.send(job, timeout_s)
 

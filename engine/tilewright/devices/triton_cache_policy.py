@@ -3,15 +3,13 @@
 Trials are left to the device's judge, which gives each candidate a cache of its own.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
+from tilewright.worker.messages.envelope import Job, Value
 from tilewright.worker.sandbox.triton_cache import EMPTY, LAUNCHERS, LINKED
 
 _CACHES = {"run": LINKED, "measure": LAUNCHERS, "profile": LINKED, "counters": LINKED}
 
 
-def with_own_cache(job: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_own_cache(job: Job[Value]) -> Job[Value]:
     """The job, and a cache of its own where it names none.
 
     What launches on a device finds there what others have compiled; a quick look, whose kernel is

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from tilewright.devices.model import JobOutcome, JobStatus
 from tilewright.evaluation.model import StepName, StepResult, StepStatus
 from tilewright.evaluation.recorded_calls import of_calls
 from tilewright.evaluation.workbench import TIMEOUT_S, Workbench, explain
 from tilewright.problems.model import Problem, ProblemError, PytestFile
+from tilewright.worker.messages import jobs as messages
 
 _SEED = 20_011
 
@@ -71,20 +70,21 @@ def tests_step(bench: Workbench, text: str, checked: StepResult) -> StepResult:
     return replace(checked, data=data)
 
 
-def _run(bench: Workbench, tests: PytestFile, text: str) -> JobOutcome:
-    job = bench.job(
-        "tests", text, tests=tests.path, test=tests.test, conftests=list(tests.conftests),
-        source=str(bench.source_path.resolve()), device=bench.device.info.id, seed=_SEED,
-    )  # fmt: skip
+def _run(bench: Workbench, tests: PytestFile, text: str) -> JobOutcome[messages.Tested]:
+    job: messages.TestsJob = {
+        "kind": "tests", "module": str(bench.place(text)), "entry": bench.entry,
+        "tests": tests.path, "test": tests.test, "conftests": list(tests.conftests),
+        "source": str(bench.source_path.resolve()), "device": bench.device.info.id, "seed": _SEED,
+    }  # fmt: skip
     return bench.run(job, TIMEOUT_S)
 
 
-def _tested(tests: PytestFile, outcome: JobOutcome) -> Tested:
+def _tested(tests: PytestFile, outcome: JobOutcome[messages.Tested]) -> Tested:
     """What an outcome of the job says; what has no result has failed."""
     name = Path(tests.path).name
     if outcome.status is not JobStatus.OK:
         return Tested(0, 0, f"{name} gave no result: {explain(outcome)}")
-    results: Sequence[Mapping[str, Any]] = outcome.value["results"]
+    results = outcome.value["results"]
     count = {kind: sum(one["outcome"] == kind for one in results) for kind in ("passed", "skipped")}
     failed = [one for one in results if one["outcome"] == "failed"]
     unsupported = tuple(

@@ -2,9 +2,8 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from tilewright.devices.model import JobStatus
 from tilewright.evaluation.workbench import TIMEOUT_S, Workbench, explain
@@ -12,6 +11,8 @@ from tilewright.problems.dtypes import is_floating, size_bytes
 from tilewright.problems.model import Call, Case, Input, Problem, ProblemError
 from tilewright.problems.modules import OWN, SMALL
 from tilewright.problems.tests_below import parts_of
+from tilewright.worker.messages import jobs as messages
+from tilewright.worker.messages.jobs import CallsJob
 
 _MOST_BYTES = 16 << 20
 _MOST_PROGRAMS = 512
@@ -30,17 +31,18 @@ def with_calls(problem: Problem, bench: Workbench, text: str) -> Problem:
     """
     parts = parts_of(text)
     assert parts is not None
-    tests = {"above": parts.above, "below": parts.below, "line": parts.line - 1, "seed": _SEED}
-    job = bench.job("calls", text, device=bench.device.info.id, **tests)
+    job: CallsJob = {
+        "kind": "calls", "module": str(bench.place(text)), "entry": bench.entry,
+        "inputs_from": bench.inputs_from, "device": bench.device.info.id, "seed": _SEED,
+        "above": parts.above, "below": parts.below, "line": parts.line - 1,
+    }  # fmt: skip
     outcome = bench.run(job, TIMEOUT_S)
     if outcome.status is not JobStatus.OK:
         raise ProblemError(f"its tests cannot be run: {explain(outcome)}", problem.path, parts.line)
     return of_calls(problem, outcome.value["calls"], outcome.value["failure"], parts.line)
 
 
-def of_calls(
-    problem: Problem, calls: Sequence[Mapping[str, Any]], failure: str, line: int
-) -> Problem:
+def of_calls(problem: Problem, calls: Sequence[messages.Call], failure: str, line: int) -> Problem:
     """The problem with a case for each recorded call that can be replayed.
 
     Args:
@@ -69,7 +71,7 @@ def of_calls(
     )
 
 
-def _case(call: Mapping[str, Any]) -> tuple[Case, int]:
+def _case(call: messages.Call) -> tuple[Case, int]:
     inputs = tuple(_input(one) for one in call["inputs"])
     dtypes = {one.dtype for one in inputs if one.value is None}
     rtol, atol = (2e-2, 2e-2) if dtypes & _ROUGH else (1e-3, 1e-4)
@@ -78,7 +80,7 @@ def _case(call: Mapping[str, Any]) -> tuple[Case, int]:
     return case, int(call["programs"])
 
 
-def _input(told: Mapping[str, Any]) -> Input:
+def _input(told: messages.CallInput) -> Input:
     name = str(told["name"])
     if "value" in told:
         return Input(name, value=told["value"])
@@ -142,7 +144,7 @@ def _numbered(cases: Sequence[Case], category: str) -> tuple[Case, ...]:
 
 
 def _notes(
-    names: Sequence[str], calls: Sequence[Mapping[str, Any]], failure: str, small: Sequence[Case]
+    names: Sequence[str], calls: Sequence[messages.Call], failure: str, small: Sequence[Case]
 ) -> list[str]:
     notes = [
         f"run on calls of {', '.join(names)} that its tests make, with inputs made like "
@@ -156,7 +158,7 @@ def _notes(
     return notes
 
 
-def _nothing(calls: Sequence[Mapping[str, Any]], failure: str, problem: Problem) -> str:
+def _nothing(calls: Sequence[messages.Call], failure: str, problem: Problem) -> str:
     reasons = list(dict.fromkeys(str(call["failure"]) for call in calls if call["failure"]))
     why = "; ".join([*reasons[:2], *([f"the tests end with {failure}"] if failure else [])])
     if not calls:

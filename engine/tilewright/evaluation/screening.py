@@ -4,9 +4,7 @@ A screening orders candidates and drops those whose results differ on one set of
 nothing: whatever is to be kept goes through the cascade.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote
 
 from tilewright.devices.model import JobStatus
@@ -17,10 +15,11 @@ from tilewright.problems.model import Case
 from tilewright.serialize import dump
 from tilewright.targets import NoToolchainError
 from tilewright.targets.model import Target
+from tilewright.worker.messages.jobs import Measured, MeasureJob
+from tilewright.worker.messages.parts import Entries
 
 BUDGET_S = 0.1
 LEAST_S = 1e-3
-_RESULTS = ("outputs", "output_tree", "inputs_changed", "changed_inputs")
 # A few registers spilled outside the loop cost little, and here the clock decides.
 TOLERATED_SPILL = 128
 
@@ -42,7 +41,7 @@ class Screened:
 class Kept:
     """Results to compare with, as a ``measure`` job gives them; or why there are none."""
 
-    results: Mapping[str, Any] | None
+    results: Measured | None
     message: str = ""
 
 
@@ -66,10 +65,11 @@ def kept_results(bench: Workbench, own: str, case: Case) -> Kept:
     out = bench.scratch / "screened" / text_hash(own)
     out.mkdir(parents=True, exist_ok=True)
     job = _job(bench, own, case, own, inputs.value["inputs"])
-    outcome = bench.run({**job, "out": str(out), "budget_s": LEAST_S}, TIMEOUT_S)
+    job |= {"out": str(out), "budget_s": LEAST_S}
+    outcome = bench.run(job, TIMEOUT_S)
     if outcome.status is not JobStatus.OK:
         return Kept(None, explain(outcome))
-    return Kept({name: outcome.value[name] for name in _RESULTS})
+    return Kept(outcome.value)
 
 
 def screen(bench: Workbench, text: str, case: Case, own: str, kept: Kept) -> Screened:
@@ -95,15 +95,21 @@ def screen(bench: Workbench, text: str, case: Case, own: str, kept: Kept) -> Scr
     return Screened(text_hash(text), samples[len(samples) // 2])
 
 
-def _job(
-    bench: Workbench, text: str, case: Case, own: str, inputs: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    return bench.job("measure", text) | {
+def _job(bench: Workbench, text: str, case: Case, own: str, inputs: Entries) -> MeasureJob:
+    job: MeasureJob = {
+        "kind": "measure",
+        "module": str(bench.place(text)),
+        "entry": bench.entry,
+        "inputs_from": bench.inputs_from,
         "case": dump(case),
         "inputs": inputs,
         "state": None,
         "device": bench.device.info.id,
         "budget_s": BUDGET_S,
         "gpu_lock": str(bench.scratch / f"{quote(bench.device.info.id, safe='')}.lock"),
-        **({"cache": bench.cache_of(own)} if text == own else {"caches": [bench.cache_of(own)]}),
     }
+    if text == own:
+        job["cache"] = bench.cache_of(own)
+    else:
+        job["caches"] = [bench.cache_of(own)]
+    return job

@@ -1,6 +1,6 @@
 """The size that a problem is checked at whose module makes its own inputs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from tilewright.problems.model import Case, Dim, Problem, ProblemError, Ragged
 from tilewright.problems.modules import OWN, SMALL
 from tilewright.scratch import scratch_folder
 from tilewright.serialize import dump
+from tilewright.worker.messages.jobs import Sized, SizeJob
 
 MOST_BYTES = 1 << 19
 """Of inputs, weights and results together: the interpreter is slow."""
@@ -34,30 +35,32 @@ def sized(problem: Problem | None, device: Device, source: Path, text: str) -> P
             return with_calls(problem, bench, text)
         if problem.pytest is not None:
             return with_tests(problem, bench, text)
-        job = bench.job(
-            "size",
-            text,
-            choices=[[dump(case) for case in size.cases] for size in problem.sizes],
-            variants=[[dump(case) for case in _variants(size.ragged)] for size in problem.sizes],
-            most_bytes=MOST_BYTES,
-        )
+        job: SizeJob = {
+            "kind": "size",
+            "module": str(bench.place(text)),
+            "entry": bench.entry,
+            "inputs_from": bench.inputs_from,
+            "choices": [[dump(case) for case in size.cases] for size in problem.sizes],
+            "variants": [[dump(case) for case in _variants(size.ragged)] for size in problem.sizes],
+            "most_bytes": MOST_BYTES,
+        }
         outcome = bench.run(job, TIMEOUT_S)
     if outcome.status is not JobStatus.OK:
         raise ProblemError(f"its inputs cannot be made: {explain(outcome)}", problem.path)
     found = outcome.value
     if found["chosen"] is None:
         raise ProblemError(_none_works(found), problem.path)
-    return _at(problem, found)
+    return _at(problem, found, found["chosen"])
 
 
-def _at(problem: Problem, found: Mapping[str, Any]) -> Problem:
+def _at(problem: Problem, found: Sized, at: int) -> Problem:
     """The problem at the size that was found."""
-    chosen = problem.sizes[found["chosen"]]
+    chosen = problem.sizes[at]
     built = [_arguments(given) for given in found["init_args"]]
     kept = [chosen.cases[at] for at in found["working"]]
     cases = tuple(_with(case, given) for case, given in zip(kept, built, strict=False))
     ragged = _renewed(chosen.ragged, built[len(kept) :])
-    if not found["chosen"]:
+    if not at:
         return replace(problem, cases={SMALL: cases}, ragged=ragged, sizes=())
     own = problem.sizes[0]
     given = [_arguments(one) for one in found["own_args"]]
@@ -77,7 +80,7 @@ def _at(problem: Problem, found: Mapping[str, Any]) -> Problem:
     )
 
 
-def _told(problem: Problem, cases: Sequence[Case], found: Mapping[str, Any]) -> str:
+def _told(problem: Problem, cases: Sequence[Case], found: Sized) -> str:
     """Which sizes stand for its own, in a sentence."""
     name = Path(problem.path).name
     sizes = "; ".join(
@@ -89,7 +92,7 @@ def _told(problem: Problem, cases: Sequence[Case], found: Mapping[str, Any]) -> 
     return f"the sizes of {name} {why}; checked in the interpreter at smaller ones: {sizes}"
 
 
-def _none_works(found: Mapping[str, Any]) -> str:
+def _none_works(found: Sized) -> str:
     why = next(filter(None, found["failures"]), "it fails at every size")
     sizes = [size for size in found["bytes"] if size is not None]
     if sizes:

@@ -79,7 +79,7 @@ def hear(
     refused = next((one for one in (*told, *timed) if isinstance(one, str)), None)
     if refused is not None:
         return Heard(refused)
-    job = _job(bench, original, candidate) | {"checks": told, "thorough": thorough}
+    job: Any = _job(bench, original, candidate) | {"checks": told, "thorough": thorough}
     if timing is not None:
         told_so = {"budget_s": timing.budget_s, "noise": dict(timing.noise)}
         cases = [{"check": check, **told_so} for check in timed]
@@ -99,7 +99,7 @@ def hear(
     return _heard(outcome, bench.problem.allow, itself=candidate == original)
 
 
-def _heard(outcome: JobOutcome, allow: Collection[str], *, itself: bool) -> Heard:
+def _heard(outcome: JobOutcome[Any], allow: Collection[str], *, itself: bool) -> Heard:
     value = dict(outcome.value)
     fault, checks = value.pop("fault"), tuple(value.pop("checks"))
     facts = value.get("honesty") or {}

@@ -4,7 +4,6 @@ The only module of the cascade that talks to a device. What compilers are told o
 kept by its hash.
 """
 
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 import tilewright
 from tilewright.captures import NoPlan
-from tilewright.devices.model import Device, JobOutcome, JobStatus
+from tilewright.devices.model import Device, JobOutcome, JobStatus, Value
 from tilewright.errors import TilewrightError
 from tilewright.evaluation.model import Cause, text_hash
 from tilewright.evaluation.placing import place_source
@@ -25,6 +24,9 @@ from tilewright.problems.tests_below import above_tests
 from tilewright.serialize import dump, load
 from tilewright.targets import compile_launch
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
+from tilewright.worker.messages.envelope import Job
+from tilewright.worker.messages.jobs import CaptureJob, Inputs, InputsJob
+from tilewright.worker.messages.parts import Entry
 
 TIMEOUT_S = 120.0
 
@@ -87,14 +89,11 @@ class Workbench:
             return above_tests(text)
         return text if problem.task is None else completed(text, problem.task, problem.entry.name)
 
-    def job(self, kind: str, text: str | None = None, **fields: Any) -> dict[str, Any]:
-        """A job for the worker, about ``text`` if there is one."""
-        job: dict[str, Any] = {"kind": kind, **fields}
-        if text is not None:
-            job["module"] = str(self.place(text))
-            job["entry"] = dump(self.problem.entry)
-            job["inputs_from"] = self.inputs_from
-        return job
+    @property
+    def entry(self) -> Entry:
+        """The entry point as a job names it."""
+        found: Entry = dump(self.problem.entry)
+        return found
 
     @property
     def inputs_from(self) -> str:
@@ -108,7 +107,7 @@ class Workbench:
         there."""
         return str(self.scratch / "triton" / text_hash(text))
 
-    def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
+    def run(self, job: Job[Value], timeout_s: float) -> JobOutcome[Value]:
         """Run a job on the device.
 
         Raises:
@@ -118,35 +117,37 @@ class Workbench:
         """
         told = self._launching(job)
         if isinstance(told, NoPlan):
-            return JobOutcome(JobStatus.ERROR, {}, told.reason)
-        outcome = self.device.run({**job, **told}, timeout_s)
+            nothing: Any = {}
+            return JobOutcome(JobStatus.ERROR, nothing, told.reason)
+        sent: Any = {**job, **told}
+        outcome: JobOutcome[Value] = self.device.run(sent, timeout_s)
         if outcome.status is JobStatus.LOST:
             raise DeviceLostError(
-                f"the worker of {self.device.info.id} went away during a {job['kind']} job and "
+                f"the worker of {self.device.info.id} went away during a {job.get('kind')} job and "
                 f"again when it was repeated ({outcome.message}); run the command again to go on"
             )
         if outcome.status is JobStatus.FAULT:
             raise self.fault(job, outcome)
         return outcome
 
-    def fault(self, job: Mapping[str, Any], outcome: JobOutcome) -> HarnessFaultError:
+    def fault(self, job: Job[Any], outcome: JobOutcome[Any]) -> HarnessFaultError:
         """The harness's fault that an outcome stands for, with its file for a report."""
         info = self.device.info
-        what = explain(outcome) if outcome.message else f"a {job['kind']} job {outcome.status}"
+        what = explain(outcome) if outcome.message else f"a {job.get('kind')} job {outcome.status}"
         details = {
-            "job": str(job["kind"]), "worker": f"torch {info.torch}, Triton {info.triton}",
+            "job": str(job.get("kind")), "worker": f"torch {info.torch}, Triton {info.triton}",
             "python of the worker": info.python, "printed": outcome.output[-4000:],
-            "traceback": f"\n{outcome.value.get('traceback') or 'none'}",
+            "traceback": f"\n{outcome.traceback or 'none'}",
         }  # fmt: skip
         return harness_fault(what, tilewright.__version__, f"{info.id} ({info.name})", details)
 
-    def _launching(self, job: Mapping[str, Any]) -> dict[str, Any] | NoPlan:
+    def _launching(self, job: Job[Any]) -> dict[str, Any] | NoPlan:
         """What a job on a captured launch is told beside: how each of its files is launched."""
         if not self.problem.is_captured or "case" not in job or "entry" not in job:
             return {}
-        files = {str(job[name]) for name in ("module", "original", "candidate") if name in job}
+        files = {str(job.get(name)) for name in ("module", "original", "candidate") if name in job}
         texts = {file: self._texts[file] for file in files if file in self._texts}
-        told = launching(self.problem, str(self.source_path), texts, load(Case, job["case"]))
+        told = launching(self.problem, str(self.source_path), texts, load(Case, job.get("case")))
         return told if isinstance(told, NoPlan) else {"launching": told}
 
     def capture(self, text: str, case: Case) -> Capture:
@@ -158,7 +159,11 @@ class Workbench:
         return kept
 
     def _capture(self, text: str, case: Case) -> Capture:
-        outcome = self.run(self.job("capture", text, case=dump(case), fake=True), TIMEOUT_S)
+        job: CaptureJob = {
+            "kind": "capture", "module": str(self.place(text)), "entry": self.entry,
+            "inputs_from": self.inputs_from, "case": dump(case), "fake": True,
+        }  # fmt: skip
+        outcome = self.run(job, TIMEOUT_S)
         if outcome.status is not JobStatus.OK:
             return Capture((), failure=explain(outcome))
         return Capture(
@@ -170,17 +175,19 @@ class Workbench:
         """What the compiler of ``target`` makes of one launch; cached on disk by content."""
         return compile_launch(self.device, str(self.place(text)), launch, target)
 
-    def inputs(self, case: Case, seed: int) -> JobOutcome:
+    def inputs(self, case: Case, seed: int) -> JobOutcome[Inputs]:
         """A manifest of inputs for a case, made outside any candidate's process."""
         key = ("inputs", case.name, str(seed))
         with self._lock:
             if key not in self._kept:
                 out = self._folder("inputs", case.name, str(seed))
-                job = self.job("inputs", case=dump(case), seed=self.seed + seed, out=str(out))
+                job: InputsJob = {
+                    "kind": "inputs", "case": dump(case), "seed": self.seed + seed, "out": str(out)
+                }  # fmt: skip
                 if case.inputs_from_module:
                     job["module"] = self.inputs_from
                 self._kept[key] = self.run(job, TIMEOUT_S)
-            outcome: JobOutcome = self._kept[key]
+            outcome: JobOutcome[Inputs] = self._kept[key]
         return outcome
 
     def _folder(self, *parts: str) -> Path:
@@ -189,7 +196,7 @@ class Workbench:
         return path
 
 
-def explain(outcome: JobOutcome) -> str:
+def explain(outcome: JobOutcome[Any]) -> str:
     """A failed job in one sentence, with the tail of what it printed."""
     what = {
         JobStatus.TIMEOUT: "timed out",

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from tilewright.devices.model import JobStatus
 from tilewright.evaluation.statistics import interval_of
@@ -13,6 +12,7 @@ from tilewright.profiling.model import Counters, Host, Share
 from tilewright.profiling.profilers import Profiler, Reading, profilers_for
 from tilewright.serialize import dump, load
 from tilewright.targets.model import LaunchFacts
+from tilewright.worker.messages.jobs import CountersJob, Profiled, ProfileJob
 
 BUDGET_S = 0.5
 _COUNTERS_TIMEOUT_S = 90.0
@@ -45,19 +45,19 @@ Timed = list[tuple[Case | None, Watched]]
 
 def watch(bench: Workbench, text: str, case: Case) -> Watched:
     """Time a version by itself and log all that it starts."""
-    job = bench.job("profile", text, **_cache(bench, text)) | {
-        "case": dump(case),
-        "seed": bench.seed,
-        "device": bench.device.info.id,
-        "budget_s": BUDGET_S,
-    }
+    job: ProfileJob = {
+        "kind": "profile", "module": str(bench.place(text)), "entry": bench.entry,
+        "inputs_from": bench.inputs_from, "case": dump(case), "seed": bench.seed,
+        "device": bench.device.info.id, "budget_s": BUDGET_S,
+    }  # fmt: skip
+    _share_cache(job, bench, text)
     outcome = bench.run(job, TIMEOUT_S)
     if outcome.status is not JobStatus.OK:
         return Watched(case.name, failure=explain(outcome))
     return read(case.name, outcome.value, bench.seed)
 
 
-def read(case: str, value: Mapping[str, Any], seed: int) -> Watched:
+def read(case: str, value: Profiled, seed: int) -> Watched:
     """What a ``profile`` job answered."""
     launches = tuple(
         load(LaunchFacts, launch) for launch in value["launches"] if "arguments" in launch
@@ -105,18 +105,19 @@ def count(
     return {}, notes or ("no counters: no profiler is known for this device",)
 
 
-def _cache(bench: Workbench, text: str) -> dict[str, str]:
+def _share_cache(job: ProfileJob | CountersJob, bench: Workbench, text: str) -> None:
     """On a device, what is compiled for the one job serves the other."""
-    return {"cache": bench.cache_of(text)} if bench.device.info.target is not None else {}
+    if bench.device.info.target is not None:
+        job["cache"] = bench.cache_of(text)
 
 
 def _reading(bench: Workbench, text: str, case: Case, profiler: Profiler) -> Reading:
-    job = bench.job("counters", text, **_cache(bench, text)) | {
-        "case": dump(case),
-        "seed": bench.seed,
-        "device": bench.device.info.id,
-        "tool": profiler.tool(),
-    }
+    job: CountersJob = {
+        "kind": "counters", "module": str(bench.place(text)), "entry": bench.entry,
+        "inputs_from": bench.inputs_from, "case": dump(case), "seed": bench.seed,
+        "device": bench.device.info.id, "tool": profiler.tool(),
+    }  # fmt: skip
+    _share_cache(job, bench, text)
     outcome = bench.run(job, _COUNTERS_TIMEOUT_S)
     if outcome.status is not JobStatus.OK:
         return Reading(notes=(f"no counters: {explain(outcome)}",))

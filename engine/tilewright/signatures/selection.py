@@ -6,7 +6,6 @@ nothing is launched.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tilewright.devices.model import Device, JobStatus
 from tilewright.errors import InputError
@@ -16,6 +15,8 @@ from tilewright.signatures.model import Assumption, Guess, Origin, Signature, in
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.compilation import without_folder
 from tilewright.targets.model import LaunchFacts
+from tilewright.worker.messages import jobs as messages
+from tilewright.worker.messages.jobs import Specialized, SpecializeJob
 
 SECONDS = 120.0
 
@@ -41,7 +42,7 @@ def inferred(
         InputError: the file cannot be imported at all.
     """
     tried = {kernel.name: list(guesses(module, kernel)) for kernel in kernels}
-    job = {
+    job: SpecializeJob = {
         "kind": "specialize",
         "module": placed,
         "kernels": {name: [_sent(guess) for guess in each] for name, each in tried.items()},
@@ -54,7 +55,7 @@ def inferred(
     return Inferred(tuple(s for each in made for s in each), tuple(outcome.value["notes"]))
 
 
-def _sent(guess: Guess) -> dict[str, Any]:
+def _sent(guess: Guess) -> messages.Guess:
     return {
         "launch": dump(guess.launch),
         "config": guess.config,
@@ -63,7 +64,7 @@ def _sent(guess: Guess) -> dict[str, Any]:
 
 
 def _signatures(
-    tried: Sequence[Guess], found: Mapping[str, Any], configs: int | None, placed: str
+    tried: Sequence[Guess], found: Specialized, configs: int | None, placed: str
 ) -> list[Signature]:
     chosen = found["chosen"]
     guess = tried[chosen or 0]
@@ -87,7 +88,7 @@ def _words(guess: Guess, filled: Mapping[str, str]) -> tuple[str, ...]:
     return in_words(told)
 
 
-def _about_configs(found: Mapping[str, Any], first: int, configs: int | None) -> tuple[str, ...]:
+def _about_configs(found: Specialized, first: int, configs: int | None) -> tuple[str, ...]:
     count = found.get("configs") or 0
     told = []
     if count > 1 and configs is not None and configs < count:

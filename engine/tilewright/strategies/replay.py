@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import tilewright
-from tilewright.devices.model import DeviceInfo, JobOutcome
+from tilewright.devices.model import DeviceInfo, JobOutcome, Value
 from tilewright.errors import InputError, Stopped
 from tilewright.harness_fault import HarnessFaultError
 from tilewright.models.settings import Ensemble
@@ -21,6 +21,7 @@ from tilewright.strategies.observer import Silent
 from tilewright.strategies.optimize import OptimizeRequest, OriginalFailsError, run_search
 from tilewright.strategies.present import dump_result
 from tilewright.targets.model import Target
+from tilewright.worker.messages.envelope import Job
 
 _ABSENT = object()
 
@@ -48,10 +49,10 @@ class _RecordedDevice:
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
 
-    def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
+    def run(self, job: Job[Value], timeout_s: float) -> JobOutcome[Value]:
         """Refuse the job: what it would find is not on record."""
         del timeout_s
-        raise NotRecordedError(f"the result of a {job['kind']} job is not on record")
+        raise NotRecordedError(f"the result of a {job.get('kind')} job is not on record")
 
     def close(self) -> None:
         """Nothing is open."""

@@ -28,6 +28,7 @@ from tilewright.targets.model import (
 )
 from tilewright.targets.toolchains import NoToolchainError, XpuToolchain, xpu_toolchain
 from tilewright.targets.xpu import describe
+from tilewright.worker.messages.jobs import Compiled, CompileJob, CompileXpuJob
 
 if TYPE_CHECKING:  # devices build on targets: no import back at run time
     from tilewright.devices.client import WorkerClient
@@ -94,7 +95,7 @@ def stop_compiling(device: Device, targets: Iterable[Target]) -> None:
         _compiler(toolchain).cancel()
 
 
-def _read(value: Mapping[str, Any], module_path: str, target: Target) -> dict[str, Any]:
+def _read(value: Compiled, module_path: str, target: Target) -> dict[str, Any]:
     """A worker's answer with its texts read, line by line, and left out."""
     texts = {name: without_folder(text, module_path) for name, text in value["artifacts"].items()}
     spills = {int(line): (at[0], at[1]) for line, at in value.get("spills_by_line", {}).items()}
@@ -149,7 +150,7 @@ def compile_stage(
     return StageText(stage, found["text"], found["missing"])
 
 
-def _stage(value: Mapping[str, Any], stage: str, module_path: str) -> dict[str, Any]:
+def _stage(value: Compiled, stage: str, module_path: str) -> dict[str, Any]:
     text = value["artifacts"].get(stage)
     if text is not None:
         depends = value.get("depends")
@@ -189,21 +190,23 @@ class _Asked:
         key = cache_key(compilers, self.module_path, self.launch, self.target, self.shared_limit)
         return hashlib.sha256(f"{key} {stage}".encode()).hexdigest() if stage else key
 
-    def run(self, timeout_s: float, emit: tuple[str, ...] = ()) -> JobOutcome:
+    def run(self, timeout_s: float, emit: tuple[str, ...] = ()) -> JobOutcome[Compiled]:
         limit = {} if self.shared_limit is None else {"shared_limit": self.shared_limit}
         if self.toolchain is None:
-            where = {**dump(self.target), **limit}
-            return self.device.run(self._job("compile", where, emit), timeout_s)
-        where = {**describe(self.target), **_native(self.toolchain), **limit}
+            job: CompileJob = {
+                "kind": "compile", "module": self.module_path, "launch": dump(self.launch),
+                "target": {**dump(self.target), **limit}, "emit": list(emit),
+            }  # fmt: skip
+            return self.device.run(job, timeout_s)
         # Host code is told which torch it would meet; the compiler's interpreter has none.
-        job = {**self._job("compile_xpu", where, emit), "torch": self.device.info.torch}
-        return _compiler(self.toolchain).run(job, timeout_s)
-
-    def _job(self, kind: str, where: Mapping[str, Any], emit: tuple[str, ...]) -> dict[str, Any]:
-        return {
-            "kind": kind, "module": self.module_path, "launch": dump(self.launch),
-            "target": where, "emit": list(emit),
+        found = self.toolchain.ocloc
+        native = {"ocloc": found and found.path, "ocloc_version": found.version if found else ""}
+        where: Any = {**describe(self.target), **native, **limit}
+        job_xpu: CompileXpuJob = {
+            "kind": "compile_xpu", "module": self.module_path, "launch": dump(self.launch),
+            "target": where, "emit": list(emit), "torch": self.device.info.torch,
         }  # fmt: skip
+        return _compiler(self.toolchain).run(job_xpu, timeout_s)
 
 
 def _readers() -> tuple[Path, ...]:
@@ -223,11 +226,6 @@ def _compiler(toolchain: XpuToolchain) -> WorkerClient:
     from tilewright.devices.discovery import compiler
 
     return compiler(toolchain.python)
-
-
-def _native(toolchain: XpuToolchain) -> dict[str, Any]:
-    found = toolchain.ocloc
-    return {"ocloc": found.path if found else None, "ocloc_version": found.version if found else ""}
 
 
 def _report(
@@ -253,13 +251,13 @@ def _report(
 
 
 def _failed(
-    outcome: JobOutcome, launch: LaunchFacts, target: Target, module_path: str
+    outcome: JobOutcome[Compiled], launch: LaunchFacts, target: Target, module_path: str
 ) -> CompileReport:
     if outcome.message.startswith(_NO_VERDICT):
         raise NoToolchainError(outcome.message)
     if outcome.status == "fault":
         what = f"{launch.kernel} was not compiled for {target}: {outcome.message}"
-        details = {"traceback": f"\n{outcome.value.get('traceback') or 'none'}"}
+        details = {"traceback": f"\n{outcome.traceback or 'none'}"}
         raise harness_fault(what, tilewright.__version__, str(target), details)
     if outcome.status == "lost":
         from tilewright.devices.model import DeviceError

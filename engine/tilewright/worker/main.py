@@ -8,13 +8,16 @@ import signal
 import sys
 import time
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .loading.import_stamps import stamp
 from .protocol import COMPILE_ONLY, SERVICE, VERSION, write_message
 from .runtime import compile_service, fork_server
 from .runtime.connections import Peer
 from .sandbox import confinement
+
+if TYPE_CHECKING:
+    from .messages.envelope import Hello
 
 _WATCH_S = 0.2
 _STAMPED = ("triton", "triton._C.libtriton", "torch", "torch.version")
@@ -43,16 +46,16 @@ def main() -> int:
     return 0
 
 
-def _hello() -> dict[str, Any]:
+def _hello() -> Hello:
     """Import what is slow and say what it was; ``error`` where that cannot be."""
     start = time.perf_counter()
-    hello: dict[str, Any] = {
+    hello: Hello = {
         "protocol": VERSION,
         "python": platform.python_version(),
         "pid": os.getpid(),
     }
     try:
-        hello.update(_import_what_is_slow(COMPILE_ONLY in sys.argv[1:]))
+        hello |= _import_what_is_slow(COMPILE_ONLY in sys.argv[1:])
     except ImportError as error:
         return {**hello, "error": str(error)}
     hello["files"] = _stamps()
@@ -69,7 +72,7 @@ def _stamps() -> dict[str, list[int]]:
     return found
 
 
-def _import_what_is_slow(compile_only: bool) -> dict[str, object]:
+def _import_what_is_slow(compile_only: bool) -> Hello:
     """Versions of what was imported; torch is None where it is not needed."""
     import triton
 

@@ -29,50 +29,7 @@ read its own files and the system's alone (those it names, and folders in ``read
 network, trace and signal nothing outside, as far as the system permits. ``isolation.report`` says
 how far that went; ``probe`` which parts hold. TILEWRIGHT_LANDLOCK=0 turns Landlock off.
 
-Every job is an object with ``kind``. Shared parts:
-
-- *entry*: ``{"kind": "function"|"model", "name", "path": file or null}``; null: the job's module.
-- *case*: ``tilewright.problems.model.Case`` as JSON.
-- *manifest*: a list of ``{"name", "file", "dtype", "shape", "strides", "offset"}``: raw
-  little-endian bytes in ``file`` (absolute), offset and strides in elements; or
-  ``{"name", "value"}`` for what is no tensor.
-- *launch*: ``tilewright.targets.model.LaunchFacts`` as JSON. A constexpr that JSON cannot hold is a
-  string: ``triton.dtype:fp16``, ``triton.jit:helper``, ``triton.tuple:[1, 2]``.
-- What ``capture``, ``specialize`` and the compilers answer also has ``depends``: the files that the
-  module brought along, ``{path: [mtime_ns, size]}``.
-- *entry* of kind ``launch``: the case's ``launch`` is made again on its inputs, with ``launching``:
-  ``{file: tilewright.captures.launching.Plan as JSON}`` for each file that the job imports.
-- Any job may carry ``memory_bytes`` (what the child may add to its address space; CPU jobs only),
-  ``file_bytes`` (the largest file it may write) and ``cache``: the folder that is Triton's cache
-  where it imports anybody's code, in its scratch folder unless absolute (``own_cache``); with
-  ``caches``: others whose kernels it finds.
-
-Jobs (arguments -> value):
-
-``probe``: details=false, module? (then it is confined as a job that imports it) -> python, torch,
-triton, devices ``[{id, backend, name, arch, memory_bytes, multiprocessors, l2_bytes}]``, landlock
-(ABI, 0 without), netns (bool), tcp_denied (bool), isolation, reasons. With details also host,
-interpreter, profilers ``{name: place or version}``, and of each device free_bytes, driver, users
-``[{pid, memory_bytes}]`` (null: nothing here can tell), can_run.
-
-``capture``: module, entry, case, fake=true, target? -> launches ``[launch]``, config_index
-(parallel to it; null when not autotuned), mode "fake"|"cpu", notes. Runs the host code with every
-launch recorded and none executed.
-
-``compile``: module, launch, target ``{backend, arch}``, emit=[] -> ok, messages, registers,
-spill_bytes, shared_bytes, shared_limit, code_bytes, toolchain, seconds, details, and artifacts
-``{stage: text}`` for what ``emit`` names, and missing ``{stage: why it has no text}``. Stages are
-ttir, ttgir, llir, ptx, sass, amdgcn, spirv, xe-asm. Of an NVIDIA kernel that spills also
-spills_by_line ``{line of the module: [loads, stores]}``. A backend this Triton lacks is a job
-error.
-
-``compile_xpu``: module, launch, emit=[], torch? (the version host code is told), target ``{backend,
-arch, ocloc: path or null, ocloc_version, device (ocloc's name for the chip), properties (what
-Triton's Intel backend asks a driver for), register_bytes, shared_limit}`` -> as ``compile``. Needs
-Triton for Intel and no torch.
-
-``inputs``: case, seed, out, module?, entry?, values="normal" (a family of ``values``) -> inputs
-(manifest).
+``messages`` has the types of all jobs and of what answers them, but for these:
 
 ``run``: module, entry, case, inputs, device, out, state?, keep_state=false, poison=true,
 guard=true, order="forward"|"reversed"|"shuffled", config_index?, shadow_dtype? -> outputs
@@ -104,33 +61,6 @@ Only ``fault`` speaks against the candidate. A trial that ends with a status oth
 nothing of it: error (the original, its inputs or its reference failed), out_of_memory (the judge
 had no room), timeout, crashed, fault (the harness; ``traceback`` in its value).
 
-``measure``: module, entry, case, inputs, device, out?, like?, budget_s, state?, gpu_lock?, target?
--> us (samples), compile_seconds, waited_s, device_name; with out also outputs, output_tree,
-inputs_changed, changed_inputs, launches of the first call. ``like`` ``{outputs, output_tree,
-inputs_changed, changed_inputs, rtol, atol}`` is what another version gave: with it also difference,
-None or what is wrong with the first call's results, and then there are no samples.
-
-``tries``: memory_bytes, processes, victim, told, address, port, protections? -> tries
-``{protection: [what got through]}``, confinement. Puts the job's own confinement to the test.
-
-``profile``: module, entry, case, device, seed=0, budget_s?, flush_bytes?, gpu_lock? -> us
-(samples), repeats, device_name, clock_note, launches ``[launch]`` of one call as they were made (in
-the interpreter their kernels alone), launch_us (parallel to it), host_us (to hand a call over),
-call_us (of calls in a row; null without a device), activity ``{kernels [{name, count, us}],
-busy_us, by, note}`` (what the device ran in a call; ``note`` says why nothing is known), waited_s.
-It makes the inputs itself: nothing of it is a verdict.
-
-``tests``: module, source (the user's file), tests (a pytest file), test?, conftests=[], device,
-seed -> results ``[{test, outcome "passed"|"failed"|"skipped", line, message, unsupported}]``,
-calls (as of ``calls``), exit (pytest's code), printed. The module runs in a process of its own.
-
-``counters``: module, entry, case, device, seed=0, calls=1, tool ``{executables, places, arguments,
-version, marks "cuda"|"proton"|null, proton?, then?, files}`` -> tool, path, version, code, stdout,
-stderr, files ``{name: text}``, said ``{profiled, confinement}`` or null, module (its name). Starts
-a profiler around a program that confines itself and then calls the version; ``{program}`` and
-``{out}`` in the arguments are that program and a folder for files; ``{python}`` as an executable
-is the worker's own. ``then`` ``{name: arguments}`` are calls of the tool after that, each printing
-into a file.
 """
 
 from __future__ import annotations
@@ -204,7 +134,7 @@ class MessageBuffer:
     def __init__(self) -> None:
         self._data = bytearray()
 
-    def feed(self, data: bytes) -> list[dict[str, Any]]:
+    def feed(self, data: bytes) -> list[Any]:
         """The messages that ``data`` completes; raises ValueError for what is no message."""
         self._data += data
         messages = []

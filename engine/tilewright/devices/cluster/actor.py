@@ -18,8 +18,10 @@ import ray
 
 from tilewright.devices.client import WorkerClient
 from tilewright.devices.cluster.bundles import ROOT, BundledFiles
+from tilewright.devices.cluster.client import About, ActorAnswer
 from tilewright.devices.model import DeviceError, JobOutcome, JobStatus
 from tilewright.scratch import scratch_folder
+from tilewright.worker.messages.jobs import Gpu, ProbeJob
 from tilewright.worker.remote.file_sync import AT
 
 _PROBE_S = 120.0
@@ -36,12 +38,12 @@ class WorkerActor:
         self._client = WorkerClient(sys.executable)
         self._incarnation = uuid.uuid4().hex
         self._probing = threading.Lock()
-        self._found: list[dict[str, Any]] | None = None
+        self._found: list[Gpu] | None = None
 
     def about(self) -> str:
         """This node's host, what its worker says of itself, and its devices."""
         try:
-            told: dict[str, Any] = {"hello": dict(self._client.hello), "devices": self._devices()}
+            told: About = {"hello": self._client.hello, "devices": self._devices()}
         except DeviceError as error:
             return json.dumps({"error": str(error), "host": platform.node()})
         told["incarnation"] = self._incarnation
@@ -81,11 +83,11 @@ class WorkerActor:
         self._client.close()
         self._life.close()
 
-    def _devices(self) -> list[dict[str, Any]]:
+    def _devices(self) -> list[Gpu]:
         """The GPUs that Ray gave this actor, as torch finds them."""
         with self._probing:
             if self._found is None:
-                probed = self._client.run({"kind": "probe"}, _PROBE_S)
+                probed = self._client.run(ProbeJob(kind="probe"), _PROBE_S)
                 if probed.status is not JobStatus.OK:
                     raise DeviceError(f"looking for GPUs failed: {probed.message}")
                 self._found = list(probed.value["devices"])
@@ -94,8 +96,8 @@ class WorkerActor:
     def _lost(self, message: str) -> str:
         return self._answer(JobOutcome(JobStatus.LOST, {}, message))
 
-    def _answer(self, outcome: JobOutcome) -> str:
-        told = {
+    def _answer(self, outcome: JobOutcome[Any]) -> str:
+        told: ActorAnswer = {
             "status": outcome.status.value, "value": dict(outcome.value),
             "message": outcome.message, "output": outcome.output, "seconds": outcome.seconds,
             "incarnation": self._incarnation, "host": platform.node(),

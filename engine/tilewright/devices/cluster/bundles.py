@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.devices.remote.uploads import Parcel, parcel_of
+from tilewright.worker.messages.parts import SentFile
 from tilewright.worker.remote.file_sync import Mirror
 
 ROOT = "/tilewright-node"
@@ -37,7 +38,7 @@ class Bundles:
             return [(number, self._references[number]) for number in sorted(numbers)], left_out
 
     def _placed(self, parcel: Parcel) -> set[int]:
-        entries: list[dict[str, Any]] = []
+        entries: list[SentFile] = []
         contents: list[bytes] = []
         next_one = len(self._references)
         for file in parcel.files:

@@ -6,12 +6,13 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from tilewright.devices.cluster.bundles import ROOT, Bundles
-from tilewright.devices.model import JobOutcome, JobStatus
+from tilewright.devices.model import JobOutcome, JobStatus, Value
 from tilewright.devices.remote.path_mapping import GoneError, PathMapping
+from tilewright.worker.messages.envelope import Answer, Hello, Job
+from tilewright.worker.messages.jobs import Gpu
 from tilewright.worker.remote.file_sync import AT
 
 _GRACE_S = 60.0
@@ -19,6 +20,23 @@ _LOOK_S = 30.0
 _QUEUE_S = 1800.0
 _CLOSE_S = 15.0
 _LOG = logging.getLogger(__name__)
+
+
+class About(TypedDict, total=False):
+    """What an actor says of its node; ``error`` where its worker cannot start."""
+
+    hello: Hello
+    devices: list[Gpu]
+    incarnation: str
+    host: str
+    error: str
+
+
+class ActorAnswer(Answer, total=False):
+    """A worker's answer, from which actor."""
+
+    incarnation: str
+    host: str
 
 
 class ActorClient:
@@ -30,9 +48,9 @@ class ActorClient:
         about: what ``WorkerActor.about`` said.
     """
 
-    def __init__(self, ray: Any, actor: Any, bundles: Bundles, about: Mapping[str, Any]) -> None:
+    def __init__(self, ray: Any, actor: Any, bundles: Bundles, about: About) -> None:
         self.host = str(about["host"])
-        self.hello: Mapping[str, Any] = about["hello"]
+        self.hello = about["hello"]
         self._gpus = [device["name"] for device in about["devices"]]
         self._ray = ray
         self._actor = actor
@@ -40,7 +58,7 @@ class ActorClient:
         self._incarnation = str(about["incarnation"])
         self._paths = PathMapping(f"{ROOT}/{AT}")
 
-    def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
+    def run(self, job: Job[Value], timeout_s: float) -> JobOutcome[Value]:
         """Run one job and wait; LOST where its actor was lost twice or no longer answers."""
         start = time.monotonic()
         try:
@@ -63,13 +81,11 @@ class ActorClient:
         with contextlib.suppress(self._ray.exceptions.RayError, ConnectionError):
             self._ray.kill(self._actor)
 
-    def _request(
-        self, job: Mapping[str, Any], timeout_s: float
-    ) -> tuple[str, list[tuple[int, Any]]]:
+    def _request(self, job: Job[Any], timeout_s: float) -> tuple[str, list[tuple[int, Any]]]:
         outgoing = self._paths.outgoing(job)
         bundles, left_out = self._bundles.with_files(outgoing.files)
         self._paths.left_out |= left_out
-        asked: dict[str, Any] = {
+        asked: dict[str, object] = {
             "job": outgoing.job, "timeout_s": timeout_s, "gpus": self._gpus,
         }  # fmt: skip
         if outgoing.made_there:
@@ -88,19 +104,19 @@ class ActorClient:
         text: str = self._ray.get(reference)
         return text
 
-    def _outcome(self, answer: dict[str, Any]) -> JobOutcome:
+    def _outcome(self, answer: ActorAnswer) -> JobOutcome[Any]:
         if answer["incarnation"] != self._incarnation:
             self._incarnation = answer["incarnation"]
             _LOG.warning("Ray restarted the actor of %s on %s", self.host, answer["host"])
             self.host = answer["host"]
-        answer = self._paths.names_left_out(self._paths.incoming(answer), self.host)
+        told = self._paths.names_left_out(self._paths.incoming(answer), self.host)
         return JobOutcome(
-            JobStatus(answer["status"]), answer["value"], answer["message"], answer["output"],
-            float(answer["seconds"]),
+            JobStatus(told["status"]), told["value"], told["message"], told["output"],
+            float(told["seconds"]),
         )  # fmt: skip
 
 
-def _lost(message: str, start: float) -> JobOutcome:
+def _lost(message: str, start: float) -> JobOutcome[Any]:
     return JobOutcome(JobStatus.LOST, {}, message, seconds=time.monotonic() - start)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import tilewright
 from tilewright.devices.cluster.address import SYNTAX, ClusterAddress
 from tilewright.devices.cluster.bundles import Bundles
-from tilewright.devices.cluster.client import ActorClient
+from tilewright.devices.cluster.client import About, ActorClient
 from tilewright.devices.model import DeviceError
 
 _START_S = 180.0
@@ -29,9 +29,9 @@ class Cluster:
         self._ray = _joined(address)
         self._bundles = Bundles(self._ray.put)
         self._lock = threading.Lock()
-        self._actors: dict[ClusterAddress, list[tuple[ActorClient, Mapping[str, Any]]]] = {}
+        self._actors: dict[ClusterAddress, list[tuple[ActorClient, About]]] = {}
 
-    def actors(self, address: ClusterAddress) -> list[tuple[ActorClient, Mapping[str, Any]]]:
+    def actors(self, address: ClusterAddress) -> list[tuple[ActorClient, About]]:
         """An actor for each device that an address names, and what it said of itself.
 
         Raises DeviceError: there is no such device, or no actor on it could be started.
@@ -50,7 +50,7 @@ class Cluster:
             self._actors.clear()
             self._ray.shutdown()
 
-    def _placed(self, address: ClusterAddress) -> list[tuple[ActorClient, Mapping[str, Any]]]:
+    def _placed(self, address: ClusterAddress) -> list[tuple[ActorClient, About]]:
         from tilewright.devices.cluster.actor import WorkerActor  # imports ray
 
         count, options = self._wanted(address)
@@ -69,21 +69,19 @@ class Cluster:
         found = [
             (asked[reference], self._about(reference)) for reference in asked if reference in ready
         ]
-        return [self._client(handle, about, options["num_gpus"] > 0) for handle, about in found]
+        return [self._client(handle, about, options["num_gpus"] != 0) for handle, about in found]
 
-    def _about(self, reference: Any) -> dict[str, Any]:
+    def _about(self, reference: Any) -> About:
         place = self._address.place
         try:
-            about: dict[str, Any] = json.loads(self._ray.get(reference))
+            about: About = json.loads(self._ray.get(reference))
         except self._ray.exceptions.RayError as error:
             raise DeviceError(f"{place}: an actor could not start: {error}") from error
         if "error" in about:
             raise DeviceError(f"{place}, {about['host']}: {about['error']}")
         return about
 
-    def _client(
-        self, handle: Any, about: dict[str, Any], on_gpu: bool
-    ) -> tuple[ActorClient, Mapping[str, Any]]:
+    def _client(self, handle: Any, about: About, on_gpu: bool) -> tuple[ActorClient, About]:
         if not on_gpu:
             about["devices"] = []
         elif not about["devices"]:
@@ -93,7 +91,7 @@ class Cluster:
             )
         return ActorClient(self._ray, handle, self._bundles, about), about
 
-    def _wanted(self, address: ClusterAddress) -> tuple[int, dict[str, Any]]:
+    def _wanted(self, address: ClusterAddress) -> tuple[int, dict[str, int | str]]:
         """How many actors, and what Ray is asked for each."""
         all_of = self._ray.cluster_resources()
         gpus = int(all_of.get("GPU", 0))
@@ -114,7 +112,7 @@ class Cluster:
             free = min(free, int(sum(of_kind)))
         return _at_most(max(free, 1), address), {"num_gpus": 1, **more}
 
-    def _unknown(self, address: ClusterAddress, resources: Mapping[str, Any]) -> DeviceError:
+    def _unknown(self, address: ClusterAddress, resources: Mapping[str, object]) -> DeviceError:
         prefix = "accelerator_type:"
         kinds = sorted(name.removeprefix(prefix) for name in resources if name.startswith(prefix))
         there = f"its GPUs are {', '.join(kinds)}" if kinds else "it has no GPU"
@@ -135,7 +133,7 @@ def _at_most(count: int, address: ClusterAddress) -> int:
     return count if address.most is None else min(count, address.most)
 
 
-def _named(options: Mapping[str, Any]) -> str:
+def _named(options: Mapping[str, int | str]) -> str:
     gpu = options.get("accelerator_type", "GPU") if options["num_gpus"] else ""
     return f"one CPU and one {gpu}" if gpu else "one CPU"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Mapping
 from typing import Any, BinaryIO, cast
 
 from tilewright.devices.remote.address import Address
@@ -13,6 +12,7 @@ from tilewright.devices.remote.path_mapping import Edge, GoneError
 from tilewright.devices.remote.ssh_process import archive, first_code, started
 from tilewright.devices.remote.uplink import Link
 from tilewright.devices.rpc import ENDING_SECONDS, Conversation, Pending, ProcessChannel
+from tilewright.worker.messages.envelope import Answer, Hello, Job
 from tilewright.worker.protocol import LOST
 
 _STOP_SECONDS = 12.0
@@ -35,7 +35,7 @@ class SshChannel(ProcessChannel):
             self.hello = self._greeted(first)
         self._talk.start()
 
-    def send(self, job: Mapping[str, Any], timeout_s: float) -> Pending:
+    def send(self, job: Job[Any], timeout_s: float) -> Pending:
         """Hand a job over, after the files it names; the answer, or the end, sets ``done``."""
         try:
             return self._talk.send(self._edge.sent(job), timeout_s)
@@ -50,19 +50,17 @@ class SshChannel(ProcessChannel):
         self._talk.close()
         self._reap()
 
-    def _greeted(self, first: bytes) -> dict[str, Any]:
+    def _greeted(self, first: bytes) -> Hello:
         try:
             self._link.raw(first + archive())
         except OSError:  # ssh has ended; it says why
             raise self._refused() from None
         if not self._arrived():
             raise self._refused()
-        keeper = self._talk.receive()
+        keeper = self._hello()
         self._link.start()
-        hello: dict[str, Any] = ((self._talk.receive() if keeper else None) or {}).get(
-            "hello"
-        ) or {}
-        if keeper is None or not ("torch" in hello or "error" in hello):
+        hello = self._hello() if keeper else {}
+        if not ("torch" in hello or "error" in hello):
             raise self._refused()
         python = str(keeper["python"])
         if "error" in hello:
@@ -70,6 +68,9 @@ class SshChannel(ProcessChannel):
             raise lacks(self._address, python, hello["error"])
         self._edge = Edge(self._link, str(keeper["place"]))
         return {**hello, "host": keeper["host"], "executable": python}
+
+    def _hello(self) -> Hello:
+        return (self._talk.receive() or {}).get("hello") or {}
 
     def _arrived(self) -> bool:
         """Skip what a login script printed; whether the first code there said its mark."""
@@ -86,7 +87,7 @@ class SshChannel(ProcessChannel):
         self._reap(ENDING_SECONDS)
         return refused(self._address, self._process.returncode, self._printed())
 
-    def _heard(self, answer: dict[str, Any]) -> dict[str, Any]:
+    def _heard(self, answer: Answer) -> Answer:
         return self._edge.names_left_out(self._edge.incoming(answer), self._address.host)
 
     def _has_ended(self) -> None:
@@ -95,7 +96,7 @@ class SshChannel(ProcessChannel):
         threading.Thread(target=self._reap, daemon=True).start()
 
 
-def _answered(answer: dict[str, Any] | None) -> Pending:
+def _answered(answer: Answer | None) -> Pending:
     pending = Pending()
     pending.finish(answer)
     return pending

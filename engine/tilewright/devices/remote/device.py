@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from tilewright.devices.local import ON_DEVICE, JobClient, WorkerDevice
-from tilewright.devices.model import DeviceInfo, JobOutcome
+from tilewright.devices.model import DeviceInfo, JobOutcome, Value
+from tilewright.worker.messages.envelope import Job
 
 
 class RemoteDevice(WorkerDevice):
@@ -21,12 +22,12 @@ class RemoteDevice(WorkerDevice):
         super().__init__(client, replace(there, id=own_id))
         self.id_there = there.id
 
-    def run(self, job: Mapping[str, Any], timeout_s: float) -> JobOutcome:
+    def run(self, job: Job[Value], timeout_s: float) -> JobOutcome[Value]:
         """Run a job there; those that use a device use this one unless they name another."""
-        job = self._named(job)
+        named: Any = self._named(job)
         if job.get("kind") in ON_DEVICE:
-            job = {"device": self.id_there, **job}
-        return self.client.run(job, timeout_s)
+            named = {"device": self.id_there, **named}
+        return self.client.run(named, timeout_s)
 
     def _named(self, value: Any) -> Any:
         """A job with the device's own name in the place of its id."""

@@ -15,6 +15,8 @@ from typing import Any
 from tilewright.devices.remote.uplink import Link
 from tilewright.devices.remote.uploads import Parcel, parcel_of
 from tilewright.scratch import in_scratch
+from tilewright.worker.messages.envelope import Answer, Job
+from tilewright.worker.messages.parts import SentFile
 from tilewright.worker.protocol import ERROR
 from tilewright.worker.remote.file_sync import AT
 
@@ -40,7 +42,7 @@ class Outgoing:
         made_there: it names what an earlier job wrote there.
     """
 
-    job: dict[str, Any]
+    job: Job[Any]
     files: set[str]
     made_there: bool = False
 
@@ -53,7 +55,7 @@ class PathMapping:
         self._root = root
         self._written: set[str] = set()
 
-    def outgoing(self, job: Mapping[str, Any]) -> Outgoing:
+    def outgoing(self, job: Job[Any]) -> Outgoing:
         """The job as it is there, and the files that it names.
 
         Raises GoneError: it names what is no longer there.
@@ -62,12 +64,12 @@ class PathMapping:
         found.job = self._rewritten(job, "", found)
         return found
 
-    def incoming(self, answer: dict[str, Any]) -> dict[str, Any]:
+    def incoming(self, answer: Answer) -> Answer:
         """An answer with paths as they are here, in texts too."""
-        made: dict[str, Any] = self._local(answer)
+        made: Answer = self._local(answer)
         return made
 
-    def names_left_out(self, answer: dict[str, Any], host: str) -> dict[str, Any]:
+    def names_left_out(self, answer: Answer, host: str) -> Answer:
         """The answer; where it misses a file, its message also names those that were not sent."""
         left_out = self.left_out
         if answer.get("status") == ERROR and left_out and _misses_a_file(answer["message"]):
@@ -124,7 +126,7 @@ class Edge(PathMapping):
         self._lock = threading.Lock()
         self._sent: dict[Path, tuple[int, int] | Path] = {}
 
-    def sent(self, job: Mapping[str, Any]) -> dict[str, Any]:
+    def sent(self, job: Job[Any]) -> Job[Any]:
         """The job as it is there, after its files.
 
         Raises:
@@ -137,7 +139,7 @@ class Edge(PathMapping):
         return found.job
 
     def _send(self, paths: Iterable[str]) -> None:
-        entries: list[dict[str, Any]] = []
+        entries: list[SentFile] = []
         contents: list[bytes] = []
         for path in sorted(paths):
             parcel = parcel_of(Path(path))
@@ -146,7 +148,7 @@ class Edge(PathMapping):
         if entries:
             self._link.put(entries, b"".join(contents))
 
-    def _pack(self, parcel: Parcel, entries: list[dict[str, Any]], contents: list[bytes]) -> None:
+    def _pack(self, parcel: Parcel, entries: list[SentFile], contents: list[bytes]) -> None:
         for file in parcel.files:
             found = file.stat()
             stamp = (found.st_mtime_ns, found.st_size)

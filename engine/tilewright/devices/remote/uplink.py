@@ -6,8 +6,9 @@ import contextlib
 import json
 import threading
 from collections.abc import Sequence
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
+from tilewright.worker.messages.parts import SentFile
 from tilewright.worker.remote.agent import BEAT, BEAT_S, FILES, LINK, REQUEST
 
 
@@ -35,7 +36,7 @@ class Link:
         self._send(REQUEST, request)
         return len(request)
 
-    def put(self, entries: Sequence[dict[str, Any]], contents: bytes) -> None:
+    def put(self, entries: Sequence[SentFile], contents: bytes) -> None:
         """Send files, as ``worker.mirror`` has them; raises OSError as ``write`` does."""
         self._send(FILES, json.dumps(entries).encode() + b"\n" + contents)
 

@@ -6,7 +6,6 @@ import contextlib
 import socket
 import struct
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from tilewright.devices.service.places import (
     socket_path,
 )
 from tilewright.devices.service.starting import START_SECONDS, start_service
+from tilewright.worker.messages.envelope import Hello, Job
 
 _HELLO_SECONDS = 20.0
 _PAUSE_SECONDS = 0.05
@@ -37,7 +37,7 @@ class ServiceChannel:
             queued=True,
             more={"environment": sent_environment()},
         )
-        self.hello: dict[str, Any] = (self._talk.receive() or {}).get("hello") or {}
+        self.hello: Hello = (self._talk.receive() or {}).get("hello") or {}
         connection.settimeout(None)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _SEND_LIMIT)
 
@@ -64,7 +64,7 @@ class ServiceChannel:
         """Read answers from now on."""
         self._talk.start()
 
-    def send(self, job: Mapping[str, Any], timeout_s: float) -> Pending:
+    def send(self, job: Job[Any], timeout_s: float) -> Pending:
         """Hand a job over; ``started`` tells when its time begins."""
         return self._talk.send(job, timeout_s)
 

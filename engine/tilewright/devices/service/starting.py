@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from tilewright.devices.local_process import cannot_start, way_out
 from tilewright.devices.model import DeviceError
@@ -21,6 +21,7 @@ from tilewright.devices.service.places import (
     open_socket,
     sent_environment,
 )
+from tilewright.worker.messages.envelope import Hello
 from tilewright.worker.protocol import COMPILE_ONLY, SERVICE, MessageBuffer
 
 START_SECONDS = 180.0
@@ -87,7 +88,7 @@ def _started(python: str, path: Path, compile_only: bool) -> BinaryIO:
     return said
 
 
-def _hello(said: BinaryIO, path: Path) -> dict[str, Any]:
+def _hello(said: BinaryIO, path: Path) -> Hello:
     with said:
         data = _all_of(said.fileno())
     messages = MessageBuffer().feed(data)
@@ -95,7 +96,7 @@ def _hello(said: BinaryIO, path: Path) -> dict[str, Any]:
         lines = path.with_suffix(".log").read_text(errors="replace").strip().splitlines()
         reason = lines[-1] if lines else f"no answer within {START_SECONDS:g} s"
         raise ServiceError(f"the service did not start: {reason}")
-    hello: dict[str, Any] = messages[0]["hello"]
+    hello: Hello = messages[0]["hello"]
     return hello
 
 

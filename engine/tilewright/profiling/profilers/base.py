@@ -3,9 +3,10 @@
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from tilewright.profiling.model import Counters
+from tilewright.worker.messages.jobs import Counted, Tool
 
 Row = Mapping[str, str]
 
@@ -31,11 +32,11 @@ class Profiler(Protocol):
     backends: frozenset[str]
     untried: str
 
-    def tool(self) -> dict[str, Any]:
+    def tool(self) -> Tool:
         """What a ``counters`` job is told: programs, arguments, files to give back, marks."""
         ...
 
-    def read(self, value: Mapping[str, Any]) -> Reading:
+    def read(self, value: Counted) -> Reading:
         """The counters in what such a job answered. Never raises: what it cannot read, it notes."""
         ...
 
@@ -63,16 +64,16 @@ def number(text: str | None) -> float | None:
     return value if value == value and abs(value) != float("inf") else None
 
 
-def failure(name: str, value: Mapping[str, Any]) -> str | None:
+def failure(name: str, value: Counted) -> str | None:
     """Why a job has no counters although its tool ran; None if it has them for all one knows."""
     code = value.get("code")
     if not code:
         return None
-    lines = [*_said(value.get("stdout")), *_said(value.get("stderr"))]
+    lines = [*_said(value.get("stdout") or ""), *_said(value.get("stderr") or "")]
     errors = [line for line in lines if "error" in line.lower()] or lines[-1:]
     said = errors[0][:300] if errors else "it said nothing"
     return f"{name} ended with code {code}: {said}"
 
 
-def _said(text: Any) -> Sequence[str]:
-    return [line.strip() for line in str(text or "").splitlines() if line.strip()]
+def _said(text: str) -> Sequence[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]

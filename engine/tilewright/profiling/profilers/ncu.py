@@ -7,12 +7,12 @@ Metric names and what they count: Nsight Compute's Kernel Profiling Guide, and `
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from tilewright.profiling.counters import TIME, merged
 from tilewright.profiling.model import Counters
 from tilewright.profiling.profilers.base import Reading, Row, failure, number, rows_of
 from tilewright.profiling.profilers.ncu_source import samples_in
+from tilewright.worker.messages.jobs import Counted, Tool
 
 METRICS: Mapping[str, tuple[str, ...]] = {
     TIME: ("gpu__time_duration.sum",),
@@ -68,7 +68,7 @@ class Ncu:
     backends = frozenset({"cuda"})
     untried = ""
 
-    def tool(self) -> dict[str, Any]:
+    def tool(self) -> Tool:
         """As ``Profiler.tool`` says."""
         wanted = [name for names in METRICS.values() for name in names]
         wanted += [*_VECTOR, *(STALL.format(reason) for reason in STALLS)]
@@ -91,7 +91,7 @@ class Ncu:
             ],
         }  # fmt: skip
 
-    def read(self, value: Mapping[str, Any]) -> Reading:
+    def read(self, value: Counted) -> Reading:
         """As ``Profiler.read`` says."""
         files = value.get("files") or {}
         text = str(files.get(_FILE) or value.get("stdout") or "")

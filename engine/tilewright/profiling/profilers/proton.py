@@ -11,6 +11,7 @@ from typing import Any
 from tilewright.profiling.counters import TIME
 from tilewright.profiling.model import Counters
 from tilewright.profiling.profilers.base import Reading, failure
+from tilewright.worker.messages.jobs import Counted, Tool
 
 _FILE = "proton.hatchet"
 _PLACE = re.compile(r"(?P<file>.+?):(?P<one>[^@]*)@(?P<other>.*)$")
@@ -25,7 +26,7 @@ class Proton:
     backends = frozenset({"cuda"})
     untried = "its samples have not been read from a device here: they are read as documented"
 
-    def tool(self) -> dict[str, Any]:
+    def tool(self) -> Tool:
         """As ``Profiler.tool`` says."""
         return {
             "executables": ["{python}"],
@@ -35,7 +36,7 @@ class Proton:
             "files": [_FILE],
         }
 
-    def read(self, value: Mapping[str, Any]) -> Reading:
+    def read(self, value: Counted) -> Reading:
         """As ``Profiler.read`` says."""
         try:
             tree = json.loads((value.get("files") or {}).get(_FILE) or "[]")

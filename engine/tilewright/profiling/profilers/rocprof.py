@@ -5,11 +5,11 @@ Counter names: ROCm's documentation of the MI200 and MI300 performance counters,
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from tilewright.profiling.counters import merged
 from tilewright.profiling.model import Counters
 from tilewright.profiling.profilers.base import Reading, failure, number, rows_of
+from tilewright.worker.messages.jobs import Counted, Tool
 
 _KILOBYTE = 1024.0
 _DIRECT: Mapping[str, tuple[str, float]] = {
@@ -28,7 +28,7 @@ class Rocprof:
     backends = frozenset({"hip"})
     untried = "not yet run on an AMD GPU: its counters are read as documented"
 
-    def tool(self) -> dict[str, Any]:
+    def tool(self) -> Tool:
         """As ``Profiler.tool`` says."""
         return {
             "executables": ["rocprofv3"],
@@ -42,7 +42,7 @@ class Rocprof:
             ],
         }  # fmt: skip
 
-    def read(self, value: Mapping[str, Any]) -> Reading:
+    def read(self, value: Counted) -> Reading:
         """As ``Profiler.read`` says; a kernel's last launch counts."""
         launches: dict[str, dict[str, dict[str, float]]] = {}
         for text in (value.get("files") or {}).values():

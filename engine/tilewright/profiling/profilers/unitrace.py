@@ -5,11 +5,11 @@ prints it; ``--metric-query`` gives one row a kernel instance.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from tilewright.profiling.counters import TIME, merged
 from tilewright.profiling.model import Counters
 from tilewright.profiling.profilers.base import Reading, failure, number, rows_of
+from tilewright.worker.messages.jobs import Counted, Tool
 
 _DIRECT: Mapping[str, tuple[str, float]] = {
     TIME: ("GpuTime[ns]", 1e-3),
@@ -27,7 +27,7 @@ class Unitrace:
     backends = frozenset({"xpu"})
     untried = "not yet run on an Intel GPU: its counters are read as documented"
 
-    def tool(self) -> dict[str, Any]:
+    def tool(self) -> Tool:
         """As ``Profiler.tool`` says."""
         return {
             "executables": ["unitrace"],
@@ -40,7 +40,7 @@ class Unitrace:
             ],
         }  # fmt: skip
 
-    def read(self, value: Mapping[str, Any]) -> Reading:
+    def read(self, value: Counted) -> Reading:
         """As ``Profiler.read`` says; a kernel's last launch counts."""
         tool = f"unitrace {value.get('version') or '(version unknown)'}, untried"
         kernels: dict[str, Counters] = {}

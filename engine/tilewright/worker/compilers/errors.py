@@ -7,12 +7,15 @@ import inspect
 import os
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from triton.compiler.errors import CompilationError
 from triton.runtime.jit import JITFunction
 
 from ..loading import entry_point
+
+if TYPE_CHECKING:
+    from ..messages.jobs import Message
 
 _DIAGNOSTIC = re.compile(r'(?:loc\(")?([^\s":]+\.py)"?:(\d+):(\d+)\)?: error: (.*)')
 _PTX_ERROR = re.compile(r"\.ptx, line (\d+); error\s*: (.*)")
@@ -35,7 +38,7 @@ class _Place(NamedTuple):
     column: int
 
 
-def message(text: str, line: int | None = None, column: int | None = None) -> dict[str, Any]:
+def message(text: str, line: int | None = None, column: int | None = None) -> Message:
     """A ``CompileMessage`` as JSON."""
     return {"text": text, "line": line, "column": column}
 
@@ -45,7 +48,7 @@ def first_lines(text: str) -> str:
     return "\n".join(text.strip().splitlines()[:_MOST_LINES])[:_MOST_CHARACTERS]
 
 
-def located(error: CompilationError, module: Any, kernel: Any) -> dict[str, Any]:
+def located(error: CompilationError, module: Any, kernel: Any) -> Message:
     """The compiler's own words, on the innermost line that is the user's."""
     chain: list[BaseException] = [error]
     while (cause := chain[-1].__cause__) is not None:
@@ -58,7 +61,7 @@ def located(error: CompilationError, module: Any, kernel: Any) -> dict[str, Any]
     return _at(text, places, str(module.__file__))
 
 
-def _at(text: str, places: list[_Place], file: str) -> dict[str, Any]:
+def _at(text: str, places: list[_Place], file: str) -> Message:
     """A message on the innermost place of the file; other places of the chain are told in words."""
     own = [place for place in places if _same(place.file, file)]
     if not own:
@@ -119,7 +122,7 @@ def _plain(text: str) -> str:
     return first_lines(match[2].replace("\\n", "\n") if match else text)
 
 
-def unlocated(text: str, said: str, module: Any, kernel: Any, ptx: str) -> list[dict[str, Any]]:
+def unlocated(text: str, said: str, module: Any, kernel: Any, ptx: str) -> list[Message]:
     """What failed behind the front end, on the lines that native code or the assembler named.
 
     Args:
@@ -135,7 +138,7 @@ def unlocated(text: str, said: str, module: Any, kernel: Any, ptx: str) -> list[
     return [message(_ADDRESS.sub("", first_lines(text)), *named)]
 
 
-def _native(text: str, path: str) -> list[dict[str, Any]]:
+def _native(text: str, path: str) -> list[Message]:
     """What the compiler's C++ side printed about lines of the user's file."""
     found = [
         message(match[4], int(match[2]), max(0, int(match[3]) - 1))
@@ -145,7 +148,7 @@ def _native(text: str, path: str) -> list[dict[str, Any]]:
     return list({(m["text"], m["line"]): m for m in found}.values())
 
 
-def _of_ptx(text: str, ptx: str, path: str) -> Iterator[dict[str, Any]]:
+def _of_ptx(text: str, ptx: str, path: str) -> Iterator[Message]:
     """The assembler's errors, on the source lines that its lines come from."""
     places = _places_of_ptx(ptx, path)
     told = set()

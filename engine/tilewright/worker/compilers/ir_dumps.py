@@ -7,9 +7,12 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import metrics
+
+if TYPE_CHECKING:
+    from ..messages.jobs import Compiled
 
 # A longer text is not handed back: nobody reads it, and the cache would hold little else.
 MOST_CHARACTERS = 32_000_000
@@ -20,7 +23,7 @@ _NO_SPIRV_DIS = "spirv-dis, which turns SPIR-V into text, is not on PATH: instal
 
 def texts(
     asm: Mapping[str, Any], wanted: Iterable[str], more: Mapping[str, str] | None = None
-) -> dict[str, Any]:
+) -> Compiled:
     """``artifacts`` and ``missing`` of a report: texts by stage, and why a stage has none.
 
     Args:

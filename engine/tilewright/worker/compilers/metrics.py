@@ -9,9 +9,13 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import triton
+
+if TYPE_CHECKING:
+    from ..messages.jobs import Compiled
+    from ..messages.parts import Details
 
 _TOOL_SECONDS = 60
 
@@ -38,7 +42,7 @@ def shared_limit(backend: str, arch: str) -> int | None:
     return _HIP_SHARED.get(arch, _HIP_SHARED_DEFAULT) if backend == "hip" else None
 
 
-def nvidia(asm: Mapping[str, Any], ptxas_log: str) -> dict[str, Any]:
+def nvidia(asm: Mapping[str, Any], ptxas_log: str) -> Compiled:
     """Figures of a cubin, and what ptxas said with -v while it made it.
 
     ``local_bytes`` is a thread's local memory: four times what Triton calls ``n_spills``.
@@ -46,12 +50,12 @@ def nvidia(asm: Mapping[str, Any], ptxas_log: str) -> dict[str, Any]:
     usage = _resource_usage(asm["cubin"])
     spill = _SPILL.search(ptxas_log)
     used = _USED.search(ptxas_log)
-    found: dict[str, Any] = {
+    found: Compiled = {
         "registers": usage["registers"] if usage else int(used[1]) if used else None,
         "spill_bytes": _spilled(spill, usage),
         "code_bytes": code_bytes(asm["cubin"]),
     }
-    details: dict[str, Any] = {}
+    details: Details = {}
     if usage:
         details["stack_bytes"] = usage["stack"]
         details["local_bytes"] = usage["stack"] + usage["local"]
@@ -60,12 +64,12 @@ def nvidia(asm: Mapping[str, Any], ptxas_log: str) -> dict[str, Any]:
     return {**found, "details": details}
 
 
-def amd(asm: Mapping[str, Any]) -> dict[str, Any]:
+def amd(asm: Mapping[str, Any]) -> Compiled:
     """Figures out of the metadata at the end of an amdgcn text."""
     text = asm["amdgcn"]
     vector, scalar = _yaml_number(text, "vgpr_count"), _yaml_number(text, "sgpr_count")
     spilled = _yaml_number(text, "vgpr_spill_count")
-    details: dict[str, Any] = {}
+    details: Details = {}
     for name, value in (
         ("agprs", _yaml_number(text, "agpr_count")),
         ("sgprs", scalar),

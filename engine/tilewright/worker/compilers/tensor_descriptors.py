@@ -11,9 +11,9 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import triton
@@ -23,6 +23,9 @@ from triton.compiler import code_generator
 from ..launches.jit_signature import FACTS
 from ..loading.entry_point import standing_in
 from ..protocol import JobError
+
+if TYPE_CHECKING:
+    from ..messages.parts import Argument, Launch
 
 NOTE = "tensor descriptors were compiled as block pointers, as Triton {version} has none"
 _HOST_MODULE = "triton.tools.tensor_descriptor"
@@ -207,32 +210,36 @@ def _attribute(value: Any, name: str) -> Any:
     return found[name]
 
 
-def taken_apart(launch: Mapping[str, Any], used: Used) -> dict[str, Any]:
+def taken_apart(launch: Launch, used: Used) -> Launch:
     """A launch whose descriptors are the tuples that this Triton takes in their place."""
     if not lacking():
-        return dict(launch)
+        return launch
     arguments = [_argument(fact, used) for fact in launch["arguments"]]
     return {**launch, "arguments": arguments}
 
 
-def _argument(fact: dict[str, Any], used: Used) -> dict[str, Any]:
+def _argument(fact: Argument, used: Used) -> Argument:
     found = _TYPE.fullmatch(str(fact.get("type")))
     if found is None:
         return fact
     used.seen = True
     block = [int(one) for one in found[2].split(",")]
+    shape, strides = fact.get("shape") or [], fact.get("strides") or []
     plain = {"name": fact["name"], "shape": None, "strides": None, "divisible_by_16": False}
     base = {
         **plain, "kind": "tensor", "type": f"*{found[1]}", "value": None,
-        "shape": fact["shape"], "strides": fact["strides"], "divisible_by_16": True,
+        "shape": shape, "strides": strides, "divisible_by_16": True,
     }  # fmt: skip
     extents = [
         {
             **plain, "kind": "int", "type": "i32" if one < 2**31 else "i64", "value": one,
             "divisible_by_16": one % _DIVISOR == 0,
         }
-        for one in (*fact["shape"], *fact["strides"])
+        for one in (*shape, *strides)
     ]  # fmt: skip
     fixed = [{**plain, "kind": "constexpr", "type": "constexpr", "value": one} for one in block]
     value = FACTS + json.dumps([base, *extents, *fixed])
-    return {**plain, "kind": "tuple", "type": "tuple", "value": value}
+    return {
+        "name": fact["name"], "kind": "tuple", "type": "tuple", "value": value, "shape": None,
+        "strides": None, "divisible_by_16": False,
+    }  # fmt: skip

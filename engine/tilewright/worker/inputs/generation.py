@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -16,6 +16,9 @@ from ..protocol import JobError, OutOfMemoryError
 from ..sandbox import confinement
 from . import module_inputs, tensor_files
 from . import value_families as families
+
+if TYPE_CHECKING:
+    from ..messages.parts import Case, Input, InputFacts
 
 _DEFAULT_INT_RANGE = (0, 8)
 _WORKING_COPIES = 3
@@ -46,7 +49,7 @@ def _state(state: torch.Tensor, text: str) -> torch.Tensor:
 
 
 def make_inputs(
-    case: dict[str, Any], seed: int, module: Any = None, values: str = "normal"
+    case: Case, seed: int, module: Any = None, values: str = "normal"
 ) -> dict[str, Any]:
     """A case's inputs by name, on the CPU; raises OutOfMemoryError before allocating too much.
 
@@ -117,7 +120,7 @@ def _nudge(value: Any, seed: int, name: str) -> Any:
     return value.to(wide) * (1 + ULP_OF_SINGLE * (2 * noise.to(wide) - 1))
 
 
-def make_input(spec: dict[str, Any], generator: torch.Generator, values: str = "normal") -> Any:
+def make_input(spec: Input, generator: torch.Generator, values: str = "normal") -> Any:
     """One input from its spec."""
     if spec.get("value") is not None:
         return _scalar(spec, generator, values)
@@ -125,16 +128,18 @@ def make_input(spec: dict[str, Any], generator: torch.Generator, values: str = "
     if facts.get("finite") and values == families.NONFINITE:
         values = families.NORMAL
     made = _kept_to(facts, spec, _tensor(spec, generator, values), generator)
-    return _strided(made, tuple(spec["strides"])) if spec.get("strides") else made
+    strides = spec.get("strides")
+    return _strided(made, tuple(strides)) if strides else made
 
 
-def facts_of(case: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def facts_of(case: Case | None) -> dict[str, InputFacts]:
     """What the spec states of each input of a case, by name."""
-    return {spec["name"]: spec.get("facts") or {} for spec in case.get("inputs") or ()}
+    specs = (case and case.get("inputs")) or ()
+    return {spec["name"]: spec.get("facts") or {} for spec in specs}
 
 
 def _kept_to(
-    facts: Mapping[str, Any], spec: Mapping[str, Any], made: torch.Tensor,
+    facts: InputFacts, spec: Input, made: torch.Tensor,
     generator: torch.Generator,
 ) -> torch.Tensor:  # fmt: skip
     """Numbers as the spec states them: of one sign, each once, ascending."""
@@ -145,9 +150,7 @@ def _kept_to(
     return made.sort(-1).values if facts.get("sorted") and made.dim() else made
 
 
-def _each_once(
-    spec: Mapping[str, Any], made: torch.Tensor, generator: torch.Generator
-) -> torch.Tensor:
+def _each_once(spec: Input, made: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     low, high = int(spec.get("low") or 0), spec.get("high")
     room = made.numel() if high is None else int(high) - low
     if room < made.numel():
@@ -158,7 +161,7 @@ def _each_once(
     return drawn.reshape(made.shape).to(made.dtype)
 
 
-def _tensor(spec: dict[str, Any], generator: torch.Generator, values: str) -> torch.Tensor:
+def _tensor(spec: Input, generator: torch.Generator, values: str) -> torch.Tensor:
     """A dense one."""
     dtype, shape = tensor_files.dtype_of(spec["dtype"]), tuple(spec.get("shape") or ())
     if spec.get("values"):
@@ -191,7 +194,7 @@ def _strided(made: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
 
 
 def _integers(
-    spec: dict[str, Any], dtype: torch.dtype, generator: torch.Generator, values: str
+    spec: Input, dtype: torch.dtype, generator: torch.Generator, values: str
 ) -> torch.Tensor:
     """Integers of a range, else of the usual one or of the one that ``values`` names."""
     shape = tuple(spec.get("shape") or ())
@@ -226,15 +229,13 @@ def _reach_both_ends(
         drawn.view(-1)[low], drawn.view(-1)[high] = first, last
 
 
-def _drawn(
-    spec: dict[str, Any], shape: tuple[int, ...], generator: torch.Generator
-) -> torch.Tensor:
+def _drawn(spec: Input, shape: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
     """Floats with the mean and deviation of others, within their range."""
-    data = torch.randn(shape, generator=generator).mul_(spec["std"]).add_(spec["mean"])
+    data = torch.randn(shape, generator=generator).mul_(spec["std"] or 0.0).add_(spec["mean"])
     return data.clamp_(spec["low"], spec["high"])
 
 
-def _scalar(spec: dict[str, Any], generator: torch.Generator, values: str) -> Any:
+def _scalar(spec: Input, generator: torch.Generator, values: str) -> Any:
     """A plain number: the spec's, or one of its range where other values are asked for."""
     value, low, high = spec["value"], spec.get("low"), spec.get("high")
     if values == families.NORMAL or low is None or high is None or isinstance(value, bool | str):
@@ -245,7 +246,7 @@ def _scalar(spec: dict[str, Any], generator: torch.Generator, values: str) -> An
 
 
 def _floats(
-    spec: dict[str, Any], dtype: torch.dtype, generator: torch.Generator, values: str
+    spec: Input, dtype: torch.dtype, generator: torch.Generator, values: str
 ) -> torch.Tensor:
     """Floats of a range, or else normal ones made into those of a family."""
     low, high, shape = spec.get("low"), spec.get("high"), tuple(spec.get("shape") or ())
@@ -287,12 +288,12 @@ def _formatted(value: Any, memory_format: str | None) -> Any:
     return value.contiguous(memory_format=getattr(torch, memory_format))
 
 
-def _from_module(case: dict[str, Any], module: Any, seed: int) -> dict[str, Any]:
+def _from_module(case: Case, module: Any, seed: int) -> dict[str, Any]:
     torch.default_generator.set_state(_state(torch.default_generator.get_state(), str(seed)))
     return module_inputs.inputs(module, case)
 
 
-def fake_inputs(case: dict[str, Any], module: Any, device: str) -> list[Any]:
+def fake_inputs(case: Case, module: Any, device: str) -> list[Any]:
     """The inputs as tensors without data; call inside a FakeTensorMode."""
     if case.get("inputs_from_module"):
         values = module_inputs.inputs(module, case).values()
@@ -304,27 +305,25 @@ def fake_inputs(case: dict[str, Any], module: Any, device: str) -> list[Any]:
             continue
         dtype = tensor_files.dtype_of(spec["dtype"])
         tensor = torch.empty(tuple(spec.get("shape") or ()), dtype=dtype, device=device)
-        if spec.get("strides"):
-            tensor = torch.empty_strided(
-                tensor.shape, tuple(spec["strides"]), dtype=dtype, device=device
-            )
+        if strides := spec.get("strides"):
+            tensor = torch.empty_strided(tensor.shape, strides, dtype=dtype, device=device)
         made.append(_formatted(tensor, case.get("memory_format")))
     return made
 
 
-def case_bytes(case: dict[str, Any]) -> int:
+def case_bytes(case: Case) -> int:
     """What a case's inputs take, in bytes."""
     return sum(size for _, size in _sizes(case))
 
 
-def made_bytes(case: dict[str, Any], module: Any) -> int:
+def made_bytes(case: Case, module: Any) -> int:
     """What the inputs that a module makes would take, in bytes; none are made."""
     with absent_device.fake_tensors(), tensor_placement.elsewhere("cuda", "cpu"):
         values = fake_inputs(case, module, "cpu")
     return sum(v.numel() * v.element_size() for v in values if isinstance(v, torch.Tensor))
 
 
-def _sizes(case: dict[str, Any]) -> list[tuple[str, int]]:
+def _sizes(case: Case) -> list[tuple[str, int]]:
     return [
         (
             spec["name"],
@@ -335,7 +334,7 @@ def _sizes(case: dict[str, Any]) -> list[tuple[str, int]]:
     ]
 
 
-def check_memory(case: dict[str, Any], out: str | None = None) -> None:
+def check_memory(case: Case, out: str | None = None) -> None:
     """Raise OutOfMemoryError if the inputs do not fit memory, or ``out``'s file system."""
     sizes = _sizes(case)
     largest = max((math.prod(spec.get("shape") or ()) * 4 for spec in case["inputs"]), default=0)

@@ -7,12 +7,15 @@ files can restore what files do not keep (that two of them share memory).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ..protocol import JobError
 from . import tensor_files
+
+if TYPE_CHECKING:
+    from ..messages.parts import InputFacts
 
 PLAIN, STRIDED, TRANSPOSED, OFFSET, ALIASED, EXPANDED = (
     "plain", "strided", "transposed", "offset", "aliased", "expanded",
@@ -22,7 +25,7 @@ _SHIFT = 1
 
 
 def laid_out(
-    inputs: dict[str, Any], layout: str, facts: Mapping[str, Mapping[str, Any]] | None = None
+    inputs: dict[str, Any], layout: str, facts: Mapping[str, InputFacts] | None = None
 ) -> dict[str, Any]:
     """The inputs in a layout; raises JobError for one that is not there.
 
@@ -43,7 +46,7 @@ def laid_out(
 
 
 def _kept_to(
-    facts: Mapping[str, Any], layout: str, value: torch.Tensor, change: Callable[..., torch.Tensor]
+    facts: InputFacts, layout: str, value: torch.Tensor, change: Callable[..., torch.Tensor]
 ) -> torch.Tensor:
     """A tensor in a layout, as far as what the spec states of it lets it."""
     if facts.get("contiguous") and layout in (STRIDED, TRANSPOSED, EXPANDED):

@@ -8,15 +8,18 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..loading import entry_point
 from ..protocol import JobError
 
+if TYPE_CHECKING:
+    from ..messages.parts import Case
+
 _MADE: dict[tuple[str, str], ModuleType] = {}
 
 
-def maker(path: str, case: Mapping[str, Any]) -> ModuleType:
+def maker(path: str, case: Case) -> ModuleType:
     """The module that makes a case's inputs: its constants have the values of ``dims``."""
     constants = dict(case.get("dims") or {})
     key = (path, repr(sorted(constants.items())))
@@ -54,7 +57,7 @@ def _instead(node: ast.stmt, constants: Mapping[str, Any]) -> Iterator[ast.stmt]
                 yield given
 
 
-def inputs(module: ModuleType | None, case: Mapping[str, Any]) -> dict[str, Any]:
+def inputs(module: ModuleType | None, case: Case) -> dict[str, Any]:
     """What ``get_inputs`` gives, which is told those of ``dims`` that it takes."""
     if module is None or not hasattr(module, "get_inputs"):
         raise JobError(

@@ -6,13 +6,15 @@ import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ..protocol import HarnessError, JobError
 
-Manifest = list[dict[str, Any]]
+if TYPE_CHECKING:
+    from ..messages.parts import Constant, Entries, Stored
+
 _ALIGNMENT = 16
 _PLAIN = (int, float, bool, str, type(None))
 
@@ -24,14 +26,14 @@ def extent(shape: Sequence[int], strides: Sequence[int]) -> int:
     return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
 
 
-def save(values: Mapping[str, Any], folder: str, prefix: str) -> Manifest:
+def save(values: Mapping[str, Any], folder: str, prefix: str) -> Entries:
     """Write tensors below ``folder``; scalars go into the manifest itself."""
-    manifest: Manifest = []
+    manifest: Entries = []
     Path(folder).mkdir(parents=True, exist_ok=True)
     for position, (name, value) in enumerate(values.items()):
         if isinstance(value, torch.Tensor):
             file = os.path.join(folder, f"{prefix}{position}.bin")  # noqa: PTH118
-            manifest.append({"name": name, **_save_tensor(value, file)})
+            manifest.append(_save_tensor(name, value, file))
         elif isinstance(value, _PLAIN):
             manifest.append({"name": name, "value": value})
         else:
@@ -39,7 +41,7 @@ def save(values: Mapping[str, Any], folder: str, prefix: str) -> Manifest:
     return manifest
 
 
-def _save_tensor(tensor: torch.Tensor, file: str) -> dict[str, Any]:
+def _save_tensor(name: str, tensor: torch.Tensor, file: str) -> Stored:
     tensor = plain(tensor)
     size = tensor.element_size()
     first = tensor.storage_offset() * size
@@ -50,6 +52,7 @@ def _save_tensor(tensor: torch.Tensor, file: str) -> dict[str, Any]:
     data = data.set_(storage, skip, (last - skip,), (1,))
     _write(data, file)
     return {
+        "name": name,
         "file": file,
         "dtype": dtype_name(tensor.dtype),
         "shape": list(tensor.shape),
@@ -94,12 +97,12 @@ def plain(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.resolve_conj().resolve_neg()
 
 
-def load(manifest: Manifest, device: str = "cpu") -> dict[str, Any]:
+def load(manifest: Entries, device: str = "cpu") -> dict[str, Any]:
     """The values of a manifest by name; tensors keep their strides and storage offset."""
     return {entry["name"]: load_entry(entry, device) for entry in manifest}
 
 
-def load_entry(entry: Mapping[str, Any], device: str = "cpu") -> Any:
+def load_entry(entry: Stored | Constant, device: str = "cpu") -> Any:
     """One value of a manifest; a CPU tensor is a private, writable mapping of its file."""
     if "file" not in entry:
         return entry.get("value")

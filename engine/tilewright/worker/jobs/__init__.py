@@ -1,14 +1,16 @@
-"""One module a job; each has ``perform(job) -> value``. ``protocol`` says what goes in and out."""
+"""One module a job; each has ``perform(job) -> value``. ``messages`` has the types of both."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..loading import import_stamps
 from ..protocol import SERVED, JobError
 from ..runtime import prewarm
+
+if TYPE_CHECKING:
+    from ..messages.envelope import Job
 
 COMPILERS = ("compile_xpu",)
 _COMPILING = {"compile", "compile_xpu"}
@@ -31,14 +33,14 @@ _MODULES = {
 }
 
 
-def uses_gpu(job: Mapping[str, Any]) -> bool:
+def uses_gpu(job: Job[Any]) -> bool:
     """Whether a job opens a device, whose driver needs more than other jobs may have."""
     return job.get("kind") == "probe" or str(job.get("device", "")).startswith(
         ("cuda", "hip", "xpu")
     )
 
 
-def warm_up_for(job: Mapping[str, Any]) -> None:
+def warm_up_for(job: Job[Any]) -> None:
     """Do once in the zygote what each child that does such a job would do again."""
     if job.get("kind") in _COMPILING | {"specialize"}:
         prewarm.before_compiling()
@@ -59,7 +61,7 @@ def preload(compile_only: bool = False) -> None:
     absent_device.warm_up()
 
 
-def perform(job: dict[str, Any]) -> dict[str, Any]:
+def perform(job: Job[Any]) -> Any:
     """Do a job; raises JobError for one that is unknown or lacks an argument."""
     kind = job.get("kind")
     if kind not in _MODULES:
@@ -69,13 +71,13 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
         prewarm.without_tritons_cache()
     before = import_stamps.loaded() if kind in SERVED else frozenset()
     try:
-        value: dict[str, Any] = module.perform(job)
+        value = module.perform(job)
     except KeyError as error:
         if error.__traceback__ is not None and error.args and error.args[0] not in job:
             _blame_missing_argument(error, kind)
         raise
     if kind in SERVED:
-        value["depends"] = import_stamps.brought_along(before, job["module"])
+        value["depends"] = import_stamps.brought_along(before, str(job.get("module")))
     return value
 
 

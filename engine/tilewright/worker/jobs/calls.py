@@ -11,10 +11,10 @@ import inspect
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -25,6 +25,9 @@ from ..launches.hooks import Recorder
 from ..loading import entry_point, partial_import
 from ..recorder import tensor_contents
 from ..trials.version import one_config, surroundings
+
+if TYPE_CHECKING:
+    from ..messages.jobs import Call, CallInput, Calls, CallsJob
 
 _MOST_CALLS = 24
 _MOST_SECONDS = 60.0
@@ -40,7 +43,7 @@ class UntoldError(Exception):
     """An argument that cannot be made again, in words."""
 
 
-def perform(job: dict[str, Any]) -> dict[str, Any]:
+def perform(job: CallsJob) -> Calls:
     """-> calls (function, arguments, inputs, programs, failure), failure of the tests themselves.
 
     Launches are counted and not made, and what they would have written is zero: tests of a large
@@ -55,7 +58,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _recorded(job: dict[str, Any]) -> dict[str, Any]:
+def _recorded(job: CallsJob) -> Calls:
     launches = Recorder()
     kind = device_api.written_for(job["module"]) or "cuda"
     with contextlib.ExitStack() as stack:
@@ -67,7 +70,7 @@ def _recorded(job: dict[str, Any]) -> dict[str, Any]:
         return _tests(job, _Recorder(launches))
 
 
-def _tests(job: dict[str, Any], recorder: _Recorder) -> dict[str, Any]:
+def _tests(job: CallsJob, recorder: _Recorder) -> Calls:
     torch.manual_seed(int(job.get("seed") or 0))
     module = _imported(job["module"], job["above"])
     recorder.watch(module)
@@ -100,7 +103,7 @@ def _imported(path: str, above: str) -> ModuleType:
     return module
 
 
-def _tested(module: ModuleType, job: Mapping[str, Any], recorder: _Recorder) -> str:
+def _tested(module: ModuleType, job: CallsJob, recorder: _Recorder) -> str:
     """Run the tests; why they ended early, or nothing."""
     text = "\n" * int(job["line"]) + job["below"]
     try:
@@ -120,7 +123,7 @@ class _Recorder:
     """Stands before the functions of a module, and notes what is called from outside it."""
 
     def __init__(self, launches: Recorder | None) -> None:
-        self.calls: list[dict[str, Any]] = []
+        self.calls: list[Call] = []
         self._launches = launches
         self._computed: set[int] = set()
         self._inside = False
@@ -159,7 +162,7 @@ class _Recorder:
         late = time.perf_counter() - self._started > _MOST_SECONDS
         if len(self.calls) >= _MOST_CALLS or late:
             raise _EnoughError
-        told: dict[str, Any] = {"function": name, "failure": ""}
+        told: Call = {"function": name, "failure": ""}
         try:
             template = Template(named_arguments(function, args), self._computed)
             told["arguments"] = {
@@ -214,7 +217,7 @@ class Template:
     def __init__(self, named: list[tuple[str, Any]], computed: set[int]) -> None:
         self.named = named
         self._computed = computed
-        self.inputs: list[dict[str, Any]] = []
+        self.inputs: list[CallInput] = []
         self.values: dict[str, Any] = {}
         self._tensors: dict[tuple[Any, ...], str] = {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -15,12 +15,15 @@ from ..launches.hooks import Recorder
 from ..loading import entry_point
 from ..protocol import READS_RESULT, JobError
 
+if TYPE_CHECKING:
+    from ..messages.jobs import Captured, CaptureJob
+
 _FAKE = "cpu"
 _MAX_REAL_BYTES = 256 << 20
 _FAKE_FAILURES = (RuntimeError, TypeError, NotImplementedError, AssertionError, ValueError)
 
 
-def perform(job: dict[str, Any]) -> dict[str, Any]:
+def perform(job: CaptureJob) -> Captured:
     """Record every launch: with fake CUDA tensors, else with CPU tensors that really exist."""
     kind = device_api.written_for(job["module"]) or "cuda"
     target = job.get("target") or {"backend": kind, "arch": "90"}
@@ -29,7 +32,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
         absent_device.no_driver(target["backend"], str(target["arch"]), kind) as asked,
         tensor_placement.extensions(kind),
     ):
-        module = entry_point.load_for(job, job["module"])
+        module = entry_point.load_for(job.get("entry"), job["module"])
         recorder = None
         if job.get("fake", True):
             recorder = _with_fake_tensors(job, module, kind, notes)
@@ -44,12 +47,12 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _makes_inputs(job: dict[str, Any]) -> bool:
+def _makes_inputs(job: CaptureJob) -> bool:
     return bool(job["case"].get("inputs_from_module"))
 
 
 def _with_fake_tensors(
-    job: dict[str, Any], module: Any, kind: str, notes: list[str]
+    job: CaptureJob, module: Any, kind: str, notes: list[str]
 ) -> Recorder | None:
     recorder = Recorder()
     try:
@@ -70,7 +73,7 @@ def _with_fake_tensors(
     return recorder
 
 
-def _with_real_tensors(job: dict[str, Any], module: Any, kind: str, notes: list[str]) -> Recorder:
+def _with_real_tensors(job: CaptureJob, module: Any, kind: str, notes: list[str]) -> Recorder:
     size = generation.case_bytes(job["case"])
     if _makes_inputs(job):
         size = generation.made_bytes(job["case"], _maker(job, module))
@@ -94,13 +97,12 @@ def _with_real_tensors(job: dict[str, Any], module: Any, kind: str, notes: list[
     return recorder
 
 
-def _maker(job: dict[str, Any], module: Any) -> Any:
+def _maker(job: CaptureJob, module: Any) -> Any:
     """The module that makes a case's inputs, where one does."""
     if not _makes_inputs(job):
         return None
-    return (
-        module_inputs.maker(job["inputs_from"], job["case"]) if job.get("inputs_from") else module
-    )
+    path = job.get("inputs_from")
+    return module_inputs.maker(path, job["case"]) if path else module
 
 
 def _fitting(call: Any, arguments: list[Any]) -> None:

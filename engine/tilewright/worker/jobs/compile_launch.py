@@ -7,9 +7,9 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import triton
@@ -22,6 +22,10 @@ from ..launches.jit_signature import specialize
 from ..loading import entry_point, kernel_import, missing_imports
 from ..protocol import JobError
 
+if TYPE_CHECKING:
+    from ..messages.jobs import Compiled, CompileJob, Message
+    from ..messages.parts import Launch, Options
+
 _BACKENDS = {"cuda": "nvidia", "hip": "amd", "xpu": "intel"}
 _ROCM_LINKERS = ("/opt/rocm/llvm/bin/ld.lld", "/usr/bin/ld.lld")
 _WIDE_WAVES = "gfx9"
@@ -31,7 +35,7 @@ _REFUSALS = (
 )  # fmt: skip
 
 
-def perform(job: dict[str, Any]) -> dict[str, Any]:
+def perform(job: CompileJob) -> Compiled:
     """Compile and read the figures; a kernel the compiler refuses is a report with messages."""
     # They need torch, which a compiler's own environment has not.
     from ..host import absent_device, device_api, tensor_placement
@@ -48,37 +52,40 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
         source = ASTSource(kernel, signature, constants, attributes)
         timing = pass_times.timed()
         with fresh(), native_messages() as said, _ptxas_log() as (log, refused), timing as seconds:
-            compiled, messages = compile_source(source, target, job, module, said, refused)
+            compiled, messages = compile_source(
+                source, target, job["launch"], module, said, refused
+            )
     if messages and (names := missing_imports.wanting(loaded, kernel)):
         raise JobError(_no_verdict(loaded, kernel, names, f"{backend}:{arch}", messages))
-    report: dict[str, Any] = {"ok": False, "messages": messages, "artifacts": {}}
+    report: Compiled = {"ok": False, "messages": messages, "artifacts": {}, "details": {}}
     if compiled is not None:
-        report.update(_figures(compiled, backend, arch, log, job))
-        report["details"].update(seconds)
+        report |= _figures(compiled, backend, arch, log, job)
+        report["details"] |= seconds
         if backend == "cuda" and report["spill_bytes"]:
             found = cubin_spills.spills_by_line(compiled.asm["cubin"], job["module"])
-            report["spills_by_line"] = {str(line): counts for line, counts in found.items()}
-        report.update(ir_dumps.texts(compiled.asm, job.get("emit") or ()))
+            report["spills_by_line"] = {str(line): list(counts) for line, counts in found.items()}
+        report |= ir_dumps.texts(compiled.asm, job.get("emit") or ())
     if dropped := _dropped(target, job["launch"].get("options") or {}):
-        report["details"] = {
-            **report.get("details", {}),
-            "options_not_known_to_compiler": ", ".join(dropped),
-        }
+        report["details"]["options_not_known_to_compiler"] = ", ".join(dropped)
     if notes := loaded.notes():
-        report["details"] = {**report.get("details", {}), "imported": "; ".join(notes)}
+        report["details"]["imported"] = "; ".join(notes)
     report["toolchain"] = metrics.toolchain(backend, arch)
     report["seconds"] = time.perf_counter() - start
     return report
 
 
-def _dropped(target: GPUTarget, options: Mapping[str, Any]) -> list[str]:
+def _dropped(target: GPUTarget, options: Options) -> list[str]:
     """The options that the backend does not know and leaves out."""
     known = make_backend(target).parse_options({}).__dict__
     return [name for name in options if name not in known]
 
 
 def _no_verdict(
-    loaded: kernel_import.Loaded, kernel: Any, names: list[str], target: str, messages: list[Any]
+    loaded: kernel_import.Loaded,
+    kernel: Any,
+    names: list[str],
+    target: str,
+    messages: list[Message],
 ) -> str:
     return (
         f"not compiled for {target}: {kernel.fn.__name__} uses {', '.join(names)}, which the file "
@@ -121,18 +128,18 @@ def _require_rocm_linker() -> None:
 def compile_source(
     source: ASTSource,
     target: GPUTarget,
-    job: Mapping[str, Any],
+    launch: Launch,
     module: Any,
     said: Callable[[], str],
     refused: Sequence[str] = (),
-) -> tuple[Any, list[dict[str, Any]]]:
+) -> tuple[Any, list[Message]]:
     """(the compiled kernel or None, why not).
 
     Args:
         said: reads what native code has printed.
         refused: gets the PTX that NVIDIA's assembler refuses.
     """
-    options = dict(job["launch"].get("options") or {})
+    options = dict(launch.get("options") or {})
     try:
         return triton.compile(source, target=target, options=options), []
     except CompilationError as error:
@@ -142,9 +149,7 @@ def compile_source(
         return None, errors.unlocated(str(error), said(), module, source.fn, ptx)
 
 
-def _figures(
-    compiled: Any, backend: str, arch: str, log: list[str], job: Mapping[str, Any]
-) -> dict[str, Any]:
+def _figures(compiled: Any, backend: str, arch: str, log: list[str], job: CompileJob) -> Compiled:
     asm, metadata = compiled.asm, compiled.metadata
     found = metrics.amd(asm) if backend == "hip" else metrics.nvidia(asm, "".join(log))
     shared = max(int(metadata.shared), found.get("shared_bytes") or 0)
@@ -159,8 +164,10 @@ def _figures(
     found["details"]["warps"] = int(metadata.num_warps)
     if columns := getattr(metadata, "tmem_size", 0):
         found["details"]["tensor_memory_columns"] = int(columns)
-    found.update(shared_bytes=shared, shared_limit=limit, ok=not messages, messages=messages)
-    return found
+    return {
+        **found, "shared_bytes": shared, "shared_limit": limit, "ok": not messages,
+        "messages": messages,
+    }  # fmt: skip
 
 
 def fresh() -> contextlib.AbstractContextManager[Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import triton
@@ -21,6 +21,10 @@ from ..launches.jit_signature import specialize
 from ..loading import entry_point, kernel_import, stub_modules
 from ..protocol import JobError
 from . import compile_launch
+
+if TYPE_CHECKING:
+    from ..messages.jobs import Compiled, CompileXpuJob, Message, XpuTarget
+    from ..messages.parts import Details, Launch, Options
 
 _WARP_SIZE = 32
 _STAGES = 2
@@ -38,7 +42,7 @@ _LACKING = re.compile(
 )
 
 
-def perform(job: dict[str, Any]) -> dict[str, Any]:
+def perform(job: CompileXpuJob) -> Compiled:
     """Compile and read the figures; a kernel the compilers refuse is a report with messages."""
     start = time.perf_counter()
     target = job["target"]
@@ -51,39 +55,39 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
         loaded = _load(job)
         compiled, messages = _to_spirv({**job, "launch": launch}, loaded.module)
         if messages and used.seen and int(options.get("num_stages") or _STAGES) > 1:
-            plain = {**launch, "options": {**options, "num_stages": 1}}
+            plain: Launch = {**launch, "options": {**options, "num_stages": 1}}
             retried = _to_spirv({**job, "launch": plain}, loaded.module)
             if not retried[1]:
                 used.unpipelined, (compiled, messages) = True, retried
-    details: dict[str, Any] = {}
+    details: Details = {}
     if others := ", ".join(name for name in loaded.absent if name != "torch"):
         details["host_code_without"] = others
         _require_no_errors(messages, f"the compiler's own environment has no {others}")
     if loaded.left_out:
-        details["imported"] = "; ".join(loaded.notes())
-        _require_no_errors(messages, details["imported"])
+        details["imported"] = notes = "; ".join(loaded.notes())
+        _require_no_errors(messages, notes)
     if note := used.note():
         details["tensor_descriptors"] = note
     if dropped:
         details["options_not_known_to_compiler"] = ", ".join(dropped)
-    report: dict[str, Any] = {"ok": False, "messages": messages, "artifacts": {}}
+    report: Compiled = {"ok": False, "messages": messages, "artifacts": {}, "details": {}}
     if compiled is not None:
-        native = _figures(compiled, target)
-        texts = {_XE_ASM: native.pop("assembly", "")}
-        report.update(native)
-        report.update(_texts(compiled.asm, job.get("emit") or (), texts, native))
-    report["details"] = {**report.get("details", {}), **details}
+        figures, assembly = _figures(compiled, target)
+        report |= figures
+        texts = {_XE_ASM: assembly}
+        report |= _texts(compiled.asm, job.get("emit") or (), texts, figures)
+    report["details"] |= details
     report["toolchain"] = _toolchain(target)
     report["seconds"] = time.perf_counter() - start
     return report
 
 
-def _toolchain(target: Mapping[str, Any]) -> str:
+def _toolchain(target: XpuTarget) -> str:
     said = f"triton-xpu {triton.__version__}"
     return f"{said}, ocloc {target['ocloc_version']}" if target.get("ocloc") else said
 
 
-def _options(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _options(given: Options) -> tuple[Options, list[str]]:
     """(options in this version's words, names it does not know)."""
     from triton.backends.intel.compiler import XPUOptions
 
@@ -106,7 +110,7 @@ def _release() -> tuple[int, int]:
 
 
 @contextmanager
-def _no_driver(target: Mapping[str, Any]) -> Iterator[None]:
+def _no_driver(target: XpuTarget) -> Iterator[None]:
     """Answer what the backend and host code ask of a driver, so that none is built."""
     from triton.backends import backends
     from triton.runtime.driver import driver
@@ -141,7 +145,7 @@ def _no_driver(target: Mapping[str, Any]) -> Iterator[None]:
         yield
 
 
-def _load(job: Mapping[str, Any]) -> kernel_import.Loaded:
+def _load(job: CompileXpuJob) -> kernel_import.Loaded:
     answers = {
         "torch.__version__": job.get("torch") or "2.0.0",
         "torch.version.cuda": None,
@@ -163,7 +167,7 @@ def _require_known(text: str) -> None:
         )
 
 
-def _require_no_errors(messages: list[dict[str, Any]], why: str) -> None:
+def _require_no_errors(messages: list[Message], why: str) -> None:
     """What fails without a library may be a kernel that calls into it: that is no verdict."""
     if messages:
         raise JobError(
@@ -171,26 +175,30 @@ def _require_no_errors(messages: list[dict[str, Any]], why: str) -> None:
         )
 
 
-def _to_spirv(job: Mapping[str, Any], module: Any) -> tuple[Any, list[dict[str, Any]]]:
+def _to_spirv(job: CompileXpuJob, module: Any) -> tuple[Any, list[Message]]:
     kernel = entry_point.find_kernel(module, job["launch"]["kernel"])
     signature, constants, attributes = specialize(kernel, job["launch"], "xpu", module)
     source = ASTSource(kernel, signature, constants, attributes)
     target = GPUTarget("xpu", job["target"]["properties"], _WARP_SIZE)
     with compile_launch.native_messages() as said:
-        compiled, messages = compile_launch.compile_source(source, target, job, module, said)
+        compiled, messages = compile_launch.compile_source(
+            source, target, job["launch"], module, said
+        )
     for message in messages:
         _require_known(message["text"])
     return compiled, messages
 
 
-def _figures(compiled: Any, target: Mapping[str, Any]) -> dict[str, Any]:
+def _figures(compiled: Any, target: XpuTarget) -> tuple[Compiled, str]:
+    """(the figures, the assembly)."""
     metadata = compiled.metadata
     shared, limit = int(metadata.shared), int(target["shared_limit"])
-    details: dict[str, Any] = {
+    details: Details = {
         "warps": int(metadata.num_warps),
         "sub_group_size": int(metadata.threads_per_warp),
     }
-    found: dict[str, Any] = {"registers": None, "spill_bytes": None, "code_bytes": None}
+    found: Compiled = {"registers": None, "spill_bytes": None, "code_bytes": None}
+    assembly = ""
     messages = [errors.message(text) for text in _over_limits(metadata, target, shared, limit)]
     if not target.get("ocloc"):
         details["native"] = "not compiled: no ocloc"
@@ -199,35 +207,32 @@ def _figures(compiled: Any, target: Mapping[str, Any]) -> dict[str, Any]:
         details.update(_native_details(native, mode, target))
         if native is not None:
             messages += [errors.message(f"ocloc: {native.error}")] if native.error else []
-            found.update(
-                registers=native.registers,
-                spill_bytes=native.spill_bytes,
-                code_bytes=native.code_bytes,
-                assembly=native.assembly,
-            )
+            assembly = native.assembly
+            found = {
+                "registers": native.registers, "spill_bytes": native.spill_bytes,
+                "code_bytes": native.code_bytes,
+            }  # fmt: skip
     return {
         **found, "shared_bytes": shared, "shared_limit": limit,
         "ok": not messages, "messages": messages, "details": details,
-    }  # fmt: skip
+    }, assembly  # fmt: skip
 
 
 def _texts(
     asm: Mapping[str, Any],
     wanted: Sequence[str],
     more: Mapping[str, str],
-    report: Mapping[str, Any],
-) -> dict[str, Any]:
+    report: Compiled,
+) -> Compiled:
     found = ir_dumps.texts(asm, wanted, more)
     if _XE_ASM in found["missing"]:
         said = [m["text"] for m in report["messages"]]
         why = report["details"].get("native") or "; ".join(said) or "ocloc dumped no assembly"
-        found["missing"][_XE_ASM] = why
+        found["missing"][_XE_ASM] = str(why)
     return found
 
 
-def _over_limits(
-    metadata: Any, target: Mapping[str, Any], shared: int, limit: int
-) -> Iterator[str]:
+def _over_limits(metadata: Any, target: XpuTarget, shared: int, limit: int) -> Iterator[str]:
     """What the driver would refuse at launch."""
     name = f"{target['backend']}:{target['arch']}"
     properties = target["properties"]
@@ -247,14 +252,14 @@ def _over_limits(
         )
 
 
-def _native(compiled: Any, target: Mapping[str, Any]) -> tuple[ocloc.Native | None, str]:
+def _native(compiled: Any, target: XpuTarget) -> tuple[ocloc.Native | None, str]:
     """(native code, register mode); None if this ocloc does not know the chip."""
     flags = str(compiled.metadata.build_flags)
     folder = Path(tempfile.mkdtemp())
 
     def build(flags: str, name: str) -> ocloc.Native:
         return ocloc.compile_native(
-            target["ocloc"], compiled.asm["spv"], target["device"], flags,
+            str(target["ocloc"]), compiled.asm["spv"], target["device"], flags,
             target["register_bytes"], folder / name,
         )  # fmt: skip
 
@@ -270,13 +275,11 @@ def _native(compiled: Any, target: Mapping[str, Any]) -> tuple[ocloc.Native | No
         return None, ""
 
 
-def _native_details(
-    native: ocloc.Native | None, mode: str, target: Mapping[str, Any]
-) -> dict[str, Any]:
+def _native_details(native: ocloc.Native | None, mode: str, target: XpuTarget) -> Details:
     if native is None:
         version, device = target["ocloc_version"], target["device"]
         return {"native": f"not compiled: ocloc {version} does not know {device}"}
-    details: dict[str, Any] = {"register_mode": mode}
+    details: Details = {"register_mode": mode}
     if native.seconds:
         details["assembler_seconds"] = native.seconds
     if native.spill_message:

@@ -15,9 +15,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..sandbox import isolation, rlimits
+
+if TYPE_CHECKING:
+    from ..messages.jobs import Tried, TryJob
 
 _PTRACE_ATTACH, _PTRACE_DETACH = 16, 17
 _PROCESS_VM_READV = 310  # x86_64; elsewhere /proc is tried alone
@@ -28,7 +31,7 @@ _WAIT_S, _DONE = 20.0, 42
 _MORE_THREADS = 64
 
 
-def perform(job: dict[str, Any]) -> dict[str, Any]:
+def perform(job: TryJob) -> Tried:
     """``tries``: for each protection what got through, [] where it holds; and ``confinement``.
 
     The job has ``memory_bytes``; ``victim``, ``told`` and ``address``: a file, a secret and a Unix
@@ -40,7 +43,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     return {"tries": found, "confinement": job["confinement"]}
 
 
-def _writes(job: Mapping[str, Any]) -> Iterator[str]:
+def _writes(job: TryJob) -> Iterator[str]:
     victim = Path(job["victim"][1:])
     with contextlib.suppress(OSError), victim.open("ab"):
         yield f"{victim} could be opened for writing"
@@ -53,7 +56,7 @@ def _writes(job: Mapping[str, Any]) -> Iterator[str]:
         yield f"{beside} could be made"
 
 
-def _reads(job: Mapping[str, Any]) -> Iterator[str]:
+def _reads(job: TryJob) -> Iterator[str]:
     victim = Path(job["victim"][1:])
     with contextlib.suppress(OSError):
         victim.read_bytes()
@@ -63,7 +66,7 @@ def _reads(job: Mapping[str, Any]) -> Iterator[str]:
         yield f"{victim.parent} could be listed"
 
 
-def _network(job: Mapping[str, Any]) -> Iterator[str]:
+def _network(job: TryJob) -> Iterator[str]:
     with (
         contextlib.suppress(OSError),
         socket.create_connection(("127.0.0.1", int(job["port"])), timeout=2.0),
@@ -86,7 +89,7 @@ def _interfaces() -> int:
     return len(socket.if_nameindex())
 
 
-def _processes(job: Mapping[str, Any]) -> Iterator[str]:
+def _processes(job: TryJob) -> Iterator[str]:
     del job
     parent = os.getppid()
     libc = ctypes.CDLL(None, use_errno=True)
@@ -115,14 +118,14 @@ def _reads_memory(libc: ctypes.CDLL, process: int) -> bool:
     return int(given) >= 0 or ctypes.get_errno() == errno.EFAULT
 
 
-def _signals(job: Mapping[str, Any]) -> Iterator[str]:
+def _signals(job: TryJob) -> Iterator[str]:
     del job
     with contextlib.suppress(OSError):
         os.kill(os.getppid(), 0)
         yield "the worker could be signalled"
 
 
-def _privileges(job: Mapping[str, Any]) -> Iterator[str]:
+def _privileges(job: TryJob) -> Iterator[str]:
     del job
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mount(b"none", b"/", None, 1 << 18, None) == 0:  # MS_PRIVATE
@@ -137,7 +140,7 @@ def _privileges(job: Mapping[str, Any]) -> Iterator[str]:
         yield "a user namespace with privileges of its own could be made"
 
 
-def _environment(job: Mapping[str, Any]) -> Iterator[str]:
+def _environment(job: TryJob) -> Iterator[str]:
     secret = job["told"][1:]
     if any(secret in value for value in os.environ.values()):
         yield "a secret is in the environment"
@@ -149,7 +152,7 @@ def _environment(job: Mapping[str, Any]) -> Iterator[str]:
                 yield f"a secret is in /proc/{'self' if place == 'self' else 'PID'}/environ"
 
 
-def _memory(job: Mapping[str, Any]) -> Iterator[str]:
+def _memory(job: TryJob) -> Iterator[str]:
     """Several processes together take more than the job was given."""
     share = int(job["memory_bytes"]) // 2
     children = [_forked(lambda: _take(share)) for _ in range(_PARTS)]
@@ -168,7 +171,7 @@ def _take(size: int) -> None:
     time.sleep(0.5)
 
 
-def _forks(job: Mapping[str, Any]) -> Iterator[str]:
+def _forks(job: TryJob) -> Iterator[str]:
     """Threads count as processes do, and are made faster."""
     number = int(job.get("processes") or rlimits.PROCESSES) + _MORE_THREADS
     if _ended(_forked(lambda: _many_threads(number))) == _DONE:
@@ -201,7 +204,7 @@ def _ended(process: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
-_TRIES: Mapping[str, Callable[[Mapping[str, Any]], Iterator[str]]] = {
+_TRIES: Mapping[str, Callable[[TryJob], Iterator[str]]] = {
     "writes": _writes,
     "reads": _reads,
     "network": _network,

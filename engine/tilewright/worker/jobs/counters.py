@@ -9,9 +9,12 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..protocol import JobError
+
+if TYPE_CHECKING:
+    from ..messages.jobs import Counted, CountersJob, Tool
 
 _MOST_TEXT = 8 << 20
 _TAIL = 2000
@@ -20,7 +23,7 @@ _READ_OUT_S = 30.0
 _OUT, _PROGRAM, _PYTHON = "{out}", "{program}", "{python}"
 
 
-def perform(job: dict[str, Any]) -> dict[str, Any]:
+def perform(job: CountersJob) -> Counted:
     """Start ``tool`` around the version and give back what it wrote, unread.
 
     The tool's own processes are not kept from writing files, as it could not work; the process
@@ -84,7 +87,7 @@ def version_of(path: str, arguments: Sequence[str]) -> str | None:
     return lines[-1] if lines and asked.returncode == 0 else None
 
 
-def command_of(path: str, tool: dict[str, Any], program: Sequence[str], out: str) -> list[str]:
+def command_of(path: str, tool: Tool, program: Sequence[str], out: str) -> list[str]:
     """The command line: ``{program}`` among the arguments is what to run, ``{out}`` a folder."""
     command = [path]
     for argument in tool["arguments"]:
@@ -94,7 +97,7 @@ def command_of(path: str, tool: dict[str, Any], program: Sequence[str], out: str
     return command
 
 
-def _program(job: dict[str, Any], out: Path) -> list[str]:
+def _program(job: CountersJob, out: Path) -> list[str]:
     """What runs one call of the version; the job stands in a file, launches and all."""
     told = out / "job.json"
     marks = {name: job["tool"].get(name) for name in ("marks", "proton")}

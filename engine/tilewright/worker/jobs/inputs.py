@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..inputs import generation, module_inputs, tensor_files
 
+if TYPE_CHECKING:
+    from ..messages.jobs import Inputs, InputsJob
 
-def perform(job: dict[str, Any]) -> dict[str, Any]:
+
+def perform(job: InputsJob) -> Inputs:
     """Generate and save; the module is imported only when the case takes its inputs from it."""
     case, out = job["case"], job["out"]
     Path(out).mkdir(parents=True, exist_ok=True)
     module = None
     if case.get("inputs_from_module"):
-        path = (job.get("entry") or {}).get("path") or job["module"]
+        entry = job.get("entry")
+        path = (entry and entry.get("path")) or job["module"]
         module = module_inputs.maker(path, case)
     else:
         generation.check_memory(case, out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -18,6 +18,9 @@ from ..timing.calibration import quick_look
 from ..timing.clocks import clock_for
 from ..timing.device_file_lock import holding
 from ..trials import version
+
+if TYPE_CHECKING:
+    from ..messages.jobs import Expected, Measured, MeasureJob
 
 _WARM_UP_S = 0.05
 _DEFAULT_BUDGET_S = 0.3
@@ -35,7 +38,7 @@ HOST_CODE_S = 5.0
 _FAKE = "cpu"
 
 
-def perform(job: dict[str, Any]) -> dict[str, Any]:
+def perform(job: MeasureJob) -> Measured:
     """Compile without the lock; then, holding it, run once, write the outputs, and time."""
     notes: list[str] = []
     start = time.perf_counter()
@@ -51,12 +54,12 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     return {**value, "compile_seconds": compile_seconds, "waited_s": waited, "notes": notes}
 
 
-def _compiled_module(job: dict[str, Any], notes: list[str]) -> Any:
+def _compiled_module(job: MeasureJob, notes: list[str]) -> Any:
     """The module under test, every kernel that the case launches already compiled."""
     from triton.runtime.driver import driver
 
     # Imported before any pretence: what it asks of the device at import is answered truly.
-    module = entry_point.load_for(job, job["module"])
+    module = entry_point.load_for(job.get("entry"), job["module"])
     if str(job["device"]).startswith("cuda"):
         target = job.get("target")
         backend, arch = (target["backend"], target["arch"]) if target else target_of(job["device"])
@@ -66,7 +69,7 @@ def _compiled_module(job: dict[str, Any], notes: list[str]) -> Any:
 
 
 def compile_ahead(
-    job: dict[str, Any], module: Any, target: tuple[str, str], notes: list[str]
+    job: MeasureJob | Mapping[str, Any], module: Any, target: tuple[str, str], notes: list[str]
 ) -> None:
     """Compile what the module's host code launches for the case, without touching a device.
 
@@ -99,13 +102,13 @@ def target_of(device: str) -> tuple[str, str]:
     return "cuda", f"{properties.major}{properties.minor}"
 
 
-def _measure(job: dict[str, Any], module: Any, counts: Any) -> dict[str, Any]:
+def _measure(job: MeasureJob, module: Any, counts: Any) -> Measured:
     device = version.place_of(job["device"])
     clock = clock_for(device, job.get("flush_bytes"))
     inputs = tensor_files.load(job["inputs"], device)
-    state = tensor_files.load(job["state"], device) if job.get("state") else None
+    state = tensor_files.load(job.get("state") or [], device) or None
     call, _ = entry_point.build_call(job, module, device, state)
-    value: dict[str, Any] = {"us": [], "repeats": 0, "device_name": clock.device_name}
+    value: Measured = {"us": [], "repeats": 0, "device_name": clock.device_name}
     value |= _first_call(job, call, inputs, device, counts)
     if value.get("difference"):
         return value
@@ -115,8 +118,8 @@ def _measure(job: dict[str, Any], module: Any, counts: Any) -> dict[str, Any]:
 
 
 def _first_call(
-    job: dict[str, Any], call: Any, inputs: dict[str, Any], device: str, counts: Any
-) -> dict[str, Any]:
+    job: MeasureJob, call: Any, inputs: dict[str, Any], device: str, counts: Any
+) -> Measured:
     """Call once; keep the results where the job names a folder, compare them where it has others.
 
     A look at the clock alone does neither: both take time and room.
@@ -137,7 +140,7 @@ def _first_call(
 
 
 def _difference(
-    like: Mapping[str, Any], returned: Any, inputs: Mapping[str, Any], device: str
+    like: Expected, returned: Any, inputs: Mapping[str, Any], device: str
 ) -> str | None:
     """What is wrong with a call's results, held against kept ones; each may be off by a tolerance.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 import triton
@@ -12,8 +12,11 @@ import triton
 from ..runtime import gpu_inventory
 from ..sandbox import landlock
 
+if TYPE_CHECKING:
+    from ..messages.jobs import Probed, ProbeJob
 
-def perform(job: dict[str, Any]) -> dict[str, Any]:
+
+def perform(job: ProbeJob) -> Probed:
     """Versions, devices and confinement; opens the device driver, in this process alone.
 
     With ``details`` also what takes longer to find out. One that names a ``module`` is confined as
@@ -21,7 +24,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     """
     confinement = job["confinement"]
     details = bool(job.get("details"))
-    value = {
+    value: Probed = {
         "python": platform.python_version(),
         "torch": torch.__version__,
         "triton": triton.__version__,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -14,6 +14,9 @@ from ..timing.clocks import AnyClock, HostClock, clock_for
 from ..timing.device_file_lock import holding
 from ..trials import version
 
+if TYPE_CHECKING:
+    from ..messages.jobs import Activity, Profiled, ProfileJob
+
 _WARM_UP_S = 0.1
 _DEFAULT_BUDGET_S = 0.5
 _OBSERVED_CALLS = 10
@@ -21,7 +24,7 @@ _BATCH = 20
 _BATCHES = 5
 
 
-def perform(job: dict[str, Any]) -> dict[str, Any]:
+def perform(job: ProfileJob) -> Profiled:
     """The inputs are made here: nothing that is said of them is a verdict."""
     device = version.place_of(job["device"])
     clock = clock_for(device, job.get("flush_bytes"))
@@ -36,8 +39,8 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _profiled(
-    job: dict[str, Any], clock: AnyClock, call: Callable[..., Any], inputs: dict[str, Any]
-) -> dict[str, Any]:
+    job: ProfileJob, clock: AnyClock, call: Callable[..., Any], inputs: dict[str, Any]
+) -> Profiled:
     def once() -> None:
         call(*inputs.values())
 
@@ -49,6 +52,7 @@ def _profiled(
     clock.synchronize()
     budget_s = float(job.get("budget_s") or _DEFAULT_BUDGET_S)
     samples, repeats = quick_look(clock, call, inputs, _WARM_UP_S, budget_s)
+    call_us, activity = _in_a_row(clock, once)
     return {
         "us": samples,
         "repeats": repeats,
@@ -57,19 +61,16 @@ def _profiled(
         "launches": log.launches,
         "launch_us": log.times_us(),
         "host_us": pace_of(clock, call, tuple(inputs.values())).host_us,
-        **_in_a_row(clock, once),
+        "call_us": call_us,
+        "activity": activity,
     }
 
 
-def _in_a_row(clock: AnyClock, once: Callable[[], None]) -> dict[str, Any]:
+def _in_a_row(clock: AnyClock, once: Callable[[], None]) -> tuple[float | None, Activity]:
     """Calls one after another, caches as they come: a call's wall time, and what the device ran."""
     if isinstance(clock, HostClock):
-        return {
-            "call_us": None,
-            "activity": {"kernels": [], "note": "the host's clock sees no device"},
-        }
+        return None, {"kernels": [], "note": "the host's clock sees no device"}
     walls = [clock.stretch(once, _BATCH, None).wall_us / _BATCH for _ in range(_BATCHES)]
-    return {
-        "call_us": statistics.median(walls),
-        "activity": device_times.device_activity(once, clock.device, _OBSERVED_CALLS),
-    }
+    return statistics.median(walls), device_times.device_activity(
+        once, clock.device, _OBSERVED_CALLS
+    )

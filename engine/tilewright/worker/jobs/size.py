@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -19,8 +19,12 @@ from ..launches.hooks import Recorder
 from ..loading import entry_point, partial_import
 from ..protocol import JobError
 
+if TYPE_CHECKING:
+    from ..messages.jobs import Sized, SizeJob
+    from ..messages.parts import Case
 
-def perform(job: dict[str, Any]) -> dict[str, Any]:
+
+def perform(job: SizeJob) -> Sized:
     """-> chosen (index of a choice, None where none works), working (its cases that do), bytes of
     each choice, failures of each, own_args of the first choice, init_args of the working cases and
     then of the chosen ``variants``."""
@@ -39,9 +43,11 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
             break
     taken = {at: size for at, size in enumerate(sizes) if size is not None and found[at]}
     small = {at: size for at, size in taken.items() if at or size <= job["most_bytes"]}
-    told: dict[str, Any] = {"working": [], "bytes": sizes, "failures": failures, "init_args": []}
+    told: Sized = {
+        "chosen": None, "working": [], "bytes": sizes, "failures": failures, "init_args": []
+    }  # fmt: skip
     if not small:
-        return {**told, "chosen": None}
+        return told
     chosen = min(small, key=small.__getitem__)
     cases = [job["choices"][chosen][at] for at in found[chosen]] + job["variants"][chosen]
     return {
@@ -51,9 +57,7 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _tried(
-    job: dict[str, Any], cases: list[dict[str, Any]], *, small: bool
-) -> tuple[list[int], int | None, str]:
+def _tried(job: SizeJob, cases: list[Case], *, small: bool) -> tuple[list[int], int | None, str]:
     """(which cases work, what the largest takes, why one does not)."""
     working: list[int] = []
     largest: int | None = None
@@ -69,7 +73,7 @@ def _tried(
     return working, largest, why
 
 
-def _works(job: dict[str, Any], *, small: bool) -> int:
+def _works(job: SizeJob, *, small: bool) -> int:
     """Bytes of inputs, weights and results; raises what the entry raises."""
     try:
         with absent_device.fake_tensors(), _on_cpu(job):
@@ -81,13 +85,11 @@ def _works(job: dict[str, Any], *, small: bool) -> int:
         return _called(job, "cpu", _real_inputs)
 
 
-def _real_inputs(case: dict[str, Any], module: Any, device: str) -> list[Any]:
+def _real_inputs(case: Case, module: Any, device: str) -> list[Any]:
     return list(generation.make_inputs(case, 0, module).values())
 
 
-def _called(
-    job: dict[str, Any], device: str, inputs: Callable[[dict[str, Any], Any, str], list[Any]]
-) -> int:
+def _called(job: SizeJob, device: str, inputs: Callable[[Case, Any, str], list[Any]]) -> int:
     case = job["case"]
     maker = module_inputs.maker(job["inputs_from"], case)
     if not case.get("init_named"):
@@ -101,7 +103,7 @@ def _called(
 
 
 @contextlib.contextmanager
-def _on_cpu(job: dict[str, Any]) -> Iterator[None]:
+def _on_cpu(job: SizeJob) -> Iterator[None]:
     kind = device_api.written_for(job["module"]) or "cuda"
     with contextlib.ExitStack() as stack:
         for surrounding in (
@@ -112,7 +114,7 @@ def _on_cpu(job: dict[str, Any]) -> Iterator[None]:
         yield
 
 
-def _arguments(job: dict[str, Any], case: dict[str, Any]) -> list[Any] | None:
+def _arguments(job: SizeJob, case: Case) -> list[Any] | None:
     """The constructor's arguments at a case's sizes; None where JSON cannot hold them."""
     if case.get("init_named"):
         return []

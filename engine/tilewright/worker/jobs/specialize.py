@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import triton
 from triton.backends.compiler import GPUTarget
@@ -24,6 +24,10 @@ from ..launches import hooks
 from ..launches.jit_signature import specialize
 from ..loading import entry_point, kernel_import, partial_import
 from ..protocol import JobError
+
+if TYPE_CHECKING:
+    from ..messages.jobs import Guess, Specialized, SpecializedKernels, SpecializeJob
+    from ..messages.parts import Argument, Launch
 
 _TARGET = GPUTarget("cuda", 90, 32)
 _REFUSALS = (triton.TritonError, *partial_import.FAILURES)
@@ -40,7 +44,7 @@ class Decorated:
     needs_pruning: bool = False
 
 
-def perform(job: dict[str, Any]) -> dict[str, Any]:
+def perform(job: SpecializeJob) -> SpecializedKernels:
     """For each kernel the first guess that becomes TTIR, once for each configuration."""
     from ..host import absent_device, device_api, tensor_placement
 
@@ -53,26 +57,25 @@ def perform(job: dict[str, Any]) -> dict[str, Any]:
     return {"kernels": found, "notes": loaded.notes()}
 
 
-def _chosen(module: Any, name: str, guesses: list[dict[str, Any]]) -> dict[str, Any]:
+def _chosen(module: Any, name: str, guesses: list[Guess]) -> Specialized:
     try:
         jit = decorated(module, name)
     except JobError as error:
         return {"chosen": None, "launches": [], "refused": [str(error)]}
-    about = {"configs": len(jit.configs), "pruned": jit.needs_pruning}
     refused: list[str] = []
-    first: dict[str, Any] | None = None
+    found: Specialized = {"chosen": None, "launches": [], "refused": refused}
+    found |= {"configs": len(jit.configs), "pruned": jit.needs_pruning}
     for index, guess in enumerate(guesses):
         made, filled = completed(jit, guess)
-        first = first or {"chosen": None, "launches": made, "filled": filled}
+        if not index:
+            found |= {"launches": made, "filled": filled}
         try:
             build_ttir(jit.function, made[0], module)
         except _REFUSALS as error:
             refused.append(reason(error))
             continue
-        return {
-            "chosen": index, "launches": made, "filled": filled, "refused": refused, **about
-        }  # fmt: skip
-    return {**(first or {"chosen": None, "launches": []}), "refused": refused, **about}
+        return {**found, "chosen": index, "launches": made, "filled": filled}
+    return found
 
 
 def decorated(module: Any, name: str) -> Decorated:
@@ -96,12 +99,10 @@ def decorated(module: Any, name: str) -> Decorated:
     return Decorated(value, configs, heuristics, pruned)
 
 
-def completed(
-    jit: Decorated, guess: Mapping[str, Any]
-) -> tuple[list[dict[str, Any]], dict[str, str]]:
+def completed(jit: Decorated, guess: Guess) -> tuple[list[Launch], dict[str, str]]:
     """(a guess's launch with each configuration, its own first; what was filled in from where)."""
     filled: dict[str, str] = {}
-    launch = copy.deepcopy(dict(guess["launch"]))
+    launch = copy.deepcopy(guess["launch"])
     facts = {fact["name"]: fact for fact in launch["arguments"]}
     launch["arguments"] = [
         _declared(param, facts.get(param.name), guess, filled) for param in jit.function.params
@@ -112,12 +113,10 @@ def completed(
     return made, filled
 
 
-def _declared(
-    param: Any, fact: dict[str, Any] | None, guess: Mapping[str, Any], filled: dict[str, str]
-) -> dict[str, Any]:
+def _declared(param: Any, fact: Argument | None, guess: Guess, filled: dict[str, str]) -> Argument:
     """A guessed argument, with what the jit function's declaration says of it."""
     if fact is None:
-        fact = {"name": param.name, "kind": "none", "type": "constexpr", "value": None}
+        fact = _constexpr(param.name)
     if param.is_constexpr and param.has_default and param.name in guess.get("defaulted", ()):
         value = hooks.encode(param.default)
         filled[param.name] = "default"
@@ -137,10 +136,8 @@ def _kind(type_name: str) -> str:
     return "float" if type_name.startswith(("fp", "bf")) else "int"
 
 
-def _configured(
-    jit: Decorated, config: Any, launch: Mapping[str, Any], filled: dict[str, str]
-) -> dict[str, Any]:
-    facts = {fact["name"]: dict(fact) for fact in launch["arguments"]}
+def _configured(jit: Decorated, config: Any, launch: Launch, filled: dict[str, str]) -> Launch:
+    facts = {fact["name"]: fact.copy() for fact in launch["arguments"]}
     options = dict(launch["options"])
     for name, value in (config.all_kwargs() if config is not None else {}).items():
         if name in facts:
@@ -153,16 +150,14 @@ def _configured(
     return {**launch, "arguments": list(facts.values()), "options": options}
 
 
-def _constexpr(name: str) -> dict[str, Any]:
+def _constexpr(name: str) -> Argument:
     return {
         "name": name, "kind": "none", "type": "constexpr", "value": None, "shape": None,
         "strides": None, "divisible_by_16": False,
     }  # fmt: skip
 
 
-def _apply_heuristics(
-    jit: Decorated, facts: dict[str, dict[str, Any]], filled: dict[str, str]
-) -> None:
+def _apply_heuristics(jit: Decorated, facts: dict[str, Argument], filled: dict[str, str]) -> None:
     given = {name: _stand_in(fact) for name, fact in facts.items()}
     for name, heuristic in jit.heuristics.items():
         if name not in facts:
@@ -176,7 +171,7 @@ def _apply_heuristics(
         filled[name] = "heuristic"
 
 
-def _stand_in(fact: Mapping[str, Any]) -> Any:
+def _stand_in(fact: Argument) -> Any:
     """Something that a heuristic can calculate with."""
     if fact["kind"] == "tensor":
         return SimpleNamespace(
@@ -186,7 +181,7 @@ def _stand_in(fact: Mapping[str, Any]) -> Any:
     return fact["value"]
 
 
-def _shape_descriptors(config: Any, facts: dict[str, dict[str, Any]]) -> None:
+def _shape_descriptors(config: Any, facts: dict[str, Argument]) -> None:
     """A tuner's hook states the blocks of the descriptors that the host passes."""
     hook = getattr(config, "pre_hook", None)
     names = [name for name, fact in facts.items() if fact["type"].startswith("tensordesc")]
@@ -203,7 +198,7 @@ def _shape_descriptors(config: Any, facts: dict[str, dict[str, Any]]) -> None:
             facts[name]["type"] = f"tensordesc<{element}{list(given[name].block_shape)}>"
 
 
-def build_ttir(function: Any, launch: Mapping[str, Any], module: Any) -> None:
+def build_ttir(function: Any, launch: Launch, module: Any) -> None:
     """Through the compiler's front end alone; raises whatever that raises."""
     from triton._C.libtriton import ir
 

@@ -13,10 +13,10 @@ import importlib.machinery
 import io
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -24,11 +24,14 @@ from ..protocol import JobError
 from ..trials import forwarded_calls
 from ..trials.version import surroundings
 
+if TYPE_CHECKING:
+    from ..messages.jobs import Tested, TestResult, TestsJob
+
 _LONGEST = 600
 _TAIL = 2000
 
 
-def perform(job: dict[str, Any]) -> dict[str, Any]:
+def perform(job: TestsJob) -> Tested:
     """Run the tests once."""
     tests, source = str(job["tests"]), str(job["source"])
     os.environ.pop("PYTEST_ADDOPTS", None)
@@ -61,7 +64,7 @@ def _pytest() -> Any:
         ) from error
 
 
-def _options(job: Mapping[str, Any]) -> list[str]:
+def _options(job: TestsJob) -> list[str]:
     """No file of settings is read and nothing is kept; conftest.py counts from the topmost one."""
     folders = [str(Path(path).parent) for path in (*job.get("conftests", ()), job["tests"])]
     top = min(folders, key=len)
@@ -115,7 +118,7 @@ class _Findings:
     """A plugin that notes what became of each test."""
 
     def __init__(self, tests: str) -> None:
-        self.results: list[dict[str, Any]] = []
+        self.results: list[TestResult] = []
         self._tests = os.path.realpath(tests)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -136,6 +139,10 @@ class _Findings:
             unsupported=isinstance(error, forwarded_calls.NotForwardedError),
         )  # fmt: skip
 
-    def _note(self, test: str, outcome: str, **more: Any) -> None:
-        about = {"line": 0, "message": "", "unsupported": False, **more}
-        self.results.append({"test": test, "outcome": outcome, **about})
+    def _note(
+        self, test: str, outcome: str, line: int = 0, message: str = "", unsupported: bool = False
+    ) -> None:
+        self.results.append({
+            "test": test, "outcome": outcome, "line": line, "message": message,
+            "unsupported": unsupported,
+        })  # fmt: skip

@@ -8,7 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import torch
@@ -22,6 +22,9 @@ from triton.runtime.jit import JITFunction
 from ..inputs import tensor_files
 from ..loading import host_timeout
 from .jit_signature import FACTS
+
+if TYPE_CHECKING:
+    from ..messages.parts import Argument, Launch, Options
 
 MAX_CONFIGS = 64
 _TYPES = {
@@ -43,7 +46,7 @@ class Recorder:
     """
 
     def __init__(self) -> None:
-        self.launches: list[dict[str, Any]] = []
+        self.launches: list[Launch] = []
         self.config_index: list[int | None] = []
         self.notes: list[str] = []
         self._config: int | None = None
@@ -95,7 +98,7 @@ class Recorder:
             self.on_launch(kernel, grid, args, kwargs)
 
 
-def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
+def plain_options(options: Mapping[str, Any]) -> Options:
     """The compiler options among a launch's other keywords."""
     return {
         name: value
@@ -116,29 +119,32 @@ def bind(
     return dict(bound.arguments), {k: v for k, v in kwargs.items() if k not in names}
 
 
-def describe(param: Any, value: Any) -> dict[str, Any]:
+def describe(param: Any, value: Any) -> Argument:
     """One argument as ``ArgumentFacts``, typed as Triton's JIT would."""
-    facts: dict[str, Any] = {"name": param.name, "value": None, "divisible_by_16": False}
+    facts: Argument = {
+        "name": param.name, "kind": "constexpr", "type": "constexpr", "value": None,
+        "divisible_by_16": False,
+    }  # fmt: skip
     if param.is_constexpr:
-        return {**facts, "kind": "constexpr", "type": "constexpr", "value": encode(value)}
+        return {**facts, "value": encode(value)}
     if isinstance(value, torch.Tensor) or hasattr(value, "data_ptr"):
-        return {**facts, **_tensor(param, value)}
+        return _tensor(facts, param, value)
     if hasattr(value, "block_shape") and hasattr(value, "base"):
-        return {**facts, **_descriptor(value)}
+        return _descriptor(facts, value)
     if value is None:
-        return {**facts, "kind": "none", "type": "constexpr"}
+        return {**facts, "kind": "none"}
     if isinstance(value, bool):
         return {**facts, "kind": "bool", "type": param.annotation_type or "u1", "value": value}
     if isinstance(value, int):
         divisible = value % _ALIGNMENT == 0 and _specialized(param)
-        kind = {"kind": "int", "type": param.annotation_type or _int_type(value), "value": value}
-        return {**facts, **kind, "divisible_by_16": divisible}
+        of = param.annotation_type or _int_type(value)
+        return {**facts, "kind": "int", "type": of, "value": value, "divisible_by_16": divisible}
     if isinstance(value, float):
         return {**facts, "kind": "float", "type": param.annotation_type or "fp32", "value": value}
     if isinstance(value, tuple | list):
         items = [describe(_Item(f"{param.name}[{at}]"), item) for at, item in enumerate(value)]
         return {**facts, "kind": "tuple", "type": "tuple", "value": FACTS + json.dumps(items)}
-    return {**facts, "kind": "constexpr", "type": "constexpr", "value": encode(value)}
+    return {**facts, "value": encode(value)}
 
 
 class _Item:
@@ -161,13 +167,14 @@ def _int_type(value: int) -> str:
     return "i64" if value < 2**63 else "u64"
 
 
-def _tensor(param: Any, value: Any) -> dict[str, Any]:
+def _tensor(facts: Argument, param: Any, value: Any) -> Argument:
     tensor = getattr(value, "base", value) if not isinstance(value, torch.Tensor) else value
     name = tensor_files.dtype_name(value.dtype) if isinstance(value.dtype, torch.dtype) else ""
     kind = _TYPES.get(name) or str(value.dtype)
     # A fake tensor has no address; a fresh allocation is aligned, so its offset decides.
     offset = tensor.storage_offset() * tensor.element_size()
     return {
+        **facts,
         "kind": "tensor",
         "type": ("*k" if param.is_const else "*") + kind,
         "shape": [int(size) for size in tensor.shape],
@@ -176,9 +183,10 @@ def _tensor(param: Any, value: Any) -> dict[str, Any]:
     }
 
 
-def _descriptor(value: Any) -> dict[str, Any]:
+def _descriptor(facts: Argument, value: Any) -> Argument:
     inner = _TYPES.get(tensor_files.dtype_name(value.base.dtype), str(value.base.dtype))
     return {
+        **facts,
         "kind": "tensor",
         "type": f"tensordesc<{inner}{list(value.block_shape)}>",
         "shape": [int(size) for size in value.shape],

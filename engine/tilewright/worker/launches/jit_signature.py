@@ -7,13 +7,15 @@ given for it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import triton
 
 from ..loading import entry_point
 from ..protocol import JobError
+
+if TYPE_CHECKING:
+    from ..messages.parts import Argument, Launch
 
 FACTS = "triton.facts:"
 _HIP_POINTER_RANGE = 2**31
@@ -32,10 +34,10 @@ class _Specialized:
         self.constants: dict[Path, Any] = {}
         self.attributes: dict[Path, Any] = {}
 
-    def type_of(self, fact: Mapping[str, Any], path: Path, param: Any = None) -> Any:
+    def type_of(self, fact: Argument, path: Path, param: Any = None) -> Any:
         """An argument's type, noting its constants and attributes; a tuple's is a tuple."""
         if fact["kind"] == "tuple":
-            items = json.loads(fact["value"].removeprefix(FACTS))
+            items = json.loads(str(fact["value"]).removeprefix(FACTS))
             return tuple(self.type_of(item, (*path, at)) for at, item in enumerate(items))
         annotated = "" if param is None else param.annotation_type
         is_constant = fact["type"] == "constexpr" or _is_one(fact, param)
@@ -50,7 +52,7 @@ class _Specialized:
 
 
 def specialize(
-    kernel: Any, launch: Mapping[str, Any], backend: str, module: Any
+    kernel: Any, launch: Launch, backend: str, module: Any
 ) -> tuple[dict[str, Any], dict[Path, Any], dict[Path, Any]]:
     """(signature, constants, attributes) as the JIT would derive them from the launch."""
     given = {fact["name"]: fact for fact in launch["arguments"]}
@@ -63,13 +65,13 @@ def specialize(
     return signature, found.constants, found.attributes
 
 
-def _is_one(fact: Mapping[str, Any], param: Any) -> bool:
+def _is_one(fact: Argument, param: Any) -> bool:
     if fact["kind"] != "int" or fact["value"] != 1:
         return False
     return param is None or not param.do_not_specialize
 
 
-def _attributes(fact: Mapping[str, Any], backend: str) -> list[list[Any]]:
+def _attributes(fact: Argument, backend: str) -> list[list[Any]]:
     described: list[list[Any]] = []
     if fact.get("divisible_by_16"):
         described.append(["tt.divisibility", 16])
@@ -79,7 +81,7 @@ def _attributes(fact: Mapping[str, Any], backend: str) -> list[list[Any]]:
     return described
 
 
-def _span(fact: Mapping[str, Any]) -> int:
+def _span(fact: Argument) -> int:
     size = next((size for bits, size in _ITEM_BYTES.items() if bits in fact["type"]), 1)
     dims = zip(fact.get("shape") or (), fact.get("strides") or (), strict=True)
     return size * (1 + sum((int(extent) - 1) * int(stride) for extent, stride in dims))

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..loading import entry_point
 from ..protocol import JobError
 
+if TYPE_CHECKING:
+    from ..messages.envelope import EntryJob
+    from ..messages.parts import Plan, View
 
-def launcher(job: Mapping[str, Any], module: Any) -> Callable[..., None]:
+
+def launcher(job: EntryJob[Any] | Mapping[str, Any], module: Any) -> Callable[..., None]:
     """What launches the module's kernel on a case's inputs, as the plan for its file says."""
     call = job["case"]["launch"]
+    assert call is not None
     plans = job.get("launching") or {}
     plan = plans.get(module.__file__)
     if plan is None:
@@ -31,7 +36,7 @@ def launcher(job: Mapping[str, Any], module: Any) -> Callable[..., None]:
     return launch
 
 
-def _launchable(module: Any, plan: Mapping[str, Any]) -> tuple[Any, set[str]]:
+def _launchable(module: Any, plan: Plan) -> tuple[Any, set[str]]:
     """(the kernel, what its own decorators choose)."""
     from triton.runtime.autotuner import Autotuner, Heuristics
 
@@ -61,7 +66,7 @@ def _passed(
     return positional, left
 
 
-def _view(tensor: Any, view: Mapping[str, Any]) -> Any:
+def _view(tensor: Any, view: View) -> Any:
     offset = int(tensor.storage_offset()) + view["offset"]
     made = tensor.as_strided(view["shape"], view["strides"], offset)
     if view["block"] is None:
@@ -71,7 +76,7 @@ def _view(tensor: Any, view: Mapping[str, Any]) -> Any:
     return TensorDescriptor(made, list(view["shape"]), list(view["strides"]), view["block"])
 
 
-def _grid(plan: Mapping[str, Any]) -> Any:
+def _grid(plan: Plan) -> Any:
     axes = plan["axes"]
     if axes is None:
         return tuple(plan["grid"])

@@ -21,6 +21,9 @@ from ..protocol import JobError
 if TYPE_CHECKING:  # compilers' own environments have no torch
     import torch
 
+    from ..messages.envelope import EntryJob
+    from ..messages.parts import Entry
+
 _STATE_SEED = 20_011
 
 
@@ -67,9 +70,9 @@ def _needs_package(file: Path) -> bool:
     return re.search(own, file.read_text("utf-8-sig", errors="replace"), re.MULTILINE) is not None
 
 
-def load_for(job: Mapping[str, Any], path: str) -> ModuleType:
+def load_for(entry: Entry | None, path: str) -> ModuleType:
     """The module of a job; of one that launches by itself, no more than it defines."""
-    launches = (job.get("entry") or {}).get("kind") == "launch"
+    launches = entry is not None and entry.get("kind") == "launch"
     return load_definitions(path) if launches else load_module(path)
 
 
@@ -118,11 +121,10 @@ def _load_member(file: Path) -> ModuleType:
     return importlib.import_module(f"{above}.{name}")
 
 
-def find_entry(job: Mapping[str, Any], module: ModuleType) -> Any:
+def find_entry(entry: Entry, module: ModuleType) -> Any:
     """The object an entry names, in the module or in the entry's own file."""
-    entry = job["entry"]
-    if entry.get("path"):
-        module = load_module(entry["path"])
+    if path := entry.get("path"):
+        module = load_module(path)
     for name in filter(None, (entry.get("preferred"), entry["name"])):
         if hasattr(module, name):
             return getattr(module, name)
@@ -130,7 +132,10 @@ def find_entry(job: Mapping[str, Any], module: ModuleType) -> Any:
 
 
 def build_call(
-    job: Mapping[str, Any], module: ModuleType, device: str, state: dict[str, Any] | None = None
+    job: EntryJob[Any] | Mapping[str, Any],
+    module: ModuleType,
+    device: str,
+    state: dict[str, Any] | None = None,
 ) -> tuple[Callable[..., Any], torch.nn.Module | None]:
     """(what to call with the inputs, the model if the entry is one)."""
     import torch
@@ -142,15 +147,15 @@ def build_call(
         from ..launches import replay
 
         return replay.launcher(job, module), None
-    if case.get("call"):
+    if call := case.get("call"):
         from ..launches import recorded_arguments
 
-        call, names = case["call"], [one["name"] for one in case["inputs"]]
+        names = [one["name"] for one in case["inputs"]]
         name, _, inner = call["function"].partition(".")
-        target = find_entry({"entry": {"name": name}}, module)
+        target = find_entry({"kind": "function", "name": name}, module)
         target = getattr(target, inner) if inner else target
         return recorded_arguments.caller(target, json.loads(call["arguments"]), names, device), None
-    target = find_entry(job, module)
+    target = find_entry(entry, module)
     if entry["kind"] == "function":
         return target, None
     torch.manual_seed(_STATE_SEED)
@@ -162,8 +167,8 @@ def build_call(
         raise JobError(f"{entry['name']} is no torch.nn.Module")
     dtype = case.get("dtype")
     model = model.to(device=device, dtype=tensor_files.dtype_of(dtype) if dtype else None).eval()
-    if case.get("memory_format"):
-        model = model.to(memory_format=getattr(torch, case["memory_format"]))  # type: ignore[call-overload]
+    if memory_format := case.get("memory_format"):
+        model = model.to(memory_format=getattr(torch, memory_format))  # type: ignore[call-overload]
     if state is not None:
         load_state(model, state)
     return model, model

@@ -11,14 +11,17 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+
+if TYPE_CHECKING:
+    from ..messages.jobs import Activity, KernelTime
 
 _TIME = "time (ns)"
 
 
-def device_activity(call: Callable[[], None], device: str, calls: int) -> dict[str, Any]:
+def device_activity(call: Callable[[], None], device: str, calls: int) -> Activity:
     """What the device ran in ``calls`` calls: kernels, copies, fills.
 
     Returns: ``kernels`` ``[{name, count, us}]``, both a call's, longest first; ``busy_us`` of a
@@ -45,7 +48,7 @@ def device_activity(call: Callable[[], None], device: str, calls: int) -> dict[s
     return {"kernels": [], "note": "; ".join(reasons)}
 
 
-def _by_triton(run: Callable[[], None], kind: str, calls: int) -> dict[str, Any]:
+def _by_triton(run: Callable[[], None], kind: str, calls: int) -> Activity:
     if kind != "cuda":  # AMD's devices are called that too
         return {"kernels": [], "note": f"Triton's profiler does not know {kind} devices"}
     from triton import profiler
@@ -60,9 +63,9 @@ def _by_triton(run: Callable[[], None], kind: str, calls: int) -> dict[str, Any]
     return of_tree(json.loads(text), calls)
 
 
-def of_tree(tree: Sequence[Mapping[str, Any]], calls: int) -> dict[str, Any]:
+def of_tree(tree: Sequence[Mapping[str, Any]], calls: int) -> Activity:
     """What the tree of Triton's profiler says of several calls, as those of one."""
-    kernels = [
+    kernels: list[KernelTime] = [
         {"name": name, "count": count / calls, "us": us / calls}
         for root in tree
         for name, count, us in _kernels(root)
@@ -70,8 +73,8 @@ def of_tree(tree: Sequence[Mapping[str, Any]], calls: int) -> dict[str, Any]:
     if not kernels:
         return {"kernels": [], "note": "Triton's profiler was given no activity by the driver"}
     return {
-        "kernels": sorted(kernels, key=lambda one: -float(str(one["us"]))),
-        "busy_us": sum(float(str(one["us"])) for one in kernels),
+        "kernels": sorted(kernels, key=lambda one: -one["us"]),
+        "busy_us": sum(one["us"] for one in kernels),
         "by": "proton",
         "note": None,
     }
@@ -86,7 +89,7 @@ def _kernels(node: Mapping[str, Any]) -> Iterator[tuple[str, float, float]]:
         yield from _kernels(child)
 
 
-def _by_torch(run: Callable[[], None], kind: str, calls: int) -> dict[str, Any]:
+def _by_torch(run: Callable[[], None], kind: str, calls: int) -> Activity:
     wanted = getattr(torch.profiler.ProfilerActivity, kind.upper(), None)
     supported: Any = torch.profiler.supported_activities
     if wanted is None or wanted not in supported():
@@ -103,18 +106,18 @@ def _by_torch(run: Callable[[], None], kind: str, calls: int) -> dict[str, Any]:
     return summed(spans, calls)
 
 
-def summed(spans: Sequence[tuple[str, float, float]], calls: int) -> dict[str, Any]:
+def summed(spans: Sequence[tuple[str, float, float]], calls: int) -> Activity:
     """(name, start, end) in microseconds of several calls, as those of one."""
     by_name: dict[str, list[float]] = {}
     for name, start, end in spans:
         by_name.setdefault(name, []).append(end - start)
-    kernels = [
+    kernels: list[KernelTime] = [
         {"name": name, "count": len(times) / calls, "us": sum(times) / calls}
         for name, times in by_name.items()
     ]
     ordered = sorted((start, end) for _, start, end in spans)
     return {
-        "kernels": sorted(kernels, key=lambda one: -float(str(one["us"]))),
+        "kernels": sorted(kernels, key=lambda one: -one["us"]),
         "busy_us": _covered(ordered) / calls,
         "by": "kineto",
         "note": None,

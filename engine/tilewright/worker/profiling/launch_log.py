@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import torch
@@ -13,6 +13,10 @@ from triton.runtime.interpreter import GridExecutor
 from triton.runtime.jit import JITFunction
 
 from ..launches.hooks import bind, describe, plain_options
+
+if TYPE_CHECKING:
+    from ..messages.jobs import InterpretedLaunch
+    from ..messages.parts import Launch
 
 
 class LaunchLog:
@@ -25,7 +29,7 @@ class LaunchLog:
     def __init__(self, device: str) -> None:
         kind = device.split(":")[0]
         self._api: Any = None if kind == "cpu" else getattr(torch, kind)
-        self.launches: list[dict[str, Any]] = []
+        self.launches: list[Launch | InterpretedLaunch] = []
         self._marks: list[tuple[Any, Any]] = []
 
     def times_us(self) -> list[float]:
@@ -69,7 +73,7 @@ class LaunchLog:
         return event
 
 
-def _facts(kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def _facts(kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Launch:
     """One launch as ``LaunchFacts``, its grid evaluated."""
     grid = kwargs.pop("grid")
     kwargs.pop("warmup", None)

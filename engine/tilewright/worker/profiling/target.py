@@ -24,7 +24,7 @@ def main(path: str) -> None:
 
     The last line of standard output is JSON: ``{"profiled": calls, "confinement": ...}``.
     """
-    job: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+    job: Any = json.loads(Path(path).read_text(encoding="utf-8"))
     import torch
 
     device = str(job["device"])
@@ -46,7 +46,7 @@ def main(path: str) -> None:
     sys.stdout.flush()
 
 
-def _confine(job: dict[str, Any]) -> dict[str, Any]:
+def _confine(job: Any) -> dict[str, int]:
     """Keep this process from writing elsewhere, and from TCP: as much as a profiler can bear.
 
     It may read: the profiler's library asks for files as it goes. It has gone through what starts
@@ -64,7 +64,7 @@ def _confine(job: dict[str, Any]) -> dict[str, Any]:
     return {"landlock": confine.restrict_files(places)}
 
 
-def _region(job: dict[str, Any], call: Any, api: Any) -> None:
+def _region(job: Any, call: Any, api: Any) -> None:
     """The calls to profile, between the marks that the tool looks for."""
     calls = range(int(job.get("calls") or 1))
     if job.get("marks") == "proton":
@@ -79,7 +79,7 @@ def _region(job: dict[str, Any], call: Any, api: Any) -> None:
         api.cudart().cudaProfilerStop()
 
 
-def _proton(job: dict[str, Any], call: Any, calls: range, api: Any) -> None:
+def _proton(job: Any, call: Any, calls: range, api: Any) -> None:
     from triton import profiler
 
     name = str(Path(job["scratch"], "proton"))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import triton
 
 from ..inputs import tensor_files
+
+if TYPE_CHECKING:
+    from ..messages.jobs import Contents
 
 # Offsets, lengths and tables are as short as this, and only make sense as they were.
 MOST_VALUES = 1024
@@ -35,7 +38,7 @@ def held(tensor: torch.Tensor) -> torch.Tensor:
     )
 
 
-def contents(given: dict[str, Any], *, floats: bool) -> dict[str, dict[str, Any]]:
+def contents(given: dict[str, Any], *, floats: bool) -> dict[str, Contents]:
     """Range of each integer tensor, and its values where they are few; of others if ``floats``.
 
     Args:
@@ -52,7 +55,7 @@ def contents(given: dict[str, Any], *, floats: bool) -> dict[str, dict[str, Any]
     return found
 
 
-def _of(tensor: torch.Tensor, *, floats: bool) -> dict[str, Any]:
+def _of(tensor: torch.Tensor, *, floats: bool) -> Contents:
     if tensor.numel() == 0 or tensor.is_complex():
         return {}
     if tensor.is_floating_point():
@@ -70,13 +73,14 @@ def _of(tensor: torch.Tensor, *, floats: bool) -> dict[str, Any]:
     }
 
 
-def _of_floats(tensor: torch.Tensor) -> dict[str, Any]:
+def _of_floats(tensor: torch.Tensor) -> Contents:
     finite = tensor[torch.isfinite(tensor)]
     if finite.numel() == 0:
         return {}
-    about = {"low": finite.min(), "high": finite.max(), "mean": finite.mean()}
-    about["std"] = finite.std(unbiased=False)
-    return {name: float(value) for name, value in about.items()}
+    return {
+        "low": float(finite.min()), "high": float(finite.max()), "mean": float(finite.mean()),
+        "std": float(finite.std(unbiased=False)),
+    }  # fmt: skip
 
 
 def site() -> dict[str, Any] | None:

@@ -7,8 +7,8 @@ On the way there each message begins with one byte, its kind, and four bytes, it
   ``mirror``.
 - ``B``: the engine is there; one that is silent for ``QUIET_S`` is assumed dead.
 
-What the worker answers goes back without passing here; before it says hello, one message of the
-keeper tells ``{"place", "host", "python"}``.
+What the worker answers goes back without passing here; before it says hello, the keeper says one of
+``place``, ``host`` and ``python``.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def main(mark: str, place: str, archive: str, arguments: list[str]) -> NoReturn:
 def _keep(mark: str, place: str, archive: str, arguments: list[str]) -> int:
     os.write(1, mark.encode())
     told = {"place": place, "host": platform.node(), "python": sys.executable}
-    write_message(1, told)
+    write_message(1, {"hello": told})
     environment = {
         **os.environ, MARKER: mark, "TMPDIR": place, "TRITON_CACHE_DIR": f"{place}/triton",
     }  # fmt: skip

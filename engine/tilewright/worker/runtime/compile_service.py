@@ -22,7 +22,7 @@ import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..loading.import_stamps import stamp
 from ..protocol import ERROR, MARKER, OK, SERVED, SERVICE, encode, write_message
@@ -30,13 +30,16 @@ from . import process_tree
 from .connections import Peer
 from .fork_server import Zygote
 
+if TYPE_CHECKING:
+    from ..messages.envelope import Answer, Hello, Request
+
 _TICK_S = 20.0
 _CREDENTIALS = struct.Struct("3i")
 _BACKLOG = 64
 _IN_USE_S = 30.0
 
 
-def main(arguments: list[str], answers: int, hello: Callable[[], dict[str, Any]]) -> int:
+def main(arguments: list[str], answers: int, hello: Callable[[], Hello]) -> int:
     """``SERVICE SOCKET SECONDS``: serve there; ``answers`` gets one hello as soon as it does.
 
     1 if torch or triton cannot be imported, 0 where another process serves already.
@@ -49,7 +52,9 @@ def main(arguments: list[str], answers: int, hello: Callable[[], dict[str, Any]]
         write_message(answers, {"hello": {"taken": True}})
         return 0
     folder = _fresh_folder(path, lock)
-    said = {**hello(), "pid": os.getpid(), "executable": sys.executable, "worker": sys.argv[0]}
+    said: Hello = {
+        **hello(), "pid": os.getpid(), "executable": sys.executable, "worker": sys.argv[0]
+    }  # fmt: skip
     if "error" in said:
         write_message(answers, {"hello": said})
         shutil.rmtree(folder, ignore_errors=True)
@@ -65,9 +70,7 @@ def main(arguments: list[str], answers: int, hello: Callable[[], dict[str, Any]]
 class Service(Zygote):
     """Serves whoever connects to ``path``."""
 
-    def __init__(
-        self, path: Path, lock: int, folder: Path, hello: dict[str, Any], idle_s: float
-    ) -> None:
+    def __init__(self, path: Path, lock: int, folder: Path, hello: Hello, idle_s: float) -> None:
         super().__init__((), folder, len(os.sched_getaffinity(0)))
         self._path = path
         self._lock = lock
@@ -136,7 +139,7 @@ class Service(Zygote):
         os.ftruncate(self._lock, 0)
         os.close(self._lock)
 
-    def _take(self, peer: Peer, request: dict[str, Any]) -> None:
+    def _take(self, peer: Peer, request: Request) -> None:
         if not _is_request(request):
             peer.gone = True
         elif "service" in request:
@@ -152,7 +155,7 @@ class Service(Zygote):
             self._done += "job" in request
             super()._take(peer, request)
 
-    def _about(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _about(self, request: Request) -> Answer:
         value = {
             **self._hello,
             "up_s": time.monotonic() - self._started,
@@ -164,7 +167,7 @@ class Service(Zygote):
         }
         return {"id": request["id"], "status": OK, "value": value}
 
-    def _refused(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _refused(self, request: Request) -> Answer:
         kind = request["job"].get("kind")
         message = f"the compile service does no {kind!r} jobs; it knows {', '.join(SERVED)}"
         return {"id": request["id"], "status": "error", "message": message, "value": {}}
@@ -184,7 +187,7 @@ class Service(Zygote):
         super()._shut_down()
 
 
-def _is_request(request: dict[str, Any]) -> bool:
+def _is_request(request: Request) -> bool:
     """Whether a message is one that ``protocol`` knows."""
     if isinstance(request.get("cancel"), int):
         return True

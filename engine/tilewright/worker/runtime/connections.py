@@ -41,7 +41,7 @@ class Peer:
         """Whether there is something left to write."""
         return bool(self._outbox) and not self.gone
 
-    def receive(self) -> list[dict[str, Any]]:
+    def receive(self) -> list[Any]:
         """The messages that have come; ``gone`` is set at the end, or after what is no message."""
         try:
             data = self.read()
@@ -93,7 +93,7 @@ class Wire:
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
         self._inbox = MessageBuffer()
-        self._ready: deque[dict[str, Any]] = deque()
+        self._ready: deque[Any] = deque()
         self.gone = False
 
     def fileno(self) -> int:
@@ -110,13 +110,13 @@ class Wire:
             data = data[sent:]
         self._socket.sendall(data)
 
-    def poll(self) -> dict[str, Any] | None:
+    def poll(self) -> Any:
         """The next message if one has come, else None; never waits."""
         while not self._ready and not self.gone and self._readable(0.0):
             self._read()
         return self._ready.popleft() if self._ready else None
 
-    def wait(self, timeout_s: float) -> dict[str, Any] | None:
+    def wait(self, timeout_s: float) -> Any:
         """The next message; None when it has not come in time, or none will."""
         end = time.monotonic() + timeout_s
         while not self._ready and not self.gone:

@@ -10,10 +10,10 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import jobs
 from ..protocol import ERROR, FOLDER_PREFIX, LOST, MARKER
@@ -22,6 +22,9 @@ from ..trials.coordinators import Judges, remove_shared_folders
 from . import process_tree
 from .connections import Line, Peer
 from .job_processes import Children, forget
+
+if TYPE_CHECKING:
+    from ..messages.envelope import Answer, Job, Request
 
 _TICK_S = 1.0
 _SWEEP_S = 0.5
@@ -41,7 +44,7 @@ class Zygote:
         self._limit = limit
         self._selector = selectors.DefaultSelector()
         self._peers: list[Peer] = []
-        self._waiting: list[tuple[Peer, dict[str, Any]]] = []
+        self._waiting: list[tuple[Peer, Request]] = []
         self._parent = os.getppid()
         self._next_sweep = 0.0
         self._folder = folder or _own_folder()
@@ -101,14 +104,14 @@ class Zygote:
         for request in peer.receive():
             self._take(peer, request)
 
-    def _take(self, peer: Peer, request: dict[str, Any]) -> None:
+    def _take(self, peer: Peer, request: Request) -> None:
         """Do what a message asks."""
         if "cancel" in request:
             self._cancel(peer, request["cancel"])
         else:
             self._waiting.append((peer, request))
 
-    def _put(self, peer: Peer, message: dict[str, Any]) -> None:
+    def _put(self, peer: Peer, message: Mapping[str, object]) -> None:
         """Answer; what cannot be written at once is written when it can."""
         peer.put(message)
         if peer.unsent and peer.answers not in self._selector.get_map():
@@ -169,14 +172,14 @@ class Zygote:
                 text = f"no process could be started for it: {error.strerror or error}"
                 self._put(peer, _answer(request["id"], LOST, text))
 
-    def _start(self, peer: Peer, request: dict[str, Any]) -> None:
+    def _start(self, peer: Peer, request: Request) -> None:
         job, number = request["job"], int(request["id"])
         timeout_s = float(request.get("timeout_s") or 60.0)
         if job.get("kind") == "trial":
             self._try(peer, number, job, timeout_s)
             return
 
-        def deliver(answer: dict[str, Any]) -> None:
+        def deliver(answer: Answer) -> None:
             del self._asked[process]
             self._put(peer, {**answer, "id": number})
 
@@ -184,14 +187,14 @@ class Zygote:
         process = self._children.start(job, timeout_s, deliver, environment=environment)
         self._asked[process] = (peer, number)
 
-    def _try(self, peer: Peer, request: int, job: dict[str, Any], timeout_s: float) -> None:
+    def _try(self, peer: Peer, request: int, job: Job[Any], timeout_s: float) -> None:
         jobs.warm_up_for(job)
         start = time.monotonic()
 
-        def deliver(answer: dict[str, Any]) -> None:
+        def deliver(answer: Answer) -> None:
             self._trials.pop(trial, None)
-            told = {name: answer.get(name) for name in ("status", "message", "value")}
             seconds = time.monotonic() - start
+            told = {name: answer.get(name) for name in ("status", "message", "value")}
             self._put(peer, {**_answer(request, ERROR, ""), **told, "seconds": seconds})
 
         trial = self._judges.take(job, timeout_s, deliver)
@@ -226,7 +229,7 @@ def _own_folder() -> Path:
     return folder
 
 
-def _answer(request: int, status: str, message: str) -> dict[str, Any]:
+def _answer(request: int, status: str, message: str) -> Answer:
     """The answer to a request that had no process."""
     return {
         "id": request, "status": status, "message": message, "value": {}, "output": "",

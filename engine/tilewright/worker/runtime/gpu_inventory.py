@@ -12,10 +12,13 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import triton
+
+if TYPE_CHECKING:
+    from ..messages.jobs import Gpu, Owner
 
 KINDS = ("cuda", "xpu")
 _BACKENDS = {"cuda": "nvidia", "hip": "amd", "xpu": "intel"}
@@ -29,15 +32,13 @@ _PROGRAMS = {
 }
 
 
-def gpus(*, details: bool = False) -> list[dict[str, Any]]:
+def gpus(*, details: bool = False) -> list[Gpu]:
     """What each GPU is; with ``details`` also what it is doing, which opens it."""
     users = _users() if details else None
     return [found for kind in KINDS for found in _of_kind(kind, users, details)]
 
 
-def _of_kind(
-    kind: str, users: dict[str, list[dict[str, Any]]] | None, details: bool
-) -> Iterator[dict[str, Any]]:
+def _of_kind(kind: str, users: dict[str, list[Owner]] | None, details: bool) -> Iterator[Gpu]:
     api = getattr(torch, kind, None)
     if api is None or not api.is_available():
         return
@@ -55,7 +56,7 @@ def _of_kind(
         yield found
 
 
-def _described(name: str, backend: str, properties: Any) -> dict[str, Any]:
+def _described(name: str, backend: str, properties: Any) -> Gpu:
     cores = getattr(properties, "multi_processor_count", None)
     return {
         "id": name,
@@ -109,15 +110,15 @@ def _uuid(properties: Any) -> str:
     return str(getattr(properties, "uuid", ""))
 
 
-def _users() -> dict[str, list[dict[str, Any]]] | None:
+def _users() -> dict[str, list[Owner]] | None:
     """Processes on each NVIDIA GPU, by its UUID; None where nothing here can tell."""
     said = _asked("nvidia-smi", "gpu_uuid,pid,used_memory", "compute-apps", every=True)
     if said is None:
         return None
-    found: dict[str, list[dict[str, Any]]] = {}
+    found: dict[str, list[Owner]] = {}
     for line in said.splitlines():
         uuid, pid, used = (part.strip() for part in line.split(","))
-        user = {"pid": int(pid), "memory_bytes": int(used) << 20 if used.isdigit() else None}
+        user: Owner = {"pid": int(pid), "memory_bytes": int(used) << 20 if used.isdigit() else None}
         found.setdefault(uuid.removeprefix("GPU-"), []).append(user)
     return found
 

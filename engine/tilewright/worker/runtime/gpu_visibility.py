@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..messages.envelope import Job
 
 _NVIDIA, _AMD, _INTEL = "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"
 
 
-def alone(job: dict[str, Any]) -> dict[str, Any]:
+def alone(job: Job[Any]) -> Job[Any]:
     """Show this process the job's GPU alone; the job with the GPU's new name in its stead.
 
     A job that names no GPU, or one that a variable of the user's does not list, stays as it is.
@@ -30,7 +33,7 @@ def alone(job: dict[str, Any]) -> dict[str, Any]:
     if variable == _AMD:
         os.environ.pop(_NVIDIA, None)
     os.environ[variable] = listed[int(number)] if listed else number
-    renamed: dict[str, Any] = _renamed(job, device, f"{kind}:0")
+    renamed: Job[Any] = _renamed(job, device, f"{kind}:0")
     return renamed
 
 

@@ -6,10 +6,10 @@ import errno
 import os
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import jobs
 from ..protocol import (
@@ -28,6 +28,10 @@ from ..protocol import (
 )
 from ..sandbox import confinement, gpu_memory_limit, network_namespace, read_paths
 
+if TYPE_CHECKING:
+    from ..messages.envelope import Answer, Job
+    from ..messages.parts import Confinement
+
 _MEMORY_WORDS = ("can't allocate memory", "out of memory", "cannot allocate memory")
 _TRACEBACK_TAIL = 6000
 _NOT_USER = (str(Path(__file__).parents[1]), "site-packages", "/lib/python", "<")
@@ -39,7 +43,7 @@ _CONFINES_ANOTHER = {"counters"}  # a profiler, which starts the process that co
 
 
 def main(
-    job: dict[str, Any],
+    job: Job[Any],
     result: int,
     scratch: str,
     timeout_s: float,
@@ -67,8 +71,8 @@ def main(
         os._exit(0)
 
 
-def _answer(job: dict[str, Any], scratch: str, timeout_s: float) -> dict[str, Any]:
-    def confined() -> dict[str, Any]:
+def _answer(job: Job[Any], scratch: str, timeout_s: float) -> Answer:
+    def confined() -> Mapping[str, object]:
         job["confinement"] = _confine(job, scratch, timeout_s)
         return {}
 
@@ -82,7 +86,7 @@ def _answer(job: dict[str, Any], scratch: str, timeout_s: float) -> dict[str, An
     return answer
 
 
-def attempted(perform: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def attempted(perform: Callable[[], Mapping[str, object]]) -> Answer:
     """``status``, ``value`` and, where it failed, a ``message`` of what was to be performed."""
     try:
         return {"status": OK, "value": perform()}
@@ -100,12 +104,12 @@ def attempted(perform: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         return _failed(ERROR, describe(error), error)
 
 
-def _confine(job: dict[str, Any], scratch: str, timeout_s: float) -> dict[str, Any]:
+def _confine(job: Job[Any], scratch: str, timeout_s: float) -> Confinement:
     on_gpu = jobs.uses_gpu(job)
-    if isinstance(job.get("out"), str):
-        Path(job["out"]).mkdir(parents=True, exist_ok=True)
-    if isinstance(job.get("gpu_lock"), str):
-        Path(job["gpu_lock"]).touch()
+    if isinstance(out := job.get("out"), str):
+        Path(out).mkdir(parents=True, exist_ok=True)
+    if isinstance(lock := job.get("gpu_lock"), str):
+        Path(lock).touch()
     if job.get("kind") in _CONFINES_ANOTHER:
         return confinement.limited(job, scratch, timeout_s, on_gpu=on_gpu)
     could_leave = job.get("kind") == "probe" and network_namespace.can_leave()
@@ -113,12 +117,12 @@ def _confine(job: dict[str, Any], scratch: str, timeout_s: float) -> dict[str, A
     found = confinement.confined(job, scratch, timeout_s, on_gpu=on_gpu, untrusted=untrusted)
     job["reached"]["confined"] = time.monotonic()
     if on_gpu and job.get("kind") in _ONE_VERSION_A_PROCESS and not job.get("compiles"):
-        gpu_memory_limit.limit(str(job["device"]))
+        gpu_memory_limit.limit(str(job.get("device")))
         job["reached"]["limited"] = time.monotonic()  # memory may have been waited for
     return {**found, "netns": found["netns"] or could_leave}
 
 
-def _is_untrusted(job: dict[str, Any]) -> bool:
+def _is_untrusted(job: Job[Any]) -> bool:
     """Whether a job imports anybody's code."""
     return job.get("kind") in _RUNS_CODE_UNDER_TEST or bool(job.get("module"))
 
@@ -171,6 +175,6 @@ def _one_line(error: BaseException) -> str:
     return f"{name}: {text}" if text else name
 
 
-def _failed(status: str, message: str, error: BaseException) -> dict[str, Any]:
+def _failed(status: str, message: str, error: BaseException) -> Answer:
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     return {"status": status, "message": message, "value": {"traceback": trace[-_TRACEBACK_TAIL:]}}

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .. import jobs
 from ..protocol import (
@@ -31,11 +31,15 @@ from ..protocol import (
 from ..sandbox import cgroups
 from . import gpu_visibility, job_process, process_tree
 
+if TYPE_CHECKING:
+    from ..messages.envelope import Answer, Job
+    from ..messages.jobs import CoordinatorJob
+
 _CHUNK = 1 << 16
 _READS_A_TURN = 64
 _STATUSES = (OK, ERROR, TIMEOUT, CRASHED, OUT_OF_MEMORY, UNSUPPORTED, FAULT)
 
-Deliver = Callable[[dict[str, Any]], None]
+Deliver = Callable[["Answer"], None]
 """Gets a job's answer: status, message, value, output, seconds."""
 
 
@@ -54,7 +58,7 @@ class _Running:
     oom_kills: int
     buffer: MessageBuffer = field(default_factory=MessageBuffer)
     tail: bytearray = field(default_factory=bytearray)
-    message: dict[str, Any] | None = None
+    message: Answer | None = None
     verdict: tuple[str, str] | None = None
 
 
@@ -81,7 +85,7 @@ class Children:
 
     def start(
         self,
-        job: dict[str, Any],
+        job: Job[Any],
         timeout_s: float,
         deliver: Deliver,
         channel: int | None = None,
@@ -234,23 +238,25 @@ def forget(selector: selectors.BaseSelector, descriptor: int) -> None:
 
 
 def _perform(
-    job: dict[str, Any], result: int, scratch: str, timeout_s: float, parent: int,
+    job: Job[Any], result: int, scratch: str, timeout_s: float, parent: int,
     channel: int | None, environment: dict[str, str] | None,
 ) -> None:  # fmt: skip
     """In the child: do the job; never returns."""
     if channel is not None:
         job = {**job, "channel": channel}
     job = gpu_visibility.alone(job)
-    if job["kind"] == "judge":
+    if job.get("kind") == "judge":
         from ..trials import coordinator  # a worker that only compiles has no torch
 
-        coordinator.main(job, parent)
+        coordinator.main(cast("CoordinatorJob", job), parent)
     job_process.main(job, result, scratch, timeout_s, parent, environment)
 
 
-def _answer(job: _Running, status: int, exhausted: bool) -> dict[str, Any]:
+def _answer(job: _Running, status: int, exhausted: bool) -> Answer:
     """What a child that has ended said, or what is to be said of it."""
-    answer = {"value": {}, "message": "", **(job.message or {})}
+    answer: Answer = {"value": {}, "message": ""}
+    if job.message is not None:
+        answer = {**answer, **job.message}
     if job.message is not None and not _is_answer(answer):
         job.verdict = (CRASHED, "gave a result that cannot be read")
     if job.verdict is not None or job.message is None:
@@ -260,7 +266,7 @@ def _answer(job: _Running, status: int, exhausted: bool) -> dict[str, Any]:
     return {**answer, "output": output, "seconds": time.monotonic() - job.started}
 
 
-def _is_answer(answer: dict[str, Any]) -> bool:
+def _is_answer(answer: Answer) -> bool:
     """Whether what a child wrote is one: code under test can write there as well."""
     known = answer.get("status") in _STATUSES
     return known and isinstance(answer["value"], dict) and isinstance(answer["message"], str)

@@ -13,7 +13,7 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import (
     capabilities,
@@ -29,6 +29,10 @@ from . import (
     triton_cache,
     uid,
 )
+
+if TYPE_CHECKING:
+    from ..messages.envelope import Job
+    from ..messages.parts import Confinement
 
 available_memory = rlimits.available_memory
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
@@ -76,8 +80,8 @@ def use_scratch(scratch: str) -> None:
 
 
 def confined(
-    job: dict[str, Any], scratch: str, timeout_s: float, *, on_gpu: bool, untrusted: bool
-) -> dict[str, Any]:
+    job: Job[Any], scratch: str, timeout_s: float, *, on_gpu: bool, untrusted: bool
+) -> Confinement:
     """Confine this process for good; what could be had of it, as ``isolation.report`` says.
 
     Args:
@@ -117,7 +121,7 @@ def confined(
     return isolation.report(lacks, landlock=version, netns=away)
 
 
-def limited(job: dict[str, Any], scratch: str, timeout_s: float, *, on_gpu: bool) -> dict[str, Any]:
+def limited(job: Job[Any], scratch: str, timeout_s: float, *, on_gpu: bool) -> Confinement:
     """Limits and an environment alone, for a process that starts the one to be confined."""
     show_to_ptrace()
     scrub_environment()
@@ -126,7 +130,7 @@ def limited(job: dict[str, Any], scratch: str, timeout_s: float, *, on_gpu: bool
     return {"landlock": 0, "netns": False}
 
 
-def writable_paths(job: dict[str, Any], scratch: str) -> list[str]:
+def writable_paths(job: Job[Any], scratch: str) -> list[str]:
     """The folders and device nodes a job needs to write."""
     paths = [scratch, _THREAD_NAMES]
     for named in (job.get("out"), job.get("gpu_lock"), os.environ.get("TRITON_CACHE_DIR")):

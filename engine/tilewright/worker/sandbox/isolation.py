@@ -8,7 +8,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..messages.parts import Confinement
 
 STRONG, PARTIAL, WEAK = "strong", "partial", "weak"
 PROTECTIONS = {
@@ -26,7 +29,7 @@ _NEEDED = ("writes", "network")
 _MEMORY_EACH = "memory is limited for each process, but not for all of a job's together"
 
 
-def report(lacks: Mapping[str, str], *, landlock: int, netns: bool) -> dict[str, Any]:
+def report(lacks: Mapping[str, str], *, landlock: int, netns: bool) -> Confinement:
     """What goes with a job's answer: ``isolation``, its ``reasons``, ``lacks``, and two figures.
 
     Args:

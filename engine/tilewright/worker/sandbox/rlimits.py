@@ -10,7 +10,10 @@ import contextlib
 import os
 import resource
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..messages.envelope import Job
 
 FILE_BYTES = 8 << 30
 PROCESSES = 4096
@@ -19,7 +22,7 @@ OPEN_FILES = 4096
 _SHARE = 0.8
 
 
-def limit(job: dict[str, Any], timeout_s: float, on_gpu: bool) -> None:
+def limit(job: Job[Any], timeout_s: float, on_gpu: bool) -> None:
     """Core dumps, file size, open files, CPU time, processes, memory.
 
     Memory is the address space, and on a GPU, whose driver reserves all there is of that, what is
@@ -53,7 +56,7 @@ def counts_by_namespace(release: str | None = None) -> bool:
         return False
 
 
-def memory_allowance(job: dict[str, Any]) -> int:
+def memory_allowance(job: Job[Any]) -> int:
     """Bytes that a job may take: what it names, or four fifths of what is available."""
     return int(job.get("memory_bytes") or available_memory() * _SHARE)
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..messages.parts import Entries
 
 _PLAIN = (int, float, bool, str, type(None))
 
@@ -88,7 +91,7 @@ def tree(told: Any) -> None:
         tree(item)
 
 
-def manifest(told: Any, name: str) -> list[dict[str, Any]]:
+def manifest(told: Any, name: str) -> Entries:
     """Values, and the files of tensors. Raises ValueError."""
     _needs(told, [dict], name)
     for entry in told:
@@ -96,7 +99,7 @@ def manifest(told: Any, name: str) -> list[dict[str, Any]]:
         _needs(entry, shape, name)
         if not isinstance(entry.get("value"), _PLAIN):
             raise ValueError(f"{name} has a value that is none")
-    found: list[dict[str, Any]] = told
+    found: Entries = told
     return found
 
 

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -24,6 +24,9 @@ from . import answers, results, run_faults, weights
 from .results import Results
 from .runner_handle import Handle, PerformerEndedError, owned
 from .version import INTERPRETER, place_of
+
+if TYPE_CHECKING:
+    from ..messages.parts import Entries
 
 _KEPT_PERFORMERS = 5  # original, reference, who makes inputs, what is timed against; one more
 _KEPT_SHARE = 0.1
@@ -40,14 +43,13 @@ _PASSING = (OUT_OF_MEMORY, TIMEOUT, LOST)
 _NOT_OF_ORIGINAL = ("name", "config_index", "tried", "repeats", "required", "simpler")
 
 Start = Callable[[dict[str, Any], float], Handle]
-Manifest = list[dict[str, Any]]
 
 
 @dataclass(eq=False)
 class InputFiles:
     """The inputs of checks as files, removed with the last measure that is of them."""
 
-    manifest: Manifest
+    manifest: Entries
     folder: Path
 
     def __post_init__(self) -> None:
@@ -99,7 +101,7 @@ class Base:
     oracle: Results | None = None
     oracle_name: str = "original"
     noisy: tuple[Results, ...] = ()
-    state: Manifest | None = None
+    state: Entries | None = None
     failure: str = ""
     passing: bool = False
     is_unsupported: bool = False
@@ -116,7 +118,7 @@ class Base:
     secrets: tuple[int, ...] = field(default_factory=lambda: _drawn(_SECRETS))
 
     @property
-    def inputs(self) -> Manifest:
+    def inputs(self) -> Entries:
         """The manifest of its inputs."""
         return self.files.manifest
 
@@ -397,8 +399,8 @@ class Originals:
             performer.clear()
 
     def _kept_state(
-        self, state: Manifest | None, performer: Handle, seed: int | None, case: str
-    ) -> Manifest | None:
+        self, state: Entries | None, performer: Handle, seed: int | None, case: str
+    ) -> Entries | None:
         """Weights that an original was built with, for its candidates; with a seed, others."""
         if not state:
             performer.clear()
@@ -413,7 +415,7 @@ class Originals:
         performer.clear()
         return kept
 
-    def _saved_state(self, values: dict[str, Any], performer: Handle) -> Manifest:
+    def _saved_state(self, values: dict[str, Any], performer: Handle) -> Entries:
         folder = self.folder / f"state-{performer.key}-{performer.calls}"
         return tensor_files.save(values, str(folder), "state")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -13,6 +13,9 @@ from ..inputs import tensor_files
 from ..memcheck import poison
 from . import version as calling
 from .version import Version
+
+if TYPE_CHECKING:
+    from ..messages.parts import Entries
 
 _FIRST, _SECOND, _THIRD = "first", "second", "third"
 
@@ -77,6 +80,6 @@ def _fill(buffers: dict[str, Any], contents: Mapping[str, Any]) -> None:
             buffers[name] = value
 
 
-def _saved(returned: Any, job: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+def _saved(returned: Any, job: Mapping[str, Any], name: str) -> Entries:
     leaves, _ = tensor_files.flatten(returned)
     return tensor_files.save(leaves, f"{job['out']}/{name}", "output")

@@ -14,7 +14,7 @@ import traceback
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -48,6 +48,9 @@ from .runner_pool import Performers
 from .trial import Hearing, first_checks
 from .version import INTERPRETER
 
+if TYPE_CHECKING:
+    from ..messages.jobs import CoordinatorJob
+
 _TICK_S = 5.0
 _READY_S = 60.0
 _CPUS = os.cpu_count() or 1
@@ -58,7 +61,7 @@ _OF_A_COMPILER = 64 + 2 * _CPUS
 _TRACEBACK_TAIL = 6000
 
 
-def main(job: dict[str, Any], parent: int) -> None:
+def main(job: CoordinatorJob, parent: int) -> None:
     """Never returns: serve the zygote over ``job["channel"]`` until it is gone."""
     os.setsid()
     confinement.die_with_parent(parent)

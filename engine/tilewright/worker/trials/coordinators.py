@@ -7,14 +7,18 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..protocol import FOLDER_PREFIX, LOST, MARKER
 from ..runtime.connections import Line
 from ..runtime.job_processes import Deliver
+
+if TYPE_CHECKING:
+    from ..messages.envelope import Answer, Job
+    from ..messages.jobs import CoordinatorJob
 
 _IN_MEMORY = Path("/dev/shm")
 _FOREVER_S = 86_400.0
@@ -44,10 +48,10 @@ class Judges:
 
     def __init__(
         self,
-        fork: Callable[[dict[str, Any], float, Deliver, int], int],
+        fork: Callable[[Job[Any], float, Deliver, int], int],
         kill: Callable[[int, str, str], None],
         watch: Callable[[Line], None],
-        put: Callable[[Line, dict[str, Any]], None],
+        put: Callable[[Line, Mapping[str, object]], None],
     ) -> None:
         self._fork = fork
         self._kill = kill
@@ -56,12 +60,12 @@ class Judges:
         self._courts: dict[str, _Court] = {}
         self._next = 0
 
-    def take(self, job: dict[str, Any], timeout_s: float, deliver: Deliver) -> int:
+    def take(self, job: Job[Any], timeout_s: float, deliver: Deliver) -> int:
         """Hand a trial to the judge of its device; returns its number."""
         from .warm_up import warm_up  # a worker that only compiles has no torch
 
         warm_up()
-        court = self._court(str(job["device"]))
+        court = self._court(str(job.get("device")))
         self._next += 1
         court.trials[self._next] = deliver
         self._put(court.line, {"trial": self._next, "job": job, "timeout_s": timeout_s})
@@ -88,12 +92,12 @@ class Judges:
                 if deliver is not None:
                     deliver(message)
 
-    def _perform(self, court: _Court, message: dict[str, Any]) -> None:
+    def _perform(self, court: _Court, message: Any) -> None:
         # The judge sends its end of a socket pair with each such message. Descriptors keep the
         # order of messages, so the oldest one belongs to this message.
         key, channel = message["perform"], court.line.descriptors.popleft()
 
-        def ended(answer: dict[str, Any]) -> None:
+        def ended(answer: Answer) -> None:
             court.performers.pop(key, None)
             told = {name: answer.get(name) for name in ("status", "message", "output")}
             self._put(court.line, {"ended": key, **told})
@@ -110,7 +114,7 @@ class Judges:
             # file when the child dies.
             os.close(channel)
 
-    def _stop(self, court: _Court, message: dict[str, Any]) -> None:
+    def _stop(self, court: _Court, message: Any) -> None:
         process = court.performers.get(message["kill"])
         if process is not None:
             self._kill(process, message["status"], message["message"])
@@ -120,7 +124,11 @@ class Judges:
         if court is None:
             ours, theirs = socket.socketpair()
             court = self._courts[device] = _Court(Line(ours))
-            job = {"kind": "judge", "device": device, "folder": str(shared_folder())}
+            job: CoordinatorJob = {
+                "kind": "judge",
+                "device": device,
+                "folder": str(shared_folder()),
+            }
             try:
                 court.process = self._fork(
                     job, _FOREVER_S, lambda answer: self._lost(device, answer), theirs.fileno()
@@ -133,7 +141,7 @@ class Judges:
             self._watch(court.line)
         return court
 
-    def _lost(self, device: str, answer: dict[str, Any]) -> None:
+    def _lost(self, device: str, answer: Answer) -> None:
         """A judge is gone: its performers go, its trials are answered; the next gets a new one."""
         court = self._courts.pop(device, None)
         if court is None:

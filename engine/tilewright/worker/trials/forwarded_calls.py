@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
@@ -28,6 +28,9 @@ from ..loading import entry_point, partial_import
 from ..runtime.connections import Wire
 from ..sandbox import confinement
 from .version import changed_inputs, one_config, place_of, surroundings, synchronize
+
+if TYPE_CHECKING:
+    from ..messages.jobs import Call, TestsJob
 
 _MOST_RECORDED = 24
 _PROGRAMS_A_SECOND = 100
@@ -53,12 +56,12 @@ class ForwardedModule(ModuleType):
         path: of the file that it stands for, as tests know it.
     """
 
-    def __init__(self, job: Mapping[str, Any], path: str) -> None:
+    def __init__(self, job: TestsJob, path: str) -> None:
         super().__init__(Path(path).stem)
         self.__file__ = path
-        self.calls: list[dict[str, Any]] = []
+        self.calls: list[Call] = []
         self._process = _Process(job)
-        self._device = place_of(str(job["device"]))
+        self._device = place_of(str(job.get("device")))
         self._computed: set[int] = set()
         self._number = 0
 
@@ -105,9 +108,11 @@ class ForwardedModule(ModuleType):
         inputs = tensor_files.save(template.values, folder, "input")
         told = {"function": name, "arguments": arguments}
         answer = self._process.ask({"do": "call", **told, "inputs": inputs})
-        recorded = {**told, "inputs": template.inputs, "failure": answer.get("raised", "")}
         if len(self.calls) < _MOST_RECORDED:
-            self.calls.append({**recorded, "programs": answer.get("programs", 0)})
+            self.calls.append({
+                "function": name, "arguments": arguments, "inputs": template.inputs,
+                "failure": answer.get("raised", ""), "programs": answer.get("programs", 0),
+            })  # fmt: skip
         if "raised" in answer:
             raise _error(answer)
         for entry in answer["changed"]:
@@ -142,7 +147,7 @@ class _NotForwarded:
 class _Process:
     """A process forked before any device is opened, which imports the file under test."""
 
-    def __init__(self, job: Mapping[str, Any]) -> None:
+    def __init__(self, job: TestsJob) -> None:
         here, there = socket.socketpair()
         parent = os.getpid()
         confinement.hide_from_ptrace()  # what is forked now could otherwise reach into this one
@@ -160,7 +165,7 @@ class _Process:
         answer = self._wire.wait(_TICK_S)
         if answer is None:
             raise EndedError("the process of the file under test ended without an answer")
-        return answer
+        return dict(answer)
 
     def close(self) -> None:
         """The end of the socket ends it; it is waited for."""
@@ -169,7 +174,7 @@ class _Process:
             os.waitpid(self._pid, 0)
 
 
-def _serve(end: socket.socket, job: Mapping[str, Any], parent: int) -> NoReturn:
+def _serve(end: socket.socket, job: TestsJob, parent: int) -> NoReturn:
     """Answer until nobody asks; with no descriptor but the socket and where output goes."""
     try:
         confinement.die_with_parent(parent)
@@ -190,9 +195,9 @@ def _serve(end: socket.socket, job: Mapping[str, Any], parent: int) -> NoReturn:
 class _Held:
     """The file under test, imported when it is first asked for."""
 
-    def __init__(self, job: Mapping[str, Any]) -> None:
+    def __init__(self, job: TestsJob) -> None:
         self._job = job
-        self._device = place_of(str(job["device"]))
+        self._device = place_of(str(job.get("device")))
         self._module: ModuleType | None = None
         self._number = 0
 
@@ -265,7 +270,7 @@ def _rebuilt(tree: Mapping[str, Any], leaves: Mapping[str, Any]) -> Any:
 
 
 @contextlib.contextmanager
-def forwarded(job: Mapping[str, Any], path: str) -> Iterator[ForwardedModule]:
+def forwarded(job: TestsJob, path: str) -> Iterator[ForwardedModule]:
     """A module for the file under test, until its process is ended."""
     module = ForwardedModule(job, path)
     try:

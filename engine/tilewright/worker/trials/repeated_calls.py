@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..inputs import tensor_files
 from . import answers, results, run_faults
@@ -13,6 +13,9 @@ from .baselines import Base, Originals
 from .results import Results
 from .runner_handle import Handle, PerformerEndedError, owned
 from .version import INTERPRETER, place_of
+
+if TYPE_CHECKING:
+    from ..messages.parts import Entries
 
 _CALLS = {True: 24, False: 96}
 """At least; in the interpreter, and on a device."""
@@ -131,7 +134,7 @@ def _wrong(
     return None, calls, facts
 
 
-def _read(manifest: list[dict[str, Any]], performer: Handle, base: Base, device: str) -> Results:
+def _read(manifest: Entries, performer: Handle, base: Base, device: str) -> Results:
     assert base.original is not None
     place = place_of(device)
     with performer.answering():

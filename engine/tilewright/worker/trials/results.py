@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ..compare import comparison, output_tree
 from ..inputs import tensor_files
 from .version import WEIGHT
+
+if TYPE_CHECKING:
+    from ..messages.parts import Entries
 
 Fault = str
 
@@ -49,7 +52,7 @@ class Results:
         return self.told.get("output_tree")
 
     @property
-    def state(self) -> list[dict[str, Any]] | None:
+    def state(self) -> Entries | None:
         return self.told.get("state")
 
     @property

@@ -80,8 +80,7 @@ class Performer:
     def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
         answer = job_process.attempted(lambda: self.do(message))
         if answer["status"] == OK:
-            value: dict[str, Any] = answer["value"]
-            return value
+            return dict(answer["value"])
         told = {"failed": answer["status"], "message": answer["message"]}
         spent = self._clock is not None and _is_spent(self._clock)
         return {**told, "traceback": answer["value"].get("traceback"), "spent": spent}

@@ -9,14 +9,17 @@ import shutil
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..protocol import CRASHED, ERROR, FAULT, LOST, TIMEOUT, HarnessError
 from ..runtime import job_process, process_tree
 from ..runtime.connections import Wire
+
+if TYPE_CHECKING:
+    from ..messages.parts import Entries
 
 _ENDING_S = 10.0
 _TICK_S = 0.5
@@ -159,7 +162,7 @@ class Handle:
                 self.end(self.key, status, text)
                 self._over.wait(_ENDING_S)
             raise self.failed(status, text)
-        return reply
+        return dict(reply)
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:
@@ -178,9 +181,9 @@ class Handle:
             return HarnessError(message)
         return self.ends(status, message)
 
-    def place(self, manifest: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def place(self, manifest: Entries) -> Entries:
         """Lend the files of a manifest to the performer, until ``clear``."""
-        placed = []
+        placed: Entries = []
         for entry in manifest:
             if "file" in entry:
                 link = self.inbox / f"{len(self.held)}.bin"
@@ -219,15 +222,13 @@ class Handle:
         return self.failed(status, message)
 
 
-def owned(manifest: Sequence[Mapping[str, Any]], folder: Path) -> list[dict[str, Any]]:
+def owned(manifest: Entries, folder: Path) -> Entries:
     """A manifest whose files lie in ``folder``, links resolved. Raises ValueError for others."""
-    kept = []
     root = folder.resolve()
     for entry in manifest:
         if "file" in entry and root not in Path(str(entry["file"])).resolve().parents:
             raise ValueError("it named a result that is not its own")
-        kept.append(dict(entry))
-    return kept
+    return manifest
 
 
 @contextlib.contextmanager

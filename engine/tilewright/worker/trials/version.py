@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -23,6 +23,10 @@ from ..protocol import JobError
 from ..timing import resampled_inputs
 from . import gradients
 from .workspaces import KeptTensors
+
+if TYPE_CHECKING:
+    from ..messages.jobs import Measured
+    from ..messages.parts import Entries
 
 INTERPRETER = "interpreter"
 WEIGHT = "weight "
@@ -76,7 +80,7 @@ class Version:
     """
 
     def __init__(self, job: Mapping[str, Any]) -> None:
-        self.module: ModuleType = entry_point.load_for(job, job["module"])
+        self.module: ModuleType = entry_point.load_for(job.get("entry"), job["module"])
         self.kept = KeptTensors(str(job["module"]), job.get("allow") or ())
         self._models: dict[str, tuple[Any, Any, dict[str, Any]]] = {}
 
@@ -116,7 +120,7 @@ class Version:
             changed = changed_inputs(loaded, inputs) | changed_inputs(
                 before, tensors_of(model, own=True)
             )
-            value = collect(job, returned, changed, counts)
+            value: dict[str, Any] = {**collect(job, returned, changed, counts)}
         value["interpreted"] = interpreted
         if set(tensors_of(model, own=True)) != set(before):
             self._models.clear()  # one that makes buffers at its first call begins anew
@@ -306,7 +310,7 @@ def weights(job: Mapping[str, Any]) -> dict[str, Any] | None:
     return shadowed(tensor_files.load(job["state"]), job) if job.get("state") else None
 
 
-def arranged(manifest: list[dict[str, Any]], job: Mapping[str, Any], device: str) -> dict[str, Any]:
+def arranged(manifest: Entries, job: Mapping[str, Any], device: str) -> dict[str, Any]:
     """The inputs of a manifest as a job wants them: contents of a turn, numbers for what is
     not finite, off by an ulp, dtypes, layout."""
     values = tensor_files.load(manifest, device)
@@ -318,7 +322,7 @@ def arranged(manifest: list[dict[str, Any]], job: Mapping[str, Any], device: str
         values = generation.filled(values, float(job["fill"]), job.get("filled_input"))
     if job.get("nudge") is not None:
         values = generation.nudged(values, int(job["nudge"]))
-    facts = generation.facts_of(job.get("case") or {})
+    facts = generation.facts_of(job.get("case"))
     return layouts.laid_out(shadowed(values, job), str(job.get("layout") or layouts.PLAIN), facts)
 
 
@@ -355,7 +359,7 @@ def shadowed_case(job: dict[str, Any]) -> dict[str, Any]:
 
 def collect(
     job: Mapping[str, Any], returned: Any, changed: dict[str, Any], counts: Counter[str]
-) -> dict[str, Any]:
+) -> Measured:
     """Write what came back and what was changed in place."""
     leaves, tree = tensor_files.flatten(returned)
     return {
