@@ -125,7 +125,10 @@ def test_a_launch_made_again_computes_the_same_bits(
         made = bench.inputs(case, 0)
         assert made.status is JobStatus.OK
         given = tensor_files.load(made.value["inputs"], "cuda")
-        job = bench.job("run", KERNELS, case=dump(case), inputs=made.value["inputs"])
+        job = {
+            "kind": "run", "module": str(bench.place(KERNELS)), "entry": bench.entry,
+            "case": dump(case), "inputs": made.value["inputs"],
+        }  # fmt: skip
         made_again = bench.run({**job, "out": str(tmp_path / "out"), "device": "cuda:0"}, 60)
         assert made_again.status is JobStatus.OK, made_again.message
         assert made_again.value["out_of_bounds"] == []

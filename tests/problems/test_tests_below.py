@@ -48,10 +48,10 @@ def _tested(path: Path, calls: list[dict[str, Any]], failure: str = "") -> Any:
         return JobOutcome(JobStatus.OK, {"calls": calls, "failure": failure}, "")
 
     bench: Any = SimpleNamespace(
-        job=lambda kind, text, **told: {"kind": kind, **told},
+        place=lambda text: path, entry={}, inputs_from=str(path),
         run=run,
         device=SimpleNamespace(info=SimpleNamespace(id="interpreter")),
-    )
+    )  # fmt: skip
     made = with_calls(problem, bench, path.read_text())
     assert (asked[0]["above"], asked[0]["line"]) == (parts_of(TEXT).above, 10)  # type: ignore[union-attr]
     return made
