@@ -162,7 +162,8 @@ class _Runs:
         result = last["result"]
         rate = (len(times) - 1) / (times[-1] - times[0])
         return {
-            "device": device, "tree": tree, "per_hour": rate * 3600, "evaluations": len(times), "seconds": result["seconds"], "notes": result["notes"],
+            "device": device, "tree": tree, "per_hour": rate * 3600,
+            "evaluations": len(times), "seconds": result["seconds"], "notes": result["notes"],
             "final": hashlib.sha256(result["final"].encode()).hexdigest()[:12],
             "speedup": result["speedup"] and result["speedup"]["value"],
         }  # fmt: skip
