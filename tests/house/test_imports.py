@@ -69,6 +69,7 @@ ALLOWED["strategies"] = ALLOWED["store"] | {
     "memory",
 }
 ALLOWED["checking"] = {
+    "search",
     "certificates",
     "models",
     "rewrites",

@@ -16,6 +16,7 @@ from tilewright.knowledge.model import ConstraintFile, TaxonomyFile
 from tilewright.knowledge.nki import NkiFile
 from tilewright.knowledge.patterns import PatternFile
 from tilewright.models.prices import PriceFile
+from tilewright.search.spec import StrategySpec
 
 SCHEMAS: dict[str, tuple[type[Any], str]] = {
     "taxonomy": (TaxonomyFile, "Tilewright issue types"),
@@ -24,6 +25,7 @@ SCHEMAS: dict[str, tuple[type[Any], str]] = {
     "hardware": (HardwareFile, "Tilewright chips"),
     "nki": (NkiFile, "Tilewright NKI interface"),
     "api": (ApiFile, "Names of triton.language by version"),
+    "strategies": (StrategySpec, "Tilewright searches"),
     "models": (PriceFile, "Tilewright prices of language models"),
 }
 CERTIFICATE = (CertificateFile, "Tilewright certificate")

@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from tilewright.checking.selectors import ALL, UnknownSelectorError, issues_meant
 from tilewright.errors import InputError
 from tilewright.models.settings import ModelSettings
+from tilewright.search.spec import StrategySpec
 from tilewright.targets import parse_target
 from tilewright.targets.model import Target, TargetError
 
@@ -43,6 +44,7 @@ class _Table(_Rules):
     exclude: list[str] = []
     per_path: dict[str, _Rules] = Field(default={}, alias="per-path")
     models: ModelSettings = ModelSettings()
+    search: StrategySpec = StrategySpec()
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ class Configuration:
         path: the pyproject.toml; None for the defaults.
         overrides: in the order of the file; a later one wins.
         models: how language models are asked, if a command names any.
+        search: how ``optimize`` searches.
     """
 
     rules: Rules
@@ -88,6 +91,7 @@ class Configuration:
     exclude: tuple[str, ...] = ()
     overrides: tuple[Override, ...] = ()
     models: ModelSettings = field(default_factory=ModelSettings, hash=False)
+    search: StrategySpec = field(default_factory=StrategySpec, hash=False)
 
     def rules_for(self, file: Path) -> Rules:
         """What holds for a file."""
@@ -162,7 +166,8 @@ def _configuration(table: _Table, path: Path) -> Configuration:
         tuple(table.allow),
     )
     overrides = tuple(_override(pattern, given) for pattern, given in table.per_path.items())
-    return Configuration(rules, path, tuple(table.exclude), overrides, table.models)
+    exclude = tuple(table.exclude)
+    return Configuration(rules, path, exclude, overrides, table.models, table.search)
 
 
 def _override(pattern: str, given: _Rules) -> Override:

@@ -1,7 +1,7 @@
 """The options of a command that asks language models, and what they and the project amount to."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +12,7 @@ from tilewright.errors import InputError
 from tilewright.models.model import Limits, Spent
 from tilewright.models.prices import price_of
 from tilewright.models.settings import Ensemble, ensemble, missing_price
+from tilewright.search.spec import StrategySpec
 from tilewright.strategies.calls import Completer
 
 Names = Annotated[
@@ -93,6 +94,19 @@ class ModelOptions:
             raise InputError(
                 f"{', '.join(unused)} {verb} --model NAME: no model is asked without it"
             )
+
+
+def within(models: Ensemble | None, search: StrategySpec) -> Ensemble | None:
+    """The models with the tighter of their limits and of those of a search."""
+    if models is None:
+        return None
+    budget = search.budget
+    tighter = {
+        name: min(one for one in (getattr(models.limits, name), most) if one is not None)
+        for name in ("calls", "tokens", "dollars", "minutes")
+        if (most := getattr(budget, name)) is not None
+    }
+    return replace(models, limits=replace(models.limits, **tighter))
 
 
 def require_client() -> None:

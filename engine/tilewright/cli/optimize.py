@@ -9,11 +9,12 @@ import typer
 from tilewright.certificates import CertificateFile
 from tilewright.certificates.files import as_json as file_json
 from tilewright.certificates.model import Edit
+from tilewright.checking.discovery import configuration_for
 from tilewright.cli import model_options
 from tilewright.cli.captured import CAPTURED_HELP, problem_for
 from tilewright.cli.certifying import keep
 from tilewright.cli.inputs import read_source, with_permissions, write_source
-from tilewright.cli.model_options import ModelOptions
+from tilewright.cli.model_options import ModelOptions, within
 from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer
 from tilewright.cli.progress import BarObserver, observer_for
 from tilewright.cli.prompts import show_prompts
@@ -28,6 +29,8 @@ from tilewright.evaluation.sizing import sized
 from tilewright.models.model import Spent
 from tilewright.models.settings import NONE
 from tilewright.problems.model import Problem
+from tilewright.search.configurations import configured
+from tilewright.search.spec import StrategySpec
 from tilewright.serialize import load
 from tilewright.store import open_store
 from tilewright.strategies.model import OptimizeResult, Trial
@@ -49,6 +52,14 @@ _Proof = Annotated[
     Path | None,
     typer.Option(help="Path for the certificate. Default with --write: next to FILE."),
 ]
+_Strategy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME|FILE.yaml",
+        help="How to search: staged (default), beam, grid, auto, the name of a configuration such "
+        "as autocomp, or a file.",
+    ),
+]
 _Budget = Annotated[int | None, typer.Option(min=1, help="Most candidates to verify. Default: 64.")]
 
 
@@ -59,6 +70,7 @@ def optimize(
     target: _Chip = None,
     device: _Device = "auto",
     budget: _Budget = None,
+    strategy: _Strategy = None,
     model: model_options.Names = NONE,
     max_calls: model_options.MostCalls = None,
     max_tokens: model_options.MostTokens = None,
@@ -86,7 +98,8 @@ def optimize(
         raise InputError("--write and --stdin exclude each other: there is no file to write")
     check_report(report)
     options = ModelOptions(model, max_calls, max_tokens, max_dollars, max_minutes, tries, samples)
-    models = options.ensemble(file)
+    search = _search(strategy, file)
+    models = within(options.ensemble(file), search)
     text = read_source(file, from_stdin=stdin)
     spec = with_permissions(problem_for(problem, captured, file, text), file)
     with (
@@ -95,8 +108,11 @@ def optimize(
         device_for(device, wanted := target_for(target, device, file, text, spec).target) as opened,
     ):
         spec = sized(spec, opened, file, text)
-        most = budget or (models and models.limits.evaluations) or DEFAULT_BUDGET
-        request = OptimizeRequest(file, text, spec, wanted or opened.info.target, most, models)
+        most = budget or search.budget.evaluations or DEFAULT_BUDGET
+        if budget is None and models and models.limits.evaluations:
+            most = min(most, models.limits.evaluations)
+        chip = wanted or opened.info.target
+        request = OptimizeRequest(file, text, spec, chip, most, models, search)
         if prompts:
             show_prompts(request, opened, form)
             raise typer.Exit(Exit.DONE)
@@ -108,6 +124,12 @@ def optimize(
     for message in dict.fromkeys(fault["message"] for fault in value["harness_faults"]):
         ERR.print(f"tilewright: {message}", markup=False)
     raise typer.Exit(Exit.USAGE if value["harness_faults"] else Exit.DONE)
+
+
+def _search(strategy: str | None, file: Path) -> StrategySpec:
+    """How to search: by the option, else by the project's settings."""
+    settings = configuration_for(file).search
+    return settings if strategy is None else configured(strategy, settings)
 
 
 def _written(
@@ -146,7 +168,7 @@ def _certificate(
         return None
     texts = (result.original, result.final)
     source = Path(result.path)
-    edits = [_edit(trial) for trial in result.trials if trial.kept]
+    edits = [_edit(trial) for trial in result.edits]
     return certificate_file(result.certificate, texts, spec, info, source, place, edits)
 
 

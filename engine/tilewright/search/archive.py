@@ -43,5 +43,6 @@ def _returnable(node: Node) -> bool:
     return node.parent is None or (node.may_return and node.alive)
 
 
-def _speed(node: Node) -> float:
-    return node.log_speed
+def _speed(node: Node) -> tuple[float, int]:
+    """By speed; of what nothing has timed, an edit more that may be returned is preferred."""
+    return node.log_speed, 0 if node.measured else node.depth

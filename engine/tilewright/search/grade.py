@@ -31,8 +31,8 @@ class Grade:
 class Grader(Protocol):
     """Turns evaluations into grades."""
 
-    def grade(self, slot: Slot, evaluation: Evaluation) -> Grade:
-        """Of a candidate that was judged against its parent."""
+    def grade(self, slot: Slot, text: str, evaluation: Evaluation) -> Grade:
+        """Of a text that was judged against the slot's parent."""
         ...
 
     def anchored(self, node: Node, evaluation: Evaluation) -> Grade:
@@ -43,8 +43,9 @@ class Grader(Protocol):
 class ContestGrader:
     """Grades by contests between a text and its parent, chained along the tree."""
 
-    def grade(self, slot: Slot, evaluation: Evaluation) -> Grade:
+    def grade(self, slot: Slot, text: str, evaluation: Evaluation) -> Grade:
         """The speed over the root: the parent's, times the ratio of the contest."""
+        del text
         return _by_contest(evaluation, slot.parent.log_speed, slot.parent.half_width)
 
     def anchored(self, node: Node, evaluation: Evaluation) -> Grade:
@@ -55,28 +56,29 @@ class ContestGrader:
 def refused(evaluation: Evaluation) -> Grade | None:
     """The grade of what failed a check or could not be checked; None if every check passed."""
     if evaluation.error is not None:
-        return _unfit(evaluation.error.message)
+        return unfit(evaluation.error.message)
     failed = evaluation.failed
     if evaluation.level is Level.REJECTED:
         where = f"rejected at {failed.step.value}: {failed.message}" if failed else "rejected"
-        return _unfit(where)
+        return unfit(where)
     if not evaluation.level.reaches(Level.CORRECT):
-        return _unfit("its results could not be checked, so it is not applied")
+        return unfit("its results could not be checked, so it is not applied")
     return None
 
 
-def _unfit(reason: str) -> Grade:
+def unfit(reason: str) -> Grade:
+    """The grade of what may be neither returned nor a parent."""
     return Grade(False, False, -math.inf, 0.0, measured=False, reason=reason)
 
 
 def _by_contest(evaluation: Evaluation, log_speed: float, half_width: float) -> Grade:
-    unfit = refused(evaluation)
-    if unfit is not None:
-        return unfit
+    failure = refused(evaluation)
+    if failure is not None:
+        return failure
     speedup = evaluation.speedup
     if speedup is None:
         step = evaluation.step(StepName.SPEED)
-        return _unfit(step.message if step and step.message else "it was not measured")
+        return unfit(step.message if step and step.message else "it was not measured")
     low, high = math.log(speedup.low), math.log(speedup.high)
     reached = log_speed + math.log(speedup.value)
     width = math.hypot(half_width, (high - low) / 2)

@@ -55,13 +55,16 @@ class End(StrEnum):
 class Outcome:
     """What became of a slot.
 
-    ``node`` is None where the slot's text equals that of another slot, which ``placement`` names.
+    Attributes:
+        node: None where the slot's text equals that of another slot, which ``placement`` names.
+        is_best: the node is now the best that may be returned.
     """
 
     slot: Slot
     candidate: Candidate
     node: Node | None
     placement: Placement
+    is_best: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ class Loop:
     ) -> None:
         self.nodes: list[Node] = []
         self._spec = spec
-        self._population = population
+        self.population = population
         self._out = surroundings
         self._budget = budget
         self._seed = seed
@@ -130,7 +133,7 @@ class Loop:
 
     def best(self) -> Node:
         """The fastest node that may be returned."""
-        return self._population.best()
+        return self.population.best()
 
     def run(self) -> End:
         """Search until an end is reached."""
@@ -172,15 +175,15 @@ class Loop:
 
     def _planned(self) -> list[Slot]:
         """The slots of the next generation; parents without further ideas make way for others."""
-        self._measure_again(self._population.unsure())
+        self._measure_again(self.population.unsure())
         self._generation += 1
         draw = rng(self._seed, self._spec.hash(), "select", self._generation)
-        while parents := self._population.select(self._left, draw):
+        while parents := self.population.select(self._left, draw):
             self._measure_again([parent for parent in parents if self._is_chained_far(parent)])
             parents = [self._raw[parent.hash] for parent in parents][: self._left]
             slots, exhausted = self._menu.slots(self._generation, parents)
             for name in exhausted:
-                self._population.retire(name)
+                self.population.retire(name)
             if slots or not exhausted:
                 return slots
         return []
@@ -237,22 +240,24 @@ class Loop:
 
     def _tell(self, slot: Slot, candidate: Candidate, evaluation: Evaluation) -> None:
         """Put a judged candidate into the tree."""
-        grade = self._out.grader.grade(slot, evaluation)
+        grade = self._out.grader.grade(slot, candidate.text, evaluation)
         node = self._node(slot, candidate, evaluation, grade)
         placement = self._take(node)
         if grade.parent:
             self._menu.finish(slot)
         change = self._out.behaviour.change(slot.parent, slot.idea)
         self._gradient.learn(slot.parent, node, change)
-        self._since = 0 if self.best().hash == node.hash else self._since + 1
+        is_best = self.best().hash == node.hash
+        self._since = 0 if is_best else self._since + 1
         words = f"{grade.reason}; {placement.reason}" if grade.parent else grade.reason
         shown = _shown(node, placement)
         self.nodes.append(shown)
-        self._out.report(Outcome(slot, candidate, shown, replace(placement, reason=words)))
+        placement = replace(placement, reason=words)
+        self._out.report(Outcome(slot, candidate, shown, placement, is_best))
 
     def _refuse(self, slot: Slot, candidate: Candidate, evaluation: Evaluation) -> None:
         """Report a slot whose idea came to no text."""
-        grade = self._out.grader.grade(slot, evaluation)
+        grade = self._out.grader.grade(slot, candidate.text, evaluation)
         node = self._node(slot, candidate, evaluation, grade)
         placement = Placement(Place.DROPPED, candidate.unusable)
         self._out.report(Outcome(slot, candidate, node, placement))
@@ -271,7 +276,7 @@ class Loop:
     def _take(self, node: Node) -> Placement:
         """What the population makes of a node; it decides who may be a parent."""
         self._raw[node.hash] = node
-        return self._population.tell(node)
+        return self.population.tell(node)
 
     def _is_chained_far(self, node: Node) -> bool:
         """Whether a speed that was multiplied along a chain is too vague to rank by."""

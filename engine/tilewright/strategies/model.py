@@ -1,14 +1,21 @@
 """What an optimization run is asked, and what it gives back."""
 
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from tilewright.analysis.model import AnalysisContext, Issue
-from tilewright.evaluation.model import Candidate, Certificate, Evaluation, StepResult
+from tilewright.evaluation.model import (
+    Candidate,
+    Certificate,
+    Evaluation,
+    StepResult,
+    text_hash,
+)
 from tilewright.knowledge.stages import Stage
 from tilewright.models.model import Limits, Reply, Role, Spent
+from tilewright.search.node import Node
 from tilewright.source.model import Module
 
 
@@ -54,7 +61,11 @@ class Proposer(Protocol):
 class Trial:
     """One candidate and what became of it.
 
-    ``reason`` says why it was kept or not; ``fixes``: it is kept as the fix of a fault.
+    Attributes:
+        kept: it was the best so far that may be returned.
+        reason: why it was kept or not.
+        fixes: it is kept as the fix of a fault.
+        node: its place in the tree; None where the search keeps a single text.
     """
 
     number: int
@@ -64,6 +75,7 @@ class Trial:
     kept: bool
     reason: str
     fixes: bool = False
+    node: Node | None = None
 
 
 @dataclass(frozen=True)
@@ -105,11 +117,27 @@ class ModelUse:
 
 
 @dataclass(frozen=True)
+class SearchUse:
+    """How a run searched.
+
+    Attributes:
+        spec: the specification as JSON.
+        ended: why each step ended, in words.
+        population: the members at the end, as JSON.
+    """
+
+    spec: Mapping[str, Any]
+    ended: tuple[str, ...] = ()
+    population: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
 class OptimizeResult:
     """The end of a run. ``certificate`` is None where nothing beat the original.
 
     ``run``: its id in the store. ``harness_faults``: steps that broke off through faults of our
     own; the run is not to be called done then. ``models``: None where no model was to be asked.
+    ``search``: None where the run went through stages alone.
     """
 
     path: str
@@ -127,10 +155,23 @@ class OptimizeResult:
     harness_faults: tuple[StepResult, ...] = ()
     models: ModelUse | None = None
     run: str = ""
+    search: SearchUse | None = None
 
     @property
     def changed(self) -> bool:
         return self.final != self.original
+
+    @property
+    def edits(self) -> tuple[Trial, ...]:
+        """The trials that lead from the original to the final text."""
+        by_hash = {trial.candidate.hash: trial for trial in self.trials if trial.node is not None}
+        found: list[Trial] = []
+        trial = by_hash.get(text_hash(self.final))
+        while trial is not None and trial.node is not None and trial not in found:
+            found.insert(0, trial)
+            trial = by_hash.get(trial.node.parent or "")
+        staged = [trial for trial in self.trials if trial.kept and trial.node is None]
+        return (*staged, *found)
 
     @property
     def diff(self) -> str:

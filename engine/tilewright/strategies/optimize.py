@@ -3,6 +3,7 @@
 import hashlib
 import json
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,10 +27,12 @@ from tilewright.harness_fault import HarnessFaultError
 from tilewright.models.settings import Ensemble
 from tilewright.problems.model import Problem
 from tilewright.scratch import scratch_folder
+from tilewright.search.spec import StrategySpec
 from tilewright.serialize import dump
 from tilewright.source import parse_module
 from tilewright.store import Ledger, Run, Store
 from tilewright.strategies.calls import Connect
+from tilewright.strategies.generations import GenerationSearch
 from tilewright.strategies.model import OptimizeResult, Proposer
 from tilewright.strategies.observer import Observer
 from tilewright.strategies.present import dump_result
@@ -40,6 +43,9 @@ from tilewright.strategies.staged import StagedSearch
 from tilewright.strategies.tuning import LaunchTuner
 from tilewright.targets.model import Target
 
+STAGED = StrategySpec()
+"""The strategy of a run that names none."""
+
 
 class OriginalFailsError(InputError):
     """The kernel as it stands does not run on its problem, so nothing can be compared with it."""
@@ -49,7 +55,8 @@ class OriginalFailsError(InputError):
 class OptimizeRequest:
     """What to optimize, on what, for what, with how many trials at most.
 
-    ``models``: those to ask, and within which limits; None: no model is asked.
+    ``models``: those to ask, and within which limits; None: no model is asked. ``strategy``: how
+    to search; its budget is not used, ``budget`` and the limits of the models are.
     """
 
     path: Path
@@ -58,6 +65,7 @@ class OptimizeRequest:
     target: Target | None
     budget: int
     models: Ensemble | None = None
+    strategy: StrategySpec = STAGED
 
     def key(self, device: Device | None) -> str:
         """Identity of the request: equal requests on equal machines take up each other's runs."""
@@ -72,6 +80,7 @@ class OptimizeRequest:
             info,
             list(self.problem.allow) if self.problem else [],
             *([self._models()] if self.models else []),
+            *([self.strategy.hash()] if self.strategy != STAGED else []),
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -85,6 +94,7 @@ class OptimizeRequest:
             "budget": self.budget,
             "device": dump(device.info) if device else None,
             "models": self._models() if self.models else None,
+            "strategy": self.strategy.dump() if self.strategy != STAGED else None,
         }
 
     def keep(self, ledger: Ledger) -> None:
@@ -166,14 +176,8 @@ def run_search(
     )
     cascade = Cascade(request.text, str(request.path), bench, request.target)
     models = run_models(request.models, connect, cascade, request.path, ledger, notes.append)
-    search = StagedSearch(
-        cascade,
-        _proposers(bench, ledger, request, observer, notes, models),
-        ledger,
-        observer,
-        request.budget,
-        models,
-    )
+    proposers = _proposers(bench, ledger, request, observer, notes, models)
+    search = _search(request, run, cascade, proposers, ledger, observer, models, notes)
     notes += _nothing_to_do(request)
     issues = search.issues(request.text)
     with closing(models) if models else nullcontext():
@@ -185,7 +189,10 @@ def run_search(
         certificate = replace(
             certificate, created=ledger.once("certificate", "certificate", {}, lambda: created)
         )
-    final = search.current if certificate else request.text
+    final = request.text
+    if certificate is not None:
+        texts = (*search.finalists, search.current)
+        final = next(text for text in texts if text_hash(text) == certificate.candidate)
     return OptimizeResult(
         path=str(request.path),
         original=request.text,
@@ -202,7 +209,27 @@ def run_search(
         seconds=time.perf_counter() - started,
         run=run.id,
         models=use,
+        search=search.use(),
     )
+
+
+def _search(
+    request: OptimizeRequest,
+    run: Run,
+    cascade: Cascade,
+    proposers: Sequence[Proposer],
+    ledger: Ledger,
+    observer: Observer,
+    models: RunModels | None,
+    notes: list[str],
+) -> StagedSearch:
+    """The search of a request's strategy."""
+    if request.strategy.steps == STAGED.steps:
+        return StagedSearch(cascade, proposers, ledger, observer, request.budget, models)
+    return GenerationSearch(
+        cascade, proposers, ledger, observer, request.budget, models, request.strategy, run.seed,
+        notes.append,
+    )  # fmt: skip
 
 
 def _nothing_to_do(request: OptimizeRequest) -> list[str]:
@@ -308,32 +335,31 @@ def _final(
     request: OptimizeRequest,
     notes: list[str],
 ) -> Certificate | None:
-    if search.current == request.text:
-        return None
-    search.report(92, "measuring the result against the original")
-    evaluation = search.evaluate(search.current, request.text, "final")
-    if evaluation.harness_fault is not None:
-        search.faults.append(evaluation.harness_fault)
-    fixed = any(trial.fixes for trial in search.trials)
-    speed = evaluation.step(StepName.SPEED)
-    failing = (StepStatus.FAILED, StepStatus.ERROR)
-    slow = speed is not None and speed.status in failing and not fixed
-    if slow or not evaluation.level.reaches(Level.CORRECT):
+    """The certificate of the first finalist that holds against the original."""
+    for text in search.finalists:
+        search.report(92, "measuring the result against the original")
+        evaluation = search.evaluate(text, request.text, "final")
+        if evaluation.harness_fault is not None:
+            search.faults.append(evaluation.harness_fault)
+        fixed = any(trial.fixes for trial in search.trials)
+        speed = evaluation.step(StepName.SPEED)
+        failing = (StepStatus.FAILED, StepStatus.ERROR)
+        slow = speed is not None and speed.status in failing and not fixed
+        if not slow and evaluation.level.reaches(Level.CORRECT):
+            return certify(evaluation, cascade.bench, request.target)
         failed = evaluation.failed or evaluation.error
         told = failed.message if failed else evaluation.level.value
         notes.append(f"the result did not hold against the original and is withdrawn: {told}")
-        return None
-    return certify(evaluation, cascade.bench, request.target)
+    return None
 
 
 def _certificate_so_far(
     search: StagedSearch, cascade: Cascade, request: OptimizeRequest
 ) -> Certificate | None:
     """Correctness was judged against the original throughout; speed only step by step: left out."""
-    kept = [trial for trial in search.trials if trial.kept]
-    if not kept:
+    evaluation = search.reached
+    if evaluation is None:
         return None
-    evaluation = kept[-1].evaluation
     level = min(evaluation.level, Level.CORRECT, key=lambda level: level.rank)
     steps = tuple(step for step in evaluation.steps if step.step is not StepName.SPEED)
     skipped = StepResult(

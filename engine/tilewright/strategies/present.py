@@ -7,6 +7,7 @@ from typing import Any
 from tilewright.analysis.model import Issue
 from tilewright.evaluation.model import Evaluation, Promise, StepResult
 from tilewright.models.model import Spent
+from tilewright.search.node import dump_node
 from tilewright.serialize import dump
 from tilewright.strategies.model import CallRecord, ModelUse, OptimizeResult, Trial
 from tilewright.strategies.observer import Standing
@@ -49,6 +50,7 @@ def dump_trial(trial: Trial) -> dict[str, Any]:
         "screened": _screened(candidate.promise),
         "speedup": dump(evaluation.speedup) if evaluation.speedup else None,
         "seconds": round(sum(step.seconds for step in evaluation.steps), 2),
+        "node": dump_node(trial.node) if trial.node else None,
     }
 
 
@@ -155,5 +157,6 @@ def dump_result(result: OptimizeResult) -> dict[str, Any]:
         "notes": list(result.notes),
         "harness_faults": [_error(error) for error in result.harness_faults],
         "models": _dump_models(result.models) if result.models else None,
+        "search": dump(result.search) if result.search else None,
         "seconds": round(result.seconds, 2),
     }

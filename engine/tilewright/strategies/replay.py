@@ -15,6 +15,7 @@ from tilewright.harness_fault import HarnessFaultError
 from tilewright.models.settings import Ensemble
 from tilewright.problems.model import Problem
 from tilewright.scratch import scratch_folder
+from tilewright.search.spec import StrategySpec
 from tilewright.serialize import load
 from tilewright.store import NotRecordedError, Records, Run, RunRecord, RunState
 from tilewright.strategies.observer import Silent
@@ -128,6 +129,7 @@ def _request(records: Records, record: RunRecord) -> tuple[OptimizeRequest, Devi
         load(Target, target) if target else None,
         asked["budget"],
         load(Ensemble, models) if (models := asked.get("models")) else None,
+        StrategySpec.model_validate(asked.get("strategy") or {}),
     )
     return request, load(DeviceInfo, device) if device else None
 

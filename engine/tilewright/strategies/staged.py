@@ -30,7 +30,7 @@ from tilewright.source import parse_module
 from tilewright.store import BrokenOffError, Ledger
 from tilewright.strategies.ahead import ahead, unseen
 from tilewright.strategies.briefing import Position
-from tilewright.strategies.model import ProposalRequest, Proposer, Trial
+from tilewright.strategies.model import ProposalRequest, Proposer, SearchUse, Trial
 from tilewright.strategies.observer import Observer, Standing
 from tilewright.strategies.planner import replan
 from tilewright.strategies.present import dump_trial
@@ -46,6 +46,7 @@ class StagedSearch:
 
     Args:
         budget: the most candidates to judge; a reply that gives no text is not judged.
+        stages: those that are gone through if they have issues; None: all.
         models: add issues and order the stages; None: the detectors alone decide.
     """
 
@@ -57,6 +58,7 @@ class StagedSearch:
         observer: Observer,
         budget: int,
         models: RunModels | None = None,
+        stages: frozenset[Stage] | None = None,
     ) -> None:
         self.trials: list[Trial] = []
         self.plan: tuple[Stage, ...] = ()
@@ -67,6 +69,22 @@ class StagedSearch:
         self._observer = observer
         self._budget = budget
         self._models = models
+        self._stages = stages
+
+    @property
+    def finalists(self) -> tuple[str, ...]:
+        """The texts to measure against the original, the best first; one that holds is returned."""
+        return (self.current,) if self.current != self._cascade.original else ()
+
+    @property
+    def reached(self) -> Evaluation | None:
+        """The evaluation of the text reached so far; None for the original."""
+        kept = (trial.evaluation for trial in reversed(self.trials) if trial.kept)
+        return next(kept, None)
+
+    def use(self) -> SearchUse | None:
+        """How a search that is more than stages went."""
+        return None
 
     @property
     def current(self) -> str:
@@ -119,6 +137,9 @@ class StagedSearch:
 
         Models are not asked where no candidate may be judged any more.
         """
+        if self._stages is not None:
+            issues = [one for one in self.issues(self.current) if one.stage in self._stages]
+            return replan(issues, done)
         always = (Stage.AUTOTUNING,) if self.can_time else ()
         if self._models is None or not self._is_left:
             return replan(self.issues(self.current), done, always)
@@ -157,7 +178,7 @@ class StagedSearch:
     def _look_again(self) -> None:
         """Rewrites that gained nothing on a poorly launched kernel may gain on a tuned one."""
         changed = [t.number for t in self.trials if t.kept]
-        if not self.can_time or not changed:
+        if not self.can_time or not changed or self._stages is not None:
             return
         tied = dict.fromkeys(
             trial.stage
@@ -247,13 +268,17 @@ class StagedSearch:
         )
         number, kept, reason = len(self.trials) + 1, verdict.kept, verdict.reason
         trial = Trial(number, stage, candidate, evaluation, kept, reason, verdict.fixes)
+        self._keep(trial)
+        return verdict.kept
+
+    def _keep(self, trial: Trial) -> None:
+        """Put a trial on record; ends the search where faults of the harness repeat."""
         self.trials.append(trial)
         self._ledger.put(f"trial:{trial.number}", dump_trial(trial))
         self._observer.trial(trial)
-        if evaluation.harness_fault is not None:
-            self.faults.append(evaluation.harness_fault)
+        if trial.evaluation.harness_fault is not None:
+            self.faults.append(trial.evaluation.harness_fault)
         self._stop_at_faults()
-        return verdict.kept
 
     def _fixes(self, candidate: Candidate, stage: Stage) -> bool:
         """Whether a candidate fixes a fault of its stage: of a model's, the detectors decide."""

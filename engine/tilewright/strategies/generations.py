@@ -1,0 +1,265 @@
+"""A search in generations: binds the loop to the cascade, the ledger and the observer."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
+
+from tilewright.analysis import analyze
+from tilewright.analysis.model import AnalysisContext
+from tilewright.devices.pool import share_of
+from tilewright.evaluation.cascade import Cascade
+from tilewright.evaluation.model import Evaluation, Level, text_hash
+from tilewright.evaluation.physics import least_time
+from tilewright.knowledge.stages import Stage
+from tilewright.search.axes import Axes
+from tilewright.search.budget import Budget
+from tilewright.search.grade import ContestGrader, Grader
+from tilewright.search.gradient import Gradient
+from tilewright.search.loop import Implement, Loop, Outcome, Surroundings
+from tilewright.search.node import Idea, IdeaKind, Node, Slot, State
+from tilewright.search.populations.choice import POPULATIONS, population
+from tilewright.search.spec import StrategyName, StrategySpec
+from tilewright.source import parse_module
+from tilewright.source.model import Module
+from tilewright.store import Ledger
+from tilewright.strategies.grades import EstimateGrader
+from tilewright.strategies.ideas.choice import Available, idea_sources
+from tilewright.strategies.ideas.text_facts import TextFacts
+from tilewright.strategies.model import Proposer, SearchUse, Trial
+from tilewright.strategies.observer import Observer
+from tilewright.strategies.present import dump_trial
+from tilewright.strategies.run_models import RunModels
+from tilewright.strategies.staged import StagedSearch
+
+FINALISTS = 3
+"""Texts that are measured against the original at the end until one holds."""
+_STRIDED = "uncoalesced_access"
+
+
+class GenerationSearch(StagedSearch):
+    """Stages first: all that the strategy begins with, else those that correct faults.
+
+    Then one population after the other, each with the tree of the one before.
+
+    Args:
+        seed: of the run; the strategy's own replaces it.
+        note: is given what a person should know of the search.
+    """
+
+    def __init__(
+        self,
+        cascade: Cascade,
+        proposers: Sequence[Proposer],
+        ledger: Ledger,
+        observer: Observer,
+        budget: int,
+        models: RunModels | None,
+        spec: StrategySpec,
+        seed: int,
+        note: Callable[[str], None],
+    ) -> None:
+        stages = None if spec.steps[0] == "staged" else frozenset({Stage.CORRECTNESS})
+        super().__init__(cascade, proposers, ledger, observer, budget, models, stages)
+        self.implement: Implement | None = None
+        self._spec = spec
+        self._seed = seed if spec.seed is None else spec.seed
+        self._note = note
+        self._gradient = Gradient()
+        self._axes = Axes(spec.grid.axes, cascade.path, self._is_strided)
+        self._facts: dict[str, TextFacts] = {}
+        self._loop: Loop | None = None
+        self._nodes: list[Node] = []
+        self._ended: list[str] = []
+        self._began = time.monotonic()
+
+    @property
+    def current(self) -> str:
+        """The best text so far that may be returned."""
+        return super().current if self._loop is None else self._loop.best().text
+
+    @property
+    def reached(self) -> Evaluation | None:
+        """The evaluation of the best text so far; None for the original."""
+        name = text_hash(self.current)
+        found = (t for t in reversed(self.trials) if t.candidate.hash == name)
+        correct = [t.evaluation for t in found if t.evaluation.level.reaches(Level.CORRECT)]
+        return correct[0] if correct and self.current != self._cascade.original else None
+
+    @property
+    def finalists(self) -> tuple[str, ...]:
+        """The fastest texts that may be returned, the best first."""
+        if self._loop is None:
+            return super().finalists
+        best = self._loop.best()
+        others = [n for n in self._nodes if n.may_return and n.alive and n.hash != best.hash]
+        others.sort(key=lambda node: -node.log_speed)
+        texts = [node.text for node in (best, *others[: FINALISTS - 1])]
+        return tuple(text for text in texts if text != self._cascade.original)
+
+    def use(self) -> SearchUse | None:
+        """The specification, why each step ended, and who was in the population."""
+        members = self._loop.population.dump() if self._loop is not None else None
+        return SearchUse(self._spec.dump(), tuple(self._ended), members)
+
+    def run(self) -> None:
+        """Go through the steps; may be interrupted by ``Stopped`` at any point."""
+        super().run()
+        first = 1 if self._spec.steps[0] == "staged" else 0
+        root, known = self._tree_of_stages()
+        for step in self._spec.steps[first:]:
+            known = self._search(step, root, known)
+
+    def _search(self, step: StrategyName, root: Node, known: Sequence[Node]) -> list[Node]:
+        """One population; the nodes of the tree without the root, those before it included."""
+        if step not in POPULATIONS:
+            self._note(f"the step {step} was left out: it is not part of this search")
+            return list(known)
+        available = self._available()
+        loop = self._loop = Loop(
+            self._spec,
+            population(step, self._spec, self._gradient),
+            idea_sources(self._spec.ideas, available),
+            self._surroundings(),
+            Budget({"evaluations": self._budget - self._judged_count}),
+            self._seed,
+            root,
+            gradient=self._gradient,
+            known=known,
+        )
+        self._nodes = [root, *known]
+        end = loop.run()
+        self._ended.append(f"{step}: {end.value}")
+        return [*known, *(node for node in loop.nodes if math.isfinite(node.log_speed))]
+
+    @property
+    def _judged_count(self) -> int:
+        return sum(not trial.candidate.unusable for trial in self.trials)
+
+    def _available(self) -> Available:
+        return Available(
+            facts=self._facts_of, proposers=self._proposers, bench=self._cascade.bench,
+            target=self._cascade.target, can_time=self.can_time, note=self._note,
+        )  # fmt: skip
+
+    def _surroundings(self) -> Surroundings:
+        grader: Grader = ContestGrader() if self.can_time else EstimateGrader(self._cascade.path)
+        return Surroundings(
+            judge=self,
+            grader=grader,
+            behaviour=self._axes,
+            implement=self.implement,
+            report=self._report_outcome,
+            corrected=self._correct,
+            is_over=self._is_over,
+            roof=self._roof,
+            width=self._width,
+            calls=self._models.calls.ensemble.concurrency if self._models else 1,
+        )
+
+    def judge(self, text: str, parent: str, thorough: bool) -> Evaluation:
+        """What the cascade finds of a text, on the device with the least to do; on record."""
+        thorough = thorough or not self.can_time
+        bench = self._cascade.bench
+        if bench is None or self._width == 1:
+            return self._judged(self._cascade, text, parent, "search", thorough)
+        with share_of(bench.device) as device:
+            cascade = copy(self._cascade)
+            cascade.bench = bench.on(device)
+            return self._judged(cascade, text, parent, "search", thorough)
+
+    def _tree_of_stages(self) -> tuple[Node, list[Node]]:
+        """The root, which is the original with its faults corrected, and what the stages tried."""
+        trials = [trial for trial in self.trials if not trial.candidate.unusable]
+        fixes = [at for at, trial in enumerate(trials) if trial.fixes]
+        begin = fixes[-1] + 1 if fixes else 0
+        text = trials[fixes[-1]].candidate.text if fixes else self._cascade.original
+        evaluation = self.evaluate(text, text, "baseline")
+        cell = self._axes.cell(text, evaluation)
+        name = text_hash(text)
+        root = Node(
+            name, text, None, None, "0", 0, 0, evaluation, 0.0, 0.0, cell, State.ALIVE,
+            may_return=True, measured=self.can_time,
+        )  # fmt: skip
+        grader = self._surroundings().grader
+        found: dict[str, Node] = {name: root}
+        for trial in trials[begin:]:
+            parent = found.get(trial.evaluation.baseline)
+            if parent is not None and trial.candidate.hash not in found:
+                found[trial.candidate.hash] = self._staged_node(trial, parent, grader)
+        return root, [*found.values()][1:]
+
+    def _staged_node(self, trial: Trial, parent: Node, grader: Grader) -> Node:
+        candidate, evaluation = trial.candidate, trial.evaluation
+        name = f"{candidate.proposer}@{candidate.hash[:12]}"
+        idea = Idea(name, candidate.rationale, IdeaKind.REWRITE, trial.stage, candidate=candidate)
+        slot = Slot(0, trial.number, parent, idea)
+        grade = grader.grade(slot, candidate.text, evaluation)
+        return Node(
+            candidate.hash, candidate.text, parent.hash, idea, slot.name, 0, parent.depth + 1,
+            evaluation, grade.log_speed, grade.half_width,
+            self._axes.cell(candidate.text, evaluation),
+            State.ALIVE if grade.parent else State.DEAD, grade.may_return, grade.measured,
+        )  # fmt: skip
+
+    def _report_outcome(self, outcome: Outcome) -> None:
+        """Put what became of a slot on record, and tell the observer."""
+        node, candidate = outcome.node, outcome.candidate
+        if node is None:
+            return
+        self._nodes.append(node)
+        stage = candidate.stage or outcome.slot.idea.stage or Stage.DISCOVERY
+        trial = Trial(
+            len(self.trials) + 1, stage, candidate, node.evaluation, outcome.is_best,
+            outcome.placement.reason, node=node,
+        )  # fmt: skip
+        self._keep(trial)
+        share = 5 + 85 * self._judged_count // max(1, self._budget)
+        self.report(min(90, share), f"generation {node.generation}", stage)
+
+    def _correct(self, node: Node) -> None:
+        """Replace what is on record of a node by what was measured once more."""
+        self._nodes = [node if one.hash == node.hash else one for one in self._nodes]
+        for at, trial in enumerate(self.trials):
+            if trial.node is not None and trial.node.hash == node.hash:
+                self.trials[at] = replace(trial, node=node)
+                self._ledger.put(f"trial:{trial.number}", dump_trial(self.trials[at]))
+
+    def _best(self) -> float | None:
+        """The speed-up of the best over the original; None where nothing was timed or gained."""
+        if self._loop is None:
+            return super()._best()
+        best = self._loop.best()
+        return math.exp(best.log_speed) if best.measured and best.parent is not None else None
+
+    def _is_over(self, generation: int) -> bool:
+        """Whether the limit in minutes has passed; on record, so that a replay ends there too."""
+        limit = self._spec.budget.minutes
+        if limit is None:
+            return False
+
+        def passed() -> bool:
+            return (time.monotonic() - self._began) / 60 >= limit
+
+        return bool(self._ledger.once("clock", f"clock:{generation}", {}, passed))
+
+    def _roof(self, node: Node) -> float | None:
+        """The least time that the chip allows over the time of a node."""
+        bench, speedup = self._cascade.bench, node.evaluation.speedup
+        if bench is None or speedup is None:
+            return None
+        case = next((c for c in bench.problem.measured_cases() if c.name == speedup.case), None)
+        least = least_time(case, bench.device.info) if case is not None else None
+        return least.us / speedup.candidate_us if least is not None else None
+
+    def _facts_of(self, text: str) -> TextFacts:
+        if text not in self._facts:
+            context = self._context(text)
+            module = parse_module(text, self._cascade.path)
+            self._facts[text] = TextFacts(module, context, analyze(module, context))
+        return self._facts[text]
+
+    def _is_strided(self, module: Module) -> bool:
+        context = AnalysisContext(self._cascade.target, self._cascade.triton_version)
+        return any(issue.id == _STRIDED for issue in analyze(module, context))

@@ -1,0 +1,70 @@
+"""Grades where nothing can be timed: by today's rule, ranked by the static estimate of a launch."""
+
+import math
+
+from tilewright.costs import estimate
+from tilewright.evaluation.model import Evaluation
+from tilewright.knowledge.stages import Stage
+from tilewright.search.axes import reports_in
+from tilewright.search.grade import Grade, refused, unfit
+from tilewright.search.node import IdeaKind, Node, Slot
+from tilewright.source import parse_module
+from tilewright.source.model import Module
+from tilewright.strategies.verdict import decide
+from tilewright.targets.model import CompileReport
+
+
+class EstimateGrader:
+    """Grades by compile reports: what may be returned is what a staged search would keep."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def grade(self, slot: Slot, text: str, evaluation: Evaluation) -> Grade:
+        """The speed over the root by the estimates of the text and of its parent."""
+        failure = refused(evaluation)
+        if failure is not None:
+            return failure
+        parent, stage = slot.parent, slot.idea.stage or Stage.DISCOVERY
+        verdict = decide(stage, parent.evaluation, evaluation, can_time=False, fixes=False)
+        gain = self._gain(parent, text, evaluation)
+        told = "no static estimate" if gain is None else f"estimated {math.exp(gain):.2f}x"
+        kept = verdict.kept and (parent.parent is None or parent.may_return)
+        if slot.idea.source is IdeaKind.LAUNCH:
+            kept = kept and gain is not None and gain > 0
+        return Grade(
+            True, kept, parent.log_speed + (gain or 0.0), 0.0, measured=False,
+            reason=f"{verdict.reason}; {told}",
+        )  # fmt: skip
+
+    def anchored(self, node: Node, evaluation: Evaluation) -> Grade:
+        """Nothing is measured once more."""
+        del node, evaluation
+        return unfit("nothing can be timed")
+
+    def _gain(self, parent: Node, text: str, evaluation: Evaluation) -> float | None:
+        """The logarithm of the estimated time of the parent over that of the text."""
+        before = estimated_us(parse_module(parent.text, self._path), parent.evaluation)
+        after = estimated_us(parse_module(text, self._path), evaluation)
+        return None if before is None or after is None else math.log(before / after)
+
+
+def estimated_us(module: Module, evaluation: Evaluation) -> float | None:
+    """Microseconds of all launches by estimate, each kernel with its best configuration.
+
+    None where a launch that compiled has no estimate, or none was compiled.
+    """
+    best: dict[object, float] = {}
+    for report in reports_in(evaluation):
+        found = estimate(module, report)
+        if found is None:
+            return None
+        place = _place(report)
+        best[place] = min(found.us, best.get(place, math.inf))
+    return sum(best.values()) or None
+
+
+def _place(report: CompileReport) -> object:
+    """What is launched on which tensors, whatever the configuration."""
+    tensors = tuple((a.name, a.shape) for a in report.launch.arguments if a.kind == "tensor")
+    return report.kernel, tensors

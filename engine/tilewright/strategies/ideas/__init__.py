@@ -1,0 +1,1 @@
+"""Idea sources: one file for each."""

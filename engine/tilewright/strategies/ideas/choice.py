@@ -1,0 +1,57 @@
+"""The idea sources of a run, by the names that a specification uses."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tilewright.evaluation.workbench import Workbench
+from tilewright.hardware import HardwareError, chip
+from tilewright.search.idea_source import IdeaSource
+from tilewright.search.spec import SourceName
+from tilewright.strategies.ideas.launches import Launches
+from tilewright.strategies.ideas.rewrites import Rewrites
+from tilewright.strategies.ideas.text_facts import FactsOf
+from tilewright.strategies.model import Proposer
+from tilewright.targets.model import Target
+
+_REWRITE = "rewrite"
+
+
+@dataclass(frozen=True)
+class Available:
+    """What sources may use of a run."""
+
+    facts: FactsOf
+    proposers: Sequence[Proposer]
+    bench: Workbench | None
+    target: Target | None
+    can_time: bool
+    note: Callable[[str], None]
+
+
+def _rewrites(run: Available) -> IdeaSource | None:
+    found = next((one for one in run.proposers if one.name == _REWRITE), None)
+    return Rewrites(found, run.facts) if found is not None else None
+
+
+def _launches(run: Available) -> IdeaSource | None:
+    if run.target is None or run.bench is None:
+        return None
+    try:
+        chip(run.target)
+    except HardwareError as error:
+        run.note(f"launch configurations are not tried: {error}")
+        return None
+    return Launches(run.target, run.facts, run.note)
+
+
+SOURCES: Mapping[SourceName, Callable[[Available], IdeaSource | None]] = {
+    "rewrites": _rewrites,
+    "launches": _launches,
+}
+"""How each source is made; one that gives None has nothing to offer in this run."""
+
+
+def idea_sources(names: Sequence[SourceName], run: Available) -> list[IdeaSource]:
+    """The sources that this run has, in the order of the specification."""
+    made = [SOURCES[name](run) for name in names if name in SOURCES]
+    return [source for source in made if source is not None]
