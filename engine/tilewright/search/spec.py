@@ -179,5 +179,5 @@ class StrategySpec(_Strict):
 
     def dump(self) -> dict[str, Any]:
         """The specification as JSON."""
-        found: dict[str, Any] = self.model_dump(mode="json", exclude={"title"})
+        found: dict[str, Any] = json.loads(self.model_dump_json(exclude={"title"}))
         return found

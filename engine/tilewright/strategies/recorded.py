@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -127,10 +128,14 @@ def _enriched(
 
 
 def _parent(record: RunRecord, before: Sequence[Json], parent: str | None) -> int | None:
-    """The kept trial whose candidate is the parent; 0: the original, None: it is not known."""
+    """The trial whose candidate is the parent; 0: the original, None: it is not known.
+
+    Where a search keeps a single text, only a trial that was kept is a parent.
+    """
     if parent is None:
         return None
-    made = (t["number"] for t in reversed(before) if t["kept"] and t.get("candidate") == parent)
+    possible = (t for t in reversed(before) if t["kept"] or t.get("node"))
+    made = (t["number"] for t in possible if t.get("candidate") == parent)
     found: int | None = next(made, None)
     return 0 if found is None and parent == record.request.get("text") else found
 
@@ -149,7 +154,7 @@ def _diff(records: Records, parent: str | None, candidate: str | None) -> str | 
 
 
 def _best(trials: Sequence[Json]) -> list[dict[str, Any]]:
-    """After each trial, the product of the speed-ups kept so far, each measured over its parent.
+    """After each trial, the best speed-up so far: in stages the product of those that were kept.
 
     None from the first kept trial on that was not measured.
     """
@@ -157,10 +162,19 @@ def _best(trials: Sequence[Json]) -> list[dict[str, Any]]:
     found = []
     for trial in trials:
         if trial["kept"]:
-            speedup = trial.get("speedup")
-            best = None if best is None or speedup is None else best * speedup["value"]
+            best = _after(trial, best)
         found.append({"trial": trial["number"], "best": best})
     return found
+
+
+def _after(trial: Json, best: float | None) -> float | None:
+    """The best speed-up once a trial was kept: each is measured over its parent."""
+    node, speedup = trial.get("node"), trial.get("speedup")
+    if best is None or speedup is None:
+        return None
+    if node is None:
+        return float(best * speedup["value"])
+    return math.exp(node["log_speed"]) if node["measured"] else None
 
 
 def _evaluations(units: Sequence[UnitRecord]) -> dict[str, Json]:

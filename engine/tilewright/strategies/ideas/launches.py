@@ -31,6 +31,7 @@ class Launches:
         self._facts = facts
         self._note = note
         self._known: dict[str, tuple[Idea, ...]] = {}
+        self._refused: set[str] = set()
 
     def ideas(self, node: Node, want: int, rng: Random) -> Sequence[Idea]:
         """All settings of the node's kernels."""
@@ -54,12 +55,17 @@ class Launches:
             return
         every = [*neighbours(Setting({}, {}), found, launch, on), *menu(found, launch, on)]
         settings = {str(setting): setting for setting in every}
+        refused: list[str] = []
         for setting in presorted(module, kernel, launch, [*settings.values()], on):
             text = set_launch_config(module, kernel, setting.values, setting.options)
             if isinstance(text, Refusal):
-                self._note(f"{kernel.name} with {setting}: {text.reason}")
+                refused.append(text.reason)
             elif text != module.text:
                 yield _idea(kernel, setting, text, text_hash(module.text))
+        if refused and kernel.name not in self._refused:
+            self._refused.add(kernel.name)
+            some = f"{len(refused)} launch configurations cannot be written"
+            self._note(f"{kernel.name}: {some} (the first: {refused[0]})")
 
 
 def _idea(kernel: Kernel, setting: Setting, text: str, parent: str) -> Idea:
