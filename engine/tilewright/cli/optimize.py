@@ -27,7 +27,7 @@ from tilewright.errors import InputError
 from tilewright.evaluation.certificate_file import certificate_file
 from tilewright.evaluation.sizing import sized
 from tilewright.models.model import Spent
-from tilewright.models.settings import NONE
+from tilewright.models.settings import NONE, Ensemble
 from tilewright.problems.model import Problem
 from tilewright.search.configurations import configured
 from tilewright.search.spec import StrategySpec
@@ -108,9 +108,7 @@ def optimize(
         device_for(device, wanted := target_for(target, device, file, text, spec).target) as opened,
     ):
         spec = sized(spec, opened, file, text)
-        most = budget or search.budget.evaluations or DEFAULT_BUDGET
-        if budget is None and models and models.limits.evaluations:
-            most = min(most, models.limits.evaluations)
+        most = budget or _most_evaluations(search, models)
         chip = wanted or opened.info.target
         request = OptimizeRequest(file, text, spec, chip, most, models, search)
         if prompts:
@@ -130,6 +128,12 @@ def _search(strategy: str | None, file: Path) -> StrategySpec:
     """How to search: by the option, else by the project's settings."""
     settings = configuration_for(file).search
     return settings if strategy is None else configured(strategy, settings)
+
+
+def _most_evaluations(search: StrategySpec, models: Ensemble | None) -> int:
+    """The tighter of the limits on evaluations; the default where there is none."""
+    limits = (search.budget.evaluations, models.limits.evaluations if models else None)
+    return min((one for one in limits if one is not None), default=DEFAULT_BUDGET)
 
 
 def _written(
