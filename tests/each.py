@@ -1,6 +1,6 @@
-"""How many cases a test looks at: ``each`` of many small ones, or so many random ``examples``."""
+"""How many cases a test looks at: ``each`` of many, a ``sample``, or random ``examples``."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from hypothesis import settings
@@ -34,7 +34,19 @@ def each(
     return decorate
 
 
+def sample(cases: Sequence[Case], every: int) -> Sequence[Case]:
+    """All cases with the profile ``ci``, one of ``every`` otherwise.
+
+    The test is to be marked ``hypothesis``, so that it runs where that profile is chosen.
+    """
+    return cases if _all_are_looked_at() else cases[::every]
+
+
 def examples(number: int) -> settings:
     """``number`` random examples with the profile ``ci``, a fifth of them otherwise."""
-    every = settings.get_current_profile_name() == "ci"
-    return settings(max_examples=number if every else max(10, number // 5), deadline=None)
+    most = number if _all_are_looked_at() else max(10, number // 5)
+    return settings(max_examples=most, deadline=None)
+
+
+def _all_are_looked_at() -> bool:
+    return settings.get_current_profile_name() == "ci"

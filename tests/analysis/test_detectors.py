@@ -1,6 +1,7 @@
 """Every detector against its golden file: the marked lines, all of them and no others."""
 
-from each import each
+import pytest
+from each import each, sample
 from golden_coverage import shown
 from snippets import Snippet, analyzed, snippets
 
@@ -40,7 +41,8 @@ def test_issues_carry_their_place_in_the_taxonomy(snippet: Snippet) -> None:
         assert module.index.slice(issue.range).strip()
 
 
-@each([s for s in snippets() if s.context == AnalysisContext()], lambda s: s.name)
+@pytest.mark.hypothesis
+@each(sample([s for s in snippets() if s.context == AnalysisContext()], 4), lambda s: s.name)
 def test_context_of_another_kernel_changes_nothing(snippet: Snippet) -> None:
     module, found = analyzed(snippet)
     named = {kernel.name for kernel in module.kernels}

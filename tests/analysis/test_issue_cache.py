@@ -5,6 +5,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from each import sample
 from snippets import Snippet, snippets
 
 from tilewright.analysis import analyze
@@ -195,9 +196,10 @@ def test_one_kernel_at_a_time_finds_what_all_at_once_do(memory: IssueCache, path
     assert {(issue.id, issue.range) for issue in analyze(module)} == whole
 
 
+@pytest.mark.hypothesis
 def test_lines_above_change_nothing_but_places(memory: IssueCache) -> None:
     """Also where a message or its data names a line."""
-    for snippet in snippets():
+    for snippet in sample(snippets(), 6):
         analyze(parse_module(snippet.text, "moved.py"), snippet.context)
         text = f"# more\n\n{snippet.text}"
         _assert_as_if_new(memory, text, snippet)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 from corpora import kernel_files
-from each import each, examples
+from each import each, examples, sample
 from hypothesis import given
 from hypothesis import strategies as st
 from snippets import Snippet, snippets
@@ -90,7 +90,8 @@ def _check(module: Module) -> int:
     return asked
 
 
-@each(snippets(), lambda s: s.name)
+@pytest.mark.hypothesis
+@each(sample(snippets(), 4), lambda s: s.name)
 def test_a_launch_never_contradicts_the_text(snippet: Snippet) -> None:
     assert _check(parse_module(snippet.text)) >= 0
 

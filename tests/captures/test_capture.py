@@ -156,6 +156,7 @@ def test_a_launch_that_raises_is_recorded_as_failed(tmp_path: Path) -> None:
     assert launch.count == 1
 
 
+@pytest.mark.slow
 def test_a_library_that_takes_over_torch_is_not_called_back(tmp_path: Path) -> None:
     """It holds a lock while it launches, and takes the same one to copy a tensor."""
     path = script(
@@ -180,6 +181,7 @@ def test_a_library_that_takes_over_torch_is_not_called_back(tmp_path: Path) -> N
     assert launch.site.function == "run"
 
 
+@pytest.mark.slow
 def test_what_stands_for_a_view_is_recorded_as_that_view(tmp_path: Path) -> None:
     path = script(
         tmp_path,
@@ -201,6 +203,7 @@ def test_what_stands_for_a_view_is_recorded_as_that_view(tmp_path: Path) -> None
     assert (launch.tensors[0].offset, launch.tensors[0].storage_bytes) == (4, 400)
 
 
+@pytest.mark.slow
 def test_several_processes_are_put_together(tmp_path: Path) -> None:
     path = script(
         tmp_path,
@@ -256,6 +259,7 @@ def test_of_an_autotuned_kernel_the_configuration_is_recorded(tmp_path: Path) ->
     assert "first configuration" in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_new_capture_takes_the_place_of_the_old(tmp_path: Path) -> None:
     path = script(tmp_path, "run(torch.ones(64), torch.empty(64))\n")
     capture(tmp_path, sys.executable, str(path))
@@ -264,6 +268,7 @@ def test_a_new_capture_takes_the_place_of_the_old(tmp_path: Path) -> None:
     assert only_launch(tmp_path).facts.arguments[0].shape == (32,)
 
 
+@pytest.mark.slow
 def test_the_users_own_sitecustomize_still_runs(tmp_path: Path) -> None:
     site = tmp_path / "site"
     site.mkdir()
@@ -292,6 +297,7 @@ def test_a_command_that_is_not_there(tmp_path: Path) -> None:
     assert "cannot be started" in ended.stderr
 
 
+@pytest.mark.slow
 def test_json_says_where_the_files_are(tmp_path: Path) -> None:
     path = script(tmp_path, "run(torch.ones(8), torch.empty(8))\n")
     ended = capture(tmp_path, sys.executable, str(path), options=("--format", "json"))
@@ -300,6 +306,7 @@ def test_json_says_where_the_files_are(tmp_path: Path) -> None:
     assert told["kernels"][0]["launches"] == 1
 
 
+@pytest.mark.slow
 def test_the_interpreter_runs_kernels_as_verify_does(tmp_path: Path) -> None:
     """Its libdevice is empty and it cannot convert a float; both are mended before the import."""
     text = KERNEL.replace(
@@ -312,6 +319,7 @@ def test_the_interpreter_runs_kernels_as_verify_does(tmp_path: Path) -> None:
     assert ended.stdout == "tensor(0.5000)\n", ended.stderr
 
 
+@pytest.mark.slow
 def test_trial_runs_of_a_tuner_are_not_recorded_its_choice_is(tmp_path: Path) -> None:
     """The script interprets by itself and brings a benchmark that prefers the second."""
     text = KERNEL.replace(
@@ -339,6 +347,7 @@ def test_trial_runs_of_a_tuner_are_not_recorded_its_choice_is(tmp_path: Path) ->
     assert (launch.tuned, launch.count, launch.facts.grid) == ("chosen", 2, (1,))
 
 
+@pytest.mark.slow
 def test_a_launch_for_a_chip_names_it(tmp_path: Path) -> None:
     """With a driver that knows its chip and cannot launch, as the machine has none."""
     path = script(

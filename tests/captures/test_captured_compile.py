@@ -58,6 +58,7 @@ def extent(command: str, path: Path) -> int:
     return extent
 
 
+@pytest.mark.slow
 def test_an_edited_kernel_has_no_launch_to_compile(tmp_path: Path) -> None:
     path = script(tmp_path, "run(torch.ones(64), torch.empty(64))\n")
     capture(tmp_path, sys.executable, str(path))

@@ -15,6 +15,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+@pytest.mark.slow
 @pytest.mark.triton
 def test_sigterm_ends_a_run_with_what_was_kept(tmp_path: Path) -> None:
     for name in ("layernorm.py", "layernorm.yaml", "references.py"):
@@ -42,6 +43,7 @@ def test_sigterm_ends_a_run_with_what_was_kept(tmp_path: Path) -> None:
     assert (speed["status"], result["level"]) == ("skipped", "correct")
 
 
+@pytest.mark.slow
 @pytest.mark.triton
 def test_a_profile_that_is_stopped_says_so_without_a_traceback(tmp_path: Path) -> None:
     for name in ("matmul.py", "matmul.yaml", "references.py"):

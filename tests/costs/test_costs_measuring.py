@@ -29,6 +29,7 @@ def _groups(points: list[dict[str, Any]]) -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow
 def test_a_second_call_goes_on_with_the_lists_that_the_first_did_not_time(tmp_path: Path) -> None:
     first = tmp_path / "first.json"
     points = _measured(first, "--points", "400", "--continue", str(first))  # of which there is none

@@ -159,6 +159,7 @@ def test_cancel_stops_what_is_under_way(tmp_path: Path) -> None:
         assert outcome.seconds < 10
 
 
+@pytest.mark.slow
 @pytest.mark.triton
 def test_a_closed_client_leaves_nothing_and_gives_the_job_up(tmp_path: Path) -> None:
     client = WorkerClient(sys.executable)
@@ -194,6 +195,7 @@ def test_killing_the_engine_leaves_no_process(tmp_path: Path) -> None:
     assert wait_for(lambda: not alive(started))
 
 
+@pytest.mark.slow
 @pytest.mark.triton
 def test_a_worker_killed_before_it_is_ready_is_started_once_more(tmp_path: Path) -> None:
     python, mark = tmp_path / "python", tmp_path / "was-killed"
@@ -206,6 +208,7 @@ def test_a_worker_killed_before_it_is_ready_is_started_once_more(tmp_path: Path)
     assert mark.exists()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_always_killed_is_given_up(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\nkill -9 $$\n")

@@ -132,6 +132,7 @@ def test_a_job_there_finds_its_package_and_answers_in_paths_of_here(
     assert not running(str(fake_ssh))
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_there_is_started_again_and_the_job_with_it(
     there: RemoteDevice, tmp_path: Path, fake_ssh: Path
 ) -> None:
@@ -157,6 +158,7 @@ def test_a_worker_that_is_killed_there_is_started_again_and_the_job_with_it(
     assert not running("\0604\0")
 
 
+@pytest.mark.slow
 def test_a_host_that_is_gone_for_good_is_reported_with_the_reason(
     there: RemoteDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,7 @@ def _job(name: str) -> tuple:
     return name, shapes, variant["dtype"], variant["rtol"], variant["atol"]
 
 
+@pytest.mark.slow
 @pytest.mark.triton
 @pytest.mark.parametrize("name", NAMES)
 def test_original_kernel_agrees_with_torch(name: str) -> None:

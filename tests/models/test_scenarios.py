@@ -52,6 +52,7 @@ def by_model(ended: Ended) -> list[tuple[str, bool]]:
     return [(t["level"], t["kept"]) for t in ended.trials if t["proposer"] == "model:scripted"]
 
 
+@pytest.mark.slow
 def test_the_first_try_succeeds(opened: Opened) -> None:
     with opened("first_try") as (bed, server):
         ended = bed.optimize("chain.py", "--device", "interpreter")

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from each import sample
 from recall import trials
 from sources import own_modules
 
@@ -28,6 +29,7 @@ _ELSEWHERE = {
 """Issues of launches and decorators, whose rewinds leave what is compiled alone."""
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize(
     "rewind", [r for r in all_rewinds() if r.issue not in _ELSEWHERE], ids=lambda r: r.issue
 )
@@ -41,7 +43,7 @@ def test_rewound_kernels_compile(rewind: Rewind, tmp_path: Path) -> None:
         if _error(before, trial.kernel, tmp_path / "before.py") is None:
             assert _error(after, trial.kernel, tmp_path / "after.py") is None, trial.place
             compiled += 1
-        if compiled == 3:
+        if compiled == len(sample(range(3), 3)):
             return
     if not compiled:
         pytest.skip("none of our own kernels with this site compiles for fp16 tensors")

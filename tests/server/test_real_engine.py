@@ -154,6 +154,7 @@ async def test_cancel_closes_a_call_in_flight(real: Conversation) -> None:
         assert len(model.completions) == 1, "nothing was sent after the cancellation"
 
 
+@pytest.mark.slow
 @pytest.mark.triton
 async def test_an_opened_example_shows_what_the_compiler_made_of_it(real: Conversation) -> None:
     run = {"run": "onOpenAndSave", "targets": ["cuda:90"]}

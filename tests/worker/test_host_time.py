@@ -68,6 +68,7 @@ print(json.dumps(notes))
 """In a process of its own, as it pretends to Triton for good."""
 
 
+@pytest.mark.slow
 @pytest.mark.triton
 @pytest.mark.parametrize(
     ("name", "told"), [("holds_on", ["host code ran for 0.5 s"]), ("returns", [])]
