@@ -28,8 +28,7 @@ from tilewright_server.jobs.finish import announce
 from tilewright_server.jobs.manager import Job, JobManager
 from tilewright_server.models import Consents, ModelKeys
 from tilewright_server.notebooks import OPTIONS as NOTEBOOK_OPTIONS
-from tilewright_server.project_faults import ProjectFaults
-from tilewright_server.projects import Project, Projects
+from tilewright_server.projects import Project, ProjectFaults, Projects
 from tilewright_server.protocol import TilewrightProtocol
 from tilewright_server.publisher import Publisher
 from tilewright_server.settings import Settings

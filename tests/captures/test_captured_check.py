@@ -6,9 +6,8 @@ import pytest
 from command_line import Ended, run
 
 from tilewright.captures import CaptureError, load_captures, problem_of_captured
-from tilewright.captures.folder import write_kernels
+from tilewright.captures.folder import text_hash, write_kernels
 from tilewright.captures.model import VERSION, CapturedKernel, CapturedLaunch
-from tilewright.captures.texts import text_hash
 from tilewright.targets.model import ArgumentFacts, LaunchFacts
 
 COPY = """\

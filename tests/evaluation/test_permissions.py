@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tilewright.evaluation import honesty, permissions
-from tilewright.evaluation.hints import way_out
+from tilewright.evaluation.correctness import way_out
 from tilewright.problems.model import Case, Entry, EntryKind, Problem
 from tilewright.problems.permissions import HOST_READS, PERMISSIONS, PREPACKED, WORKSPACES
 

@@ -9,9 +9,8 @@ import pytest
 
 from tilewright.devices.model import DeviceInfo
 from tilewright.evaluation.model import StepStatus
-from tilewright.evaluation.noise import NoiseFloors
 from tilewright.evaluation.physics import least_time
-from tilewright.evaluation.speed import judged, worst_of
+from tilewright.evaluation.speed import NoiseFloors, judged, worst_of
 from tilewright.problems.model import Case, Input
 from tilewright.targets.model import Target
 

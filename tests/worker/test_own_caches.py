@@ -9,7 +9,7 @@ import pytest
 from worker_bench import Bench, case_of, tensor
 
 from tilewright.devices import JobStatus
-from tilewright.devices.triton_cache_policy import with_own_cache
+from tilewright.devices.client import with_own_cache
 from tilewright.worker.sandbox.triton_cache import EMPTY, LAUNCHERS, LINKED, VARIABLE, use
 from tilewright.worker.trials.cache_folders import Caches
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from tilewright.captures.model import READABLE, VERSION, CapturedKernel, CaptureError, Found
-from tilewright.captures.texts import text_hash
 from tilewright.errors import InputError
 from tilewright.serialize import dump, load
 from tilewright.source.model import Kernel, Module
@@ -141,3 +141,12 @@ def _parsed(text: str, path: Path) -> CapturedKernel:
     raise CaptureError(
         f"is of version {version}, this Tilewright reads {VERSION}; capture again", str(path)
     )
+
+
+def text_hash(source: str) -> str:
+    """Of a kernel's text from its first decorator on, without blank lines and comment lines.
+
+    The recorder in the user's process computes the same from ``inspect.getsource``.
+    """
+    lines = [line.rstrip() for line in textwrap.dedent(source.expandtabs()).splitlines()]
+    return digest("\n".join(x for x in lines if x and not x.lstrip().startswith("#")))

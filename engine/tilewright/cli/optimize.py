@@ -17,7 +17,6 @@ from tilewright.cli.inputs import read_source, with_permissions, write_source
 from tilewright.cli.model_options import ModelOptions, within
 from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer
 from tilewright.cli.progress import BarObserver, observer_for
-from tilewright.cli.prompts import show_prompts
 from tilewright.cli.report_file import check_report, keep_report
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.show import show_diff, show_trials, speedup_line
@@ -33,6 +32,7 @@ from tilewright.search.configurations import configured
 from tilewright.search.spec import StrategySpec
 from tilewright.serialize import load
 from tilewright.store import open_store
+from tilewright.strategies.first_prompts import dump_prompt, first_prompts
 from tilewright.strategies.model import OptimizeResult, Trial
 from tilewright.strategies.observer import Observer
 from tilewright.strategies.optimize import OptimizeRequest
@@ -61,6 +61,10 @@ _Strategy = Annotated[
     ),
 ]
 _Budget = Annotated[int | None, typer.Option(min=1, help="Most candidates to verify. Default: 64.")]
+_NOTE = (
+    "nothing was sent; these prompts are about the original text: later ones show what rewrites "
+    "and earlier stages made of it, and the analyzer's reply may add stages"
+)
 
 
 def optimize(
@@ -213,3 +217,25 @@ def show_result(value: dict[str, Any]) -> None:
         told = "" if promised is None else f"; screening promised {promised:.2f}x"
         OUT.print(f"Verified: {value['level']}; {speedup_line(speedup)}{told}", markup=False)
     show_diff(value)
+
+
+def show_prompts(request: OptimizeRequest, device: Device, form: StreamFormat) -> None:
+    """Print the first prompt of each role and stage."""
+    shown = [dump_prompt(one) for one in first_prompts(request, device)]
+    answer({"prompts": shown, "note": _NOTE}, form, _print)
+
+
+def _print(value: dict[str, object]) -> None:
+    prompts = value["prompts"]
+    assert isinstance(prompts, list)
+    for number, one in enumerate(prompts, 1):
+        stage = f", stage {one['stage']}" if one["stage"] else ""
+        OUT.rule(f"prompt {number} of {len(prompts)}: {one['role']}{stage}", align="left")
+        for message in one["messages"]:
+            OUT.print(f"[{message['role']} message]", markup=False)
+            OUT.print(message["text"], markup=False)
+        sizes = ", ".join(f"{s['name'].lower()} {s['tokens']:,}" for s in one["sections"])
+        OUT.print(f"about {one['tokens']:,} tokens: {sizes}", markup=False)
+        for cut in one["cut"]:
+            OUT.print(f"left out: {cut}", markup=False)
+    OUT.print(f"note: {value['note']}", markup=False)

@@ -14,14 +14,15 @@ from tilewright.devices.model import DeviceError, JobOutcome, JobStatus, Value
 from tilewright.devices.rpc import AnyChannel, Pending
 from tilewright.devices.service.connection import connect
 from tilewright.devices.service.places import ServiceError
-from tilewright.devices.triton_cache_policy import with_own_cache
 from tilewright.worker.messages.envelope import Hello, Job
 from tilewright.worker.protocol import COMPILE_ONLY
+from tilewright.worker.sandbox.triton_cache import EMPTY, LAUNCHERS, LINKED
 
 _GRACE_SECONDS = 20.0
 _QUEUE_SECONDS = 1800.0
 _LOOK_SECONDS = 30.0
 _LOG = logging.getLogger(__name__)
+_CACHES = {"run": LINKED, "measure": LAUNCHERS, "profile": LINKED, "counters": LINKED}
 
 
 class WorkerClient:
@@ -178,3 +179,15 @@ def _outcome(pending: Pending) -> JobOutcome[Any]:
         answer.get("output") or "",
         float(answer.get("seconds") or 0.0),
     )
+
+
+def with_own_cache(job: Job[Value]) -> Job[Value]:
+    """The job, and a cache of its own where it names none.
+
+    What launches on a device finds there what others have compiled; a quick look, whose kernel is
+    new, what launches it; what uses no device starts empty: linking thousands of files takes time.
+    """
+    if "cache" in job or job.get("kind") == "trial":
+        return job
+    on_device = job.get("device", "interpreter") != "interpreter"
+    return {**job, "cache": _CACHES.get(str(job.get("kind")), EMPTY) if on_device else EMPTY}

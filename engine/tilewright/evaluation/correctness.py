@@ -1,19 +1,24 @@
 """The fourth step: does it compute the same as before, on inputs it could not foresee?"""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tilewright.evaluation.checks import Check
 from tilewright.evaluation.families import NEEDED, WIDE_INTEGERS, checks_for, free_integers
 from tilewright.evaluation.families import SEEDS as SEEDS
-from tilewright.evaluation.hints import way_out
 from tilewright.evaluation.model import Cause, StepName, StepResult, StepStatus
 from tilewright.evaluation.replaying import concerned
 from tilewright.evaluation.trial_client import Heard, hear
 from tilewright.evaluation.workbench import BrokenOffError, Workbench
 from tilewright.harness_fault import HarnessFaultError
-from tilewright.problems.model import Case, Problem
-from tilewright.problems.permissions import FINITE, FIXED_LAYOUTS, FIXED_SHAPES, FORWARD_ONLY
+from tilewright.problems.model import RAGGED, Case, Problem
+from tilewright.problems.permissions import (
+    FINITE,
+    FIXED_LAYOUTS,
+    FIXED_SHAPES,
+    FORWARD_ONLY,
+    permitting_all,
+)
 from tilewright.problems.scalars import fixed
 from tilewright.problems.scaled import work
 from tilewright.textfile import UnreadableError
@@ -36,6 +41,12 @@ _NOT_ASKED = {
 
 _SEED_OF_GRADIENTS = 1
 _GRADIENTS = "autograd.Function"  # whoever writes one means it to be gone back through
+_FACTS = {
+    "offset": "align: 16",
+    "strided": "contiguous: true",
+    "transposed": "contiguous: true",
+    "nonfinite": "finite: true",
+}
 
 
 def cases_for(bench: Workbench) -> tuple[Case, ...]:
@@ -218,3 +229,33 @@ def _fixed(problem: Problem) -> list[str]:
         f"{name} was {value} in every check; a `range` in the spec lets it vary"
         for name, value in fixed(cases).items()
     ]
+
+
+def way_out(fault: str, checks: Sequence[Mapping[str, Any]], problem: Problem) -> str:
+    """What else may be done about a fault of a candidate's last check; empty where that was an
+    ordinary one, or the fault is another's."""
+    check = checks[-1] if checks else {}
+    if not fault.startswith(str(check.get("name"))):
+        return ""
+    layout, values = str(check.get("layout")), str(check.get("values"))
+    facts = [_FACTS[one] for one in (layout, values) if one in _FACTS]
+    is_ragged = f"-{RAGGED}[" in str(check.get("case"))
+    told = ""
+    if _has_spec(problem):
+        told = (
+            f"; if inputs are never so, state `{'`, `'.join(facts)}` in the spec" if facts else ""
+        )
+        if is_ragged:
+            told += "; if extents are always multiples of a number, state `multiples` in the spec"
+    settings = {
+        FIXED_LAYOUTS: layout in _FACTS,
+        FINITE: values in _FACTS,
+        FIXED_SHAPES: is_ragged,
+        FORWARD_ONLY: bool(check.get("gradients")),
+    }
+    return told + permitting_all(name for name, would_do in settings.items() if would_do)
+
+
+def _has_spec(problem: Problem) -> bool:
+    """Whether there is a spec to state facts in: a module that makes its own inputs has none."""
+    return not any(one.inputs_from_module for cases in problem.cases.values() for one in cases)

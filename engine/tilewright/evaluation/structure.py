@@ -5,12 +5,14 @@ launching needs it (``tilewright.evaluation.rules``). This is a filter that expl
 ran is established by the later steps.
 """
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterator
 
-from tilewright.evaluation.certain import certain_faults
+from tilewright.analysis import Issue, analyze
 from tilewright.evaluation.constraints import constraint_violations
 from tilewright.evaluation.model import StepName, StepResult, StepStatus
 from tilewright.evaluation.rules import held_against
+from tilewright.knowledge import taxonomy
 from tilewright.problems.model import Entry
 from tilewright.source.model import Module
 from tilewright.targets.model import Target
@@ -41,3 +43,21 @@ def check_structure(
     data = {name: texts for name, texts in told.items() if texts}
     status = StepStatus.FAILED if faults else StepStatus.PASSED
     return StepResult(StepName.STRUCTURE, status, "; ".join(faults), data=data)
+
+
+def certain_faults(original: Module, candidate: Module) -> tuple[str, ...]:
+    """Each new one with its line. Comments that suppress it in the candidate change nothing."""
+    before = Counter(issue.id for issue in _certain(original))
+    after = tuple(_certain(candidate))
+    counts = Counter(issue.id for issue in after)
+    return tuple(
+        f"line {issue.range.line}: {issue.message} ({issue.id}; the original has no such "
+        f"fault, see `tilewright explain {issue.id}`)"
+        for issue in after
+        if counts[issue.id] > before[issue.id]
+    )
+
+
+def _certain(module: Module) -> Iterator[Issue]:
+    types = taxonomy()
+    return (one for one in analyze(module, suppressed=True) if types[one.id].certain)

@@ -2,15 +2,19 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from tilewright.analysis.flow import flow_of
+from tilewright.analysis.model import AnalysisContext
+from tilewright.analysis.tiles import Affine, tiles_of
 from tilewright.costs.model import Touch, Workload
+from tilewright.costs.numbers import Numbers, Place
 from tilewright.costs.traffic import asked, touched_bytes
 from tilewright.costs.workload import workload
 from tilewright.profiling.model import Work
-from tilewright.profiling.starts import starts_of
-from tilewright.source.model import Module
+from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts
 
 _Starts = Mapping[int, tuple[int, ...]]
+_FIRST = Place((0, 0, 0), lanes=(0,) * 8)
 
 
 def work_of(module: Module, launch: LaunchFacts) -> Work:
@@ -75,3 +79,34 @@ def _sum(values: Iterator[float | None]) -> float | None:
     """The sum, unless one is not known."""
     known = list(values)
     return None if not known or None in known else sum(value or 0.0 for value in known)
+
+
+def starts_of(module: Module, kernel: Kernel, launch: LaunchFacts) -> Mapping[int, tuple[int, ...]]:
+    """Where the accesses of each line begin, in the first program and turn.
+
+    In elements from their pointers' bases. Lines of which that does not follow are left out.
+    """
+    flow = flow_of(module, kernel)
+    tiles = tiles_of(module, kernel, AnalysisContext(launches=(launch,)))
+    numbers = Numbers(tiles, flow, launch)
+    forms: dict[int, list[Affine | None]] = {}
+    for access in flow.accesses:
+        forms.setdefault(access.node.lineno, []).append(tiles.of(access.pointer).affine)
+    found: dict[int, tuple[int, ...]] = {}
+    for line, affine in forms.items():
+        starts = [None if form is None else _start(numbers, form, _FIRST) for form in affine]
+        known = tuple(start for start in starts if start is not None)
+        if len(known) == len(starts):
+            found[line] = known
+    return found
+
+
+def _start(numbers: Numbers, form: Affine, place: Place) -> int | None:
+    total = numbers.polynomial(form.constant, place)
+    for term in form.terms:
+        index = numbers.of(term.index, place)
+        coefficient = numbers.polynomial(term.coefficient, place)
+        if total is None or index is None or coefficient is None:
+            return None
+        total += int(index) * coefficient
+    return total

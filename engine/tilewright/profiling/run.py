@@ -10,9 +10,13 @@ from tilewright.evaluation.model import StepResult, StepStatus
 from tilewright.evaluation.workbench import Workbench
 from tilewright.hardware import Chip
 from tilewright.problems.model import Case
+from tilewright.profiling.bounds import verdict_of
+from tilewright.profiling.facts import facts_of
 from tilewright.profiling.measurement import Timed, Watched, count, watch
-from tilewright.profiling.putting import described
+from tilewright.profiling.observed import Observed
+from tilewright.profiling.rules import findings_of
 from tilewright.profiling.subjects import Subjects, watched_of
+from tilewright.serialize import dump
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import Target
@@ -238,4 +242,14 @@ def _time(watched: Watched) -> dict[str, Any] | None:
         "high_us": watched.time.high_us,
         "device": watched.device,
         "case": watched.case,
+    }
+
+
+def described(seen: Observed) -> dict[str, Any]:
+    """``bottleneck``, ``facts``, ``findings``; the schema is in ``docs/profile.md``."""
+    verdict = verdict_of(seen)
+    return {
+        "bottleneck": str(verdict.bottleneck) if verdict is not None else None,
+        "facts": [dump(fact) for fact in facts_of(seen)],
+        "findings": [dump(finding) for finding in findings_of(seen)],
     }

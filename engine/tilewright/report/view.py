@@ -5,9 +5,14 @@ decides, and what the result does not say is said to be missing.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+from tilewright import __version__
 from tilewright.evaluation.limits_of_evidence import INTERPRETER_LIMITS
 from tilewright.evaluation.model import Level, StepName, StepStatus
 from tilewright.report.diff import DiffRow, diff_rows
@@ -25,6 +30,7 @@ LEVEL_MEANING: Mapping[Level, str] = {
 }
 
 OPEN_SPEED = "Whether the edit is faster is open; run the same command where the chip is."
+TITLE = "Tilewright report"
 
 
 @dataclass(frozen=True)
@@ -243,3 +249,33 @@ def _toolchain(certificate: Json) -> Iterator[tuple[str, str]]:
         if value not in (None, "", [], ()):
             text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
             yield key, text
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("tilewright.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("report.html.j2")
+
+
+def render(results: Iterable[Json], title: str = TITLE, created: str = "") -> str:
+    """One self-contained HTML page over the JSON of optimize results.
+
+    ``created`` is shown as it is; the same results and ``created`` give the same page.
+    """
+    views = [result_view(result) for result in results]
+    return _template().render(title=title, created=created, results=views, version=__version__)
+
+
+def write_report(
+    results: Iterable[Json], path: Path, title: str = TITLE, created: str = ""
+) -> Path:
+    """Write the page of ``render`` to ``path``, making its folder; gives the path back."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(render(results, title, created), encoding="utf-8")
+    return path

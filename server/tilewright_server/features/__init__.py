@@ -15,15 +15,17 @@ from tilewright_server.features.code_action_resolve import code_action_resolve
 from tilewright_server.features.code_lens import code_lens
 from tilewright_server.features.diagnostic import OPTIONS as DIAGNOSTIC_OPTIONS
 from tilewright_server.features.diagnostic import diagnostic, no_diagnostics
-from tilewright_server.features.documents import did_change, did_close, did_open, did_save
-from tilewright_server.features.hover import hover
-from tilewright_server.features.inlay_hint import inlay_hint
-from tilewright_server.features.lifecycle import STATUS, initialize, initialized, shutdown, status
-from tilewright_server.features.notebooks import (
+from tilewright_server.features.documents import (
+    did_change,
+    did_close,
+    did_open,
+    did_save,
     notebook_did_change,
     notebook_did_close,
     notebook_did_open,
 )
+from tilewright_server.features.hover import hover, inlay_hint
+from tilewright_server.features.lifecycle import STATUS, initialize, initialized, shutdown, status
 from tilewright_server.features.workspace import did_change_configuration, did_change_watched_files
 
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""``textDocument/didOpen``, ``didChange``, ``didClose``, ``didSave``; the text is up to date."""
+"""``textDocument/didOpen``, ``didChange``, ``didClose``, ``didSave``; the text is up to date.
+
+``notebookDocument/*``: a cell may change the meaning of every other.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -59,3 +62,32 @@ async def _profile_if_new(server: "TilewrightServer", uri: str) -> None:
         job = Job(JobKind.PROFILE, uri, target, quiet=True, text_hash=snapshot.hash)
         server.start_job(job, lambda job: profile(server, job, snapshot))
         server.refresh(uri)
+
+
+def notebook_did_open(
+    server: "TilewrightServer", params: types.DidOpenNotebookDocumentParams
+) -> None:
+    """Publish at once."""
+    for document in params.cell_text_documents:
+        server.publisher.schedule(document.uri, delay_s=0.0)
+
+
+def notebook_did_change(
+    server: "TilewrightServer", params: types.DidChangeNotebookDocumentParams
+) -> None:
+    """Publish every cell when the typing pauses."""
+    cells = params.change.cells
+    structure = cells.structure if cells is not None else None
+    for closed in (structure.did_close if structure is not None else None) or ():
+        server.publisher.close(closed.uri)
+    server.publisher.schedule_refresh()
+    for uri in server.cells_of(params.notebook_document.uri):
+        server.publisher.schedule(uri)
+
+
+def notebook_did_close(
+    server: "TilewrightServer", params: types.DidCloseNotebookDocumentParams
+) -> None:
+    """Take the diagnostics away."""
+    for document in params.cell_text_documents:
+        server.publisher.close(document.uri)

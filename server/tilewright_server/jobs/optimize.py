@@ -1,6 +1,7 @@
 """Optimize a document: run the engine, then offer its edit if the document is still the same."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -8,7 +9,6 @@ from lsprotocol import types
 from tilewright.evaluation.model import text_hash
 from tilewright_server import wording
 from tilewright_server.edits import Evidence, match_line_ends, workspace_edit
-from tilewright_server.jobs.certify import certify
 from tilewright_server.jobs.manager import Job, JobState
 from tilewright_server.jobs.session import run_engine
 from tilewright_server.snapshot import Snapshot
@@ -103,3 +103,28 @@ async def _consents(server: "TilewrightServer", label: str) -> bool:
         )
     )
     return answer is not None and answer.title == _APPLY
+
+
+async def certify(
+    server: "TilewrightServer", snapshot: Snapshot, result: Mapping[str, Any]
+) -> str | None:
+    """Write the certificate that came with a result; a word on it, None where there is none."""
+    data = result.get("certificate_file")
+    if data is None or snapshot.path is None:
+        return None
+    said = await server.in_pool(_write, Path(snapshot.path), data)
+    server.certificates.forget()
+    server.refresh(snapshot.uri)
+    return said
+
+
+def _write(source: Path, data: Any) -> str:
+    from tilewright.certificates import CertificateError, default_place, write_certificate
+    from tilewright.certificates.files import parse_certificate
+
+    place = default_place(source)
+    try:
+        write_certificate(place, parse_certificate(data, str(place)))
+    except CertificateError as error:
+        return f"no certificate: {error}"
+    return f"certificate: {place.name}"

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 import uuid
+from functools import cache
+from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from tilewright import worker
+from tilewright.devices.client import WorkerClient
+from tilewright.devices.package import PACKAGE, worker_zip
 from tilewright.devices.remote.address import Address
-from tilewright.devices.remote.errors import lacks, refused
+from tilewright.devices.remote.errors import lacks, no_ssh, refused
 from tilewright.devices.remote.path_mapping import Edge, GoneError
-from tilewright.devices.remote.ssh_process import archive, first_code, started
 from tilewright.devices.remote.uplink import Link
-from tilewright.devices.rpc import ENDING_SECONDS, Conversation, Pending, ProcessChannel
+from tilewright.devices.rpc import ENDING_SECONDS, AnyChannel, Conversation, Pending, ProcessChannel
 from tilewright.worker.messages.envelope import Answer, Hello, Job
 from tilewright.worker.protocol import LOST
 
 _STOP_SECONDS = 12.0
 _NOISE = 1 << 20
+OPTIONS = (
+    "-T", "-a", "-x",
+    "-o", "BatchMode=yes",
+    "-o", "ConnectTimeout=10",
+    "-o", "ServerAliveInterval=3",
+    "-o", "ServerAliveCountMax=3",
+    "-o", "ClearAllForwardings=yes",
+    "-o", "RemoteCommand=none",
+    "-o", "LogLevel=ERROR",
+)  # fmt: skip
+# No quote, no newline: every shell hands it on as it is. Unbuffered, as the keeper reads on.
+_FIRST = "import io;exec(io.BufferedReader(io.FileIO(0,closefd=False),1).read({size}))"
 
 
 class SshChannel(ProcessChannel):
@@ -100,3 +117,49 @@ def _answered(answer: Answer | None) -> Pending:
     pending = Pending()
     pending.finish(answer)
     return pending
+
+
+class RemoteClient(WorkerClient):
+    """A worker on a host, as ``WorkerClient`` is one here; does every kind of job."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address.place)
+        self._address = address
+
+    def _opened(self) -> SshChannel:
+        return SshChannel(self._address)
+
+    def _fate(self, channel: AnyChannel) -> str:
+        said = channel.last_words if isinstance(channel, SshChannel) else ""
+        return f"the connection to {self._address.host} was cut{f' ({said})' if said else ''}"
+
+
+def started(address: Address, size: int) -> subprocess.Popen[bytes]:
+    """ssh, about to have Python there execute the first ``size`` bytes that it is sent.
+
+    Raises:
+        DeviceError: there is no ssh.
+    """
+    command = f"exec {address.interpreter} -c '{_FIRST.format(size=size)}'"
+    try:
+        return subprocess.Popen(
+            ["ssh", *OPTIONS, *address.destination, command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError:
+        raise no_ssh() from None
+
+
+@cache
+def archive() -> bytes:
+    """The worker's zip."""
+    return worker_zip().read_bytes()
+
+
+def first_code(mark: str, size: int, arguments: tuple[str, ...]) -> bytes:
+    """The text that ``python -c`` executes there first."""
+    text = (Path(worker.__file__).parent / "remote" / "bootstrap.py").read_text()
+    return f"{text}\n\narrive({PACKAGE!r}, {mark!r}, {size}, {list(arguments)!r})\n".encode()

@@ -17,9 +17,9 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, make_backend
 from triton.compiler.errors import CompilationError
 
-from ..compilers import cubin_spills, errors, ir_dumps, metrics, pass_times
+from ..compilers import cubin_spills, errors, ir_dumps, metrics
 from ..launches.jit_signature import specialize
-from ..loading import entry_point, kernel_import, missing_imports
+from ..loading import entry_point, kernel_import
 from ..protocol import JobError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _REFUSALS = (
     triton.TritonError, RuntimeError, ValueError, AssertionError, TypeError, AttributeError,
     NameError, NotImplementedError,
 )  # fmt: skip
+_ASSEMBLERS = ("cubin", "hsaco", "spv", "zebin")
 
 
 def perform(job: CompileJob) -> Compiled:
@@ -50,12 +51,12 @@ def perform(job: CompileJob) -> Compiled:
         kernel = entry_point.find_kernel(module, job["launch"]["kernel"])
         signature, constants, attributes = specialize(kernel, job["launch"], backend, module)
         source = ASTSource(kernel, signature, constants, attributes)
-        timing = pass_times.timed()
+        timing = timed()
         with fresh(), native_messages() as said, _ptxas_log() as (log, refused), timing as seconds:
             compiled, messages = compile_source(
                 source, target, job["launch"], module, said, refused
             )
-    if messages and (names := missing_imports.wanting(loaded, kernel)):
+    if messages and (names := kernel_import.wanting(loaded, kernel)):
         raise JobError(_no_verdict(loaded, kernel, names, f"{backend}:{arch}", messages))
     report: Compiled = {"ok": False, "messages": messages, "artifacts": {}, "details": {}}
     if compiled is not None:
@@ -223,3 +224,27 @@ def native_messages() -> Iterator[Any]:
             os.close(saved)
             file.seek(0)
             os.write(2, file.read()[-8000:])
+
+
+@contextlib.contextmanager
+def timed() -> Iterator[dict[str, float]]:
+    """Yields seconds of the front end, the optimizer and the assembler, there when it is done."""
+    told: dict[str, float] = {}
+    knobs = getattr(triton, "knobs", None)
+    if knobs is None or not hasattr(knobs.compilation, "listener"):
+        yield told
+        return
+
+    def listen(*, times: Any, **_: Any) -> None:
+        stages = dict(times.lowering_stages)
+        assembler = sum(stages.pop(name, 0) for name in _ASSEMBLERS)
+        told["front_end_seconds"] = round(times.ir_initialization / 1e6, 4)
+        told["optimizer_seconds"] = round(sum(stages.values()) / 1e6, 4)
+        told["assembler_seconds"] = round(assembler / 1e6, 4)
+
+    before = knobs.compilation.listener
+    knobs.compilation.listener = listen
+    try:
+        yield told
+    finally:
+        knobs.compilation.listener = before

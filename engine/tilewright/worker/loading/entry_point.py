@@ -141,20 +141,17 @@ def build_call(
     import torch
 
     from ..inputs import tensor_files
+    from ..launches import replay
 
     entry, case = job["entry"], job["case"]
     if entry["kind"] == "launch":
-        from ..launches import replay
-
         return replay.launcher(job, module), None
     if call := case.get("call"):
-        from ..launches import recorded_arguments
-
         names = [one["name"] for one in case["inputs"]]
         name, _, inner = call["function"].partition(".")
         target = find_entry({"kind": "function", "name": name}, module)
         target = getattr(target, inner) if inner else target
-        return recorded_arguments.caller(target, json.loads(call["arguments"]), names, device), None
+        return replay.caller(target, json.loads(call["arguments"]), names, device), None
     target = find_entry(entry, module)
     if entry["kind"] == "function":
         return target, None

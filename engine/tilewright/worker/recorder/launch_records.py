@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import inspect
 import json
+import mmap
 import os
+import struct
 import textwrap
 import threading
+import uuid
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +23,6 @@ from triton.runtime.jit import KernelParam
 from ..inputs import tensor_files as tensors
 from ..launches import hooks
 from . import installation, tensor_contents
-from .part_files import Part
 
 _DEFAULT_LIMIT = 64
 _MOST_COMPARED_BYTES = 1 << 30
@@ -29,6 +33,8 @@ _ODD = (
     RuntimeError, TypeError, ValueError, AttributeError, LookupError, OSError, AssertionError,
     NotImplementedError, ArithmeticError,
 )  # fmt: skip
+MOST_RECORDS = 8192
+_COUNTER = struct.Struct("<Q")
 
 
 class Seen:
@@ -310,3 +316,36 @@ def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two tensors on the CPU hold the same: equal bits are equal, NaN included."""
     flat = (tensor.contiguous().reshape(-1).view(torch.uint8) for tensor in (one, other))
     return torch.equal(*flat)
+
+
+class Part:
+    """The two files of one process; not for use after a fork."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        base = folder / f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        self._lines = base.with_suffix(".jsonl").open("ab", buffering=0)
+        with base.with_suffix(".counts").open("w+b") as file:
+            file.truncate(MOST_RECORDS * _COUNTER.size)
+            self._counts = mmap.mmap(file.fileno(), 0)
+        self._next = 0
+
+    def add(self, record: dict[str, Any]) -> int | None:
+        """The counter of a new record; None where there are too many."""
+        if self._next == MOST_RECORDS:
+            return None
+        slot = self._next
+        self._next += 1
+        self.tell({"slot": slot, **record})
+        return slot
+
+    def tell(self, line: dict[str, Any]) -> None:
+        """Write a line in one go; a full disk is no reason to stop somebody's script."""
+        with contextlib.suppress(OSError):
+            self._lines.write((json.dumps(line) + "\n").encode())
+
+    def count(self, slot: int) -> None:
+        """It came once more."""
+        at = slot * _COUNTER.size
+        (before,) = _COUNTER.unpack_from(self._counts, at)
+        _COUNTER.pack_into(self._counts, at, before + 1)

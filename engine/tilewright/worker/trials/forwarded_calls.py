@@ -23,7 +23,7 @@ import torch
 
 from ..inputs import tensor_files
 from ..jobs.calls import Template, UntoldError, named_arguments
-from ..launches import hooks, recorded_arguments
+from ..launches import hooks, replay
 from ..loading import entry_point, partial_import
 from ..runtime.connections import Wire
 from ..sandbox import confinement
@@ -232,7 +232,7 @@ class _Held:
         given = {name: tensor_files.own(value) for name, value in given.items()}
         before = {name: tensor_files.own(value) for name, value in given.items()}
         function = getattr(self._module, str(message["function"]))
-        call = recorded_arguments.caller(function, message["arguments"], list(given), self._device)
+        call = replay.caller(function, message["arguments"], list(given), self._device)
         start = time.perf_counter()
         with torch.no_grad(), one_config(self._job, {}), hooks.counted() as launches:
             returned = call(*given.values())
