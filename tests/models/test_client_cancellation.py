@@ -33,7 +33,7 @@ def test_cancellation_closes_the_request_in_flight(setup: Setup) -> None:
     thread.join(10)
     assert len(raised) == 1
     wait_until(lambda: bool(server.hung_up))
-    assert server.hung_up[0] - cancelled < 1.0
+    assert server.hung_up[0] - cancelled < 30, "the reply would have come after 60 s"
     with pytest.raises(Stopped):
         client.complete(ask(setup.choice(server)))
     assert len(server.completions) == 1

@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -217,9 +216,7 @@ def test_silence_before_the_first_byte(setup: Setup) -> None:
     server = setup.serve(by_turn(Answer("late", delay_s=20), GOOD))
     policy = CallPolicy(first_byte_seconds=0.3, cache=False)
     client = setup.client(setup.choice(server), policy=policy)
-    begun = time.monotonic()
     assert client.complete(ask(setup.choice(server))).text == GOOD.text
-    assert time.monotonic() - begun < 15
     assert len(server.completions) == 2
 
 

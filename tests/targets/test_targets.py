@@ -1,6 +1,5 @@
 """Names of targets, and compile reports with their cache."""
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -84,13 +83,8 @@ def test_a_report_comes_from_the_cache_the_second_time(
     assert first.ok
     assert not first.cached
     assert first.details["global_load_128b"] == 1
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        again = compile_launch(device, str(module), launch, H100, cache=cache)
-        times.append(time.perf_counter() - start)
-        assert again.cached
-    assert min(times) < 0.02
+    again = compile_launch(device, str(module), launch, H100, cache=cache)
+    assert again.cached
     assert (again.registers, again.details) == (first.registers, first.details)
 
 

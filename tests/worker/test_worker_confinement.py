@@ -190,12 +190,12 @@ def test_a_killed_worker_takes_its_children_along_and_comes_back(
         thread.start()
         pid = own_client.pid
         assert pid is not None
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         while len(below(pid)) < 2 and time.monotonic() < end:
             time.sleep(0.02)
         assert len(below(pid)) >= 2
         os.kill(pid, signal.SIGKILL)
-        end = time.monotonic() + 3
+        end = time.monotonic() + 60
         while carrying(marker) and time.monotonic() < end:
             time.sleep(0.05)
         assert not carrying(marker)
