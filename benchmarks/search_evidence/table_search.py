@@ -150,7 +150,11 @@ def staged(table: Table, judge: TabulatedJudge, evaluations: int, seed: int) -> 
 
 
 def _of_stage(table: Table, text: str, stage: Stage, seed: int) -> list[Move]:
-    moves = [m for m in table.moves(text) if m.stage == stage and not m.name.startswith("undo ")]
+    moves = [
+        move
+        for move in table.moves(text)
+        if move.stage == stage and (move.kind == "launch" or _leads_away(table, text, move.text))
+    ]
     if stage is not Stage.AUTOTUNING:
         return moves
     own = [move for move in moves if move.kind == "rewrite"]
@@ -160,6 +164,16 @@ def _of_stage(table: Table, text: str, stage: Stage, seed: int) -> list[Move]:
         if move.kind == "launch" and table.verdicts[move.text].alive
     }
     return own + sorted(looked, key=lambda move: -looked[move])[:FINALISTS]
+
+
+def _leads_away(table: Table, text: str, to: str) -> bool:
+    """Whether a change is one of what a search begins with, and not the way back."""
+    start = int(table.unit.start.split(":")[0])
+
+    def changed(one: str) -> int:
+        return min((sites ^ start).bit_count() for sites, _ in table.points[one])
+
+    return changed(to) > changed(text)
 
 
 def table_search(

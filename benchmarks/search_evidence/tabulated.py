@@ -1,8 +1,11 @@
 """Landscape L1 as a judge: verdicts that an H200 gave once are given again, with their noise.
 
-A text is looked up by its hash. A contest of two texts gets the difference of what was measured of
-both, plus noise as wide as the wider interval of their own contests. What was rejected is rejected
-again, for the same reason. Searches use labels in place of texts, which cost nothing to parse.
+A text is looked up by its hash. Its speed is the quotient of the medians of its contest with the
+anchor, which a single disturbed block does not move. A contest of two texts gets the difference of
+their speeds, noise as wide as the intervals of texts about as fast as their anchor, and an interval
+as wide as that of a contest of the same kernel, drawn, so that some contests are disturbed as some
+were. What was rejected is rejected again, for the same reason. Searches use labels in place of texts,
+which cost nothing to parse.
 """
 
 import math
@@ -28,6 +31,8 @@ from tilewright.evaluation.model import (
 FILE = Path(__file__).resolve().parent / "results" / "landscape.json.xz"
 SIGMAS = 2.576
 """Half of an interval at 99 %, in standard deviations."""
+CLOSE = 0.1
+"""Up to this difference of logarithms two texts are about equally fast."""
 _LABEL = "POINT = "
 
 
@@ -102,6 +107,20 @@ class Table:
         """The logarithm of the best speed-up over the start."""
         return self.gain(self.best)
 
+    @cached_property
+    def close_width(self) -> float:
+        """Half of the interval of a contest of two texts that are about equally fast."""
+        top = self.verdicts[self.best].log_speed
+        every = [v for v in self.verdicts.values() if v.alive and v.half_width]
+        close = [v.half_width for v in every if v.log_speed > top - CLOSE]
+        widths = sorted(close or [v.half_width for v in every] or [0.0])
+        return widths[len(widths) // 2]
+
+    @cached_property
+    def widths(self) -> tuple[float, ...]:
+        """Half of the interval of each contest that was made, least first."""
+        return tuple(sorted(v.half_width for v in self.verdicts.values() if v.half_width))
+
     def gain(self, text: str) -> float:
         """The logarithm of a text's speed-up over the start."""
         return self.verdicts[text].log_speed - self.verdicts[self.start].log_speed
@@ -163,7 +182,8 @@ def _verdicts(unit: Unit, lines: Mapping[str, Mapping[str, Any]]) -> dict[str, V
             line = lines.get(text, {})
             speeds[text] = 0.0  # the first anchor, or one without a contest of its own
             if line.get("ratio") and line["anchor"] != text:
-                speeds[text] = speed(line["anchor"]) + math.log(line["ratio"][0])
+                gain = math.log(line["anchor_us"] / line["us"])
+                speeds[text] = speed(line["anchor"]) + gain
         return speeds[text]
 
     return {text: _verdict(text, line, speed) for text, line in lines.items()}
@@ -205,7 +225,7 @@ class TabulatedJudge:
     """Gives the verdicts of a table; equal questions have equal answers for one seed.
 
     Attributes:
-        noisy: False: contests give what was measured, to the last digit.
+        noisy: False: contests give what was measured, and no contest is disturbed.
         curve: the best gain over the start so far, after each evaluation.
         found: texts that were judged and are correct.
     """
@@ -241,11 +261,12 @@ class TabulatedJudge:
 
     def _contest(self, name: str, before: str, baseline: str) -> Speedup:
         verdict, other = self.table.verdicts[name], self.table.verdicts[before]
-        half = max(verdict.half_width, other.half_width)
+        draw = random.Random(f"{self.seed}:{name}:{before}")
+        moved = draw.gauss(0, self.table.close_width / SIGMAS)
+        half = draw.choice(self.table.widths or (0.0,))
         true = verdict.log_speed - other.log_speed
-        drawn = random.Random(f"{self.seed}:{name}:{before}").gauss(0, half / SIGMAS)
-        ratio = math.exp(true + (drawn if self.noisy else 0.0))
-        wide = math.exp(half)
+        ratio = math.exp(true + (moved if self.noisy else 0.0))
+        wide = math.exp(half if self.noisy else self.table.close_width)
         return Speedup(
             ratio, ratio / wide, ratio * wide, 0.99, max(verdict.noise, other.noise),
             100.0, 100.0 / ratio, baseline, "an H200, replayed", self.table.unit.name, 20,
@@ -257,7 +278,8 @@ class Shape:
     """What a table looks like to a climber.
 
     Attributes:
-        optima: texts, or plateaus of texts, that no single step improves by the threshold.
+        optima: texts, or plateaus of texts, that no single step improves by the threshold, even if
+            both were measured wrong by a standard deviation.
         near: of those, how many are within 5 % of the fastest.
         climbing: the share of texts from which the steepest climb ends within 5 % of the fastest.
         from_start: the share of the best gain that it reaches from the start.
@@ -284,7 +306,7 @@ def shape(table: Table) -> Shape:
     ends = {text: _climb(table, text) for text in table.alive}
     top = table.verdicts[table.best].log_speed
     speed = {text: table.verdicts[text].log_speed for text in table.alive}
-    peaks = _plateaus(table, set(ends.values()))
+    peaks = _plateaus(table, {end for end in ends.values() if _is_sure(table, end)})
     near = sum(any(speed[text] >= top - NEAR for text in peak) for peak in peaks)
     reached = ends[table.start]
     return Shape(
@@ -305,6 +327,17 @@ def _climb(table: Table, text: str) -> str:
         if table.verdicts[best].log_speed <= speed + THRESHOLD:
             return text
         text = best
+
+
+def _is_sure(table: Table, text: str) -> bool:
+    """Whether no neighbour may be faster by the threshold, as far as the widths tell."""
+    own = table.verdicts[text]
+    error = math.sqrt(2) * table.close_width / SIGMAS
+    for move in table.moves(text):
+        other = table.verdicts[move.text]
+        if other.alive and other.log_speed - own.log_speed > max(THRESHOLD - error, 0.0):
+            return False
+    return True
 
 
 def _plateaus(table: Table, ends: set[str]) -> list[set[str]]:

@@ -30,6 +30,7 @@ def made(times: Mapping[int, float], folder: Path, **lines: Mapping[str, Any]) -
             line = {
                 "anchor": text_hash("t00"), "level": "correct", "noise": 0.004, "facts": {},
                 "ratio": [ratio, ratio * 0.99, ratio * 1.01],
+                "anchor_us": 100.0, "us": 100.0 / ratio,
             }  # fmt: skip
             verdicts[text_hash(name)] = {**line, **lines.get(name, {})}
     del verdicts[text_hash("t00")]["ratio"]
@@ -95,7 +96,7 @@ def test_verdicts_are_given_again(tmp_path: Path) -> None:
 
 
 def test_a_speed_over_a_later_anchor_is_a_speed_over_the_first(tmp_path: Path) -> None:
-    late = {"anchor": text_hash("t31"), "ratio": [0.5, 0.49, 0.51]}
+    late = {"anchor": text_hash("t31"), "ratio": [0.5, 0.49, 0.51], "us": 200.0}
     table = made(VALLEY, tmp_path, t41=late)
     assert table.gain(text_hash("t41")) == pytest.approx(0.7 + math.log(0.5))
 
