@@ -131,10 +131,10 @@ def _about(results: Results) -> str:
     blind = ", ".join(name for name, one in results.tables.items() if one.unit.blind)
     return f"""A step changes one site (a rewrite, or an edit) or goes to another launch setting.
 A local optimum is a text, or several next to each other, that no step makes 2 % faster. The valley
-is the loss that one has to accept on the way from where the steepest climb from the start ends to a
-text within 5 % of the fastest; at 0 % there is a way on which nothing gets slower, but on which some
-steps bring nothing by themselves, and greedy search does not take those. `staged` takes each stage
-once and tries three launch settings at last. `auto` goes through the stages, then searches:
+is the loss that one has to accept on the way from where the steepest climb from the start ends to
+a text within 5 % of the fastest; at 0 % there is a way on which nothing gets slower, but on which
+some steps bring nothing by themselves, and greedy search does not take those. `staged` takes each
+stage once and tries three launch settings at last. `auto` goes through the stages, then searches:
 {results.chosen}; that was chosen on the kernels other than
 {blind}."""
 

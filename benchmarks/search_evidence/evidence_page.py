@@ -46,7 +46,7 @@ is then off by default.
 L0 are synthetic landscapes (`benchmarks/search_evidence/landscapes.py`). L1 are eight real kernels
 whose texts were judged once on an H200; searches replay the verdicts with noise of each contest
 (`benchmarks/search_evidence/tabulated.py`). No language model takes part unless a section says so;
-one that does is a scripted one, and such numbers say nothing of what a real model writes.
+one that does is a scripted one, and such numbers are no measure of what a real model writes.
 """
 
 

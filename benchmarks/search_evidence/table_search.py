@@ -137,7 +137,7 @@ def staged(table: Table, judge: TabulatedJudge, evaluations: int, seed: int) -> 
             number = len(nodes)
             slot = Slot(number, 1, current, idea)
             found = judge.judge(candidate.text, current.text, thorough=False)
-            grade = grader.grade(slot, found)
+            grade = grader.grade(slot, candidate.text, found)
             node = Node(
                 text_hash(candidate.text), candidate.text, current.hash, idea, slot.name, number,
                 current.depth + 1, found, grade.log_speed, grade.half_width,

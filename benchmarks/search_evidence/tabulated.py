@@ -4,8 +4,8 @@ A text is looked up by its hash. Its speed is the quotient of the medians of its
 anchor, which a single disturbed block does not move. A contest of two texts gets the difference of
 their speeds, noise as wide as the intervals of texts about as fast as their anchor, and an interval
 as wide as that of a contest of the same kernel, drawn, so that some contests are disturbed as some
-were. What was rejected is rejected again, for the same reason. Searches use labels in place of texts,
-which cost nothing to parse.
+were. What was rejected is rejected again, for the same reason. Searches use labels in place of
+texts, which cost nothing to parse.
 """
 
 import math
