@@ -1,18 +1,15 @@
 """Which chip a document is for, and which chips there are to choose from."""
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from tilewright.checking.target import Around, ChosenTarget, Origin, chosen_target
 from tilewright_server.analysis import Parsed
+from tilewright_server.context import ServerContext
 from tilewright_server.jobs.local import local_target
 from tilewright_server.jobs.session import environment
 from tilewright_server.projects import Project
 from tilewright_server.settings import split_target
 from tilewright_server.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
 
 _SETTING = "the setting tilewright.target"
 _PROJECTS = "the project's [tool.tilewright]"
@@ -22,7 +19,7 @@ _CHOSEN = "chosen for this file"
 class ChipChoice:
     """Chooses by what a person chose, the text, the settings and this machine, asked once."""
 
-    def __init__(self, server: "TilewrightServer") -> None:
+    def __init__(self, server: ServerContext) -> None:
         self._server = server
         self._asked: asyncio.Task[str | None] | None = None
 

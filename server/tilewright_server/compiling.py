@@ -2,17 +2,14 @@
 
 import asyncio
 import hashlib
-from typing import TYPE_CHECKING
 
 from tilewright.signatures import inferable
 from tilewright_server.analysis import Analysis
+from tilewright_server.context import ServerContext
 from tilewright_server.jobs.inspect import inspect, stop_inspecting
 from tilewright_server.jobs.manager import Job, JobKind
 from tilewright_server.settings import CompileRun
 from tilewright_server.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
 
 _OPENED_S = 0.3
 _PAUSE_S = 1.0
@@ -21,7 +18,7 @@ _PAUSE_S = 1.0
 class Compiling:
     """One compilation for each document; the newest text is the one that is compiled."""
 
-    def __init__(self, server: "TilewrightServer") -> None:
+    def __init__(self, server: ServerContext) -> None:
         self._server = server
         self._waiting: dict[str, asyncio.TimerHandle] = {}
 
@@ -60,7 +57,7 @@ class Compiling:
         self._server.background("compileInBackground", compile_if_new, self._server, uri)
 
 
-async def compile_if_new(server: "TilewrightServer", uri: str) -> None:
+async def compile_if_new(server: ServerContext, uri: str) -> None:
     """Start compiling unless all is known for these targets, or on its way."""
     snapshot = server.snapshot(uri)
     if snapshot is None or not snapshot.is_python or snapshot.path is None or snapshot.cell:
@@ -81,7 +78,7 @@ async def compile_if_new(server: "TilewrightServer", uri: str) -> None:
 
 
 def start_inspecting(
-    server: "TilewrightServer",
+    server: ServerContext,
     snapshot: Snapshot,
     targets: tuple[str, ...],
     identity: str = "",
@@ -101,14 +98,14 @@ def compilable(analysis: Analysis) -> tuple[str, ...]:
     return tuple(kernel.name for kernel in inferable(analysis.module))
 
 
-async def compile_targets(server: "TilewrightServer", snapshot: Snapshot) -> tuple[str, ...]:
+async def compile_targets(server: ServerContext, snapshot: Snapshot) -> tuple[str, ...]:
     """The chips that a document is compiled for."""
     named = tuple(dict.fromkeys(server.settings.compiled.targets))
     return named or (await server.pick_target(snapshot),)
 
 
 def _identity(
-    server: "TilewrightServer", analysis: Analysis, kernels: tuple[str, ...], targets: object
+    server: ServerContext, analysis: Analysis, kernels: tuple[str, ...], targets: object
 ) -> str:
     keys = [analysis.facts_keys.get(name) for name in kernels]
     parts = (keys, targets, server.settings.python, server.settings.device)

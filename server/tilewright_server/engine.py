@@ -17,7 +17,6 @@ from tilewright.source.model import Module
 if TYPE_CHECKING:
     from tilewright.checking.fixing import Fixed
     from tilewright.knowledge import IssueType
-    from tilewright_server.analysis import Analysis
 
 # What is inferred of a kernel is shared between detectors, rewrites and hovers and is filled in as
 # they ask: two threads in it at once would take each other's unfinished work for unknown.
@@ -51,17 +50,16 @@ def _rewrites_for(issue_id: str) -> tuple[Rewrite, ...]:
     return rewrites_for(issue_id)
 
 
-def _fix_all(analysis: "Analysis", silenced: frozenset[str]) -> "Fixed":
+def _fix_all(module: Module, context: AnalysisContext, silenced: frozenset[str]) -> "Fixed":
     """What ``check --fix`` makes of a text; a captured launch is no ground to fix another text."""
     from tilewright.checking.configuration import Rules
     from tilewright.checking.fixing import fix_text
     from tilewright.knowledge import taxonomy
 
     rules = Rules(frozenset(taxonomy()) - silenced)
-    context = replace(analysis.context, launches=())
-    path = str(Path(analysis.module.path).with_suffix(".py"))
+    path = str(Path(module.path).with_suffix(".py"))
     with ONE_AT_A_TIME:
-        return fix_text(analysis.module.text, path, rules, context)
+        return fix_text(module.text, path, rules, replace(context, launches=()))
 
 
 def _issue_type(issue_id: str) -> "IssueType | None":
@@ -77,5 +75,5 @@ class Engine:
     analyze: Analyzer = _analyze
     notices: Callable[[Module], tuple[Notice, ...]] = _notices
     rewrites_for: Callable[[str], tuple[Rewrite, ...]] = _rewrites_for
-    fix_all: Callable[["Analysis", frozenset[str]], "Fixed"] = _fix_all
+    fix_all: Callable[[Module, AnalysisContext, frozenset[str]], "Fixed"] = _fix_all
     issue_type: Callable[[str], "IssueType | None"] = _issue_type

@@ -16,7 +16,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     _log(options.log_level, options.log_file)
 
-    from tilewright_server.server import create_server
+    from tilewright_server.features import create_server
 
     return serve(create_server(), options.host, options.tcp)
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lsprotocol import types
 from pygls import uris
+from pygls.lsp.server import LanguageServer
 
 from tilewright.analysis.model import EntryFacts
 from tilewright.problems.model import Problem
@@ -20,9 +20,6 @@ from tilewright.targets.model import Target
 from tilewright_server.diagnostics import SOURCE
 from tilewright_server.fact_store import spec_stamp
 from tilewright_server.wording import sentence
-
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
 
 logger = logging.getLogger(__name__)
 
@@ -149,7 +146,7 @@ def _captured(path: Path) -> tuple[Target, ...]:
 class ProjectFaults:
     """The faults that are shown now."""
 
-    def __init__(self, server: "TilewrightServer") -> None:
+    def __init__(self, server: LanguageServer) -> None:
         self._server = server
         self._shown: frozenset[Fault] = frozenset()
 
@@ -159,7 +156,9 @@ class ProjectFaults:
         for fault in faults:
             if fault not in self._shown:
                 where = f"{fault.path}:{fault.line}"
-                self._server.warn(f"Tilewright: {where}: {sentence(fault.message)} {fault.until}")
+                text = f"Tilewright: {where}: {sentence(fault.message)} {fault.until}"
+                warning = types.ShowMessageParams(type=types.MessageType.Warning, message=text)
+                self._server.window_show_message(warning)
         for path in {f.path for f in self._shown ^ now}:
             self._publish(path, [f for f in faults if f.path == path])
         self._shown = now

@@ -2,12 +2,11 @@
 
 import asyncio
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
+from tilewright_server.context import ServerContext
 
 DEBOUNCE_S = 0.15
 
@@ -15,7 +14,7 @@ DEBOUNCE_S = 0.15
 class Publisher:
     """One pending publication for each document; a newer one replaces it."""
 
-    def __init__(self, server: "TilewrightServer") -> None:
+    def __init__(self, server: ServerContext) -> None:
         self._server = server
         self._pending: dict[str, asyncio.Task[None]] = {}
 

@@ -1,22 +1,18 @@
 """Whether a fix can be made with what is known, before anything is rewritten."""
 
-from typing import TYPE_CHECKING
-
 from tilewright.analysis.model import Issue
 from tilewright.rewrites.model import Rewrite
 from tilewright_server import wording
 from tilewright_server.analysis import Analysis
+from tilewright_server.context import ServerContext
 from tilewright_server.jobs.manager import JobKind
 from tilewright_server.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
 
 _CAPTURING = (JobKind.PROFILE, JobKind.COMPILE)
 
 
 def lacking_launch(
-    server: "TilewrightServer",
+    server: ServerContext,
     snapshot: Snapshot,
     analysis: Analysis,
     issue: Issue,

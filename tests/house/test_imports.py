@@ -127,16 +127,11 @@ def test_imports_run_in_one_direction() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def _circles(*, later: bool) -> list[str]:
-    """Modules that import each other; ``later``: in functions, or for types alone, too."""
+def _circles() -> list[str]:
+    """Modules that import each other, also in functions and for types alone."""
     edges = {
-        module.name: {
-            found.name
-            for found in module.imports()
-            if (later or not found.lazy) and found.name != module.name
-        }
+        module.name: {found.name for found in module.imports() if found.name != module.name}
         for module in all_modules()
-        if not later or module.area not in ("worker", "server")
     }
     done: set[str] = set()
 
@@ -154,12 +149,7 @@ def _circles(*, later: bool) -> list[str]:
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Packages may share their ``model`` modules both ways; a circle of modules is a knot."""
-    assert not (circles := _circles(later=False)), "\n".join(circles)
-
-
-def test_imports_made_later_close_no_circle() -> None:
-    """Imports in functions and for types alone; those of the worker and the server apart."""
-    assert not (circles := _circles(later=True)), "\n".join(circles)
+    assert not (circles := _circles()), "\n".join(circles)
 
 
 def test_nothing_but_the_worker_imports_torch_triton_or_numpy() -> None:

@@ -12,7 +12,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, ListRootsResult, Root
 from pydantic import FileUrl
 
-from tilewright_server.mcp.entry import ENGINE_COMMAND
+from tilewright_server.jobs.process import ENGINE_COMMAND
 from tilewright_server.mcp.roots import Roots
 from tilewright_server.mcp.service import Service, Settings
 

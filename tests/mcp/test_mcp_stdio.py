@@ -15,7 +15,8 @@ import pytest
 from mcp_session import STAND_IN, over_stdio, words
 
 from tilewright.errors import InputError
-from tilewright_server.mcp.entry import ENGINE_COMMAND, run
+from tilewright_server.jobs.process import ENGINE_COMMAND
+from tilewright_server.mcp.entry import run
 
 KERNEL = "import triton\n\n@triton.jit\ndef k(x):\n    pass\n"
 _PROGRAM = """

@@ -14,7 +14,7 @@ import pytest
 from mcp import Client
 from mcp_session import ROOT, over_stdio, words
 
-from tilewright_server.mcp.entry import ENGINE_COMMAND
+from tilewright_server.jobs.process import ENGINE_COMMAND
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow]
 

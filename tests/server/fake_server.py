@@ -15,7 +15,7 @@ from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.source.model import Module
 from tilewright_server.engine import Engine
 from tilewright_server.entry import serve
-from tilewright_server.server import create_server
+from tilewright_server.features import create_server
 
 ENGINE = (sys.executable, str(Path(__file__).with_name("fake_engine.py")))
 

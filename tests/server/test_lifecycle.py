@@ -62,7 +62,7 @@ async def test_closed_pipe_ends_server_and_engine(fresh: Conversation, tmp_path:
 
 def test_the_server_imports_neither_torch_nor_triton() -> None:
     code = (
-        "import sys, tilewright_server.server as s; s.create_server();"
+        "import sys, tilewright_server.features as s; s.create_server();"
         "from tilewright.analysis import analyze; from tilewright.rewrites import all_rewrites;"
         "from tilewright.knowledge import taxonomy; taxonomy(); all_rewrites();"
         "print(sorted({'torch', 'triton', 'numpy'} & set(sys.modules)))"

@@ -4,7 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tilewright.worker.loading import entry_point  # noqa: E402
+from tilewright.worker.loading import entry_call  # noqa: E402
 from tilewright.worker.protocol import JobError  # noqa: E402
 
 pytestmark = pytest.mark.triton
@@ -21,7 +21,7 @@ def test_weights_in_another_order_find_their_places() -> None:
     state = {"weight": torch.ones(3, 2), "bias": torch.full((3,), 2.0)}
     state |= {"add_value": torch.full((3,), 4.0)}
     model = _Fused()
-    entry_point.load_state(model, state)
+    entry_call.load_state(model, state)
     assert torch.equal(model.matmul.weight, torch.ones(3, 2))
     assert (model.matmul.bias[0].item(), model.add_value[0].item()) == (2.0, 4.0)
 
@@ -30,14 +30,14 @@ def test_weights_in_another_order_find_their_places() -> None:
 def test_where_there_is_a_choice_nothing_is_guessed(name: str) -> None:
     state = {"weight": torch.ones(3, 2), "bias": torch.ones(3), name: torch.ones(3)}
     with pytest.raises(JobError, match="do not match the original's"):
-        entry_point.load_state(_Fused(), state)
+        entry_call.load_state(_Fused(), state)
 
 
 def test_extents_of_one_are_no_other_shape() -> None:
     state = {"add_value": torch.full((3, 1, 1), 4.0), "matmul.weight": torch.ones(3, 2)}
     state |= {"matmul.bias": torch.full((3,), 2.0)}
     model = _Fused()
-    entry_point.load_state(model, state)
+    entry_call.load_state(model, state)
     assert torch.equal(model.add_value, torch.full((3,), 4.0))
     with pytest.raises(JobError, match="do not match the original's"):
-        entry_point.load_state(_Fused(), {**state, "add_value": torch.ones(3, 2)})
+        entry_call.load_state(_Fused(), {**state, "add_value": torch.ones(3, 2)})

@@ -10,7 +10,7 @@ from typing import Any
 
 from tilewright.captures.model import VERSION, CapturedKernel, CapturedLaunch
 from tilewright.serialize import load
-from tilewright.worker.recorder.installation import UNDER_WAY
+from tilewright.worker.recorder.variables import UNDER_WAY
 
 _COUNTER = struct.Struct("<Q")
 _ABOUT_KERNEL = ("torch", "triton", "interpreted", "source", "slot", "others")

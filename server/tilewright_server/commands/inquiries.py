@@ -3,7 +3,7 @@
 import platform
 import sys
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 from pygls import uris
@@ -11,18 +11,15 @@ from pygls import uris
 from tilewright import __version__
 from tilewright_server.commands.arguments import CertificateArguments, FileArguments, read_arguments
 from tilewright_server.commands.jobs import NO_CERTIFICATE, refuse
+from tilewright_server.consent import model_use
 from tilewright_server.jobs.local import compiled_here
 from tilewright_server.jobs.session import environment
-from tilewright_server.models import model_use
-
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
-
+from tilewright_server.server import TilewrightServer
 
 _HERE, _COMPILED, _ELSEWHERE = "gpu", "compiles", "none"
 
 
-async def target_command(server: "TilewrightServer", *arguments: Any) -> dict[str, Any] | None:
+async def target_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any] | None:
     """The chip a document is for, and why; None where no kernel of a file is compiled."""
     wanted = read_arguments(FileArguments, arguments)
     read = await server.read(wanted.uri)
@@ -40,7 +37,7 @@ async def target_command(server: "TilewrightServer", *arguments: Any) -> dict[st
     }
 
 
-async def list_targets_command(server: "TilewrightServer", *_: Any) -> list[dict[str, Any]]:
+async def list_targets_command(server: TilewrightServer, *_: Any) -> list[dict[str, Any]]:
     """Every chip, those that are here first; ``here`` says what this machine has for it."""
     from tilewright.hardware import all_chips
 
@@ -56,7 +53,7 @@ async def list_targets_command(server: "TilewrightServer", *_: Any) -> list[dict
     return sorted(told, key=lambda one: (_HERE, _COMPILED, _ELSEWHERE).index(one["here"]))
 
 
-async def models_command(server: "TilewrightServer", *arguments: Any) -> dict[str, Any] | None:
+async def models_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any] | None:
     """The models of the settings, their endpoint, and where its key comes from."""
     wanted = read_arguments(FileArguments, arguments) if arguments else None
     use = await model_use(server, server.snapshot(wanted.uri) if wanted else None)
@@ -71,7 +68,7 @@ async def models_command(server: "TilewrightServer", *arguments: Any) -> dict[st
     }
 
 
-async def show_certificate(server: "TilewrightServer", *arguments: Any) -> dict[str, Any]:
+async def show_certificate(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
     """Open a kernel's certificate; an editor that cannot open it gets its path."""
     wanted = read_arguments(CertificateArguments, arguments)
     snapshot = server.snapshot(wanted.uri)
@@ -93,7 +90,7 @@ async def show_certificate(server: "TilewrightServer", *arguments: Any) -> dict[
     return {"uri": uri}
 
 
-async def debug_info(server: "TilewrightServer", *_: Any) -> dict[str, Any]:
+async def debug_info(server: TilewrightServer, *_: Any) -> dict[str, Any]:
     """Versions, settings, open documents, jobs and the last 50 timings."""
     return {
         "tilewright": __version__,

@@ -1,12 +1,12 @@
 """The commands that start, stop and list jobs; each answers at once, with ``{"job": id}``."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from tilewright_server import models, wording
+from tilewright_server import consent, wording
 from tilewright_server.commands.arguments import (
     CancelArguments,
     CertificateArguments,
@@ -20,19 +20,18 @@ from tilewright_server.jobs.manager import Job, JobKind, JobState
 from tilewright_server.jobs.optimize import optimize
 from tilewright_server.jobs.profile import profile, replace_running
 from tilewright_server.jobs.verify import verify
+from tilewright_server.models import Choice
+from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
 
-
-def refuse(server: "TilewrightServer", reason: str) -> dict[str, Any]:
+def refuse(server: TilewrightServer, reason: str) -> dict[str, Any]:
     """The answer where no job was started; the person sees why."""
     server.warn(f"Tilewright: {reason}")
     return {"job": None, "reason": reason}
 
 
-def why_not(server: "TilewrightServer", snapshot: Snapshot | None) -> str | None:
+def why_not(server: TilewrightServer, snapshot: Snapshot | None) -> str | None:
     """Why no engine may run on a document; None if one may."""
     if not server.settings.trusted:
         return "this workspace is not trusted, so none of its code is run"
@@ -45,7 +44,7 @@ def why_not(server: "TilewrightServer", snapshot: Snapshot | None) -> str | None
     return None
 
 
-async def profile_command(server: "TilewrightServer", *arguments: Any) -> dict[str, Any]:
+async def profile_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
     """Profile a document's kernels, also where facts are known: asking again measures again."""
     wanted = read_arguments(ProfileArguments, arguments)
     snapshot = server.snapshot(wanted.uri)
@@ -61,7 +60,7 @@ async def profile_command(server: "TilewrightServer", *arguments: Any) -> dict[s
     return {"job": server.start_job(Job(JobKind.PROFILE, wanted.uri, wanted.target), work).id}
 
 
-async def compile_command(server: "TilewrightServer", *arguments: Any) -> dict[str, Any]:
+async def compile_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
     """Compile a document's kernels, also where all is known: what it imports may have changed."""
     wanted = read_arguments(ProfileArguments, arguments)
     snapshot = server.snapshot(wanted.uri)
@@ -76,7 +75,7 @@ async def compile_command(server: "TilewrightServer", *arguments: Any) -> dict[s
     return {"job": start_inspecting(server, snapshot, chosen, quiet=False).id}
 
 
-async def optimize_command(server: "TilewrightServer", *arguments: Any) -> dict[str, Any]:
+async def optimize_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
     """One optimization at a time for a document; a second start is refused."""
     wanted = read_arguments(OptimizeArguments, arguments)
     snapshot = server.snapshot(wanted.uri)
@@ -93,8 +92,8 @@ async def optimize_command(server: "TilewrightServer", *arguments: Any) -> dict[
         if job.target is None:
             job.state, job.message = JobState.CANCELLED, "no target was chosen"
             return
-        choice, job.models = await models.choose(server, snapshot)
-        if choice is models.Choice.CANCEL:
+        choice, job.models = await consent.choose(server, snapshot)
+        if choice is Choice.CANCEL:
             job.state, job.message = JobState.CANCELLED, "cancelled; nothing was sent to a model"
             return
         await optimize(server, job, snapshot)
@@ -102,7 +101,7 @@ async def optimize_command(server: "TilewrightServer", *arguments: Any) -> dict[
     return {"job": server.start_job(Job(JobKind.OPTIMIZE, wanted.uri, wanted.target), work).id}
 
 
-async def _choose(server: "TilewrightServer", snapshot: Snapshot) -> str | None:
+async def _choose(server: TilewrightServer, snapshot: Snapshot) -> str | None:
     """The person's target, asked by buttons; the file's where there is no choice or no asking."""
     own, project = await server.pick_target(snapshot), await server.project(snapshot)
     targets = server.chip.offered(snapshot, await server.parse(snapshot), project)
@@ -128,7 +127,7 @@ NO_CERTIFICATE = (
 )
 
 
-async def verify_command(server: "TilewrightServer", *arguments: Any) -> dict[str, Any]:
+async def verify_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
     """Repeat a kernel's certificate; one of a text that changed since is made anew."""
     wanted = read_arguments(CertificateArguments, arguments)
     snapshot = server.snapshot(wanted.uri)
@@ -146,11 +145,11 @@ async def verify_command(server: "TilewrightServer", *arguments: Any) -> dict[st
     return {"job": server.start_job(job, lambda job: verify(server, job, snapshot)).id}
 
 
-async def cancel_job(server: "TilewrightServer", *arguments: Any) -> dict[str, Any]:
+async def cancel_job(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
     """Stop a job; answers whether there was such a job and it was not over."""
     return {"cancelled": server.jobs.cancel(read_arguments(CancelArguments, arguments).job)}
 
 
-async def list_jobs(server: "TilewrightServer", *_: Any) -> list[dict[str, Any]]:
+async def list_jobs(server: TilewrightServer, *_: Any) -> list[dict[str, Any]]:
     """The jobs that run and the last that ran, oldest first."""
     return [job.to_json() for job in server.jobs.all()]

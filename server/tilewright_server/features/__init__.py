@@ -1,13 +1,14 @@
 """Every LSP method the server answers, and the table that registers them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 
 from tilewright_server.boundary import guard_async, guard_sync, nothing
 from tilewright_server.commands import COMMANDS
+from tilewright_server.engine import Engine
 from tilewright_server.features.assembly import ASSEMBLY, assembly
 from tilewright_server.features.code_action import OPTIONS as CODE_ACTION_OPTIONS
 from tilewright_server.features.code_action import code_action
@@ -27,9 +28,8 @@ from tilewright_server.features.documents import (
 from tilewright_server.features.hover import hover, inlay_hint
 from tilewright_server.features.lifecycle import STATUS, initialize, initialized, shutdown, status
 from tilewright_server.features.workspace import did_change_configuration, did_change_watched_files
-
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
+from tilewright_server.jobs.process import ENGINE_COMMAND
+from tilewright_server.server import TilewrightServer
 
 Handler = Callable[..., Any]
 
@@ -67,7 +67,7 @@ ASYNC: tuple[tuple[str, Handler, Any, Handler], ...] = (
 )
 
 
-def register_features(server: "TilewrightServer") -> None:
+def register_features(server: TilewrightServer) -> None:
     """Register every feature and command, each inside the request boundary."""
     for method, handler, options in SYNC:
         guarded = guard_sync(method, partial(handler, server), server.timings)
@@ -78,3 +78,17 @@ def register_features(server: "TilewrightServer") -> None:
     for name, command in COMMANDS:
         bound = guard_async(name, partial(command, server), server.timings)
         server.command(name)(bound)
+
+
+def create_server(
+    engine: Engine | None = None, engine_command: Sequence[str] = ENGINE_COMMAND
+) -> TilewrightServer:
+    """A server with every feature registered.
+
+    Args:
+        engine: the engine's functions; tests replace some.
+        engine_command: how the engine's command line is started, without its arguments.
+    """
+    server = TilewrightServer(engine or Engine(), engine_command)
+    register_features(server)
+    return server

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -16,11 +16,9 @@ from tilewright_server.compiling import compilable, compile_targets
 from tilewright_server.facts import read_launch
 from tilewright_server.jobs.process import EngineRun, Outcome
 from tilewright_server.jobs.session import environment, inspect_command
+from tilewright_server.server import TilewrightServer
 from tilewright_server.settings import TargetText
 from tilewright_server.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
 
 ASSEMBLY = "tilewright/assembly"
 _GRACE_S = 0.2
@@ -49,7 +47,7 @@ class AssemblyParams(BaseModel):
     stage: str | None = None
 
 
-async def assembly(server: "TilewrightServer", params: Any) -> dict[str, Any]:
+async def assembly(server: TilewrightServer, params: Any) -> dict[str, Any]:
     """The text, and for each line of the document (0-based) the lines of it, 0-based too.
 
     It is queued before background jobs, as other requested jobs are.
@@ -109,7 +107,7 @@ def _kernel(analysis: Analysis, snapshot: Snapshot, wanted: AssemblyParams) -> s
 
 
 async def _run(
-    server: "TilewrightServer", snapshot: Snapshot, file: str, target: str, stage: str | None
+    server: TilewrightServer, snapshot: Snapshot, file: str, target: str, stage: str | None
 ) -> Outcome:
     """Ends the engine also where the client no longer wants the answer."""
     command = inspect_command(server, file, (target,), "--emit", stage or "native")

@@ -3,7 +3,7 @@
 Listing computes no edit; ``codeAction/resolve`` does, from ``data`` alone.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 
@@ -19,10 +19,8 @@ from tilewright_server.features.code_action_resolve import (
     at_once,
 )
 from tilewright_server.features.quick_fixes import ignores, quick_fixes
+from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
 
 OPTIMIZE_KIND = "refactor.rewrite.tilewright"
 
@@ -33,7 +31,7 @@ OPTIONS = types.CodeActionOptions(
 
 
 async def code_action(
-    server: "TilewrightServer", params: types.CodeActionParams
+    server: TilewrightServer, params: types.CodeActionParams
 ) -> list[types.CodeAction] | None:
     """What can be done about a range, fixes first."""
     read = await server.read(params.text_document.uri)
@@ -67,7 +65,7 @@ def str_of(kind: types.CodeActionKind | str) -> str:
 
 
 def _optimizations(
-    server: "TilewrightServer",
+    server: TilewrightServer,
     snapshot: Snapshot,
     analysis: Analysis,
     place: Range,
@@ -98,7 +96,7 @@ def _optimizations(
 
 
 async def fix_all(
-    server: "TilewrightServer", snapshot: Snapshot, analysis: Analysis
+    server: TilewrightServer, snapshot: Snapshot, analysis: Analysis
 ) -> list[types.CodeAction]:
     """All exact fixes as one edit, if there is an issue to fix."""
     rewrites = (r for i in analysis.issues for r in server.engine.rewrites_for(i.id))

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 from pydantic import TypeAdapter, ValidationError
@@ -14,10 +14,8 @@ from tilewright_server.analysis import Analysis
 from tilewright_server.diagnostics import every_issue
 from tilewright_server.edits import Evidence, document_edits, labelled
 from tilewright_server.ignoring import Scope, ignoring
+from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
 
 FIX_ALL_KIND = "source.fixAll.tilewright"
 _OVER_CELLS = "The edit would reach over several cells or into magic; make it by hand."
@@ -67,7 +65,7 @@ _Planned = tuple[str, Evidence] | Refusal
 
 
 async def code_action_resolve(
-    server: "TilewrightServer", action: types.CodeAction
+    server: TilewrightServer, action: types.CodeAction
 ) -> types.CodeAction:
     """The action with its edit; one that is not ours to resolve comes back as it is."""
     resolved = await resolve(server, action)
@@ -77,7 +75,7 @@ async def code_action_resolve(
     return resolved
 
 
-async def resolve(server: "TilewrightServer", action: types.CodeAction) -> types.CodeAction:
+async def resolve(server: TilewrightServer, action: types.CodeAction) -> types.CodeAction:
     """The action with its edit, or disabled with the reason why there is none."""
     try:
         data = _EDIT_DATA.validate_python(action.data)
@@ -100,13 +98,13 @@ async def resolve(server: "TilewrightServer", action: types.CodeAction) -> types
     return action
 
 
-async def at_once(server: "TilewrightServer", action: types.CodeAction) -> types.CodeAction:
+async def at_once(server: TilewrightServer, action: types.CodeAction) -> types.CodeAction:
     """An action as it is listed: with its edit for clients that do not ask for it later."""
     return action if server.client.resolves_edits else await resolve(server, action)
 
 
 async def _plan(
-    server: "TilewrightServer", snapshot: Snapshot, analysis: Analysis, data: EditData
+    server: TilewrightServer, snapshot: Snapshot, analysis: Analysis, data: EditData
 ) -> _Planned:
     """The whole new text and what is known of it."""
     if data.kind is EditKind.FIX_ALL:
@@ -131,7 +129,7 @@ def _find(issues: list[Issue], data: EditData) -> Issue | None:
 
 
 async def _fix(
-    server: "TilewrightServer", analysis: Analysis, issue: Issue, rewrite: Rewrite
+    server: TilewrightServer, analysis: Analysis, issue: Issue, rewrite: Rewrite
 ) -> _Planned:
     new = await server.fixes.apply(analysis, issue, rewrite)
     if isinstance(new, Refusal):
@@ -141,7 +139,7 @@ async def _fix(
 
 
 async def _ignore(
-    server: "TilewrightServer", analysis: Analysis, issue: Issue, scope: Scope
+    server: TilewrightServer, analysis: Analysis, issue: Issue, scope: Scope
 ) -> _Planned:
     new = await server.in_pool(ignoring, analysis.module, issue, scope)
     if new is None:
@@ -150,9 +148,11 @@ async def _ignore(
     return new, Evidence(label, "a comment; the code stays as it is", ask=False)
 
 
-async def _fix_all(server: "TilewrightServer", snapshot: Snapshot, analysis: Analysis) -> _Planned:
+async def _fix_all(server: TilewrightServer, snapshot: Snapshot, analysis: Analysis) -> _Planned:
     project = await server.project(snapshot)
-    fixed = await server.in_pool(server.engine.fix_all, analysis, project.silenced)
+    fixed = await server.in_pool(
+        server.engine.fix_all, analysis.module, analysis.context, project.silenced
+    )
     if not fixed.fixes:
         return Refusal("Nothing here can be fixed exactly.")
     titles = ", ".join(dict.fromkeys(fix.rewrite.title for fix in fixed.fixes))

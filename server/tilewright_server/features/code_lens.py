@@ -23,18 +23,18 @@ from tilewright_server.compiled_cards import short_compiled
 from tilewright_server.compiled_facts import CompiledFacts
 from tilewright_server.compiling import compilable
 from tilewright_server.jobs.manager import JobKind
+from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from tilewright.certificates import CertificateError
     from tilewright.checking.certified import KernelProof
-    from tilewright_server.server import TilewrightServer
 
 _LONGEST_REASON = 100
 
 
 async def code_lens(
-    server: "TilewrightServer", params: types.CodeLensParams
+    server: TilewrightServer, params: types.CodeLensParams
 ) -> list[types.CodeLens] | None:
     """What compilers made of each kernel, its last profile and, if code may run, "Optimize…"."""
     read = await server.read(params.text_document.uri)
@@ -60,7 +60,7 @@ async def code_lens(
 
 
 def _commands(
-    server: "TilewrightServer", snapshot: Snapshot, analysis: Analysis, kernel: Kernel
+    server: TilewrightServer, snapshot: Snapshot, analysis: Analysis, kernel: Kernel
 ) -> list[types.Command]:
     subject: dict[str, Any] = {"uri": snapshot.uri, "kernel": kernel.name}
     optimize = types.Command(
@@ -77,7 +77,7 @@ def _commands(
 
 
 def compiled_commands(
-    server: "TilewrightServer", snapshot: Snapshot, analysis: Analysis, kernel: Kernel
+    server: TilewrightServer, snapshot: Snapshot, analysis: Analysis, kernel: Kernel
 ) -> list[types.Command]:
     """A lens for each target a kernel was compiled for; a click shows its assembly."""
     known = server.facts.compiled(analysis, snapshot, kernel.name)
@@ -94,7 +94,7 @@ def compiled_commands(
 
 
 def certificate_commands(
-    server: "TilewrightServer", snapshot: Snapshot, proof: "KernelProof | None"
+    server: TilewrightServer, snapshot: Snapshot, proof: "KernelProof | None"
 ) -> list[types.Command]:
     """How far a kernel was verified, or that it changed since; and to verify it again."""
     if proof is None or proof.state is None or proof.place is None:
@@ -118,7 +118,7 @@ def _fault_command(snapshot: Snapshot, fault: "CertificateError") -> types.Comma
 
 
 def _of_target(
-    server: "TilewrightServer", snapshot: Snapshot, known: CompiledFacts, target: str
+    server: TilewrightServer, snapshot: Snapshot, known: CompiledFacts, target: str
 ) -> types.Command:
     title = short_compiled(known, target)
     if server.settings.assembly_view and known.of_target(target):
@@ -127,7 +127,7 @@ def _of_target(
     return types.Command(title=title, command=COMPILE, arguments=[{"uri": snapshot.uri}])
 
 
-def _unknown(server: "TilewrightServer", snapshot: Snapshot, kernel: Kernel) -> str:
+def _unknown(server: TilewrightServer, snapshot: Snapshot, kernel: Kernel) -> str:
     if not server.settings.trusted:
         return "not profiled: this workspace is not trusted"
     active = server.jobs.active(JobKind.PROFILE, snapshot.uri)

@@ -1,15 +1,12 @@
 """``textDocument/diagnostic``: diagnostics when asked, "unchanged" when nothing is new."""
 
 import hashlib
-from typing import TYPE_CHECKING
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
 
 OPTIONS = types.DiagnosticOptions(
     identifier="tilewright", inter_file_dependencies=False, workspace_diagnostics=False
@@ -17,7 +14,7 @@ OPTIONS = types.DiagnosticOptions(
 
 
 async def diagnostic(
-    server: "TilewrightServer", params: types.DocumentDiagnosticParams
+    server: TilewrightServer, params: types.DocumentDiagnosticParams
 ) -> types.DocumentDiagnosticReport:
     """Both tiers of one document."""
     snapshot = server.snapshot(params.text_document.uri)
@@ -38,7 +35,7 @@ def no_diagnostics(*_: object) -> types.DocumentDiagnosticReport:
     return types.RelatedFullDocumentDiagnosticReport(items=[])
 
 
-def result_id(server: "TilewrightServer", snapshot: Snapshot) -> str:
+def result_id(server: TilewrightServer, snapshot: Snapshot) -> str:
     """The identity of everything an answer depends on."""
     parts = (snapshot.hash, str(server.revision), str(server.facts.revision))
     return hashlib.sha256(":".join(parts).encode()).hexdigest()[:16]

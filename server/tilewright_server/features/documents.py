@@ -3,37 +3,33 @@
 ``notebookDocument/*``: a cell may change the meaning of every other.
 """
 
-from typing import TYPE_CHECKING
-
 from lsprotocol import types
 
 from tilewright_server.jobs.manager import Job, JobKind
 from tilewright_server.jobs.profile import profile, replace_running
-
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
+from tilewright_server.server import TilewrightServer
 
 
-def did_open(server: "TilewrightServer", params: types.DidOpenTextDocumentParams) -> None:
+def did_open(server: TilewrightServer, params: types.DidOpenTextDocumentParams) -> None:
     """Publish at once, without the delay for typing; compile the opened file."""
     server.publisher.schedule(params.text_document.uri, delay_s=0.0)
     server.compiling.opened(params.text_document.uri)
 
 
-def did_change(server: "TilewrightServer", params: types.DidChangeTextDocumentParams) -> None:
+def did_change(server: TilewrightServer, params: types.DidChangeTextDocumentParams) -> None:
     """Publish when the typing pauses."""
     server.publisher.schedule(params.text_document.uri)
     server.compiling.changed(params.text_document.uri)
 
 
-def did_close(server: "TilewrightServer", params: types.DidCloseTextDocumentParams) -> None:
+def did_close(server: TilewrightServer, params: types.DidCloseTextDocumentParams) -> None:
     """Remove the diagnostics and stop background jobs of the document."""
     server.publisher.close(params.text_document.uri)
     replace_running(server, params.text_document.uri)
     server.compiling.closed(params.text_document.uri)
 
 
-def did_save(server: "TilewrightServer", params: types.DidSaveTextDocumentParams) -> None:
+def did_save(server: TilewrightServer, params: types.DidSaveTextDocumentParams) -> None:
     """Profile only where code of this workspace may run and the person wants it."""
     server.certificates.forget()
     # Not every client watches files, and a spec is also checked against the saved source.
@@ -43,7 +39,7 @@ def did_save(server: "TilewrightServer", params: types.DidSaveTextDocumentParams
         server.background("profileOnSave", _profile_if_new, server, params.text_document.uri)
 
 
-async def _profile_if_new(server: "TilewrightServer", uri: str) -> None:
+async def _profile_if_new(server: TilewrightServer, uri: str) -> None:
     """Start a profile unless the facts for this target are known or on their way."""
     snapshot = server.snapshot(uri)
     if snapshot is None or not snapshot.is_python or snapshot.path is None:
@@ -65,7 +61,7 @@ async def _profile_if_new(server: "TilewrightServer", uri: str) -> None:
 
 
 def notebook_did_open(
-    server: "TilewrightServer", params: types.DidOpenNotebookDocumentParams
+    server: TilewrightServer, params: types.DidOpenNotebookDocumentParams
 ) -> None:
     """Publish at once."""
     for document in params.cell_text_documents:
@@ -73,7 +69,7 @@ def notebook_did_open(
 
 
 def notebook_did_change(
-    server: "TilewrightServer", params: types.DidChangeNotebookDocumentParams
+    server: TilewrightServer, params: types.DidChangeNotebookDocumentParams
 ) -> None:
     """Publish every cell when the typing pauses."""
     cells = params.change.cells
@@ -86,7 +82,7 @@ def notebook_did_change(
 
 
 def notebook_did_close(
-    server: "TilewrightServer", params: types.DidCloseNotebookDocumentParams
+    server: TilewrightServer, params: types.DidCloseNotebookDocumentParams
 ) -> None:
     """Take the diagnostics away."""
     for document in params.cell_text_documents:

@@ -3,8 +3,6 @@
 ``textDocument/inlayHint``: shapes and element types behind the names that a kernel assigns.
 """
 
-from typing import TYPE_CHECKING
-
 from lsprotocol import types
 
 from tilewright.analysis.model import Issue
@@ -17,16 +15,14 @@ from tilewright_server.compiled_cards import line_card
 from tilewright_server.diagnostics import shown_issues
 from tilewright_server.jobs.manager import JobKind
 from tilewright_server.readiness import lacking_launch
+from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 from tilewright_server.tile_places import Hint, card_at, hints_in
-
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
 
 _RULE = "\n\n---\n\n"
 
 
-async def hover(server: "TilewrightServer", params: types.HoverParams) -> types.Hover | None:
+async def hover(server: TilewrightServer, params: types.HoverParams) -> types.Hover | None:
     """All cards that belong to a place, the kernel's first."""
     read = await server.read(params.text_document.uri)
     if read is None:
@@ -83,7 +79,7 @@ def _words(snapshot: Snapshot, line: int) -> Range:
 
 
 def _fixes(
-    server: "TilewrightServer", snapshot: Snapshot, analysis: Analysis, issue: Issue
+    server: TilewrightServer, snapshot: Snapshot, analysis: Analysis, issue: Issue
 ) -> tuple[list[str], list[str]]:
     """Quick fixes to ask for, and those that cannot be made yet (an editor may hide them)."""
     ready, not_ready = [], []
@@ -97,7 +93,7 @@ def _fixes(
 
 
 def _answer(
-    server: "TilewrightServer", snapshot: Snapshot, cards: list[str], shown: list[Range]
+    server: TilewrightServer, snapshot: Snapshot, cards: list[str], shown: list[Range]
 ) -> types.Hover | None:
     if not cards:
         return None
@@ -128,7 +124,7 @@ def kernel_named_at(
 
 
 async def inlay_hint(
-    server: "TilewrightServer", params: types.InlayHintParams
+    server: TilewrightServer, params: types.InlayHintParams
 ) -> list[types.InlayHint] | None:
     """The hints of the lines that are asked for, unless the person wants none."""
     if not server.settings.inlay_hints:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
@@ -12,13 +12,11 @@ from tilewright import __version__
 from tilewright.collection import collect_seldom
 from tilewright_server.capabilities import ClientFeatures, read_features
 from tilewright_server.features.workspace import WATCHED, load_settings
+from tilewright_server.server import TilewrightServer
 from tilewright_server.settings import read_settings
 
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
 
-
-def initialize(server: "TilewrightServer", params: types.InitializeParams) -> None:
+def initialize(server: TilewrightServer, params: types.InitializeParams) -> None:
     """Runs before pygls computes the server's capabilities."""
     server.protocol.adopt_workspace(params)
     server.client = read_features(params.capabilities)
@@ -29,7 +27,7 @@ def initialize(server: "TilewrightServer", params: types.InitializeParams) -> No
 logger = logging.getLogger(__name__)
 
 
-async def initialized(server: "TilewrightServer", params: types.InitializedParams) -> None:
+async def initialized(server: TilewrightServer, params: types.InitializedParams) -> None:
     """Nothing waits for this: until it is done, the settings of ``initialize`` hold."""
     loop = asyncio.get_running_loop()
     loop.run_in_executor(server.pool, _read_ahead, server)
@@ -39,7 +37,7 @@ async def initialized(server: "TilewrightServer", params: types.InitializedParam
     await load_settings(server)
 
 
-def _read_ahead(server: "TilewrightServer") -> None:
+def _read_ahead(server: TilewrightServer) -> None:
     server.engine.issue_type("")
     collect_seldom()
 
@@ -61,7 +59,7 @@ def _registrations(client: ClientFeatures) -> Iterator[types.Registration]:
         )
 
 
-async def _register(server: "TilewrightServer", wanted: tuple[types.Registration, ...]) -> None:
+async def _register(server: TilewrightServer, wanted: tuple[types.Registration, ...]) -> None:
     try:
         await server.client_register_capability_async(types.RegistrationParams(wanted))
     except JsonRpcException as error:
@@ -72,7 +70,7 @@ async def _register(server: "TilewrightServer", wanted: tuple[types.Registration
 _GRACE_S = 1.0
 
 
-async def shutdown(server: "TilewrightServer", *_: object) -> None:
+async def shutdown(server: TilewrightServer, *_: object) -> None:
     """Ask jobs to end, then end them."""
     await server.jobs.stop_all(_GRACE_S)
 
@@ -80,7 +78,7 @@ async def shutdown(server: "TilewrightServer", *_: object) -> None:
 STATUS = "tilewright/status"
 
 
-async def status(server: "TilewrightServer", *_: object) -> dict[str, Any]:
+async def status(server: TilewrightServer, *_: object) -> dict[str, Any]:
     """What the server is and does at this moment."""
     return {
         "version": __version__,

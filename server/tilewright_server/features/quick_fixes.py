@@ -4,7 +4,7 @@ Listing computes no edit; ``codeAction/resolve`` does, from ``data`` alone.
 """
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 
@@ -22,16 +22,14 @@ from tilewright_server.features.code_action_resolve import (
 )
 from tilewright_server.ignoring import Scope, kernel_of
 from tilewright_server.readiness import lacking_launch
+from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
 
 _MENU_S = 0.05
 
 
 async def quick_fixes(
-    server: "TilewrightServer",
+    server: TilewrightServer,
     snapshot: Snapshot,
     analysis: Analysis,
     params: types.CodeActionParams,
@@ -61,7 +59,7 @@ async def quick_fixes(
 
 
 async def _refusals(
-    server: "TilewrightServer", analysis: Analysis, candidates: list[tuple[Issue, Rewrite]]
+    server: TilewrightServer, analysis: Analysis, candidates: list[tuple[Issue, Rewrite]]
 ) -> dict[int, str]:
     """Why some fixes cannot be made, as far as that is known in the time a menu may take.
 
@@ -103,7 +101,7 @@ def _shown_for(snapshot: Snapshot, issue: Issue, shown: Any) -> list[types.Diagn
 
 
 async def ignores(
-    server: "TilewrightServer",
+    server: TilewrightServer,
     snapshot: Snapshot,
     analysis: Analysis,
     params: types.CodeActionParams,

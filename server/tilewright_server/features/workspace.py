@@ -2,18 +2,15 @@
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from tilewright_server.certificates import SUFFIX
 from tilewright_server.environment import triton_version
+from tilewright_server.server import TilewrightServer
 from tilewright_server.settings import read_settings
-
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
-
 
 logger = logging.getLogger(__name__)
 
@@ -22,13 +19,13 @@ _PATIENCE_S = 5.0
 
 
 async def did_change_configuration(
-    server: "TilewrightServer", params: types.DidChangeConfigurationParams
+    server: TilewrightServer, params: types.DidChangeConfigurationParams
 ) -> None:
     """Pull the settings where the client can be asked; else take what it sent along."""
     await load_settings(server, params.settings)
 
 
-async def load_settings(server: "TilewrightServer", sent: Any = None) -> None:
+async def load_settings(server: TilewrightServer, sent: Any = None) -> None:
     """Put the settings in force; what cannot be used is said once and left at its default."""
     configured = await _ask(server)
     if configured is None and isinstance(sent, dict):
@@ -50,7 +47,7 @@ async def load_settings(server: "TilewrightServer", sent: Any = None) -> None:
             server.compiling.opened(snapshot.uri)
 
 
-async def _ask(server: "TilewrightServer") -> Any:
+async def _ask(server: TilewrightServer) -> Any:
     if not server.client.configuration:
         return None
     wanted = types.ConfigurationParams(items=[types.ConfigurationItem(section=_SECTION)])
@@ -66,7 +63,7 @@ WATCHED = ("**/pyproject.toml", "**/*.{yaml,yml}", f"**/*{SUFFIX}")
 
 
 async def did_change_watched_files(
-    server: "TilewrightServer", params: types.DidChangeWatchedFilesParams
+    server: TilewrightServer, params: types.DidChangeWatchedFilesParams
 ) -> None:
     """Read what holds for the open documents again."""
     server.certificates.forget()

@@ -1,20 +1,17 @@
 """Telling the client that a job is over, whichever way it ended."""
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from tilewright_server import wording
+from tilewright_server.context import ServerContext
 from tilewright_server.jobs.manager import Job, JobKind, JobState
-
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
 
 FINISHED = "tilewright/jobFinished"
 
 
-def announce(server: "TilewrightServer", job: Job) -> None:
+def announce(server: ServerContext, job: Job) -> None:
     """Tell the person, where one was waiting, and the client."""
     if not job.state.is_over:
         cancelled = _is_being_cancelled()

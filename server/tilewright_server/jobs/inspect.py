@@ -1,29 +1,27 @@
 """Compile a document's kernels for the chips of the settings, and remember what came of it."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewright_server.analysis import Analysis
 from tilewright_server.compiled_facts import functions_of, read_compiled
+from tilewright_server.context import ServerContext
 from tilewright_server.fact_store import facts_key
 from tilewright_server.jobs.manager import Job, JobKind
 from tilewright_server.jobs.profile import hashes_of
 from tilewright_server.jobs.session import conclude, run_engine
 from tilewright_server.snapshot import Snapshot
 
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
-
 _GRACE_S = 0.2
 
 
-def stop_inspecting(server: "TilewrightServer", uri: str) -> None:
+def stop_inspecting(server: ServerContext, uri: str) -> None:
     """Stop compiling a document whose result is no longer needed."""
     for job in server.jobs.active(JobKind.COMPILE, uri):
         server.jobs.cancel(job.id, _GRACE_S)
 
 
-async def inspect(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> None:
+async def inspect(server: ServerContext, job: Job, snapshot: Snapshot) -> None:
     """Run the engine; each kernel is shown as soon as its event arrives."""
     analysis = await server.analyze(snapshot)
     same = hashes_of(analysis, snapshot)
@@ -43,7 +41,7 @@ async def inspect(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> N
 
 
 def _remember(
-    server: "TilewrightServer",
+    server: ServerContext,
     analysis: Analysis,
     snapshot: Snapshot,
     entry: Mapping[str, Any],

@@ -2,25 +2,23 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 
 from tilewright.evaluation.model import text_hash
 from tilewright_server import wording
+from tilewright_server.context import ServerContext
 from tilewright_server.edits import Evidence, match_line_ends, workspace_edit
 from tilewright_server.jobs.manager import Job, JobState
 from tilewright_server.jobs.session import run_engine
 from tilewright_server.snapshot import Snapshot
 
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
-
 _APPLY = "Apply"
 _MOVED_ON = "the file changed meanwhile, so nothing was applied; run it again"
 
 
-async def optimize(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> None:
+async def optimize(server: ServerContext, job: Job, snapshot: Snapshot) -> None:
     """The whole life of an optimization, from the text as sent to a message about its end."""
     label = wording.target_label(job.target or "")
     outcome = await run_engine(server, job, snapshot, f"Optimizing for {label}")
@@ -55,7 +53,7 @@ def _nothing_better(result: Mapping[str, Any]) -> str:
     return f"no edit: {tried}" + (f" ({notes})" if notes else "")
 
 
-async def _offer(server: "TilewrightServer", sent: Snapshot, result: Mapping[str, Any]) -> str:
+async def _offer(server: ServerContext, sent: Snapshot, result: Mapping[str, Any]) -> str:
     """Apply the edit with the person's consent; says what became of it."""
     evidence = wording.evidence(result)
     label = f"Tilewright for {result.get('target')}: {evidence}"
@@ -85,13 +83,13 @@ async def _offer(server: "TilewrightServer", sent: Snapshot, result: Mapping[str
     )
 
 
-def _unchanged(server: "TilewrightServer", sent: Snapshot) -> Snapshot | None:
+def _unchanged(server: ServerContext, sent: Snapshot) -> Snapshot | None:
     """The document's present version if its text is still the one that was optimized."""
     now = server.snapshot(sent.uri)
     return now if now is not None and now.text == sent.text else None
 
 
-async def _consents(server: "TilewrightServer", label: str) -> bool:
+async def _consents(server: ServerContext, label: str) -> bool:
     """Ask by message where the editor has no preview of annotated edits."""
     if not server.client.message_request:
         return True
@@ -106,7 +104,7 @@ async def _consents(server: "TilewrightServer", label: str) -> bool:
 
 
 async def certify(
-    server: "TilewrightServer", snapshot: Snapshot, result: Mapping[str, Any]
+    server: ServerContext, snapshot: Snapshot, result: Mapping[str, Any]
 ) -> str | None:
     """Write the certificate that came with a result; a word on it, None where there is none."""
     data = result.get("certificate_file")

@@ -18,6 +18,8 @@ from typing import Any
 
 logger = logging.getLogger(__name__)
 
+# -P: a file called json.py in the user's folder must not become the engine's json.
+ENGINE_COMMAND = (sys.executable, "-P", "-m", "tilewright")
 _LAUNCHER = str(Path(__file__).with_name("launcher.py"))
 _LONGEST_LINE = 64 * 1024 * 1024
 _ERROR_TAIL = 4000

@@ -1,9 +1,10 @@
 """Profile a document: compile, check and time its kernels on this machine."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewright_server.analysis import Analysis
+from tilewright_server.context import ServerContext
 from tilewright_server.engine import parse
 from tilewright_server.fact_store import facts_key
 from tilewright_server.facts import read_facts
@@ -11,20 +12,17 @@ from tilewright_server.jobs.manager import Job, JobKind, JobState
 from tilewright_server.jobs.session import conclude, run_engine
 from tilewright_server.snapshot import Snapshot
 
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
-
 # A profile that was overtaken by a newer save has nothing worth waiting for.
 REPLACED_GRACE_S = 0.5
 
 
-def replace_running(server: "TilewrightServer", uri: str) -> None:
+def replace_running(server: ServerContext, uri: str) -> None:
     """Stop profiles of a document that a newer one makes pointless."""
     for job in server.jobs.active(JobKind.PROFILE, uri):
         server.jobs.cancel(job.id, REPLACED_GRACE_S)
 
 
-async def profile(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> None:
+async def profile(server: ServerContext, job: Job, snapshot: Snapshot) -> None:
     """Run the engine and remember its facts."""
     analysis = await server.analyze(snapshot)
     outcome = await run_engine(server, job, snapshot, "Profiling kernels")
@@ -44,7 +42,7 @@ def hashes_of(analysis: Analysis, snapshot: Snapshot) -> set[tuple[str, str]]:
 
 
 def remember(
-    server: "TilewrightServer",
+    server: ServerContext,
     job: Job,
     analysis: Analysis,
     snapshot: Snapshot,

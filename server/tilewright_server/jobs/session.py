@@ -4,21 +4,19 @@ import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewright_server import wording
+from tilewright_server.context import ServerContext
 from tilewright_server.jobs.manager import Job, JobKind, JobState
 from tilewright_server.jobs.process import EngineRun, OnEvent, Outcome
 from tilewright_server.jobs.progress import JobProgress
 from tilewright_server.settings import Settings
 from tilewright_server.snapshot import Snapshot
 
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
-
 
 async def run_engine(
-    server: "TilewrightServer",
+    server: ServerContext,
     job: Job,
     snapshot: Snapshot,
     title: str,
@@ -44,7 +42,7 @@ async def run_engine(
 
 
 def conclude(
-    server: "TilewrightServer", job: Job, snapshot: Snapshot, outcome: Outcome, count: int, did: str
+    server: ServerContext, job: Job, snapshot: Snapshot, outcome: Outcome, count: int, did: str
 ) -> None:
     """Say how a job on a document's kernels ended, and remember why it gave nothing."""
     if job.state is JobState.STOPPING:
@@ -59,12 +57,12 @@ def conclude(
     server.refresh(snapshot.uri)
 
 
-def _cancel(server: "TilewrightServer", job: Job) -> None:
+def _cancel(server: ServerContext, job: Job) -> None:
     server.jobs.cancel(job.id)
 
 
 async def _in_turn(
-    server: "TilewrightServer",
+    server: ServerContext,
     job: Job,
     snapshot: Snapshot,
     progress: JobProgress,
@@ -89,13 +87,13 @@ async def _in_turn(
         return await _run(server, job, snapshot, progress, on_event)
 
 
-def _is_current(server: "TilewrightServer", snapshot: Snapshot) -> bool:
+def _is_current(server: ServerContext, snapshot: Snapshot) -> bool:
     now = server.snapshot(snapshot.uri)
     return now is not None and now.hash == snapshot.hash
 
 
 async def _run(
-    server: "TilewrightServer",
+    server: ServerContext,
     job: Job,
     snapshot: Snapshot,
     progress: JobProgress,
@@ -130,7 +128,7 @@ def _take(job: Job, event: Mapping[str, Any]) -> bool:
     return False
 
 
-def command_for(server: "TilewrightServer", job: Job, path: str) -> Sequence[str]:
+def command_for(server: ServerContext, job: Job, path: str) -> Sequence[str]:
     """The engine's command line for a job."""
     settings = server.settings
     if job.kind is JobKind.COMPILE:
@@ -149,7 +147,7 @@ def command_for(server: "TilewrightServer", job: Job, path: str) -> Sequence[str
     return command
 
 
-def verify_command(server: "TilewrightServer", job: Job) -> Sequence[str]:
+def verify_command(server: ServerContext, job: Job) -> Sequence[str]:
     """The engine's command line that repeats a certificate on a text, or makes it anew."""
     how = "--renew" if job.renews else "--recheck"
     return [
@@ -159,7 +157,7 @@ def verify_command(server: "TilewrightServer", job: Job) -> Sequence[str]:
 
 
 def inspect_command(
-    server: "TilewrightServer", file: str, targets: Sequence[str], *more: str
+    server: ServerContext, file: str, targets: Sequence[str], *more: str
 ) -> Sequence[str]:
     """The engine's command line that compiles a text and runs none of its kernels."""
     chips = [word for target in targets for word in ("--target", target)]

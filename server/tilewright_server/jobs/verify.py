@@ -1,16 +1,12 @@
 """Repeat a certificate on a document's text, or make it anew where the text changed since."""
 
-from typing import TYPE_CHECKING
-
+from tilewright_server.context import ServerContext
 from tilewright_server.jobs.manager import Job, JobState
 from tilewright_server.jobs.session import run_engine
 from tilewright_server.snapshot import Snapshot
 
-if TYPE_CHECKING:
-    from tilewright_server.server import TilewrightServer
 
-
-async def verify(server: "TilewrightServer", job: Job, snapshot: Snapshot) -> None:
+async def verify(server: ServerContext, job: Job, snapshot: Snapshot) -> None:
     """Run the engine, and show what the certificate files say then."""
     outcome = await run_engine(server, job, snapshot, "Verifying again")
     job.result = outcome.result

@@ -2,15 +2,13 @@
 
 import importlib.util
 import logging
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tilewright.errors import InputError
+from tilewright_server.jobs.process import ENGINE_COMMAND
 from tilewright_server.mcp.refusal import RefusedError
 from tilewright_server.mcp.roots import named_roots
-
-ENGINE_COMMAND = (sys.executable, "-P", "-m", "tilewright")
 
 
 def run(roots: Sequence[Path], device: str, limit_s: float) -> None:

@@ -12,7 +12,7 @@ from ..host import absent_device, device_api, tensor_placement
 from ..host.deferred_launches import Deferred
 from ..inputs import generation, module_inputs
 from ..launches.hooks import Recorder
-from ..loading import entry_point
+from ..loading import entry_call, entry_point
 from ..protocol import READS_RESULT, JobError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _with_fake_tensors(
             recorder.patched(),
             torch.no_grad(),
         ):
-            call, _ = entry_point.build_call(job, module, _FAKE)
+            call, _ = entry_call.build_call(job, module, _FAKE)
             arguments = generation.fake_inputs(job["case"], _maker(job, module), _FAKE)
             _fitting(call, arguments)
             call(*arguments)
@@ -90,7 +90,7 @@ def _with_real_tensors(job: CaptureJob, module: Any, kind: str, notes: list[str]
         stack.enter_context(tensor_placement.elsewhere(kind, "cpu"))
         stack.enter_context(recorder.patched())
         stack.enter_context(torch.no_grad())
-        call, _ = entry_point.build_call(job, module, "cpu")
+        call, _ = entry_call.build_call(job, module, "cpu")
         stack.enter_context(waiting)
         call(*generation.make_inputs(job["case"], seed=0, module=_maker(job, module)).values())
     recorder.notes += waiting.notes()

@@ -12,7 +12,7 @@ from ..compare import comparison, output_tree
 from ..host import absent_device, device_api, tensor_placement
 from ..inputs import generation, layouts, tensor_files
 from ..launches import hooks
-from ..loading import entry_point, host_timeout
+from ..loading import entry_call, entry_point, host_timeout
 from ..memcheck import poison
 from ..timing.calibration import quick_look
 from ..timing.clocks import clock_for
@@ -86,7 +86,7 @@ def compile_ahead(
             hooks.compiled_only(),
             host_timeout.limited(HOST_CODE_S),
         ):
-            call, _ = entry_point.build_call(job, module, _FAKE)
+            call, _ = entry_call.build_call(job, module, _FAKE)
             made = generation.fake_inputs(job["case"], module, _FAKE)
             laid = layouts.laid_out({str(at): value for at, value in enumerate(made)}, layout)
             call(*laid.values())
@@ -107,7 +107,7 @@ def _measure(job: MeasureJob, module: Any, counts: Any) -> Measured:
     clock = clock_for(device, job.get("flush_bytes"))
     inputs = tensor_files.load(job["inputs"], device)
     state = tensor_files.load(job.get("state") or [], device) or None
-    call, _ = entry_point.build_call(job, module, device, state)
+    call, _ = entry_call.build_call(job, module, device, state)
     value: Measured = {"us": [], "repeats": 0, "device_name": clock.device_name}
     value |= _first_call(job, call, inputs, device, counts)
     if value.get("difference"):

@@ -16,7 +16,7 @@ import torch
 from ..host import absent_device, device_api, tensor_placement
 from ..inputs import generation, module_inputs, tensor_files
 from ..launches.hooks import Recorder
-from ..loading import entry_point, partial_import
+from ..loading import entry_call, entry_point, partial_import
 from ..protocol import JobError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _called(job: SizeJob, device: str, inputs: Callable[[Case, Any, str], list[A
     if not case.get("init_named"):
         job = {**job, "case": {**case, "init_args": module_inputs.arguments(maker)}}
     made = inputs(case, maker, device)
-    call, model = entry_point.build_call(job, entry_point.load_module(job["module"]), device)
+    call, model = entry_call.build_call(job, entry_point.load_module(job["module"]), device)
     returned = call(*made)
     kept = list(model.state_dict().values()) if model is not None else []
     held = tensor_files.tensors_in([*made, *kept, returned])

@@ -13,6 +13,7 @@ import torch
 from ..inputs import tensor_files
 from ..loading import entry_point
 from ..protocol import JobError
+from . import jit_signature
 
 if TYPE_CHECKING:
     from ..messages.envelope import EntryJob
@@ -29,7 +30,7 @@ def launcher(job: EntryJob[Any] | Mapping[str, Any], module: Any) -> Callable[..
         raise JobError(f"no launch is known for {call['kernel']} of {module.__file__}")
     kernel, chosen = _launchable(module, plan)
     names = [spec["name"] for spec in job["case"]["inputs"]]
-    values = {name: _decoded(value, module) for name, value in plan["values"].items()}
+    values = {name: jit_signature.decode(value, module) for name, value in plan["values"].items()}
 
     def launch(*inputs: Any) -> None:
         given = dict(zip(names, inputs, strict=True))
@@ -102,12 +103,6 @@ def _cdiv(a: int, b: int) -> int:
 
 def _next_power_of_2(n: int) -> int:
     return 1 << max(n - 1, 0).bit_length()
-
-
-def _decoded(value: Any, module: Any) -> Any:
-    from .jit_signature import decode
-
-    return decode(value, module)
 
 
 def caller(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..inputs import generation
-from ..loading import entry_point
+from ..loading import entry_call, entry_point
 
 if TYPE_CHECKING:
     from ..messages.jobs import CountersJob, ProfileJob
@@ -24,5 +24,5 @@ def prepared(
         name: value.to(device) if isinstance(value, torch.Tensor) else value
         for name, value in made.items()
     }
-    call, _ = entry_point.build_call(job, module, device)
+    call, _ = entry_call.build_call(job, module, device)
     return call, inputs

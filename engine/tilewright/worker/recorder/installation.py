@@ -15,17 +15,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-TO = "TILEWRIGHT_CAPTURE_TO"
-LIMIT = "TILEWRIGHT_CAPTURE_LIMIT"
-WRITES = "TILEWRIGHT_CAPTURE_WRITES"
-VALUES = "TILEWRIGHT_CAPTURE_VALUES"
-STEERED = "TILEWRIGHT_CAPTURE_STEERED"
-UNDER_WAY = ".under-way"
-"""Ends the names of files about launches that are being interpreted."""
+from . import variables
+
 _CUSTOMIZE = "sitecustomize"
 
 
@@ -46,7 +40,7 @@ _thread = _Thread()
 
 def install(hook_folder: str) -> None:
     """Take over Triton's launches once it is imported; hand over to the user's sitecustomize."""
-    if os.environ.get(TO):
+    if os.environ.get(variables.TO):
         sys.meta_path.insert(0, _AfterImport())
         for name, patch in _PATCHES.items():
             if name in sys.modules:
@@ -102,7 +96,7 @@ def _patch_tuner(module: Any) -> None:
 
     @functools.wraps(tune)
     def run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
-        steered = bool(os.environ.get(STEERED))
+        steered = bool(os.environ.get(variables.STEERED))
         _thread.tuners.append("first" if steered else "chosen")
         try:
             if steered:
@@ -169,7 +163,7 @@ def _under_way(kernel: Any) -> Iterator[None]:
     code = kernel.fn.__code__
     _thread.launches += 1
     about = f"launch {_thread.launches} of {kernel.fn.__name__} "
-    file = folder() / f"{os.getpid()}-{threading.get_ident()}{UNDER_WAY}"
+    file = variables.folder() / f"{os.getpid()}-{threading.get_ident()}{variables.UNDER_WAY}"
     with contextlib.suppress(OSError):
         file.write_text(f"{about}({code.co_filename}:{code.co_firstlineno})", encoding="utf-8")
     try:
@@ -196,7 +190,7 @@ def _mend_interpreter(triton: Any) -> None:
     Before a kernel's module is imported: what it imports by name from libdevice it keeps.
     """
     del triton
-    if os.environ.get(STEERED):
+    if os.environ.get(variables.STEERED):
         from ..interpreter import switch
 
         _for_good.enter_context(switch.interpreted())
@@ -208,8 +202,3 @@ _PATCHES: dict[str, Callable[[Any], None]] = {
     "triton.runtime.autotuner": _patch_tuner,
     "triton.runtime.interpreter": _patch_interpreted,
 }
-
-
-def folder() -> Path:
-    """Where this process and its children write their parts."""
-    return Path(os.environ[TO])

@@ -22,7 +22,7 @@ from triton.runtime.jit import KernelParam
 
 from ..inputs import tensor_files as tensors
 from ..launches import hooks
-from . import installation, tensor_contents
+from . import tensor_contents, variables
 
 _DEFAULT_LIMIT = 64
 _MOST_COMPARED_BYTES = 1 << 30
@@ -50,14 +50,14 @@ class Recorder:
     """Records each distinct launch of this process once, and counts all of them."""
 
     def __init__(self) -> None:
-        self._part = Part(installation.folder())
+        self._part = Part(variables.folder())
         self._lock = threading.Lock()
         self._slots: dict[str, int | None] = {}
         self._distinct: dict[str, int] = {}
         self._kernels: dict[int, Any] = {}
-        self._limit = int(os.environ.get(installation.LIMIT) or _DEFAULT_LIMIT)
-        self._writes = bool(os.environ.get(installation.WRITES))
-        self._values = bool(os.environ.get(installation.VALUES))
+        self._limit = int(os.environ.get(variables.LIMIT) or _DEFAULT_LIMIT)
+        self._writes = bool(os.environ.get(variables.WRITES))
+        self._values = bool(os.environ.get(variables.VALUES))
 
     def before(
         self, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tuned: str | None,

@@ -17,7 +17,7 @@ from ..host import absent_device, device_api, tensor_placement
 from ..inputs import generation, layouts, tensor_files
 from ..interpreter import batched_launch, switch
 from ..launches import hooks
-from ..loading import entry_point
+from ..loading import entry_call, entry_point
 from ..memcheck import access_monitor, allocator_hooks, poison, redzones, uninitialized
 from ..protocol import JobError
 from ..timing import resampled_inputs
@@ -151,13 +151,13 @@ class Version:
         key = f"{case.get('category')} {case.get('index')} {case.get('dims')} {case.get('dtype')}"
         if key not in self._models:
             told = {**job, "case": case}
-            made = entry_point.build_call(told, self.module, device, state)
+            made = entry_call.build_call(told, self.module, device, state)
             if made[1] is None:
                 return made
             first = {name: value.clone() for name, value in made[1].state_dict().items()}
             self._models[key] = (*made, first)
         call, model, first = self._models[key]
-        entry_point.load_state(model, first if state is None else state)
+        entry_call.load_state(model, first if state is None else state)
         return call, model
 
 

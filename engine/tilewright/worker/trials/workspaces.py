@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from .. import tamper
-from ..loading import entry_point
+from ..loading import entry_call
 from ..memcheck import poison
 
 WORKSPACES, PREPACKED = "workspaces", "prepacked-weights"
@@ -67,7 +67,7 @@ class KeptTensors:
         }
         if not own:
             return {}
-        twin, other = entry_point.build_call(job, module, device, state)
+        twin, other = entry_call.build_call(job, module, device, state)
         twin(*(_copied(value) for value in inputs.values()))
         again = tamper.tensors_kept_by(self._file, other, alone=True)
         same = {way for way in own if way in again and _same(own[way], again[way])}

@@ -1,0 +1,142 @@
+"""The state that the parts of the server share, all of it owned by the event loop.
+
+Publishing, compiling and jobs know the server as a ``ServerContext``, which imports none of them.
+"""
+
+import asyncio
+import os
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from tilewright import __version__
+from tilewright_server.analysis import Analysis, Parsed
+from tilewright_server.boundary import guard_async
+from tilewright_server.capabilities import ClientFeatures
+from tilewright_server.certificates import Certificates
+from tilewright_server.engine import Engine
+from tilewright_server.fact_store import KernelFactStore
+from tilewright_server.jobs.manager import Job, JobManager
+from tilewright_server.models import Consents, ModelKeys
+from tilewright_server.notebooks import OPTIONS as NOTEBOOK_OPTIONS
+from tilewright_server.projects import Project
+from tilewright_server.protocol import TilewrightProtocol
+from tilewright_server.settings import Settings
+from tilewright_server.snapshot import Snapshot
+from tilewright_server.timings import Timings
+from tilewright_server.workspace import SnapshotWorkspace
+
+Result = TypeVar("Result")
+
+
+class ServerContext(LanguageServer):
+    """What the server knows, and what its parts ask of each other.
+
+    Attributes:
+        client: what the client can do; known from ``initialize`` on.
+        settings: valid at every moment, defaults at first; ``revision`` counts their changes.
+        triton: the user's Triton as (major, minor), None until known.
+    """
+
+    protocol: TilewrightProtocol
+
+    def __init__(self, engine: Engine, engine_command: Sequence[str]) -> None:
+        # pygls reads stdin in its own pool: two threads, used for nothing else.
+        super().__init__(
+            "tilewright",
+            __version__,
+            protocol_cls=TilewrightProtocol,
+            notebook_document_sync=NOTEBOOK_OPTIONS,
+            max_workers=2,
+        )
+        self.engine = engine
+        self.engine_command = tuple(engine_command)
+        self.client = ClientFeatures()
+        self.settings = Settings()
+        self.model_keys = ModelKeys(os.environ)
+        self.consents = Consents()
+        self.initial_options: Any = None
+        self.revision = 0
+        self.triton: tuple[int, int] | None = None
+        self.facts = KernelFactStore()
+        self.jobs = JobManager()
+        self.timings = Timings()
+        self.pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="tilewright")
+        self.certificates = Certificates(self.pool)
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    @abstractmethod
+    async def parse(self, snapshot: Snapshot) -> Parsed:
+        """The kernels of a snapshot, before anything is said of them."""
+
+    @abstractmethod
+    async def analyze(self, snapshot: Snapshot) -> Analysis:
+        """The instant tier's view of a snapshot, with launches that were captured meanwhile."""
+
+    @abstractmethod
+    def diagnostics(self, snapshot: Snapshot, analysis: Analysis) -> list[types.Diagnostic]:
+        """Everything to underline in a snapshot that is known now."""
+
+    @abstractmethod
+    async def project(self, snapshot: Snapshot) -> Project:
+        """What the files around a document say of it; what is wrong with them is shown."""
+
+    @abstractmethod
+    async def pick_target(self, snapshot: Snapshot) -> str:
+        """What to compile a document for."""
+
+    @abstractmethod
+    def start_job(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> Job:
+        """Start a job whose every end is announced, also an unexpected one."""
+
+    @abstractmethod
+    def refresh(self, uri: str | None = None) -> None:
+        """Show new facts that do not come from the text: for one document, or for all."""
+
+    def snapshot(self, uri: str) -> Snapshot | None:
+        """The present version of an open document."""
+        workspace = self.workspace
+        return workspace.snapshot(uri) if isinstance(workspace, SnapshotWorkspace) else None
+
+    def snapshots(self) -> tuple[Snapshot, ...]:
+        """The present version of every open document."""
+        workspace = self.workspace
+        return workspace.snapshots() if isinstance(workspace, SnapshotWorkspace) else ()
+
+    def cells_of(self, notebook: str) -> tuple[str, ...]:
+        """The documents of an open notebook's cells."""
+        workspace = self.workspace
+        return workspace.cells_beside(notebook) if isinstance(workspace, SnapshotWorkspace) else ()
+
+    async def read(self, uri: str) -> tuple[Snapshot, Analysis] | None:
+        """An open Python document and its analysis; None for other documents."""
+        snapshot = self.snapshot(uri)
+        if snapshot is None or not snapshot.is_python:
+            return None
+        return snapshot, await self.analyze(snapshot)
+
+    async def guarded(
+        self, name: str, handler: Callable[..., Awaitable[Any]], *arguments: Any
+    ) -> Any:
+        """Run work that answers no request inside the request boundary."""
+        return await guard_async(name, handler, self.timings)(*arguments)
+
+    async def in_pool(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        """Run what may take milliseconds where it does not hold up the loop."""
+        return await asyncio.get_running_loop().run_in_executor(self.pool, work, *arguments)
+
+    def background(self, name: str, handler: Callable[..., Awaitable[Any]], *args: Any) -> None:
+        """Start guarded work and keep hold of it until it is done."""
+        task = asyncio.get_running_loop().create_task(self.guarded(name, handler, *args))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def warn(self, message: str) -> None:
+        """A message a person should see."""
+        self.window_show_message(
+            types.ShowMessageParams(type=types.MessageType.Warning, message=message)
+        )
