@@ -1,49 +1,20 @@
-"""Detectors of the issues in the taxonomy, one file a stage.
+"""Detectors of the issues in the taxonomy, one file or folder a stage.
 
 A detector is a pure function from a module and its context to findings. It
 stays silent where it is not sure: an unknown value never supports a finding.
+Every file below this folder is imported, which registers its detectors.
 """
 
 from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import walk_packages
 
-from tilewright.analysis.detectors import (
-    algorithmic,
-    autotuning,
-    autotuning_configs,
-    block_pointers,
-    block_pointers_regular,
-    correctness,
-    device_specific,
-    device_specific_tiles,
-    dtype_fix,
-    fusion,
-    host_code,
-    memory_access,
-    nki,
-    persistent_kernel,
-)
 from tilewright.analysis.detectors.registry import Detector, Scope, scope_of, table
 
-_FILES = (
-    algorithmic,
-    autotuning,
-    autotuning_configs,
-    block_pointers,
-    block_pointers_regular,
-    correctness,
-    device_specific,
-    device_specific_tiles,
-    dtype_fix,
-    fusion,
-    host_code,
-    memory_access,
-    nki,
-    persistent_kernel,
-)
-"""Importing a file registers its detectors."""
-
-
 __all__ = ["Detector", "Scope", "registered", "scope_of"]
+
+for _file in walk_packages(__path__, f"{__name__}."):
+    import_module(_file.name)
 
 
 def registered() -> Mapping[str, Detector]:
