@@ -190,6 +190,11 @@ class Access:
     order: int
     statement: ast.stmt
 
+    @property
+    def is_plain(self) -> bool:
+        """Not volatile, and with no cache modifier that asks memory anew."""
+        return not any(k.arg in ("volatile", "cache_modifier", "sem") for k in self.node.keywords)
+
 
 @dataclass(frozen=True, eq=False)
 class Definition:

@@ -2,23 +2,23 @@
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tilewright.analysis.detectors.algorithmic.loads import redundant_computation
 from tilewright.analysis.detectors.common import are_distinct
+from tilewright.analysis.equal_values import EqualValues
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
-from tilewright.analysis.values import Value
+from tilewright.analysis.values import Access, Flow, Value
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
-from tilewright.rewrites.numbering import ValueNumbers
 from tilewright.rewrites.pointers import base_pointer
 from tilewright.rewrites.scope import (
     argument,
     argument_facts,
     assignments,
     at_issue,
-    block_of,
     is_tl_call,
     kernel_of,
     keyword,
@@ -167,91 +167,50 @@ def _reuse_load(module: Module, issue: Issue, context: AnalysisContext) -> str |
         return Refusal("the issue names no kernel of this file")
     loads = [n for n in ast.walk(kernel.node) if is_tl_call(module, n, "load")]
     for load in at_issue(module, issue, loads):
-        statement = statement_of(kernel.node, load)
-        if statement is None:
-            continue
-        text = _reused(module, kernel, statement, load)
-        if text is None:
-            text = _held(module, kernel, context, statement, load)
+        text = _reused(module, kernel, context, load)
         if text is not None:
             return text
     return Refusal("no name still holds this load, or there is a store in between")
 
 
-def _reused(module: Module, kernel: Kernel, statement: ast.stmt, load: ast.AST) -> str | None:
-    numbers = ValueNumbers(module)
-    held: list[str] = []
-    for earlier in block_of(kernel.node, statement):
-        if earlier is statement:
-            break
-        _see(numbers, earlier)
-        held += [n for n in set_in(earlier) | set(targets_of(earlier)) if n not in held]
-    patch = Patch(module)
-    values = [n for n in ast.walk(statement) if isinstance(n, ast.expr)]
-    for node in values:
-        if load is not node and not any(n is load for n in ast.walk(node)):
+def _reused(module: Module, kernel: Kernel, context: AnalysisContext, load: ast.AST) -> str | None:
+    """The text with the largest expression around a load taken from a name that holds it."""
+    flow = flow_of(module, kernel)
+    access = next((a for a in flow.loads if a.node is load), None)
+    if access is None:
+        return None
+    statement = access.statement
+    equal = EqualValues(flow, _known_equal(module, kernel, context, flow, access))
+    for node in ast.walk(statement):
+        value = flow.values.get(node) if isinstance(node, ast.expr) else None
+        if value is None or not any(n is load for n in ast.walk(node)):
             continue
-        holder = numbers.holder(numbers.of(node), held)
+        holder = next(equal.holders(value, access), None)
         if holder is None:
             continue
+        patch = Patch(module)
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
-                value is node and name == holder and patch.owns_lines(statement)
+            case ast.Assign(targets=[ast.Name(id=name)], value=whole) if (
+                whole is node and name == holder and patch.owns_lines(statement)
             ):
                 patch.delete_lines(statement)
             case _:
+                assert isinstance(node, ast.expr)
                 patch.replace(node, holder)
         return patch.apply()
     return None
 
 
-def _held(
-    module: Module, kernel: Kernel, context: AnalysisContext, statement: ast.stmt, load: ast.AST
-) -> str | None:
-    """Reuse across writes elsewhere and into branches, where the analysis finds it the same."""
-    assert isinstance(load, ast.Call)
-    where = module.index.range_of(load)
-    findings = redundant_computation(replace(module, focus=kernel), context)
-    found = next((f for f in findings if f.range == where), None)
-    if found is None:
-        return None
-    flow = flow_of(module, kernel)
-    first = found.related[0].range
+def _known_equal(
+    module: Module, kernel: Kernel, context: AnalysisContext, flow: Flow, access: Access
+) -> Iterator[tuple[Value, Value]]:
+    """The load and the one it repeats across writes elsewhere, by the analysis."""
+    where = module.index.range_of(access.node)
     loads = {module.index.range_of(a.node): a.result for a in flow.loads}
-    pair = (loads.get(first), loads.get(where))
-    for node in ast.walk(statement):
-        value = flow.values.get(node) if isinstance(node, ast.expr) else None
-        if value is None or not any(n is load for n in ast.walk(node)):
-            continue
-        for name, definitions in flow.definitions.items():
-            given = module.index.range_of(definitions[0].statement)
-            inside = given.contains(first.line, first.column)
-            if len(definitions) == 1 and inside and _alike(definitions[0].value, value, pair):
-                patch = Patch(module)
-                assert isinstance(node, ast.expr)
-                patch.replace(node, name)
-                return patch.apply()
-    return None
-
-
-def _alike(one: Value, two: Value, pair: tuple[Value | None, Value | None]) -> bool:
-    """Whether two values are one, given that a pair of loads gives the same."""
-    if one is two or (one, two) == pair:
-        return True
-    return (
-        (one.op, one.detail, one.keywords) == (two.op, two.detail, two.keywords)
-        and one.op != "load"
-        and len(one.operands) == len(two.operands) > 0
-        and all(_alike(a, b, pair) for a, b in zip(one.operands, two.operands, strict=True))
-    )
-
-
-def _see(numbers: ValueNumbers, statement: ast.stmt) -> None:
-    """A statement that holds others may have done any of what is in it."""
-    numbers.see(statement)
-    if isinstance(statement, ast.For | ast.While | ast.If | ast.With):
-        for name in set_in(statement):
-            numbers.forget(name)
+    for finding in redundant_computation(replace(module, focus=kernel), context):
+        first = loads.get(finding.related[0].range)
+        if finding.range == where and first is not None and access.result is not None:
+            yield first, access.result
 
 
 REWRITES = (

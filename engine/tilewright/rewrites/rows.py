@@ -6,12 +6,14 @@ that two passes repeat are then repeated in straight-line code, where the second
 
 import ast
 import re
+from collections.abc import Iterator
 
+from tilewright.analysis.equal_values import EqualValues
+from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.calls import append_keywords, imports, local_name
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
-from tilewright.rewrites.numbering import ZERO, ValueNumbers
 from tilewright.rewrites.padding import masked_around
 from tilewright.rewrites.row_loops import Masking, RowLoop, RowPasses, row_loop, row_passes
 from tilewright.rewrites.scope import (
@@ -22,11 +24,13 @@ from tilewright.rewrites.scope import (
     host_scope,
     is_tl_call,
     kernel_of,
+    statements,
     targets_of,
     uses,
 )
 from tilewright.rewrites.tiles import coverage
 from tilewright.source.model import Kernel, Launch, Module
+from tilewright.source.parse import parse_module
 
 LARGEST_ROW = 32768
 """Elements of the longest row that is kept resident: beyond it registers spill on every chip."""
@@ -52,9 +56,10 @@ def _single_pass(module: Module, issue: Issue, context: AnalysisContext) -> str 
     longest = _longest_row(context, kernel, passes.extent)
     if isinstance(longest, Refusal):
         return longest
+    module = parse_module(_straightened(module, passes), module.path)
     patch = Patch(module)
-    _straighten(module, kernel, passes, patch)
-    _fit_launch(module, launch, passes, longest, patch)
+    _drop_repeats(module, kernel, passes, patch)
+    _fit_launch(module, module.launches_of(kernel.name)[0], passes, longest, patch)
     return patch.apply()
 
 
@@ -96,26 +101,48 @@ def _longest_row(context: AnalysisContext, kernel: Kernel, extent: str) -> int |
     return longest
 
 
-def _straighten(module: Module, kernel: Kernel, passes: RowPasses, patch: Patch) -> None:
-    """Replace each loop by its body at index zero, without what was already computed."""
-    inner = Patch(module)
-    numbers = ValueNumbers(module, {loop.index: ZERO for loop in passes.loops})
-    block = block_of(kernel.node, passes.loops[0].node)
-    first = next(i for i, s in enumerate(block) if s is passes.loops[0].node)
-    last = next(i for i, s in enumerate(block) if s is passes.loops[-1].node)
-    loops = {id(loop.node): loop for loop in passes.loops}
-    held: list[str] = []
+def _straightened(module: Module, passes: RowPasses) -> str:
+    """The text with each loop replaced by its body at index zero."""
+    inner, outer = Patch(module), Patch(module)
     for masking in passes.maskings:
         _mask(module, inner, masking)
-    for statement in block[first : last + 1]:
-        loop = loops.get(id(statement))
-        for part in [statement] if loop is None else loop.node.body:
-            if loop is None or not _merge(module, inner, numbers, part, held):
-                _zero_index(inner, part, loop)
-            numbers.see(part)
-            held += [n for n in targets_of(part) if n not in held]
     for loop in passes.loops:
-        _splice_body(inner, patch, loop)
+        for statement in loop.node.body:
+            _zero_index(inner, statement, loop)
+        _splice_body(inner, outer, loop)
+    return outer.apply()
+
+
+def _drop_repeats(module: Module, looped: Kernel, passes: RowPasses, patch: Patch) -> None:
+    """Leave out, of what was loops, the statements that compute what a name of theirs holds."""
+    kernel = next(k for k in module.kernels if k.name == looped.name)
+    flow = flow_of(module, kernel)
+    equal = EqualValues(flow)
+    given = {d.statement: d for every in flow.definitions.values() for d in every}
+    own: set[str] = set()
+    for statement, was_in_loop in _region(kernel, looped, passes):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if was_in_loop:
+                found = equal.holders(given[statement].value, given[statement])
+                holders = [holder for holder in found if holder in own]
+                if name in holders and patch.owns_lines(statement):
+                    patch.delete_lines(statement)
+                elif holders and any(is_tl_call(module, n, "load") for n in ast.walk(value)):
+                    patch.replace(value, holders[0])
+        own.update(targets_of(statement))
+
+
+def _region(kernel: Kernel, looped: Kernel, passes: RowPasses) -> Iterator[tuple[ast.stmt, bool]]:
+    """The statements from the first pass to the last, and whether they stood in a loop."""
+    loops = [loop.node for loop in passes.loops]
+    before = block_of(looped.node, loops[0])
+    region = before[before.index(loops[0]) : before.index(loops[-1]) + 1]
+    first = min(
+        (s for s in statements(kernel.node) if s.lineno >= loops[0].lineno), key=lambda s: s.lineno
+    )
+    after = block_of(kernel.node, first)
+    kinds = [s in loops for s in region for _ in (s.body if s in loops else [s])]
+    yield from zip(after[after.index(first) :], kinds, strict=False)
 
 
 def _mask(module: Module, patch: Patch, masking: Masking) -> None:
@@ -126,29 +153,8 @@ def _mask(module: Module, patch: Patch, masking: Masking) -> None:
     patch.splice(end, end, after)
 
 
-def _merge(
-    module: Module, patch: Patch, numbers: ValueNumbers, statement: ast.stmt, held: list[str]
-) -> bool:
-    """Leave out a statement that would set a name to the value it has; True if it is gone."""
-    match statement:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            pass
-        case _:
-            return False
-    holder = numbers.holder(numbers.of(value), [name, *held])
-    if holder == name and patch.owns_lines(statement):
-        patch.delete_lines(statement)
-        return True
-    if holder is not None and any(is_tl_call(module, n, "load") for n in ast.walk(value)):
-        patch.replace(value, holder)
-        return True
-    return False
-
-
-def _zero_index(patch: Patch, statement: ast.stmt, loop: RowLoop | None) -> None:
+def _zero_index(patch: Patch, statement: ast.stmt, loop: RowLoop) -> None:
     """Write the loop's index as zero, dropping ``start +`` and ``i * BLOCK +`` altogether."""
-    if loop is None:
-        return
     done: set[int] = set()
     for node in ast.walk(statement):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):

@@ -171,8 +171,3 @@ def assigned_name(access: Access) -> str | None:
         if len(statement.targets) == 1 and isinstance(target, ast.Name):
             return target.id
     return None
-
-
-def is_plain_load(access: Access) -> bool:
-    """Not volatile, and with no cache modifier that asks memory anew."""
-    return not any(k.arg in ("volatile", "cache_modifier", "sem") for k in access.node.keywords)

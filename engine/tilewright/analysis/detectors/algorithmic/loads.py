@@ -7,7 +7,6 @@ from itertools import combinations
 from tilewright.analysis.detectors.common import (
     assigned_name,
     first_line,
-    is_plain_load,
     loads_in,
     loop_span,
     may_overwrite,
@@ -26,7 +25,7 @@ def loop_invariant_code(module: Module, context: AnalysisContext) -> Iterator[Fi
     """A load in a loop that gives the same tile in every turn."""
     for kernel, flow in triton_kernels(module):
         for access in flow.loads:
-            if not access.loops or not is_plain_load(access):
+            if not access.loops or not access.is_plain:
                 continue
             loop = flow.loops[access.loops[-1]]
             if isinstance(loop.node, ast.While) or access.branches != loop.branches:
@@ -135,8 +134,8 @@ def _repeats(first: Access, second: Access) -> bool:
         and first.other is second.other
         and first.loops == second.loops
         and second.branches[: len(first.branches)] == first.branches
-        and is_plain_load(first)
-        and is_plain_load(second)
+        and first.is_plain
+        and second.is_plain
         and _options(first) == _options(second)
     )
 

@@ -8,7 +8,6 @@ from tilewright.analysis.detectors.common import (
     TL,
     context_numbers,
     first_line,
-    is_plain_load,
     loads_in,
     may_overwrite,
     triton_kernels,
@@ -113,7 +112,7 @@ def _reloads(
 def _row_loads(flow: Flow, loop: Loop, tiles: Tiles) -> Iterator[Access]:
     """One-dimensional loads directly in a loop that move along with its index."""
     for access in flow.loads:
-        if access.loops and access.loops[-1] == loop.number and is_plain_load(access):
+        if access.loops and access.loops[-1] == loop.number and access.is_plain:
             shape = tiles.of(access.pointer).shape
             moves = any(
                 v.op == "loop_index" and v.detail == loop.number for v in walk(access.pointer)
