@@ -41,7 +41,6 @@ def test_captured_types_prove_the_needless_cast() -> None:
     proven = issues(matmul_facts(4096, 4096, 4096))["dtype_precision"]
     assert "if the pointers are 16-bit" in hedged.message
     assert "fp16 operands" in proven.message
-    assert proven.data == {"proven": "true", "type": "fp16"}
 
 
 def test_captured_fp32_takes_the_hedged_issue_back() -> None:
@@ -56,7 +55,7 @@ def test_masked_ragged_shapes_are_no_boundary_issue() -> None:
 
 def test_a_large_product_overflows_where_its_output_is_addressed() -> None:
     issue = issues(matmul_facts(65536, 65536, 64))["int32_offset_overflow"]
-    assert issue.data == {"operand": "offs_m[:, None]", "tensor": "c_ptr"}
+    assert "This offset into c_ptr reaches" in issue.message
     text = (EXAMPLES / "matmul.py").read_text().splitlines()
     assert "c_ptrs = " in text[issue.range.line - 1]
 

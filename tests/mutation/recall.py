@@ -98,8 +98,7 @@ def rewritten(module: Module, kernel: Kernel, rewind: Rewind) -> Module | None:
 
 
 def _issue(issue: str, kernel: Kernel, finding: Finding) -> Issue:
-    where, data = finding.range, finding.data
-    return Issue(issue, Stage.ALGORITHMIC, 3, finding.message, kernel.name, where, data=data)
+    return Issue(issue, Stage.ALGORITHMIC, 3, finding.message, kernel.name, finding.range)
 
 
 def _launches(module: Module, kernel: Kernel) -> tuple[LaunchFacts, ...]:

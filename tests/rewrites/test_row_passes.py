@@ -55,7 +55,12 @@ def test_examples_read_each_row_once(name: str) -> None:
             "more than an",
         ),
         ("row_max = tl.max(highest, axis=0)", "row_max = tl.max(x, axis=0)", "x is used after"),
-        ("row = tl.program_id(0)", "row = tl.program_id(0)\n    n_cols += 0", "is changed"),
+        ("row = tl.program_id(0)", "row = tl.program_id(0)\n    n_cols += 0", "no loop over"),
+        (
+            "y.to(y_ptr.dtype.element_ty), mask=cols < n_cols)",
+            "y.to(y_ptr.dtype.element_ty), mask=cols < n_cols)\n    n_cols += 0",
+            "is changed",
+        ),
         (", mask=cols < n_cols, other=float", ", other=float", "has no mask against n_cols"),
         ("total += tl.exp(x - row_max)", "total += tl.cumsum(x, axis=0)", "padding may change"),
     ],

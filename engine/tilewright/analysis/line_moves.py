@@ -12,7 +12,6 @@ from tilewright.source.text import Range
 
 _Anchor = tuple[str, int]
 _IN_WORDS = re.compile(r"\bline \d")
-_IN_DATA = ("line", "lines", "loops")
 _BEFORE_ALL: _Anchor = ("", -1)
 
 
@@ -74,7 +73,5 @@ class Layout:
 
 
 def _says_a_line(issue: Issue) -> bool:
-    """Whether a line is named in words or in the data, where it is not moved along."""
-    return _IN_WORDS.search(issue.message) is not None or any(
-        key.endswith(_IN_DATA) for key in issue.data
-    )
+    """Whether a line is named in words, where it is not moved along."""
+    return _IN_WORDS.search(issue.message) is not None

@@ -18,21 +18,20 @@ class Related:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a detector saw. ``message`` is one sentence: what is so here, and why it costs.
-
-    ``data`` holds what the rewrite of this issue needs, as strings.
-    """
+    """What a detector saw. ``message`` is one sentence: what is so here, and why it costs."""
 
     range: Range
     message: str
     kernel: str | None = None
     related: tuple[Related, ...] = ()
-    data: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Issue:
-    """A finding with its place in the taxonomy. ``severity`` is 1 (advice) to 5 (wrong result)."""
+    """A finding with its place in the taxonomy. ``severity`` is 1 (advice) to 5 (wrong result).
+
+    ``data`` is what compilers and models that report an issue say besides.
+    """
 
     id: str
     stage: Stage

@@ -57,5 +57,4 @@ def _issue(issue_id: str, finding: Finding, stage: Stage, severity: int) -> Issu
         kernel=finding.kernel,
         range=finding.range,
         related=finding.related,
-        data=finding.data,
     )

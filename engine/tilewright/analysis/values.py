@@ -49,6 +49,10 @@ class Value:
     def positional(self) -> tuple["Value", ...]:
         return self.operands[: len(self.operands) - len(self.keywords)]
 
+    def is_const(self, number: int) -> bool:
+        """Whether it is this literal."""
+        return self.op == "const" and self.detail == number
+
     def is_call(self, *dotted: str) -> bool:
         """Whether it is a call of one of these dotted names."""
         return self.op == "call" and self.detail in dotted
@@ -162,6 +166,41 @@ class Loop:
     bounds: tuple[Value, Value, Value] | None
     is_static: bool
     branches: tuple[int, ...]
+
+    @property
+    def row(self) -> tuple[str, str] | None:
+        """(extent, block), both parameters, of a loop that walks one row in blocks.
+
+        ``range(0, extent, block)``, or ``range(cdiv(extent, block))``.
+        """
+        if self.bounds is None or not self.bounds[0].is_const(0):
+            return None
+        _, extent, block = self.bounds
+        if block.is_const(1):
+            extent, block = _ceiling_division(extent) or (extent, block)
+        if extent.op != "param" or block.op != "param":
+            return None
+        return str(extent.detail), str(block.detail)
+
+
+def _ceiling_division(value: Value) -> tuple[Value, Value] | None:
+    """The operands of ``cdiv(x, b)`` and of ``(x + b - 1) // b``."""
+    if value.op == "call" and str(value.detail).endswith("cdiv") and len(value.positional) == 2:
+        return value.operands[0], value.operands[1]
+    match value:
+        case Value(op="binary", detail="FloorDiv", operands=(above, block)):
+            pass
+        case _:
+            return None
+    match above:
+        case Value(operands=(Value(operands=(extent, added)), one)) if (
+            above.is_binary("Sub")
+            and above.operands[0].is_binary("Add")
+            and one.is_const(1)
+            and added is block
+        ):
+            return extent, block
+    return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,7 +92,7 @@ def _constexpr_stride(module: Module, issue: Issue, context: AnalysisContext) ->
     kernel = kernel_of(module, issue)
     if kernel is None:
         return Refusal("the issue names no kernel of this file")
-    name = issue.data.get("parameter") or _parameter_at(module, kernel, issue)
+    name = _parameter_at(module, kernel, issue)
     arg = next((a for a in kernel.node.args.args if a.arg == name), None)
     parameter = kernel.parameter(name) if name else None
     if arg is None or parameter is None or parameter.is_constexpr:

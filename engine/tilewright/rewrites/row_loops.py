@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilewright.rewrites.grid import division
+from tilewright.analysis.flow import flow_of
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.padding import Padding, reduction_of
 from tilewright.rewrites.scope import (
@@ -13,7 +13,6 @@ from tilewright.rewrites.scope import (
     block_of,
     is_tl_call,
     names_in,
-    only_value,
     parents,
     set_in,
     statements,
@@ -27,7 +26,7 @@ from tilewright.source.model import Kernel, Module
 
 @dataclass(frozen=True)
 class RowLoop:
-    """``for start in range(0, extent, block)``, or ``for i in range(cdiv(extent, block))``."""
+    """A loop over a row of ``extent`` elements, ``block`` in each iteration."""
 
     node: ast.For
     index: str
@@ -60,37 +59,22 @@ class RowPasses:
         return self.loops[0].block
 
 
-def row_loop(module: Module, kernel: Kernel, node: ast.AST) -> RowLoop | None:
-    """The row loop that a statement is."""
-    if not isinstance(node, ast.For) or not isinstance(node.target, ast.Name) or node.orelse:
-        return None
-    call = node.iter
-    if not isinstance(call, ast.Call) or module.names.resolve(call.func) not in _RANGES:
-        return None
-    match call.args:
-        case [ast.Constant(value=0), ast.Name(id=extent), ast.Name(id=block)]:
-            pass
-        case [ast.Constant(value=0), end] | [end]:
-            if isinstance(end, ast.Name):
-                end = only_value(kernel.node, end.id) or end
-            d = division(module, end)
-            if d is None or not (isinstance(d.extent, ast.Name) and isinstance(d.block, ast.Name)):
-                return None
-            extent, block = d.extent.id, d.block.id
-        case _:
-            return None
-    if block not in kernel.constexprs or kernel.parameter(extent) is None:
-        return None
-    return RowLoop(node, node.target.id, extent, block)
-
-
-_RANGES = ("range", "triton.language.range", "triton.language.static_range")
+def row_loops(module: Module, kernel: Kernel) -> list[RowLoop]:
+    """The loops of a kernel that walk a row."""
+    found: list[RowLoop] = []
+    for loop in flow_of(module, kernel).loops.values():
+        node, row = loop.node, loop.row
+        if row is None or not isinstance(node, ast.For) or node.orelse:
+            continue
+        if isinstance(node.target, ast.Name) and row[1] in kernel.constexprs:
+            found.append(RowLoop(node, node.target.id, *row))
+    return found
 
 
 def row_passes(module: Module, kernel: Kernel, first: ast.For) -> RowPasses | Refusal:
     """All passes beside one loop, if each can be done by a single block that spans the row."""
     block = block_of(kernel.node, first)
-    loops = [loop for s in block if (loop := row_loop(module, kernel, s)) is not None]
+    loops = [loop for loop in row_loops(module, kernel) if loop.node in block]
     if len(loops) < 2 or len({(loop.extent, loop.block) for loop in loops}) != 1:
         return Refusal("there are not two loops over the same row here")
     every = [n for n in ast.walk(kernel.node) if isinstance(n, ast.For | ast.While)]

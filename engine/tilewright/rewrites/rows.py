@@ -15,7 +15,7 @@ from tilewright.rewrites.calls import append_keywords, imports, local_name
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.rewrites.padding import masked_around
-from tilewright.rewrites.row_loops import Masking, RowLoop, RowPasses, row_loop, row_passes
+from tilewright.rewrites.row_loops import Masking, RowLoop, RowPasses, row_loops, row_passes
 from tilewright.rewrites.scope import (
     argument_facts,
     assignments,
@@ -64,7 +64,7 @@ def _single_pass(module: Module, issue: Issue, context: AnalysisContext) -> str 
 
 
 def _passes_at(module: Module, kernel: Kernel, issue: Issue) -> RowPasses | Refusal:
-    loops = [n for n in ast.walk(kernel.node) if row_loop(module, kernel, n) is not None]
+    loops = [loop.node for loop in row_loops(module, kernel)]
     touched = at_issue(module, issue, loops) or loops
     if not touched:
         return Refusal("there is no loop over a row here")

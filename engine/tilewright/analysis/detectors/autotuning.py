@@ -43,7 +43,6 @@ def missing_autotune(module: Module, context: AnalysisContext) -> Iterator[Findi
                 "and the shapes, and nothing tries others.",
                 kernel.name,
                 related=(Related("fixed at this launch", launches[0].range),),
-                data={"tiles": ",".join(tiles)},
             )
 
 
@@ -143,7 +142,6 @@ def autotune_duplicate_params(module: Module, context: AnalysisContext) -> Itera
                         "the launch raises an error.",
                         kernel.name,
                         related=(Related("tuned here", _autotune_head(module, kernel)),),
-                        data={"parameter": name},
                     )
 
 
@@ -174,7 +172,6 @@ def autotune_key_missing(module: Module, context: AnalysisContext) -> Iterator[F
                 _autotune_head(module, kernel),
                 what,
                 kernel.name,
-                data={"keys": ",".join(extents)},
             )
 
 
@@ -268,7 +265,6 @@ def grid_ignores_tuned_block(module: Module, context: AnalysisContext) -> Iterat
                     f"The grid does not follow {names}, which the autotuner varies: with a "
                     "smaller block part of the output is never written, and looks faster.",
                     kernel.name,
-                    data={"blocks": ",".join(sorted(blocks))},
                 )
 
 
@@ -334,7 +330,6 @@ def autotune_missing_reset(module: Module, context: AnalysisContext) -> Iterator
                     f"{access.base}: the first result is wrong without reset_to_zero.",
                     kernel.name,
                     related=(Related("tuned here", _autotune_head(module, kernel)),),
-                    data={"parameter": access.base},
                 )
 
 

@@ -32,7 +32,6 @@ def suboptimal_autotune_configs(module: Module, context: AnalysisContext) -> Ite
                     _place(kernel, wasted[0]),
                     f"{len(wasted)} of {len(configs)} configurations {reason}.",
                     kernel.name,
-                    data={"count": str(len(wasted))},
                 )
         if len(configs) > _MANY and not _prunes(module, kernel):
             yield Finding(
@@ -40,7 +39,6 @@ def suboptimal_autotune_configs(module: Module, context: AnalysisContext) -> Ite
                 f"{len(configs)} configurations are each compiled and timed for every new key; "
                 "prune_configs_by would drop those that cannot win.",
                 kernel.name,
-                data={"count": str(len(configs))},
             )
 
 

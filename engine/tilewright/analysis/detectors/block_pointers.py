@@ -32,7 +32,6 @@ def block_ptr_boundary_wrong(module: Module, context: AnalysisContext) -> Iterat
                     module.index.range_of(given),
                     wrong[0],
                     kernel.name,
-                    data={"positions": ",".join(map(str, wrong[1]))},
                 )
 
 
@@ -99,7 +98,6 @@ def block_ptr_multiple_of_misuse(module: Module, context: AnalysisContext) -> It
                     f"tl.{hint} marks a run-time value, and {_shown(module, node)} is a number "
                     "known while compiling: the call raises an error.",
                     kernel.name,
-                    data={"hint": hint},
                 )
 
 

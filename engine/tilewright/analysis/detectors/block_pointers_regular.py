@@ -88,7 +88,6 @@ def _finding(
         f"{text}, if the pitch of its rows is a multiple of {_PITCH} bytes.",
         kernel.name,
         related=tuple(Related("and this tile", module.index.range_of(a.node)) for a in others),
-        data={"bases": ",".join(str(a.base) for a in (access, *others))},
     )
 
 

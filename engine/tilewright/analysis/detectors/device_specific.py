@@ -54,12 +54,6 @@ def no_swizzling(module: Module, context: AnalysisContext) -> Iterator[Finding]:
             "in L2; a grouped order lets them share both.",
             kernel.name,
             related=(Related("the other axis", module.index.range_of(pids[n_axis][1])),),
-            data={
-                "pid_m": pids[m_axis][0],
-                "pid_n": pids[n_axis][0],
-                "axis_m": str(m_axis),
-                "axis_n": str(n_axis),
-            },
         )
 
 
@@ -124,26 +118,25 @@ def suboptimal_warps(module: Module, context: AnalysisContext) -> Iterator[Findi
                 continue
             wanted = _wanted_warps(flow, tiles_of(module, kernel), [*known, *captured])
             if wanted is not None:
-                warps, size, what = wanted
+                size, what = wanted
                 yield Finding(
                     _launch_head(module, launch),
                     f"{what} at the default of 4 warps is {size // (4 * _THREADS)} elements a "
                     f"thread with {_THREADS} threads a warp, before any intermediate result; state "
                     "num_warps.",
                     kernel.name,
-                    data={"num_warps": str(warps)},
                 )
 
 
-def _wanted_warps(flow: Flow, tiles: Tiles, numbers: list[Numbers]) -> tuple[int, int, str] | None:
-    """Warps that leave a thread at most 64 elements, the tile's size, and its text."""
+def _wanted_warps(flow: Flow, tiles: Tiles, numbers: list[Numbers]) -> tuple[int, str] | None:
+    """The size of a tile that needs more than 4 warps, and its text."""
     dot = _largest(numbers, tiles, [v for _, v, _ in flow.calls(TL + "dot")])
     if dot is not None:
-        return (8, dot[0], f"A {dot[1]} accumulator") if dot[0] >= _LARGE_DOT else None
+        return (dot[0], f"A {dot[1]} accumulator") if dot[0] >= _LARGE_DOT else None
     row = _largest(numbers, tiles, [a.pointer for a in flow.loads])
     if row is None or row[0] < _LARGE_ROW or row[0] & (row[0] - 1) != 0:
         return None
-    return 16, row[0], f"A tile of {row[1]} elements"
+    return row[0], f"A tile of {row[1]} elements"
 
 
 def _largest(numbers: list[Numbers], tiles: Tiles, values: list[Value]) -> tuple[int, str] | None:
@@ -201,7 +194,6 @@ def missing_grf_mode(module: Module, context: AnalysisContext) -> Iterator[Findi
             "too much for the 128 registers that a thread of this GPU has by default; grf_mode "
             "gives it 256.",
             kernel.name,
-            data={"in": "launch" if kernel.autotune is None else "config"},
         )
 
 
@@ -234,7 +226,7 @@ def device_option_on_wrong_backend(module: Module, context: AnalysisContext) -> 
         return
     backend = context.target.backend
     for kernel, _ in triton_kernels(module):
-        for option, node, where in _stated_options(module, kernel):
+        for option, node in _stated_options(module, kernel):
             if option in _ONLY_ON and backend not in _ONLY_ON[option]:
                 home = " or ".join(_ONLY_ON[option])
                 yield Finding(
@@ -242,17 +234,14 @@ def device_option_on_wrong_backend(module: Module, context: AnalysisContext) -> 
                     f"{option} is an option of the {home} backend; on {context.target} the launch "
                     "fails with an unrecognised keyword.",
                     kernel.name,
-                    data={"option": option, "in": where},
                 )
 
 
-def _stated_options(
-    module: Module, kernel: Kernel
-) -> Iterator[tuple[str, ast.keyword | ast.expr, str]]:
+def _stated_options(module: Module, kernel: Kernel) -> Iterator[tuple[str, ast.keyword | ast.expr]]:
     for launch in module.launches_of(kernel.name):
         for keyword in launch.node.keywords:
             if keyword.arg is not None and keyword.arg in launch.options:
-                yield keyword.arg, keyword, "launch"
+                yield keyword.arg, keyword
     configs = kernel.autotune.configs if kernel.autotune else None
     ranges = {config.range for config in configs or ()}
     if not ranges:
@@ -264,7 +253,7 @@ def _stated_options(
         if module.index.range_of(node) in ranges:
             for name, place in _config_keys(node):
                 if name not in parameters:
-                    yield name, place, "config"
+                    yield name, place
 
 
 def _config_keys(call: ast.Call) -> Iterator[tuple[str, ast.keyword | ast.expr]]:

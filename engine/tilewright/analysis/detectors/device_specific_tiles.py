@@ -52,7 +52,6 @@ def suboptimal_tile_size(module: Module, context: AnalysisContext) -> Iterator[F
                 module.index.range_of(dot.node.func),
                 f"{reasons[0]}{count}.",
                 kernel.name,
-                data={"reason": "large" if "padding" in reasons[0] else "small"},
             )
 
 
@@ -182,7 +181,6 @@ def missing_packed_transpose(module: Module, context: AnalysisContext) -> Iterat
                     "of a weight is read along it.",
                     kernel.name,
                     related=(Related("strides exchanged here", swapped),),
-                    data={"base": access.base or ""},
                 )
 
 

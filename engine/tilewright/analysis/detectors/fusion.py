@@ -78,7 +78,6 @@ def unfused_kernels(module: Module, context: AnalysisContext) -> Iterator[Findin
                     "and one launch, that a common kernel would not make.",
                     two.kernel,
                     related=(Related("written here", one.range),),
-                    data={"producer": one.kernel, "parameter": read.parameter or ""},
                 )
 
 
@@ -119,7 +118,6 @@ def unfused_elementwise(module: Module, context: AnalysisContext) -> Iterator[Fi
                 "more; applied to the tile before its store it costs no memory traffic.",
                 write.launch.kernel,
                 related=(Related("written here", write.launch.range),),
-                data={"operation": what, "parameter": write.parameter or ""},
             )
 
 
@@ -179,7 +177,6 @@ def unfused_reduction(module: Module, context: AnalysisContext) -> Iterator[Find
                 "traffic.",
                 write.launch.kernel,
                 related=(Related("written here", write.launch.range),),
-                data={"operation": what, "parameter": write.parameter or ""},
             )
 
 
@@ -218,7 +215,6 @@ def _dead_outputs(module: Module, graph: HostGraph) -> Iterator[Finding]:
             "or returns it: the stores, the memory and the work behind them are for nothing.",
             launch.kernel,
             related=(Related("written here", launch.range),),
-            data={"kind": "dead", "parameter": uses[0].parameter or ""},
         )
 
 
@@ -237,7 +233,6 @@ def _identities(module: Module, graph: HostGraph, launches: list[Launch]) -> Ite
                 "This changes no element, yet it is a pass over the whole result of the launch, "
                 "and a new tensor.",
                 launches[0].kernel,
-                data={"kind": "identity"},
             )
 
 

@@ -44,7 +44,6 @@ def persistent_num_progs_hardcoded(module: Module, context: AnalysisContext) -> 
                     "in uneven rounds.",
                     kernel.name,
                     related=(Related("the loop over tiles", module.index.range_of(loop.node)),),
-                    data={"programs": str(found[0]), "literal": found[1]},
                 )
 
 
@@ -128,7 +127,6 @@ def missing_persistent(module: Module, context: AnalysisContext) -> Iterator[Fin
                 "its K loop.",
                 kernel.name,
                 related=(Related("the K loop", module.index.range_of(loop.node)),),
-                data={"programs": str(programs), "units": str(units)},
             )
             break
 

@@ -3,11 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import TL, nodes_of, source_of, triton_kernels
+from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import Tiles, tiles_of
-from tilewright.analysis.values import Flow, Value, walk
+from tilewright.analysis.values import Value, walk
 from tilewright.source.model import Module
 from tilewright.targets.model import Target
 
@@ -41,7 +41,6 @@ def dot_accumulator(module: Module, context: AnalysisContext) -> Iterator[Findin
                         f"addition for each element in every turn; tl.dot(..., {name}) saves it, "
                         "if the fewer bits of this core's fp8 accumulator are enough.",
                         kernel.name,
-                        data={"accumulator": name},
                     )
 
 
@@ -93,43 +92,33 @@ def sigmoid_slow_exp(module: Module, context: AnalysisContext) -> Iterator[Findi
         if not any(True for _ in flow.calls(*_EXP)):
             continue
         for node in nodes_of(kernel.node):
-            argument = _spelled_sigmoid(module, node)
-            if argument is not None and isinstance(node, ast.BinOp):
+            if isinstance(node, ast.BinOp) and _is_sigmoid(module, node):
                 yield Finding(
                     module.index.range_of(node),
                     "The sigmoid is spelled with a division and tl.exp; tl.sigmoid says the same "
                     "and leaves the form to the backend.",
                     kernel.name,
-                    data={"argument": argument},
                 )
 
 
-def _spelled_sigmoid(module: Module, node: ast.AST) -> str | None:
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
-        return None
-    if not _is_one(node.left) or not isinstance(node.right, ast.BinOp):
-        return None
+def _is_sigmoid(module: Module, node: ast.BinOp) -> bool:
+    """``1 / (1 + exp(-x))``."""
     total = node.right
-    if not isinstance(total.op, ast.Add):
-        return None
+    if not isinstance(node.op, ast.Div) or not _is_one(node.left):
+        return False
+    if not isinstance(total, ast.BinOp) or not isinstance(total.op, ast.Add):
+        return False
     power = total.right if _is_one(total.left) else total.left if _is_one(total.right) else None
-    if power is None or not isinstance(power, ast.Call):
-        return None
-    if not module.names.is_call(power, *_EXP) or len(power.args) != 1 or power.keywords:
-        return None
-    return _negated(module, power.args[0])
+    if not isinstance(power, ast.Call) or not module.names.is_call(power, *_EXP):
+        return False
+    return len(power.args) == 1 and not power.keywords and _is_negated(power.args[0])
 
 
-def _negated(module: Module, node: ast.expr) -> str | None:
-    """The text of x in ``-x``; also of ``a * b`` in ``-a * b``."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return source_of(module, node.operand)
+def _is_negated(node: ast.expr) -> bool:
+    """``-x``, also ``-a * b``."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
-        left = node.left
-        if isinstance(left, ast.UnaryOp) and isinstance(left.op, ast.USub):
-            sign = "*" if isinstance(node.op, ast.Mult) else "/"
-            return f"{source_of(module, left.operand)} {sign} {source_of(module, node.right)}"
-    return None
+        node = node.left
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
 
 
 def _is_one(node: ast.expr) -> bool:
@@ -146,36 +135,31 @@ def unstable_tanh(module: Module, context: AnalysisContext) -> Iterator[Finding]
             if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
                 continue
             value = flow.values.get(node)
-            found = None if value is None else _tanh_form(value)
-            if found is None:
+            if value is None or not _is_tanh(value):
                 continue
-            form, exponent = found
             yield Finding(
                 module.index.range_of(node),
                 "tanh as a quotient of exponentials gives infinity over infinity, NaN, for an "
                 "argument that makes tl.exp overflow (above about 88 in fp32).",
                 kernel.name,
-                data={"form": form, "argument": _exponent_text(module, node, flow, exponent)},
             )
 
 
-def _tanh_form(value: Value) -> tuple[str, Value] | None:
-    """Which spelling, and the exponent x of its exp(x)."""
+def _is_tanh(value: Value) -> bool:
+    """``(exp(a) - exp(-a)) / (exp(a) + exp(-a))``, or with ``exp(2a)`` and 1."""
     if not value.is_binary("Div"):
-        return None
+        return False
     above, below = value.operands
     if not above.is_binary("Sub") or not below.is_binary("Add"):
-        return None
+        return False
     one, two = above.operands
     if set(below.operands) != {one, two}:
-        return None
-    if _is_one_value(two) and _unbounded_exp(one):
-        return "exp2x", one.operands[0]
-    if _is_one_value(one) and _unbounded_exp(two):
-        return "exp-2x", two.operands[0]
-    if _unbounded_exp(one) and _unbounded_exp(two) and _opposite(one.operands[0], two.operands[0]):
-        return "exp-exp", one.operands[0]
-    return None
+        return False
+    if _unbounded_exp(one) and _unbounded_exp(two):
+        return _opposite(one.operands[0], two.operands[0])
+    return (_is_one_value(two) and _unbounded_exp(one)) or (
+        _is_one_value(one) and _unbounded_exp(two)
+    )
 
 
 def _is_one_value(value: Value) -> bool:
@@ -191,12 +175,3 @@ def _unbounded_exp(value: Value) -> bool:
 
 def _opposite(one: Value, two: Value) -> bool:
     return two.op == "unary" and two.detail == "USub" and two.operands[0] is one
-
-
-def _exponent_text(module: Module, node: ast.BinOp, flow: Flow, exponent: Value) -> str:
-    """The exponent as written inside the quotient; "" where the exp has a name of its own."""
-    for child in ast.walk(node):
-        arguments = child.args if isinstance(child, ast.Call) else []
-        if len(arguments) == 1 and flow.values.get(arguments[0]) is exponent:
-            return source_of(module, arguments[0])
-    return ""

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from tilewright.analysis.detectors.common import (
-    assigned_name,
     first_line,
     loads_in,
     loop_span,
@@ -42,7 +41,6 @@ def loop_invariant_code(module: Module, context: AnalysisContext) -> Iterator[Fi
                 "elsewhere.",
                 kernel.name,
                 related=(Related("the loop", first_line(module, loop.node)),),
-                data={"name": assigned_name(access) or "", "loop_line": str(loop.node.lineno)},
             )
 
 
@@ -87,11 +85,6 @@ def redundant_computation(module: Module, context: AnalysisContext) -> Iterator[
                 "again.",
                 kernel.name,
                 related=(Related("first loaded here", module.index.range_of(first.node)),),
-                data={
-                    "first": assigned_name(first) or "",
-                    "second": assigned_name(second) or "",
-                    "first_line": str(line),
-                },
             )
 
 

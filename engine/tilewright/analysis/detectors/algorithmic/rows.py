@@ -52,7 +52,6 @@ def multi_pass_row(module: Module, context: AnalysisContext) -> Iterator[Finding
                         if loop.number in reading
                     ),
                 ),
-                data=_row_data(group),
             )
 
 
@@ -62,16 +61,6 @@ def _exceeds_a_block(context: AnalysisContext, kernel: Kernel, loop: Loop) -> bo
         return False
     lengths = (number_of(loop.bounds[1], n) for n in context_numbers(context, kernel.name))
     return any(length is not None and length > _LONGEST_RESIDENT_ROW for length in lengths)
-
-
-def _row_data(group: list[Loop]) -> dict[str, str]:
-    bounds = group[0].bounds
-    stop, step = (bounds[1], bounds[2]) if bounds else (None, None)
-    return {
-        "loops": ",".join(str(loop.node.lineno) for loop in group),
-        "bound": str(stop.detail) if stop is not None and stop.op == "param" else "",
-        "block": str(step.detail) if step is not None and step.op == "param" else "",
-    }
 
 
 def _sibling_loops(flow: Flow, tiles: Tiles) -> Iterator[list[Loop]]:

@@ -32,7 +32,6 @@ def triangular_products(module: Module, context: AnalysisContext) -> Iterator[Fi
                 "visits every block: those past the diagonal are computed and come to nothing.",
                 kernel.name,
                 related=(Related("the product", module.index.range_of(inside[0][0])),),
-                data={"loop_line": str(loop.node.lineno)},
             )
 
 

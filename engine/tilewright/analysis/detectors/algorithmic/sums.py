@@ -45,7 +45,6 @@ def reduction_tree_suboptimal(module: Module, context: AnalysisContext) -> Itera
                 "the loop.",
                 kernel.name,
                 related=(Related("the loop", _head(module, loop)),),
-                data={"accumulator": name, "loop_line": str(loop.node.lineno)},
             )
 
 

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import nodes_of, source_of, triton_kernels
+from tilewright.analysis.detectors.common import nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.masks import additive_parts, terms, upper_bounds
 from tilewright.analysis.detectors.correctness.padding import may_be_padded
 from tilewright.analysis.detectors.correctness.reach import (
@@ -49,7 +49,6 @@ def param_smaller_than_index_range(module: Module, context: AnalysisContext) -> 
                     f"The mask lets offsets up to {reached:,} through, and the last element of "
                     f"{tensor} is at {last:,}.",
                     kernel.name,
-                    data={"tensor": tensor},
                 )
 
 
@@ -109,7 +108,6 @@ def _outside_finding(
         f"Without a mask this {access.kind} reaches offset {reached:,} of {tensor}, whose last "
         f"element is at {last:,}.",
         kernel.name,
-        data={"kind": "outside", "tensor": tensor},
     )
 
 
@@ -125,25 +123,15 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
         if bounded is not None and bounded in set(additive_parts(other.pointer)):
             if may_be_padded(module, kernel, access.base):
                 return
-            yield _unlike_finding(module, kernel, access, other, bounded)
+            yield _unlike_finding(module, kernel, access, other)
             return
 
 
-def _unlike_finding(
-    module: Module, kernel: Kernel, access: Access, other: Access, bounded: Value
-) -> Finding:
-    is_whole = other.mask is not None and other.mask.op == "compare"
-    same = access.pointer.op == "binary" and bounded in access.pointer.operands
-    text = next((source_of(module, k.value) for k in other.node.keywords if k.arg == "mask"), "")
+def _unlike_finding(module: Module, kernel: Kernel, access: Access, other: Access) -> Finding:
     what = {"load": "reads", "store": "writes", "atomic": "updates"}[access.kind]
     return Finding(
         module.index.range_of(access.node),
         f"The {other.kind} on line {other.node.lineno} masks these offsets and this {access.kind} "
         f"does not: it {what} what lies past the end of {access.base}.",
         kernel.name,
-        data={
-            "kind": "unlike_load",
-            "mask": text if is_whole and same else "",
-            "tensor": access.base or "",
-        },
     )

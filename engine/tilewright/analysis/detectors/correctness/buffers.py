@@ -37,7 +37,6 @@ def atomic_needs_zeroed_output(module: Module, context: AnalysisContext) -> Iter
                         "in it whatever was in memory.",
                         kernel.name,
                         related=(Related("launched here", launch.range),),
-                        data={"parameter": parameter},
                     )
 
 
@@ -110,7 +109,6 @@ def output_not_fully_written(module: Module, context: AnalysisContext) -> Iterat
                     f"last element is at {last:,}: the rest is returned as it was in memory.",
                     kernel.name,
                     related=(Related("launched here", launches[0].range),),
-                    data={"parameter": parameter},
                 )
 
 

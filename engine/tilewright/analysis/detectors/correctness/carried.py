@@ -147,7 +147,6 @@ def _finding(
         related=tuple(
             Related("set here first", module.index.range_of(d.statement)) for d in before[-1:]
         ),
-        data={"name": set_at.name},
     )
 
 

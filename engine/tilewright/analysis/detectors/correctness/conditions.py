@@ -34,7 +34,6 @@ def mask_precedence(module: Module, context: AnalysisContext) -> Iterator[Findin
                         f"{sign} binds tighter than a comparison: this compares with "
                         f"{source_of(module, part)} and is not the mask it looks like.",
                         kernel.name,
-                        data={"inner": source_of(module, part)},
                     )
                     break
 
@@ -73,7 +72,6 @@ def boolean_operator_on_tiles(module: Module, context: AnalysisContext) -> Itera
                     f"`{word}` between tiles is deprecated since Triton 3.4, and Triton's "
                     f"interpreter takes one side alone for the result; use {sign}.",
                     kernel.name,
-                    data={"operator": word},
                 )
 
 

@@ -46,7 +46,6 @@ def _finding(
         module.index.range_of(argument),
         f"{source_of(module, call.func)} has to know this number when it compiles, but {what}.",
         kernel.name,
-        data={"name": name, "kind": kind},
     )
 
 

@@ -28,7 +28,6 @@ def non_power_of_two_arange(module: Module, context: AnalysisContext) -> Iterato
                     f"tl.arange over {wrong[0]} elements does not compile: the count has to be "
                     "a power of two.",
                     kernel.name,
-                    data={"count": str(wrong[0])},
                 )
 
 

@@ -39,7 +39,6 @@ def grid_block_mismatch(module: Module, context: AnalysisContext) -> Iterator[Fi
                     f"The grid has a program for every {counted} elements along axis {axis}, and a "
                     f"program takes {block}={taken}: the rest is never computed.",
                     kernel.name,
-                    data={"axis": str(axis), "block": block or ""},
                 )
 
 

@@ -37,7 +37,6 @@ def invalid_memory_option(module: Module, context: AnalysisContext) -> Iterator[
                     f"tl.{function} knows no {keyword.arg} {word!r} (there are {known}): this does "
                     "not compile.",
                     kernel.name,
-                    data={"option": keyword.arg or "", "word": word},
                 )
 
 

@@ -41,7 +41,6 @@ def undefined_name(module: Module, context: AnalysisContext) -> Iterator[Finding
                     module.index.range_of(node),
                     _not_found(node.id),
                     kernel.name,
-                    data={"name": node.id},
                 )
 
 
@@ -111,7 +110,6 @@ def _plain_finding(module: Module, kernel: Kernel, node: ast.Name, bound: ast.st
         f"{what}: since Triton 3.0 a kernel that reads it does not compile.",
         kernel.name,
         related=(Related("bound here", module.index.range_of(bound)),),
-        data={"name": node.id},
     )
 
 

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import nodes_of, source_of, triton_kernels
+from tilewright.analysis.detectors.common import nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.reach import greatest_offset
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers, interval_of
@@ -76,27 +76,9 @@ def _overflow_finding(
     reach: int,
     tensor: ArgumentFacts,
 ) -> Finding:
-    operand = _operand_to_widen(flow, node)
     return Finding(
         module.index.range_of(node),
         f"This offset into {tensor.name} reaches {reach:,} and is computed in 32 bits, which "
         f"end at {_INT32_LIMIT - 1:,}: it wraps to a wrong address.",
         kernel.name,
-        data={
-            "operand": "" if operand is None else source_of(module, operand),
-            "tensor": tensor.name,
-        },
     )
-
-
-def _operand_to_widen(flow: Flow, node: ast.expr) -> ast.expr | None:
-    """The side of a product or sum that comes from the program id, a range or a loop."""
-    if not isinstance(node, ast.BinOp):
-        return None
-    for side in (node.left, node.right):
-        value = flow.values.get(side)
-        if value is not None and any(
-            v.op in ("program_id", "arange", "loop_index") for v in walk(value)
-        ):
-            return side
-    return None

@@ -32,7 +32,6 @@ def race_on_store(module: Module, context: AnalysisContext) -> Iterator[Finding]
                     f"Every program along axis {axis} of the grid stores its own value to the same "
                     f"place of {store.base}: which one stays is a matter of chance.",
                     kernel.name,
-                    data={"axis": str(axis), "tensor": store.base or ""},
                 )
 
 

@@ -35,7 +35,6 @@ def grf_mode_value(module: Module, context: AnalysisContext) -> Iterator[Finding
                     f"{value!r} is no register mode of {here} for Intel GPUs ({known}): this does "
                     "not compile.",
                     kernel.name,
-                    data={"value": value},
                 )
 
 

@@ -38,7 +38,6 @@ def autotune_missing_restore(module: Module, context: AnalysisContext) -> Iterat
                         Related("read here", module.index.range_of(load.node)),
                         Related("tuned here", tuned_at(module, kernel)),
                     ),
-                    data={"parameter": store.base},
                 )
 
 
@@ -109,7 +108,6 @@ def autotune_unknown_name(module: Module, context: AnalysisContext) -> Iterator[
                         f"{name} in {option} is no parameter of {kernel.name}: "
                         f"{_consequence(option, context)}.",
                         kernel.name,
-                        data={"name": name, "option": option},
                     )
 
 
@@ -142,7 +140,6 @@ def duplicate_launch_option(module: Module, context: AnalysisContext) -> Iterato
                         "TypeError.",
                         kernel.name,
                         related=(Related("tuned here", tuned_at(module, kernel)),),
-                        data={"parameter": option},
                     )
 
 
@@ -163,7 +160,6 @@ def tuned_divisibility_flag(module: Module, context: AnalysisContext) -> Iterato
                     "that it is false for: the fastest configuration may leave the tensor.",
                     kernel.name,
                     related=(Related("tuned here", tuned_at(module, kernel)),),
-                    data={"flag": flag},
                 )
 
 

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
+from tilewright.analysis.detectors.common import nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.alternatives import builds_without
 from tilewright.analysis.detectors.correctness.language import (
     is_for_a_fork,
@@ -39,7 +39,6 @@ def removed_api(module: Module, context: AnalysisContext) -> Iterator[Finding]:
                     f"{_spelled(name)} is gone since Triton {_dotted(found.until)} (here "
                     f"{_dotted(version)}){_use(api, name)}.",
                     kernel.name,
-                    data={"name": TL + name},
                 )
 
 
@@ -61,7 +60,6 @@ def api_not_yet_there(module: Module, context: AnalysisContext) -> Iterator[Find
                     f"{_spelled(name)} came with Triton {_dotted(found.since)}, and here is "
                     f"{_dotted(version)}: this does not compile.",
                     kernel.name,
-                    data={"name": TL + name},
                 )
 
 
@@ -124,7 +122,6 @@ def _never(module: Module, kernel: str, node: ast.expr, name: str, api: Language
         f"No Triton from {_dotted(api.first)} to {_dotted(api.last)} has {_spelled(name)}: this "
         f"does not compile{_use(api, name)}.",
         kernel,
-        data={"name": TL + name},
     )
 
 

@@ -39,7 +39,6 @@ def float64(module: Module, context: AnalysisContext) -> Iterator[Finding]:
                     module.index.range_of(node),
                     _NO_FP64 if sure else _MAYBE_FP64,
                     kernel.name,
-                    data={"kind": "kernel", "proven": str(sure).lower()},
                 )
         if sure:
             for launch in module.launches_of(kernel.name):
@@ -94,5 +93,4 @@ def _double_buffers(module: Module, kernel: Kernel, launch: Launch) -> Iterator[
                     "An fp64 buffer moves twice the bytes of an fp32 one and drags fp64 "
                     "arithmetic into the kernel.",
                     kernel.name,
-                    data={"kind": "host", "name": argument.id, "proven": "true"},
                 )

@@ -33,7 +33,6 @@ def reduction_in_half(module: Module, context: AnalysisContext) -> Iterator[Find
                     f"rounded to {_DIGITS[known]} significant bits"
                     f"{', and overflow beyond 65504' if known == 'fp16' else ''}.",
                     kernel.name,
-                    data={"type": known},
                 )
         yield from _half_accumulators(module, kernel, flow, context)
 
@@ -80,7 +79,6 @@ def _half_accumulators(
                 f"it to {_DIGITS[known]} significant bits; an fp32 sum costs registers only.",
                 kernel.name,
                 related=(Related("the loop", first_line(module, loop.node)),),
-                data={"accumulator": name, "type": known},
             )
 
 

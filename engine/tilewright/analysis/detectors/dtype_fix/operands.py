@@ -41,7 +41,6 @@ def precision(module: Module, context: AnalysisContext) -> Iterator[Finding]:
                 module.index.range_of(node),
                 _precision_message(found[0] if sure else None),
                 kernel.name,
-                data={"proven": str(sure).lower(), "type": str(found[0] if sure else "")},
             )
 
 

@@ -77,7 +77,6 @@ def common_subexpression(module: Module, context: AnalysisContext) -> Iterator[F
                 "computes it again: it runs each operation as it comes.",
                 launches[0].kernel,
                 related=(Related("first computed here", _range(module, first)),),
-                data={"first_line": str(first.node.lineno)},
             )
 
 
@@ -153,7 +152,6 @@ def _reordered(
         f"Grouped as {better} this chain takes {2 * other:,} floating-point operations instead "
         f"of {2 * now:,}.",
         launches[0].kernel,
-        data={"now": str(now), "other": str(other)},
     )
 
 
@@ -175,7 +173,6 @@ def gemm_simplification(module: Module, context: AnalysisContext) -> Iterator[Fi
                     f"One operand of this product is {what}; a full product computes it all the "
                     "same.",
                     launches[0].kernel,
-                    data={"structure": short(made.operation)},
                 )
 
 

@@ -54,7 +54,6 @@ def unnecessary_materialization(module: Module, context: AnalysisContext) -> Ite
                     message,
                     launch.kernel,
                     related=(Related("read here", launch.range),),
-                    data={"parameter": uses[0].parameter or ""},
                 )
 
 
@@ -135,7 +134,6 @@ def dtype_input_conversion(module: Module, context: AnalysisContext) -> Iterator
             f"Every call converts {weight} to another type before the launch, though the result "
             "changes only when the weights do.",
             launches[0].kernel,
-            data={"kind": "weight"},
         )
     for _, graph, _ in graphs(module):
         for value in graph.values:
@@ -158,7 +156,6 @@ def _conversion(module: Module, graph: HostGraph, value: HostValue) -> Iterator[
         f"{launch.kernel} to read; the kernel can convert each tile as it loads it.",
         launch.kernel,
         related=(Related("read here", launch.range),),
-        data={"kind": "host", "parameter": uses[0].parameter or ""},
     )
 
 

@@ -35,7 +35,6 @@ def non_contiguous_input(module: Module, context: AnalysisContext) -> Iterator[F
                 "the elements of a dense tensor, which are others.",
                 kernel.name,
                 related=(Related("passed here", launch.range),),
-                data={"parameter": use.parameter or ""},
             )
 
 

@@ -43,7 +43,7 @@ def _synchronizations(
     module: Module, node: ast.FunctionDef, launches: list[Launch]
 ) -> Iterator[Finding]:
     first = min(launch.range.line for launch in launches)
-    for statement, is_last in _statements(node.body, True):
+    for statement in _statements(node.body):
         if not isinstance(statement, ast.Expr) or statement.lineno < first:
             continue
         if not _is_synchronize(module, statement.value):
@@ -53,7 +53,6 @@ def _synchronizations(
             "The host waits here for the device before it goes on; launches are asynchronous, "
             "and reading the result waits by itself.",
             launches[0].kernel,
-            data={"kind": "synchronize", "removable": str(is_last).lower()},
         )
 
 
@@ -70,23 +69,16 @@ def _is_synchronize(module: Module, node: ast.expr) -> bool:
     )
 
 
-def _statements(body: list[ast.stmt], is_tail: bool) -> Iterator[tuple[ast.stmt, bool]]:
-    """Statements at any depth, and whether nothing but a return comes after each."""
-    for position, statement in enumerate(body):
-        rest = body[position + 1 :]
-        ends = is_tail and all(isinstance(s, ast.Return) or _is_docstring(s) for s in rest)
-        yield statement, ends
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements at any depth, without those of functions and classes inside."""
+    for statement in body:
+        yield statement
         for name in ("body", "orelse", "finalbody"):
             inner = getattr(statement, name, None)
             if isinstance(inner, list) and not isinstance(
                 statement, ast.FunctionDef | ast.ClassDef
             ):
-                in_loop = isinstance(statement, ast.For | ast.While)
-                yield from _statements(inner, ends and not in_loop)
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+                yield from _statements(inner)
 
 
 def _read_backs(module: Module, node: ast.FunctionDef, launches: list[Launch]) -> Iterator[Finding]:
@@ -99,7 +91,6 @@ def _read_backs(module: Module, node: ast.FunctionDef, launches: list[Launch]) -
                 module.index.range_of(call),
                 f"{what} copies from the device and makes the host wait for all work before it.",
                 launches[0].kernel,
-                data={"kind": "read_back", "removable": "false"},
             )
 
 

@@ -30,7 +30,6 @@ def repack_in_forward(module: Module, context: AnalysisContext) -> Iterator[Find
                 f"Each call copies {weight} into another layout before the launch: the whole "
                 "matrix is read and written, though it changes only when the weights do.",
                 launches[0].kernel,
-                data={"weight": weight},
             )
 
 
@@ -45,7 +44,6 @@ def cacheable_intermediate(module: Module, context: AnalysisContext) -> Iterator
                 f"This depends on {weight} alone, and the launch reads it: every call computes "
                 "it anew, though it changes only when the weights do.",
                 launches[0].kernel,
-                data={"weight": weight},
             )
 
 

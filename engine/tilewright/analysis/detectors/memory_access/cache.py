@@ -38,7 +38,6 @@ def cache_eviction_risk(module: Module, context: AnalysisContext) -> Iterator[Fi
                 "cache, so this second pass reads them from memory again.",
                 kernel.name,
                 related=(Related("first read here", module.index.range_of(first.node)),),
-                data={"bytes": str(min(known))},
             )
             break
 

@@ -43,7 +43,6 @@ def transpose_in_loop(module: Module, context: AnalysisContext) -> Iterator[Find
                 "exchanged it has the wanted shape at once.",
                 kernel.name,
                 related=(Related("transposed here", module.index.range_of(node)),),
-                data={"base": access.base or ""},
             )
 
 
@@ -121,7 +120,6 @@ def uncoalesced_access(module: Module, context: AnalysisContext) -> Iterator[Fin
                 f"{nearest} bytes apart along every axis, so each one moves a whole "
                 f"{_SECTOR}-byte sector.",
                 kernel.name,
-                data={"base": access.base or "", "bytes": str(nearest)},
             )
 
 

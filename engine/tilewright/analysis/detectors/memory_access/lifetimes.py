@@ -112,7 +112,6 @@ def _pressure(
         "loop needs: it spills to memory.",
         kernel.name,
         related=tuple(Related("held", module.index.range_of(item.node)) for item in held[:4]),
-        data={"bytes": str(taken), "names": names},
     )
 
 
@@ -214,7 +213,6 @@ def _fused(
         "its tiles piece by piece and waits each time.",
         kernel.name,
         related=(Related("the accumulator", module.index.range_of(held[0].node)),),
-        data={"bytes": str(taken)},
     )
 
 
@@ -237,7 +235,6 @@ def long_liveness(module: Module, context: AnalysisContext) -> Iterator[Finding]
                 "its registers all through the loop.",
                 kernel.name,
                 related=(Related("not used in here", module.index.range_of(loop.node)),),
-                data={"name": assigned_name(access) or ""},
             )
 
 

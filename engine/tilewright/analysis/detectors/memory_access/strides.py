@@ -41,7 +41,6 @@ def stride_one_runtime(module: Module, context: AnalysisContext) -> Iterator[Fin
                         Related("1 here", module.index.range_of(launch.arguments[parameter.name]))
                         for launch in launches
                     ),
-                    data={"parameter": parameter.name},
                 )
 
 
