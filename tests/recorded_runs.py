@@ -1,6 +1,7 @@
 """Runs on record as a search with models leaves them, written without a device or a model."""
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,19 @@ from tilewright.evaluation.model import (
     text_hash,
 )
 from tilewright.knowledge.stages import Stage
+from tilewright.memory.model import (
+    Experience,
+    Measured,
+    Origin,
+    Outcome,
+    Provenance,
+    Recalled,
+    Signature,
+)
 from tilewright.models.model import Reply
 from tilewright.problems.model import Case, Entry, EntryKind, Input, Problem
+from tilewright.search.node import Idea, IdeaKind, Node, State
+from tilewright.search.spec import StrategySpec
 from tilewright.serialize import dump
 from tilewright.store import Ledger, Store
 from tilewright.strategies.model import Trial
@@ -110,6 +122,46 @@ class Recording:
         self.trials.append(trial)
         self.ledger.put(f"trial:{number}", dump_trial(trial))
 
+    def node(
+        self,
+        new: str,
+        old: str,
+        us: float | None,
+        cell: tuple[int, ...],
+        *,
+        best: bool = False,
+        timed: bool = True,
+        memory: bool = False,
+    ) -> None:
+        """A trial of a tree, whose original takes 1000 us; a text of ``us`` None is wrong."""
+        found = evaluation(new, old, 1000, us)
+        found = found if timed else replace(found, speedup=None)
+        self.judge(new, old, found)
+        number = len(self.trials) + 1
+        name = f"rewrite:tiles@memory:{RECALLED.entry.id}" if memory else f"rewrite:tiles@{number}"
+        idea = Idea(name, "Change the tile.", IdeaKind.MEMORY if memory else IdeaKind.REWRITE)
+        node = Node(
+            text_hash(new), new, text_hash(old), idea, f"1.{number}", 1, 1, found,
+            -math.inf if us is None else math.log(1000 / us), 0.01, cell,
+            State.DEAD if us is None else State.ALIVE, best, timed,
+        )  # fmt: skip
+        candidate = Candidate(new, text_hash(old), "rewrite:tiles", f"Change {number}")
+        trial = Trial(number, Stage.DISCOVERY, candidate, found, best, "placed", node=node)
+        self.trials.append(trial)
+        self.ledger.put(f"trial:{number}", dump_trial(trial))
+
+
+RECALLED = Recalled(
+    Experience(
+        Outcome.HELPED, "rewrite:tiles", "suboptimal_tile_size", Stage.DEVICE_SPECIFIC,
+        "A larger tile <of> a product", "fewer loads", Signature("triton", dot=True),
+        Measured(1.31, 1.27, 1.36, "NVIDIA H200", "bench-gpu[0]"),
+        Provenance("/home/me/other", "kernels.py", "0" * 32, "", Origin.MINED),
+    ),
+    4.5,
+    ("same issue",),
+)  # fmt: skip
+
 
 def search(ledger: Ledger) -> list[Trial]:
     """Four trials: a rewrite and a model's second try are kept, a wrong one and a slow one not."""
@@ -134,6 +186,29 @@ def record(store: Store, *, finished: bool = True, path: str = "matmul.py") -> s
         trials = search(ledger)
         if finished:
             store.finish(run.id, _result(run.id, path, trials))
+        ledger.close()
+    return run.id
+
+
+def record_tree(store: Store, *, timed: bool = True) -> str:
+    """A finished search in generations: a slower text is the parent of the best; its id."""
+    strategy = StrategySpec(strategy="grid")
+    request = OptimizeRequest(Path("matmul.py"), ORIGINAL, PROBLEM, CUDA, 8, strategy=strategy)
+    device: Any = type("Recorded", (), {"info": H200})()
+    with store.run("key of a tree", "matmul.py", request.record(device)) as (run, ledger):
+        request.keep(ledger)
+        made = Recording(ledger)
+        slow, wrong, best = text(64), text(7), text(128)
+        made.node(slow, ORIGINAL, 900.0, (1, 1, 0), timed=timed)
+        made.node(wrong, ORIGINAL, None, (0, 1, 0), timed=timed)
+        made.node(best, slow, 400.0, (2, 1, 3), best=True, timed=timed, memory=True)
+        entries = [dump(RECALLED)] if timed else []
+        ledger.once("recall", "recall:first", {}, lambda: entries)
+        value = {
+            **_result(run.id, "matmul.py", made.trials),
+            "search": {"spec": strategy.dump(), "ended": ["grid: the budget is spent"]},
+        }
+        store.finish(run.id, value if timed else {**value, "speedup": None})
         ledger.close()
     return run.id
 

@@ -15,7 +15,8 @@ from tilewright.report import render, result_view
 from tilewright.report.charts import Point, best_chart, roof_chart, short
 from tilewright.report.curves import best_over_cost, best_so_far, roofline
 from tilewright.store import Store
-from tilewright.strategies.recorded import _best, detail
+from tilewright.strategies.recorded import detail
+from tilewright.strategies.recorded_search import speeds
 
 
 class _Page(HTMLParser):
@@ -54,7 +55,7 @@ def run(store: Store) -> dict[str, Any]:
 def untimed(run: dict[str, Any]) -> dict[str, Any]:
     """The same run where nothing could be timed."""
     trials = [{**trial, "speedup": None} for trial in run["trials"]]
-    best = [{**one, "best": None} for one in run["best"]]
+    best = [{**one, "best": None, "own": None} for one in run["best"]]
     missing = {"missing": "no trial was timed"}
     return {**run, "trials": trials, "best": best, "roof": missing, "speedup": None, "gain": None}
 
@@ -145,7 +146,7 @@ def test_the_best_so_far_ends_at_a_kept_trial_that_was_not_timed(store: Store) -
     found = detail(store.records, store.records.named("last"))
     assert [one["best"] for one in found["best"]] == [2.0, 4.0]
     trials = [found["trials"][0], {**found["trials"][1], "speedup": None}]
-    assert [one["best"] for one in _best(trials)] == [2.0, None]
+    assert [one["best"] for one in speeds(trials)] == [2.0, None]
 
 
 def test_the_roofline_has_the_original_and_each_timed_trial(run: dict[str, Any]) -> None:

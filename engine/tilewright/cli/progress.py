@@ -41,6 +41,8 @@ class BarObserver:
 
     def trial(self, trial: Trial) -> None:
         mark = "kept" if trial.kept else "left"
+        if trial.node is not None:
+            mark = "best" if trial.kept else "kept" if trial.node.alive else "left"
         self._bar.console.print(
             f"{trial.number:3d} {mark} {trial.candidate.proposer}: {trial.reason}", markup=False
         )

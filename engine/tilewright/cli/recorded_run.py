@@ -8,11 +8,12 @@ import typer
 
 from tilewright.cli.optimize import show_result
 from tilewright.cli.output import OUT, Exit, Format, emit_json
+from tilewright.cli.recorded_search import search_lines
 from tilewright.cli.report_file import check_report, keep_report
 from tilewright.cli.runs import cost_words, gain_words, records
 from tilewright.cli.show import show_diff, speedup_line
 from tilewright.errors import InputError
-from tilewright.report.steps import span
+from tilewright.report.steps import span, trial_word
 from tilewright.strategies.recorded import detail
 from tilewright.strategies.replay import Replayed
 from tilewright.strategies.replay import replay as run_replay
@@ -82,6 +83,7 @@ def _head(value: Json) -> Iterator[str]:
 
 
 def _end(value: Json) -> Iterator[str]:
+    yield from search_lines(value)
     yield from _compiled(value["compile"])
     yield f"Gain: {gain_words(value)}{cost_words(value)}"
     if value["state"] != "finished":
@@ -135,11 +137,12 @@ def _branches(
 
 
 def _line(trial: Json) -> str:
-    kept = "kept" if trial["kept"] else "refused"
+    node = trial.get("node")
+    slot = f" [{node['slot']}]" if node else ""
     unknown = "" if trial["parent_trial"] is not None else " (parent not on record)"
     return (
-        f"{trial['number']} {kept}, {trial['level']}: {trial['stage']}, {trial['proposer']}: "
-        f"{trial['reason']}{unknown}"
+        f"{trial['number']}{slot} {trial_word(trial)}, {trial['level']}: {trial['stage']}, "
+        f"{trial['proposer']}: {trial['reason']}{unknown}"
     )
 
 

@@ -172,8 +172,13 @@ def short(value: float) -> str:
 
 
 def _svg(body: Sequence[Any], about: str) -> Markup:
+    return drawing(body, about, _WIDTH, _HEIGHT, "chart")
+
+
+def drawing(body: Sequence[Any], about: str, width: float, height: float, classes: str) -> Markup:
+    """A picture of a size, with what it shows in words."""
     head = (
-        f'<svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'<svg class="{classes}" viewBox="0 0 {width} {height}" role="img" '
         f'aria-label="{escape(about)}">'
     )
     return Markup("").join([Markup(head), Markup("<title>{}</title>").format(about), *body,

@@ -41,14 +41,14 @@ def best_over_cost(run: Json) -> Curve | None:
     """The speed-up reached over what models cost; None where no model was asked."""
     if not run["calls"]:
         return None
-    unit, costs = _costs(run)
+    unit, positions = costs(run)
     title = f"Best so far over {unit}"
     if not any(trial.get("speedup") for trial in run["trials"]):
         return Curve(title, None, f"No trial was timed, so the speed-ups are {NOT_MEASURED}.")
-    return _over(run, title, unit, costs)
+    return _over(run, title, unit, positions)
 
 
-def _costs(run: Json) -> tuple[str, list[float]]:
+def costs(run: Json) -> tuple[str, list[float]]:
     """What had been spent on models when each trial was judged; tokens where a price is unknown."""
     replies = [(call["key"], _reply(call)) for call in run["calls"]]
     priced = all(reply.get("dollars") is not None for _, reply in replies if reply)
@@ -72,14 +72,11 @@ def _reply(call: Json) -> Json:
 
 def _over(run: Json, title: str, x_label: str, positions: Sequence[float]) -> Curve:
     points, steps, rows = [], [(0.0, 1.0)], []
-    before: float | None = 1.0
     for trial, position, reached in zip(run["trials"], positions, run["best"], strict=True):
-        speedup, kept = trial.get("speedup"), bool(trial["kept"])
-        own = None if speedup is None or before is None else before * speedup["value"]
+        kept, own, before = bool(trial["kept"]), reached["own"], reached["best"]
         if own is not None:
             kind = "kept" if kept else "refused"
             points.append(Point(position, own, f"trial {trial['number']}: {own:.2f}×", kind))
-        before = reached["best"]
         if before is not None:
             steps.append((position, before))
         rows.append(
@@ -87,13 +84,21 @@ def _over(run: Json, title: str, x_label: str, positions: Sequence[float]) -> Cu
         )
     chart = best_chart(points, steps, x_label, f"{title}: {_reached(steps)}")
     head = ("Trial", f"After {x_label}", "Speed-up", "Best so far", "Decision")
-    return Curve(title, chart, _BEST_NOTE, head, tuple(rows))
+    is_tree = any(trial.get("node") for trial in run["trials"])
+    return Curve(title, chart, _TREE_NOTE if is_tree else _BEST_NOTE, head, tuple(rows))
 
 
 _BEST_NOTE = (
     "The line multiplies the measured speed-ups of the kept trials, each over its parent; the gain "
     "of the run is measured once more at its end. Circles are kept, crosses are refused; a trial "
     "that was not timed has no mark."
+)
+
+_TREE_NOTE = (
+    "The line is the fastest text so far that may be returned. A text's speed-up over the original "
+    "is that of its contests along the tree, or of one with the original where there was one; the "
+    "gain of the run is measured at its end. Circles became the best, crosses did not; a "
+    "trial that was not timed has no mark."
 )
 
 

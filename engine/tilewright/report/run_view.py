@@ -1,8 +1,9 @@
 """What a page shows of one recorded run beyond its result: tree, charts, compilers, models."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tilewright.report.archive import archive_grid
 from tilewright.report.curves import Curve, best_over_cost, best_so_far, roofline
 from tilewright.report.diff import DiffRow, diff_rows
 from tilewright.report.model_use import ModelUseView, model_use
@@ -36,12 +37,28 @@ class CompileRow:
 
 
 @dataclass(frozen=True)
+class MemoryRow:
+    """An entry of memory that a run recalled, and what its trials came to."""
+
+    id: str
+    outcome: str
+    title: str
+    measured: str
+    source: str
+    recalled: int
+    trials: str
+    reasons: str
+
+
+@dataclass(frozen=True)
 class RunView:
     """A run on record.
 
     Attributes:
         loose: trials whose parent is not on record.
         suspected: issues that a model reported and no detector confirms.
+        memory: entries that were recalled.
+        search: how it searched and why it ended, in sentences.
     """
 
     id: str
@@ -54,6 +71,8 @@ class RunView:
     compiled: tuple[CompileRow, ...]
     models: ModelUseView | None
     suspected: tuple[str, ...]
+    memory: tuple[MemoryRow, ...]
+    search: tuple[str, ...]
 
 
 def run_view(run: Json) -> RunView:
@@ -64,7 +83,7 @@ def run_view(run: Json) -> RunView:
     below: dict[int | None, list[TrialNode]] = {}
     for trial, node in zip(run["trials"], nodes, strict=True):
         below.setdefault(trial["parent_trial"], []).append(node)
-    curves = (best_so_far(run), best_over_cost(run), roofline(run))
+    curves = (best_so_far(run), best_over_cost(run), archive_grid(run), roofline(run))
     return RunView(
         id=run["run"],
         state=run["state"],
@@ -79,7 +98,22 @@ def run_view(run: Json) -> RunView:
             f"line {issue['line']}: {issue['message']}"
             for issue in (run.get("models") or {}).get("suspected", ())
         ),
+        memory=tuple(_memory(run)),
+        search=tuple((run.get("search") or {}).get("ended", ())),
     )
+
+
+def _memory(run: Json) -> Iterator[MemoryRow]:
+    kept = {trial["number"] for trial in run["trials"] if trial["kept"]}
+    for one in run.get("memory", ()):
+        tried = one["trials"]
+        helped = sum(number in kept for number in tried)
+        words = f"{', '.join(map(str, tried))} ({helped} became the best)" if tried else "none"
+        yield MemoryRow(
+            one["id"], one["outcome"], one["title"],
+            f"{one['ratio']:.2f}× [{one['low']:.2f}, {one['high']:.2f}] on {one['device']}",
+            one["project"], one["recalled"], words, "; ".join(one["reasons"]),
+        )  # fmt: skip
 
 
 def _facts(run: Json) -> list[tuple[str, str]]:

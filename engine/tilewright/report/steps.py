@@ -20,6 +20,16 @@ class StepRow:
     seconds: str
 
 
+def trial_word(trial: Json) -> str:
+    """What became of a trial, in a word; one of a tree may be a parent without being the best."""
+    node = trial.get("node")
+    if node is None:
+        return "kept" if trial["kept"] else "refused"
+    if trial["kept"]:
+        return "best"
+    return "parent" if node["state"] == "alive" else "dropped"
+
+
 def step_row(step: Json) -> StepRow:
     """A step with its own message, or else what its data says."""
     data: Json = step.get("data") or {}

@@ -4,6 +4,7 @@ The JSON is what ``tilewright optimize --format json`` prints; nothing here meas
 decides, and what the result does not say is said to be missing.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from tilewright.evaluation.model import Level, StepName, StepStatus
 from tilewright.report.diff import DiffRow, diff_rows
 from tilewright.report.numbers import seconds_text, speedup_terms, speedup_text
 from tilewright.report.run_view import RunView, run_view
-from tilewright.report.steps import Json, StepRow, caveats, step_row
+from tilewright.report.steps import Json, StepRow, caveats, step_row, trial_word
 from tilewright.store import RunState
 
 LEVEL_MEANING: Mapping[Level, str] = {
@@ -48,7 +49,13 @@ class IssueRow:
 
 @dataclass(frozen=True)
 class TrialRow:
-    """One candidate. ``outcome`` is why it was kept or dropped."""
+    """One candidate.
+
+    Attributes:
+        outcome: why it was kept or dropped.
+        word: "kept" or "refused"; in a tree "best", "parent" or "dropped".
+        place: in a tree its slot and its speed over the original.
+    """
 
     number: int
     stage: str
@@ -58,6 +65,8 @@ class TrialRow:
     kept: bool
     outcome: str
     speedup: str
+    word: str
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -197,7 +206,18 @@ def _trial(trial: Json) -> TrialRow:
         kept=trial["kept"],
         outcome=outcome,
         speedup=speedup_text(trial.get("speedup")),
+        word=trial_word(trial),
+        place=_place(trial.get("node")),
     )
+
+
+def _place(node: Json | None) -> str:
+    """Where a trial stands in a tree, and how fast it is."""
+    if node is None:
+        return ""
+    log_speed = node["log_speed"] if node["measured"] else None
+    speed = "" if log_speed is None else f", {math.exp(log_speed):.2f}× over the original"
+    return f"slot {node['slot']}{speed}"
 
 
 def _ladder(level: Level, steps: Sequence[StepRow]) -> tuple[Rung, ...]:

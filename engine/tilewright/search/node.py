@@ -1,5 +1,6 @@
 """An idea, the slot of a generation that tries it, and the evaluated text that comes of it."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -115,7 +116,7 @@ def dump_node(node: Node) -> Mapping[str, Any]:
         "slot": node.slot,
         "generation": node.generation,
         "depth": node.depth,
-        "log_speed": node.log_speed,
+        "log_speed": node.log_speed if math.isfinite(node.log_speed) else None,
         "half_width": node.half_width,
         "measured": node.measured,
         "cell": list(node.cell),

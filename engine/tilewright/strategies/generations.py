@@ -133,10 +133,6 @@ class GenerationSearch(StagedSearch):
         self._ended.append(f"{step}: {end.value}")
         return [*known, *(node for node in loop.nodes if math.isfinite(node.log_speed))]
 
-    @property
-    def _judged_count(self) -> int:
-        return sum(not trial.candidate.unusable for trial in self.trials)
-
     def _available(self) -> Available:
         return Available(
             facts=self._facts_of, proposers=self._proposers, bench=self._cascade.bench,

@@ -16,12 +16,15 @@ class Standing:
         attempt: the number of the model's try in this stage; None where no model is asked.
         best: the product of the kept speed-ups; None where nothing was kept or timed.
         spent: on models; None where no model is asked in this run.
+        judged, budget: candidates that were judged, and that may be.
     """
 
     stage: Stage | None = None
     attempt: int | None = None
     best: float | None = None
     spent: Spent | None = None
+    judged: int | None = None
+    budget: int | None = None
 
 
 class Observer(Protocol):

@@ -62,6 +62,8 @@ def dump_standing(standing: Standing | None) -> dict[str, Any]:
         "try": where.attempt,
         "best": where.best,
         "spent": dump(where.spent) if where.spent else None,
+        "judged": where.judged,
+        "budget": where.budget,
     }
 
 
@@ -69,7 +71,8 @@ def standing_words(standing: Standing | None) -> str:
     """What a line of progress adds for a person; empty where there is nothing to add."""
     if standing is None:
         return ""
-    told = [f"try {standing.attempt}"] if standing.attempt else []
+    told = [f"{standing.judged} of {standing.budget} candidates"] if standing.budget else []
+    told += [f"try {standing.attempt}"] if standing.attempt else []
     told += [f"best {standing.best:.2f}x"] if standing.best else []
     told += [spent_words(standing.spent)] if standing.spent else []
     return "".join(f", {one}" for one in told)

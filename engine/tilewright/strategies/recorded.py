@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from tilewright.problems.model import Problem
 from tilewright.serialize import dump, load
 from tilewright.store import Records, RunRecord, UnitRecord
 from tilewright.strategies.calls import spent_on_record
+from tilewright.strategies.recorded_search import archive, recalled, speeds
 
 Json = Mapping[str, Any]
 _FIGURES = ("registers", "spill_bytes", "shared_bytes")
@@ -68,7 +68,9 @@ def detail(records: Records, record: RunRecord) -> dict[str, Any]:
         "budget": record.request.get("budget"),
         "seed": record.seed,
         "trials": [_enriched(records, record, trials, at) for at in range(len(trials))],
-        "best": _best(trials),
+        "best": speeds(trials),
+        "archive": archive(trials, record.request.get("strategy")),
+        "memory": recalled(units, trials),
         "compile": {
             "before": compile_rows(evaluations.get(str(original))),
             "after": compile_rows(evaluations.get(str(reached))) if reached != original else [],
@@ -151,30 +153,6 @@ def _diff(records: Records, parent: str | None, candidate: str | None) -> str | 
             before.splitlines(keepends=True), after.splitlines(keepends=True), "parent", "candidate"
         )
     )
-
-
-def _best(trials: Sequence[Json]) -> list[dict[str, Any]]:
-    """After each trial, the best speed-up so far: in stages the product of those that were kept.
-
-    None from the first kept trial on that was not measured.
-    """
-    best: float | None = 1.0
-    found = []
-    for trial in trials:
-        if trial["kept"]:
-            best = _after(trial, best)
-        found.append({"trial": trial["number"], "best": best})
-    return found
-
-
-def _after(trial: Json, best: float | None) -> float | None:
-    """The best speed-up once a trial was kept: each is measured over its parent."""
-    node, speedup = trial.get("node"), trial.get("speedup")
-    if best is None or speedup is None:
-        return None
-    if node is None:
-        return float(best * speedup["value"])
-    return math.exp(node["log_speed"]) if node["measured"] else None
 
 
 def _evaluations(units: Sequence[UnitRecord]) -> dict[str, Json]:

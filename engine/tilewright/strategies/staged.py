@@ -165,7 +165,7 @@ class StagedSearch:
     ) -> None:
         """Tell the observer what is being done, and where the run stands."""
         spent = self._models.calls.spent if self._models is not None else None
-        standing = Standing(stage, attempt, self._best(), spent)
+        standing = Standing(stage, attempt, self._best(), spent, self._judged_count, self._budget)
         self._observer.progress(percent, message, standing)
 
     def _best(self) -> float | None:
@@ -193,8 +193,12 @@ class StagedSearch:
     @property
     def _is_left(self) -> bool:
         """Whether another candidate may be judged."""
-        judged = sum(not trial.candidate.unusable for trial in self.trials)
-        return judged < self._budget
+        return self._judged_count < self._budget
+
+    @property
+    def _judged_count(self) -> int:
+        """Candidates that were judged; a reply that gave no text was not."""
+        return sum(not trial.candidate.unusable for trial in self.trials)
 
     def _work_on(self, stage: Stage, share: int) -> None:
         seen = {text_hash(self.current)}
