@@ -132,6 +132,7 @@ class Recording:
         best: bool = False,
         timed: bool = True,
         memory: bool = False,
+        generation: int = 1,
     ) -> None:
         """A trial of a tree, whose original takes 1000 us; a text of ``us`` None is wrong."""
         found = evaluation(new, old, 1000, us)
@@ -141,7 +142,8 @@ class Recording:
         name = f"rewrite:tiles@memory:{RECALLED.entry.id}" if memory else f"rewrite:tiles@{number}"
         idea = Idea(name, "Change the tile.", IdeaKind.MEMORY if memory else IdeaKind.REWRITE)
         node = Node(
-            text_hash(new), new, text_hash(old), idea, f"1.{number}", 1, 1, found,
+            text_hash(new), new, text_hash(old), idea, f"{generation}.{number}", generation,
+            1, found,
             -math.inf if us is None else math.log(1000 / us), 0.01, cell,
             State.DEAD if us is None else State.ALIVE, best, timed,
         )  # fmt: skip

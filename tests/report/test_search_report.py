@@ -10,7 +10,8 @@ import recorded_runs
 from tilewright.cli.recorded_search import curve, over, search_lines
 from tilewright.report import render, result_view
 from tilewright.report.archive import archive_grid
-from tilewright.report.curves import best_so_far
+from tilewright.report.charts import Point, roof_chart
+from tilewright.report.curves import best_so_far, tree_by_generation
 from tilewright.store import Store
 from tilewright.strategies.observer import Standing
 from tilewright.strategies.present import standing_words
@@ -62,6 +63,18 @@ def test_the_archive_has_the_fastest_correct_text_of_each_cell(store: Store) -> 
     assert [row[3] for row in grid.rows] == ["1.11×", "2.50×"]
     assert grid.chart is not None
     assert grid.chart.count('class="cell empty"') == 62
+
+
+def test_the_tree_joins_children_to_their_parents(store: Store) -> None:
+    run = recorded(store)
+    drawn = tree_by_generation(run)
+    assert drawn is not None
+    assert "3 texts in 1 generations, 2 of them timed" in drawn.note
+    assert drawn.chart is not None
+    assert drawn.chart.count('class="edge"') == 2
+    assert drawn.chart.count("point kept") == drawn.chart.count("point alive") == 1
+    many = [Point(1.0, 2.0 + at, f"{at}", "refused") for at in range(40)]
+    assert roof_chart(1e15, 4e12, many, "").count('class="mark"') == 0
 
 
 def test_memory_says_what_its_entries_came_to(store: Store) -> None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tilewright.report.archive import BINS, speed_words
+from tilewright.report.archive import BINS
 from tilewright.report.curves import costs
 
 Json = Mapping[str, Any]
@@ -92,7 +92,7 @@ def _archive(archive: Json) -> Iterator[str]:
 def _words(cell: Json | None) -> str:
     if cell is None:
         return "."
-    return f"({cell['texts']})" if cell["speed"] is None else speed_words(cell["speed"])
+    return f"({cell['texts']})" if cell["speed"] is None else f"{cell['speed']:.2f}x"
 
 
 def _memory(run: Json) -> Iterator[str]:

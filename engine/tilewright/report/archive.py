@@ -35,7 +35,7 @@ def archive_grid(run: Json) -> Curve | None:
     about = f"{len(cells)} of {BINS ** len(axes)} cells hold a correct text"
     note = (
         f"{about}. A cell has the fastest speed-up over the original in it and, in brackets, its "
-        "number of correct texts. Levels of an axis are those of docs/search.md."
+        "number of correct texts. Levels of an axis are those of docs/runs.md."
     )
     head = ("Cell", "Correct texts", "Parents at the end", "Fastest", "In trial")
     return Curve(title, _drawn(axes, cells, about), note, head, rows)

@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 _WIDTH, _HEIGHT = 720, 280
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 16, 44
 _LABEL_GAP = 13
+_MOST_LABELS = 12
 
 
 @dataclass(frozen=True)
@@ -113,11 +114,32 @@ def roof_chart(peak_flop: float, peak_bytes: float, points: Sequence[Point], abo
     return _svg(body, about)
 
 
+def tree_chart(points: Sequence[Point], edges: Sequence[tuple[int, int]], about: str) -> Markup:
+    """Nodes by generation and speed, each joined to its parent; ``edges`` are places in
+    ``points``."""
+    values = [1.0, *(point.y for point in points)]
+    x = _Axis(0.0, max(point.x for point in points) + 0.5, _LEFT, _WIDTH - _RIGHT)
+    y = _Axis(min(values) / 1.1, max(values) * 1.1, _HEIGHT - _BOTTOM, _TOP, log=True)
+    lines = [
+        Markup('<line class="edge" x1="{}" y1="{}" x2="{}" y2="{}"/>').format(
+            x.at(points[a].x), y.at(points[a].y), x.at(points[b].x), y.at(points[b].y)
+        )
+        for a, b in edges
+    ]
+    marks = (_mark(x.at(point.x), y.at(point.y), point) for point in points)
+    body = [*_grid(x, y, "generation", "speed-up over the original"), *lines, *marks]
+    return _svg(body, about)
+
+
 def _labelled(x: _Axis, y: _Axis, points: Sequence[Point]) -> Iterator[Markup]:
-    """Marks with their labels on the right, none over another."""
+    """Marks with their labels on the right, none over another; of many, those kept alone."""
     free = math.inf
+    named = {id(one) for one in points if len(points) <= _MOST_LABELS or one.kind != "refused"}
     for point in sorted(points, key=lambda one: one.y):
         across, up = x.at(point.x), y.at(point.y)
+        if id(point) not in named:
+            yield _mark(across, up, point)
+            continue
         free = min(up + 4, free - _LABEL_GAP)
         yield _mark(across, up, point)
         yield Markup('<line class="lead" x1="{}" y1="{}" x2="{}" y2="{}"/>').format(

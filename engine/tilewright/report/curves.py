@@ -6,8 +6,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tilewright.report.charts import Point, best_chart, roof_chart, short
+from tilewright.report.charts import Point, best_chart, roof_chart, short, tree_chart
 from tilewright.report.numbers import NOT_MEASURED, time_text
+from tilewright.report.steps import trial_word
 
 Json = Mapping[str, Any]
 
@@ -35,6 +36,45 @@ def best_so_far(run: Json) -> Curve:
         return Curve(title, None, f"No trial was timed, so the speed-ups are {NOT_MEASURED}.")
     positions = [float(trial["number"]) for trial in trials]
     return _over(run, title, "trial", positions)
+
+
+def tree_by_generation(run: Json) -> Curve | None:
+    """Every timed text of a tree by its generation; None where there is no tree."""
+    trials = [trial for trial in run["trials"] if trial.get("node")]
+    if not trials:
+        return None
+    title = "Tree by generation"
+    speeds = {one["trial"]: one["own"] for one in run["best"]}
+    timed = [trial for trial in trials if speeds[trial["number"]] is not None]
+    if not timed:
+        return Curve(title, None, f"No trial was timed, so the speed-ups are {NOT_MEASURED}.")
+    points = [Point(0.0, 1.0, "original", "original")]
+    places = {0: 0}
+    for trial in timed:
+        number, own = trial["number"], speeds[trial["number"]]
+        word = trial_word(trial)
+        kind = {"best": "kept", "parent": "alive"}.get(word, "refused")
+        places[number] = len(points)
+        points.append(Point(_across(trial["node"]), own, f"trial {number}: {own:.2f}×", kind))
+    edges = [
+        (places[trial["parent_trial"]], places[trial["number"]])
+        for trial in timed
+        if trial["parent_trial"] in places
+    ]
+    generations = max(trial["node"]["generation"] for trial in trials)
+    about = f"{len(trials)} texts in {generations} generations, {len(timed)} of them timed"
+    note = (
+        f"{about}. Filled circles became the best, rings may be parents, crosses were dropped; a "
+        "line leads from a parent to its child."
+    )
+    return Curve(title, tree_chart(points, edges, about), note)
+
+
+def _across(node: Json) -> float:
+    """Slots of a generation next to each other."""
+    _, _, number = str(node["slot"]).partition(".")
+    place = int(number) if number.isdigit() else 0
+    return float(node["generation"]) + 0.8 * (1 - 1 / (1 + place / 8)) - 0.2
 
 
 def best_over_cost(run: Json) -> Curve | None:

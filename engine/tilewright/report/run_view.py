@@ -4,7 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.report.archive import archive_grid
-from tilewright.report.curves import Curve, best_over_cost, best_so_far, roofline
+from tilewright.report.curves import (
+    Curve,
+    best_over_cost,
+    best_so_far,
+    roofline,
+    tree_by_generation,
+)
 from tilewright.report.diff import DiffRow, diff_rows
 from tilewright.report.model_use import ModelUseView, model_use
 from tilewright.report.steps import Json, span
@@ -83,7 +89,10 @@ def run_view(run: Json) -> RunView:
     below: dict[int | None, list[TrialNode]] = {}
     for trial, node in zip(run["trials"], nodes, strict=True):
         below.setdefault(trial["parent_trial"], []).append(node)
-    curves = (best_so_far(run), best_over_cost(run), archive_grid(run), roofline(run))
+    curves = (
+        best_so_far(run), best_over_cost(run), tree_by_generation(run), archive_grid(run),
+        roofline(run),
+    )  # fmt: skip
     return RunView(
         id=run["run"],
         state=run["state"],
