@@ -92,9 +92,9 @@ def recalled(units: Sequence[UnitRecord], trials: Sequence[Json]) -> list[dict[s
         row["recalled"] += 1
     for trial in trials:
         idea = (trial.get("node") or {}).get("idea") or ""
-        row = found.get(idea.rpartition("@memory:")[2]) if "@memory:" in idea else None
-        if row is not None:
-            row["trials"].append(trial["number"])
+        entry_id = idea.rpartition("@memory:")[2]
+        if "@memory:" in idea and entry_id in found:
+            found[entry_id]["trials"].append(trial["number"])
     return list(found.values())
 
 
