@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from scripted_models import FAULTY, QUIET, ScriptedCascade, source, time_of
 
-from tilewright.evaluation.model import Candidate, text_hash
+from tilewright.evaluation.model import Candidate, Evaluation, text_hash
 from tilewright.harness_fault import HarnessFaultError
+from tilewright.search.configurations import configurations
 from tilewright.search.node import Idea, IdeaKind, Node
 from tilewright.search.spec import BeamSpec, BudgetSpec, StopSpec, StrategySpec
 from tilewright.store import Store
@@ -114,10 +115,12 @@ def test_speeds_are_chained_and_then_measured_against_the_root(store: Store) -> 
     assert {text_hash(text) for text in again} & deep
 
 
-@pytest.mark.parametrize("budget", [1, 5, 17])
-def test_no_more_evaluations_than_the_budget_has(store: Store, budget: int) -> None:
+@pytest.mark.parametrize("strategy", ["beam", ("beam", "grid")])
+@pytest.mark.parametrize("budget", [1, 5, 17, 30])
+def test_no_more_evaluations_than_the_budget_has(store: Store, budget: int, strategy: Any) -> None:
     cascade = ScriptedCascade(source(100))
-    searched(store, cascade, budget=budget)
+    spec = BEAM.model_copy(update={"strategy": strategy, "stop": StopSpec(roof=None, stall=8)})
+    searched(store, cascade, spec, budget=budget)
     without_root = [pair for pair in cascade.judged if pair != (source(100), source(100))]
     assert len(without_root) == budget
 
@@ -189,3 +192,44 @@ def test_where_nothing_is_timed_nothing_is_called_measured(store: Store) -> None
     assert not any(t.node.measured for t in found.trials if t.node)
     assert all("no static estimate" in t.reason for t in found.trials if t.node and t.node.alive)
     assert found._best() is None
+
+
+@pytest.mark.parametrize("name", sorted(configurations()))
+def test_each_configuration_runs_with_deterministic_ideas_alone(
+    store: Store, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    steps: Any = {step: lambda run: Factors(0.95) for step in choice.STEPS}
+    monkeypatch.setattr("tilewright.strategies.generations.STEPS", steps)
+    spec = configurations()[name]
+    spec = spec.model_copy(update={"stop": spec.stop.model_copy(update={"roof": None})})
+    if name == "xe-forge":
+        assert spec.steps == ("staged",)
+        return
+    found = searched(store, ScriptedCascade(source(100)), spec, 40)
+    use = found.use()
+    assert use is not None
+    assert tuple(words.split(":")[0] for words in use.ended) == spec.steps
+    assert time_of(found.current) < 90
+    assert len(found.trials) <= 40
+
+
+@pytest.mark.parametrize("name", ["beam", "grid", "islands", "stall", "incumbent"])
+def test_a_record_alone_gives_the_same_tree(store: Store, name: Any) -> None:
+    spec = StrategySpec(strategy=name, beam=BEAM.beam, stop=BEAM.stop, hints="gradient")
+    first = searched(store, ScriptedCascade(source(100)), spec)
+
+    class NoCascade(ScriptedCascade):
+        def judge(self, text: str, baseline: str, *, thorough: bool = True) -> Evaluation:
+            raise AssertionError(f"{text} is not on record")
+
+    records = store.records
+    record = records.named("last")
+    ledger = records.ledger(record.id)
+    again = GenerationSearch(
+        NoCascade(source(100)), (), ledger, QUIET, 20, None, spec, record.seed,  # type: ignore[arg-type]
+        lambda note: None,
+    )  # fmt: skip
+    again.run()
+    ledger.close()
+    assert tree(again) == tree(first)
+    assert again.use() == first.use()

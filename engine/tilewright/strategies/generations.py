@@ -25,7 +25,7 @@ from tilewright.source import parse_module
 from tilewright.source.model import Module
 from tilewright.store import Ledger
 from tilewright.strategies.grades import EstimateGrader
-from tilewright.strategies.ideas.choice import Available, idea_sources
+from tilewright.strategies.ideas.choice import STEPS, Available, idea_sources
 from tilewright.strategies.ideas.text_facts import TextFacts
 from tilewright.strategies.model import Proposer, SearchUse, Trial
 from tilewright.strategies.observer import Observer
@@ -35,6 +35,8 @@ from tilewright.strategies.staged import StagedSearch
 
 FINALISTS = 3
 """Texts that are measured against the original at the end until one holds."""
+MOST_REWINDS = 20
+"""Evaluations of a step that measures what issues cost."""
 _STRIDED = "uncoalesced_access"
 
 
@@ -72,6 +74,7 @@ class GenerationSearch(StagedSearch):
         self._loop: Loop | None = None
         self._nodes: list[Node] = []
         self._ended: list[str] = []
+        self._used = 0
         self._began = time.monotonic()
 
     @property
@@ -106,6 +109,8 @@ class GenerationSearch(StagedSearch):
     def run(self) -> None:
         """Go through the steps; may be interrupted by ``Stopped`` at any point."""
         super().run()
+        # What was judged, and what was measured once more: the budget counts both.
+        self._used = sum(not trial.candidate.unusable for trial in self.trials)
         first = 1 if self._spec.steps[0] == "staged" else 0
         root, known = self._tree_of_stages()
         for step in self._spec.steps[first:]:
@@ -113,16 +118,21 @@ class GenerationSearch(StagedSearch):
 
     def _search(self, step: StrategyName, root: Node, known: Sequence[Node]) -> list[Node]:
         """One population; the nodes of the tree without the root, those before it included."""
-        if step not in POPULATIONS:
-            self._note(f"the step {step} was left out: it is not part of this search")
-            return list(known)
-        available = self._available()
+        available, left = self._available(), self._budget - self._used
+        if step in POPULATIONS:
+            sources = idea_sources(self._spec.ideas, available)
+        else:
+            own = STEPS[step](available)
+            sources = [own] if own is not None else []
+        if step == "rewind":
+            left = min(left, MOST_REWINDS)
+        budget = Budget({"evaluations": left})
         loop = self._loop = Loop(
             self._spec,
             population(step, self._spec, self._gradient),
-            idea_sources(self._spec.ideas, available),
+            sources,
             self._surroundings(),
-            Budget({"evaluations": self._budget - self._judged_count}),
+            budget,
             self._seed,
             root,
             gradient=self._gradient,
@@ -130,6 +140,7 @@ class GenerationSearch(StagedSearch):
         )
         self._nodes = [root, *known]
         end = loop.run()
+        self._used += int(budget.spent("evaluations"))
         self._ended.append(f"{step}: {end.value}")
         return [*known, *(node for node in loop.nodes if math.isfinite(node.log_speed))]
 
@@ -211,7 +222,7 @@ class GenerationSearch(StagedSearch):
             outcome.placement.reason, node=node,
         )  # fmt: skip
         self._keep(trial)
-        share = 5 + 85 * self._judged_count // max(1, self._budget)
+        share = 5 + 85 * len(self.trials) // max(1, self._budget)
         self.report(min(90, share), f"generation {node.generation}", stage)
 
     def _correct(self, node: Node) -> None:

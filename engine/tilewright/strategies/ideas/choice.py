@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from tilewright.evaluation.workbench import Workbench
 from tilewright.hardware import HardwareError, chip
 from tilewright.search.idea_source import IdeaSource
-from tilewright.search.spec import SourceName
+from tilewright.search.spec import SourceName, StrategyName
 from tilewright.strategies.ideas.launches import Launches
+from tilewright.strategies.ideas.rewinds import Rewinds
 from tilewright.strategies.ideas.rewrites import Rewrites
 from tilewright.strategies.ideas.text_facts import FactsOf
 from tilewright.strategies.model import Proposer
@@ -49,6 +50,13 @@ SOURCES: Mapping[SourceName, Callable[[Available], IdeaSource | None]] = {
     "launches": _launches,
 }
 """How each source is made; one that gives None has nothing to offer in this run."""
+
+
+STEPS: Mapping[StrategyName, Callable[[Available], IdeaSource | None]] = {
+    "rewind": lambda run: Rewinds(run.facts),
+    "tiling": _launches,
+}
+"""Steps that have a source of their own in the place of those of the specification."""
 
 
 def idea_sources(names: Sequence[SourceName], run: Available) -> list[IdeaSource]:
