@@ -55,7 +55,7 @@ def _levels(certificate: "CertificateFile") -> Iterator[str]:
     for one in certificate.speed:
         noise = "" if one.noise is None else f", noise {one.noise:.2g}"
         yield (
-            f"{one.value:.2f}x [{one.low:.2f}, {one.high:.2f}] on {one.case}: "
+            f"{one.words} on {one.case}: "
             f"{one.original_us:.4g} µs to {one.candidate_us:.4g} µs, {one.samples} pairs{noise}"
         )
     versions = ", ".join(f"{name} {version}" for name, version in certificate.toolchain.items())

@@ -5,6 +5,7 @@ from dataclasses import replace
 from textwrap import shorten
 
 from tilewright.costs import Estimate
+from tilewright.figures import kibibytes
 from tilewright.source.model import Module
 from tilewright.targets import occupancy_of
 from tilewright.targets.model import (
@@ -77,7 +78,7 @@ def _figures(report: CompileReport) -> str:
         spilled = f"{report.spill_bytes} B spilled"
         parts.append(spilled if report.spill_bytes else "no spills")
     if report.shared_bytes is not None:
-        parts.append(f"{wording.size(report.shared_bytes)} shared")
+        parts.append(f"{kibibytes(report.shared_bytes)} shared")
     found = occupancy_of(report)
     if found is not None:
         noun = "program" if found.programs == 1 else "programs"
@@ -113,7 +114,7 @@ def _of_target(facts: CompiledFacts, target: str) -> Iterator[str]:
             continue
         shared = ""
         if report.shared_limit is not None:
-            shared = f"; a program may have {wording.size(report.shared_limit)} of shared memory"
+            shared = f"; a program may have {kibibytes(report.shared_limit)} of shared memory"
         told = f"{_figures(report)}{shared}{_tensor_work(report)}"
         yield f"- {with_what}{told}{_estimated(facts.estimate_of(report))}"
     if len(reports) > _MOST_LAUNCHES:

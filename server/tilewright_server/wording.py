@@ -6,6 +6,7 @@ from itertools import accumulate
 from textwrap import shorten
 from typing import Any
 
+from tilewright.figures import detectable, kibibytes
 from tilewright.rewrites.model import Numerics, Rewrite
 from tilewright_server.facts import KernelFacts, Timing
 from tilewright_server.ignoring import Scope
@@ -109,14 +110,9 @@ def _compile_phrase(facts: KernelFacts, limits: bool) -> str:
     if facts.spill_bytes is not None:
         parts.append(f"{facts.spill_bytes} B spilled" if facts.spill_bytes else "no spills")
     if facts.shared_bytes is not None:
-        limit = f" of {size(facts.shared_limit)}" if limits and facts.shared_limit else ""
-        parts.append(f"{size(facts.shared_bytes)}{limit} shared")
+        limit = f" of {kibibytes(facts.shared_limit)}" if limits and facts.shared_limit else ""
+        parts.append(f"{kibibytes(facts.shared_bytes)}{limit} shared")
     return ", ".join(parts) or "compiles"
-
-
-def size(n_bytes: int) -> str:
-    """Bytes, in KiB from 1 KiB on."""
-    return f"{n_bytes} B" if n_bytes < 1024 else f"{n_bytes / 1024:g} KiB"
 
 
 def _correct_phrase(facts: KernelFacts) -> str:
@@ -219,7 +215,7 @@ def speed(speedup: Mapping[str, Any] | None) -> str:
     noise = speedup.get("noise") or 0.0
     if seen is None or low > 1.0 + noise or high < 1.0 - noise:
         return f"{ratio}{where}{case}"
-    return f"{ratio}{where}{case}, minimum detectable speed-up: {100 * seen:.1f} %"
+    return f"{ratio}{where}{case}, {detectable(seen)}"
 
 
 def progress_text(event: Mapping[str, Any]) -> str:

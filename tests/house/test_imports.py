@@ -19,6 +19,7 @@ BASE = {
     "textfile",
     "collection",
     "lru",
+    "figures",
     "__version__",
 }
 
@@ -35,6 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "textfile": set(),
     "collection": set(),
     "lru": set(),
+    "figures": set(),
     "__main__": {"cli"},
     "knowledge": set(),
     "models": {"knowledge", "targets"},

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from results import DIFF, SPEEDUP, issue, result, step, trial
 
+from tilewright.figures import seconds_text, time_text
 from tilewright.report import render, result_view, write_report
 from tilewright.report.diff import RowKind, diff_rows
-from tilewright.report.numbers import seconds_text, time_text
 
 
 class _Page(HTMLParser):

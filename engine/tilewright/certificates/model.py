@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tilewright.figures import ratio
+
 VERSION: Literal[1] = 1
 
 PartKind = Literal["kernel", "function", "class", "value", "statement"]
@@ -156,6 +158,11 @@ class SpeedFigures:
     detectable: float | None = None
     original_host_us: float | None = None
     candidate_host_us: float | None = None
+
+    @property
+    def words(self) -> str:
+        """``1.94x [1.93, 1.94]``."""
+        return ratio(self.value, self.low, self.high)
 
 
 @dataclass(frozen=True)

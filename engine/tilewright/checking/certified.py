@@ -128,7 +128,7 @@ def short_summary(certificate: CertificateFile) -> str:
     where = f"on {certificate.device.name}"
     slowest = certificate.slowest
     if certificate.level == "faster" and slowest is not None:
-        return f"faster {slowest.value:.2f}x [{slowest.low:.2f}, {slowest.high:.2f}] {where}"
+        return f"faster {slowest.words} {where}"
     if certificate.level == "compiled":
         return f"compiled for {certificate.target}, not checked"
     speed = "speed not measured" if slowest is None else "not measurably faster"

@@ -9,6 +9,7 @@ import typer
 
 from tilewright.cli.output import ERR, OUT, Format, emit_json
 from tilewright.errors import InputError
+from tilewright.figures import ratio
 from tilewright.models.model import Spent
 from tilewright.serialize import load
 from tilewright.store import Records, RunState, open_store
@@ -69,7 +70,7 @@ def gain_words(one: Mapping[str, Any]) -> str:
     """The measured gain of a run; what there is instead where none was measured."""
     gain = one["gain"]
     if gain is not None:
-        return f"{gain['value']:.2f}x [{gain['low']:.2f}, {gain['high']:.2f}] on {gain['device']}"
+        return f"{ratio(gain['value'], gain['low'], gain['high'])} on {gain['device']}"
     if one["error"]:
         return "none: the original does not run"
     if one["state"] == RunState.FINISHED.value and not one["changed"]:

@@ -7,6 +7,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from tilewright.cli.output import OUT
+from tilewright.figures import ratio
 
 
 def show_trials(trials: Sequence[Mapping[str, Any]]) -> None:
@@ -40,9 +41,8 @@ def show_diff(value: Mapping[str, Any]) -> None:
 def speedup_line(speedup: Mapping[str, Any]) -> str:
     """``1.94x [1.93, 1.94] on NVIDIA H200, bench-gpu[0]: 251.5 us -> 130.4 us``."""
     line = (
-        f"{speedup['value']:.2f}x [{speedup['low']:.2f}, {speedup['high']:.2f}] on "
-        f"{speedup['device']}, {speedup['case']}: {speedup['original_us']:.1f} us -> "
-        f"{speedup['candidate_us']:.1f} us"
+        f"{ratio(speedup['value'], speedup['low'], speedup['high'])} on {speedup['device']}, "
+        f"{speedup['case']}: {speedup['original_us']:.1f} us -> {speedup['candidate_us']:.1f} us"
     )
     host = speedup.get("candidate_host_us")
     if host is not None and host > speedup["candidate_us"]:

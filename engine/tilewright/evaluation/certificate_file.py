@@ -27,6 +27,7 @@ from tilewright.certificates.model import (
 from tilewright.certificates.parts import reached
 from tilewright.devices.model import DeviceInfo
 from tilewright.evaluation.model import Certificate, Level, StepName, text_hash
+from tilewright.figures import detectable
 from tilewright.problems.model import Problem
 from tilewright.source import parse_module
 from tilewright.source.model import Module
@@ -305,11 +306,11 @@ def _summary(
 
 def speed_text(level: Level, one: SpeedFigures) -> str:
     """``faster: 1.94x [1.93, 1.94], bench-gpu[0]``; else the minimum detectable speed-up."""
-    told = f"{one.value:.2f}x [{one.low:.2f}, {one.high:.2f}], {one.case}"
+    told = f"{one.words}, {one.case}"
     if level is Level.FASTER:
         return f"faster: {told}"
     if one.high < 1.0 - (one.noise or 0.0):
         return f"slower: {told}"
     seen = one.detectable
-    more = "" if seen is None else f" (minimum detectable speed-up: {100 * seen:.1f} %)"
+    more = "" if seen is None else f" ({detectable(seen)})"
     return f"not measurably faster: {told}{more}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from tilewright.figures import ratio
 from tilewright.knowledge.stages import Stage
 
 
@@ -154,6 +155,11 @@ class Speedup:
     detectable: float | None = None
     original_host_us: float | None = None
     candidate_host_us: float | None = None
+
+    @property
+    def words(self) -> str:
+        """``1.938x [1.931, 1.944]``."""
+        return ratio(self.value, self.low, self.high, 3)
 
     @property
     def is_faster(self) -> bool:

@@ -129,17 +129,12 @@ def _speed_faults(before: SpeedFigures, now: SpeedFigures) -> Iterator[str]:
     """Slower than certified by more than both intervals and the noise; faster is no fault."""
     noise = max(before.noise or 0.0, now.noise or 0.0)
     if now.high < before.low - noise:
-        yield f"{before.case}: {ratio(now)}, certified {ratio(before)}"
+        yield f"{before.case}: {now.words}, certified {before.words}"
 
 
 def _speeds_there(before: CertificateFile, now: CertificateFile) -> Iterator[str]:
     for then, again in _same_speeds(before, now):
-        yield f"{then.case}: {ratio(again)} there, certified {ratio(then)}"
-
-
-def ratio(one: SpeedFigures) -> str:
-    """``1.94x [1.93, 1.94]``."""
-    return f"{one.value:.2f}x [{one.low:.2f}, {one.high:.2f}]"
+        yield f"{then.case}: {again.words} there, certified {then.words}"
 
 
 def _differences(before: CertificateFile, now: CertificateFile) -> Iterator[str]:

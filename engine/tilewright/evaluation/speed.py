@@ -17,6 +17,7 @@ from tilewright.evaluation.replaying import concerned
 from tilewright.evaluation.statistics import Ratio, ratio_of
 from tilewright.evaluation.trial_client import Heard, Timing
 from tilewright.evaluation.workbench import Workbench
+from tilewright.figures import detectable
 from tilewright.home import home
 from tilewright.problems.model import Case
 from tilewright.serialize import dump
@@ -187,15 +188,15 @@ def _notes(timing: Mapping[str, Any], case: Case, info: DeviceInfo) -> list[str]
 
 def _told(speedup: Speedup, data: Mapping[str, Any]) -> str:
     figures = (
-        f"on {speedup.device}, {speedup.case}: {speedup.value:.3f}x "
-        f"[{speedup.low:.3f}, {speedup.high:.3f}], noise floor {speedup.noise or 0:.3f}"
+        f"on {speedup.device}, {speedup.case}: {speedup.words}, "
+        f"noise floor {speedup.noise or 0:.3f}"
     )
     if speedup.is_slower:
         return f"slower than its input {figures}"
     bound = ""
     if (data.get("host_bound") or {}).get("B"):
         bound = "; the host needs longer to launch it than the device to run it"
-    seen = f"minimum detectable speed-up: {100 * (speedup.detectable or 0):.1f} %"
+    seen = detectable(speedup.detectable or 0)
     return f"not measurably faster than its input {figures}; {seen}{bound}"
 
 

@@ -129,7 +129,7 @@ def effect_of(evaluation: Evaluation) -> tuple[Effect, str]:
         return Effect.REFUSED, f"{failed.step.value}: {failed.message}"
     if speedup is None:
         return Effect.UNKNOWN, failed.message if failed else "it was not measured"
-    words = f"{speedup.value:.3f}x [{speedup.low:.3f}, {speedup.high:.3f}]"
+    words = speedup.words
     if speedup.is_slower:
         return Effect.SLOWER, words
     return (Effect.FASTER if speedup.is_faster else Effect.NONE), words

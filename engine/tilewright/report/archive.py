@@ -6,9 +6,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from tilewright.figures import NOT_MEASURED
 from tilewright.report.charts import drawing
 from tilewright.report.curves import Curve
-from tilewright.report.numbers import NOT_MEASURED
 
 Json = Mapping[str, Any]
 BINS = 4

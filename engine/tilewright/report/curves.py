@@ -6,8 +6,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from tilewright.figures import NOT_MEASURED, time_text
 from tilewright.report.charts import Point, best_chart, roof_chart, short, tree_chart
-from tilewright.report.numbers import NOT_MEASURED, time_text
 from tilewright.report.steps import trial_word
 
 Json = Mapping[str, Any]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewright.evaluation.model import StepName
-from tilewright.report.numbers import seconds_text
+from tilewright.figures import seconds_text
 
 Json = Mapping[str, Any]
 

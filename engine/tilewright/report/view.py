@@ -10,14 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from tilewright import __version__
 from tilewright.evaluation.limits_of_evidence import INTERPRETER_LIMITS
 from tilewright.evaluation.model import Level, StepName, StepStatus
+from tilewright.figures import NOT_MEASURED, seconds_text, time_text
 from tilewright.report.diff import DiffRow, diff_rows
-from tilewright.report.numbers import seconds_text, speedup_terms, speedup_text
 from tilewright.report.run_view import RunView, run_view
 from tilewright.report.steps import Json, StepRow, caveats, step_row, trial_word
 from tilewright.store import RunState
@@ -299,3 +300,32 @@ def write_report(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(render(results, title, created), encoding="utf-8")
     return path
+
+
+def speedup_text(speedup: Mapping[str, Any] | None) -> str:
+    """``2.31× (2.25 to 2.38)``, or that there is none."""
+    if speedup is None:
+        return NOT_MEASURED
+    return f"{speedup['value']:.2f}× ({speedup['low']:.2f} to {speedup['high']:.2f})"
+
+
+def speedup_terms(speedup: Mapping[str, Any] | None) -> str:
+    """What the ratio rests on: times, device, inputs, pairs, confidence, noise, resolution."""
+    if speedup is None:
+        return ""
+    parts = []
+    if speedup.get("original_us") and speedup.get("candidate_us"):
+        parts.append(f"{time_text(speedup['original_us'])} → {time_text(speedup['candidate_us'])}")
+    if speedup.get("device"):
+        parts.append(f"on {speedup['device']}")
+    if speedup.get("case"):
+        parts.append(f"case {speedup['case']}")
+    if speedup.get("samples"):
+        parts.append(f"{speedup['samples']} interleaved pairs")
+    if speedup.get("confidence"):
+        parts.append(f"{speedup['confidence']:.0%} interval")
+    noise = speedup.get("noise")
+    parts.append("noise not measured" if noise is None else f"noise ±{noise:.1%}")
+    if speedup.get("detectable"):
+        parts.append(f"minimum detectable speed-up: {speedup['detectable']:.1%}")
+    return ", ".join(parts)

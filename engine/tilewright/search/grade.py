@@ -83,6 +83,6 @@ def _by_contest(evaluation: Evaluation, log_speed: float, half_width: float) -> 
     reached = log_speed + math.log(speedup.value)
     width = math.hypot(half_width, (high - low) / 2)
     faster = evaluation.level is Level.FASTER
-    words = f"{speedup.value:.3f}x [{speedup.low:.3f}, {speedup.high:.3f}] on {speedup.device}"
+    words = f"{speedup.words} on {speedup.device}"
     over_root = faster and reached - width > (speedup.noise or 0.0)
     return Grade(True, over_root, reached, width, measured=True, reason=words)

@@ -9,9 +9,9 @@ from tilewright.agents.briefing import Briefing
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.evaluation.model import Evaluation, text_hash
 from tilewright.evaluation.workbench import BrokenOffError, Workbench
+from tilewright.figures import scaled, time
 from tilewright.harness_fault import HarnessFaultError
 from tilewright.problems.model import Case, Input, Problem
-from tilewright.profiling.quantities import scaled, time
 from tilewright.profiling.run import profile_source
 from tilewright.source.model import Module
 from tilewright.store import Ledger

@@ -119,4 +119,4 @@ def _speed_words(after: Evaluation) -> str:
     speedup = after.speedup
     if speedup is None:
         return "speed not measured"
-    return f"{speedup.value:.3f}x [{speedup.low:.3f}, {speedup.high:.3f}] on {speedup.device}"
+    return f"{speedup.words} on {speedup.device}"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tilewright.figures import ratio
 from tilewright_server.mcp.answers import (
     Certified,
     CheckAnswer,
@@ -207,7 +208,7 @@ def _speedup(value: Value | None) -> Speedup | None:
 def speed_words(speedup: Speedup) -> str:
     """``1.94x [1.93, 1.94] on NVIDIA H200, bench-gpu[0]: 251.5 us -> 130.4 us``."""
     return (
-        f"{speedup.value:.2f}x [{speedup.low:.2f}, {speedup.high:.2f}] on {speedup.device}, "
+        f"{ratio(speedup.value, speedup.low, speedup.high)} on {speedup.device}, "
         f"{speedup.case}: {speedup.original_us:.1f} us -> {speedup.candidate_us:.1f} us"
     )
 

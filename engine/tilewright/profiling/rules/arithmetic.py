@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tilewright.profiling import quantities as q
+from tilewright import figures as q
 from tilewright.profiling.model import Finding
 from tilewright.profiling.observed import Observed
 from tilewright.profiling.roofline import peak_of
