@@ -11,7 +11,7 @@ from tilewright.devices.remote import uploads
 from tilewright.devices.remote.path_mapping import Edge, GoneError
 from tilewright.devices.remote.uplink import Link
 from tilewright.devices.remote.uploads import parcel_of
-from tilewright.evaluation.placing import place_source
+from tilewright.evaluation.workbench import place_source
 from tilewright.worker.remote.agent import FILES, LINK, REQUEST
 from tilewright.worker.remote.file_sync import Mirror
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tilewright.evaluation.placing import place_source
+from tilewright.evaluation.workbench import place_source
 
 
 def test_a_member_of_a_package_stands_in_that_package(tmp_path: Path) -> None:

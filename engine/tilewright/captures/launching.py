@@ -6,15 +6,14 @@ the text counts. Host code is not run, so a text that changes more of it has no 
 """
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from tilewright.captures.grids import CapturedNumbers
 from tilewright.captures.host_dependence import host_change
 from tilewright.problems.model import LaunchCase
-from tilewright.source.host import resolve
-from tilewright.source.host_numbers import evaluated
+from tilewright.source.host import last_assigned, resolve
+from tilewright.source.host_numbers import HostNumbers, evaluated
 from tilewright.source.model import Kernel, Launch, Module
 
 _WITHOUT_HOST = (
@@ -227,3 +226,37 @@ def _chosen(kernel: Kernel) -> set[str]:
 
 def _decorators(kernel: Kernel) -> list[str]:
     return [ast.unparse(decorator) for decorator in kernel.node.decorator_list]
+
+
+class CapturedNumbers(HostNumbers):
+    """What the record of a launch says of its arguments. A constant in the text stays that."""
+
+    def __init__(self, module: Module, launch: Launch, call: LaunchCase) -> None:
+        super().__init__(module, launch)
+        self._values = call.values
+        self._views = {view.name: view for view in call.views}
+        kernel = module.kernel(launch.kernel)
+        self._constexprs = frozenset(kernel.constexprs if kernel else ())
+
+    def known(self, node: ast.expr, chosen: frozenset[str]) -> str | None:
+        if not isinstance(node, ast.Name) or node.id in chosen:
+            return node.id if isinstance(node, ast.Name) else None
+        for parameter, given in self.launch.arguments.items():
+            if isinstance(given, ast.Name) and given.id == node.id:
+                if parameter in self._constexprs and self._is_open(given):
+                    return parameter
+                value = self._values.get(parameter)
+                if type(value) is int and parameter not in self._constexprs:
+                    return str(value)
+        return None
+
+    def extents(self, parameter: str, attribute: str) -> Sequence[int] | None:
+        view = self._views.get(parameter)
+        if view is None:
+            return None
+        return view.shape if attribute == "shape" else view.strides
+
+    def _is_open(self, given: ast.Name) -> bool:
+        """Whether a constexpr's host name has no value of its own in the text."""
+        found = last_assigned(self.module, self.launch, given.id)
+        return found is None or not isinstance(found.value, ast.Constant)

@@ -4,6 +4,7 @@ The only module of the cascade that talks to a device. What compilers are told o
 kept by its hash.
 """
 
+import os
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,6 @@ from tilewright.captures import NoPlan
 from tilewright.devices.model import Device, JobOutcome, JobStatus, Value
 from tilewright.errors import TilewrightError
 from tilewright.evaluation.model import Cause, text_hash
-from tilewright.evaluation.placing import place_source
 from tilewright.evaluation.replaying import launching
 from tilewright.harness_fault import HarnessFaultError, harness_fault
 from tilewright.problems.model import Case, Problem
@@ -24,6 +24,7 @@ from tilewright.problems.tests_below import above_tests
 from tilewright.serialize import dump, load
 from tilewright.targets import compile_launch
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
+from tilewright.textfile import encoded_python
 from tilewright.worker.messages.envelope import Job
 from tilewright.worker.messages.jobs import CaptureJob, Inputs, InputsJob
 from tilewright.worker.messages.parts import Entry
@@ -209,3 +210,35 @@ def explain(outcome: JobOutcome[Any]) -> str:
         message = f"{what}: {message}" if message else what
     tail = outcome.output.strip()[-400:]
     return f"{message} (it printed: {tail})" if tail and what else message
+
+
+def place_source(source: Path, text: str, folder: Path) -> Path:
+    """The file in ``folder`` that holds ``text``; written, with its surroundings, the first time.
+
+    Modules next to the user's file can be imported from the placed one as well: its
+    neighbours, and where it is a member of a package, that package, whose other members are links.
+    """
+    user = source.resolve()
+    root = user.parent
+    while (root / "__init__.py").is_file():
+        root = root.parent
+    path = folder / user.relative_to(root).with_name(source.name)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        place, here = folder, root
+        for part in user.relative_to(root).parts:
+            # Above a package may stand all that is installed.
+            if here != root or here == user.parent:
+                _link_neighbours(here, place, part, is_package=here != root)
+            place, here = place / part, here / part
+        path.write_bytes(encoded_python(text, str(source)))
+    return path
+
+
+def _link_neighbours(beside: Path, folder: Path, name: str, *, is_package: bool) -> None:
+    """Link all that a package holds, data included; elsewhere modules and packages alone."""
+    for neighbour in beside.iterdir():
+        # Not Path.exists, which raises where a folder may not be entered.
+        is_module = neighbour.suffix == ".py" or os.path.exists(neighbour / "__init__.py")  # noqa: PTH110
+        if neighbour.name not in (name, "__pycache__") and (is_module or is_package):
+            (folder / neighbour.name).symlink_to(neighbour)

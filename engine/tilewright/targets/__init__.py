@@ -2,8 +2,7 @@
 
 from tilewright.targets.cache import ReportCache
 from tilewright.targets.caveats import caveats
-from tilewright.targets.compilation import compile_launch, compile_stage
-from tilewright.targets.many import Wanted, compile_many
+from tilewright.targets.compilation import Wanted, compile_launch, compile_many, compile_stage
 from tilewright.targets.model import (
     ArgumentFacts,
     CompileMessage,

@@ -1,6 +1,7 @@
 """All rules over an original and a candidate."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
@@ -17,7 +18,6 @@ from tilewright.evaluation.rules.model import Finding, Grade
 from tilewright.evaluation.rules.names import names
 from tilewright.evaluation.rules.operators import operators
 from tilewright.evaluation.rules.reflection import reflection
-from tilewright.evaluation.rules.spellings import spelled_alike
 from tilewright.evaluation.rules.state import state
 from tilewright.evaluation.rules.stores import stores
 from tilewright.evaluation.rules.view import View, view_of
@@ -29,6 +29,10 @@ from tilewright.source.model import Module
 _RULES = (
     encoding, imports, reflection, names, stores, state, operators, flow, kernels, loggers,
 )  # fmt: skip
+_SPELLED = re.compile(r"torch\.(?:nn\.)?(?:functional\.)?(\w+)|\.(\w+)\(\) of a tensor")
+_SIGNS = {"the @ operator": "matmul", "the + operator on tensors": "add"}
+_SAME = {"mm": "matmul", "bmm": "matmul"}
+_OF_ANY_RANK = re.compile(r"(batch|instance)norm[123]d")
 
 
 @dataclass(frozen=True)
@@ -119,3 +123,18 @@ def _excused(found: list[tuple[Finding, str]], allow: Collection[str]) -> Iterat
     for finding, text in found:
         names = [name for name in finding.allowed_by if name in allow]
         yield f"{text}: permitted by allow = {json.dumps(names)}"
+
+
+def spelled_alike(key: str) -> str:
+    """What all spellings of an operator have in common; a key that is none as it is.
+
+    ``torch.nn.LeakyReLU``, ``torch.nn.functional.leaky_relu`` and ``.leaky_relu_() of a tensor``
+    are ``leakyrelu``.
+    """
+    if key in _SIGNS:
+        return _SIGNS[key]
+    found = _SPELLED.fullmatch(key)
+    if found is None:
+        return key
+    name = (found[1] or found[2]).lower().replace("_", "")
+    return _OF_ANY_RANK.sub(r"\1norm", _SAME.get(name, name))
