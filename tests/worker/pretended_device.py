@@ -62,11 +62,12 @@ def bench(self, *given, config, **meta):
 
 runner.Performer.__enter__, Autotuner._bench = enter, bench
 """
+_PROGRAM = faulting._START  # as it is before any worker here has its own in that place
 
 
 def start() -> str:
     """The program of such a worker, in the place of ``faulting``'s."""
-    before, marker, after = faulting._START.partition("from tilewright.worker.trials import trial")
+    before, marker, after = _PROGRAM.partition("from tilewright.worker.trials import trial")
     assert marker
     return before + _PRETEND.replace("{", "{{").replace("}", "}}") + marker + after
 

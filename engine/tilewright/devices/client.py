@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import logging
 import threading
 import time
@@ -60,6 +61,16 @@ class WorkerClient:
     def hello(self) -> Hello:
         """Versions of what runs there; starts the worker. Raises DeviceError if it cannot."""
         return self._live().hello
+
+    def start(self) -> None:
+        """Start the worker in the background: importing torch takes seconds, in which whoever
+        will need it has other things to do. What fails is raised when it is needed."""
+
+        def started() -> None:
+            with contextlib.suppress(DeviceError):
+                self._live()
+
+        threading.Thread(target=started, daemon=True).start()
 
     @property
     def pid(self) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import logging
 import os
@@ -9,11 +10,11 @@ import sys
 from collections.abc import Iterable
 
 from tilewright.devices.client import WorkerClient
-from tilewright.devices.cluster import Cluster, ClusterAddress
+from tilewright.devices.cluster import Cluster, ClusterAddress, is_cluster
 from tilewright.devices.hello_cache import keep_hello, known_hello
 from tilewright.devices.local_process import way_out
 from tilewright.devices.model import INTERPRETER, DeviceError, DeviceInfo, JobStatus
-from tilewright.devices.remote import Address, RemoteClient
+from tilewright.devices.remote import Address, RemoteClient, is_address
 from tilewright.devices.service.places import enabled
 from tilewright.targets.model import Target
 from tilewright.worker.messages.envelope import Hello
@@ -74,6 +75,23 @@ def compiler(python: str, *, compile_only: bool = True) -> WorkerClient:
         made = WorkerClient(python, compile_only=compile_only, shared=enabled())
         _clients.setdefault(key, made)
     return _clients[key]
+
+
+def start_workers(device: str, *, compiles: bool) -> None:
+    """Start what a command that judges on ``device`` is going to need, in the background: the
+    worker of this host, and with ``compiles`` its compile service at the same time."""
+    if is_address(device) or is_cluster(device):
+        return
+    path = chosen_python()
+    with contextlib.suppress(DeviceError):  # it is raised where the device is opened
+        _require_torch(path)
+        _start(path, compiles=compiles)
+
+
+def _start(path: str, *, compiles: bool) -> None:
+    client(path).start()
+    if compiles:
+        compiler(path, compile_only=False).start()
 
 
 def interpreter(python: str) -> DeviceInfo:

@@ -85,7 +85,8 @@ def main(job: CoordinatorJob, parent: int) -> None:
 class _Trial:
     """A trial that waits for its candidate to be imported and compiled, or is being heard.
 
-    ``compilers``: performers of the candidate that fill its cache beside it.
+    ``compilers``: performers of the candidate that fill its cache beside it; ``rest``: those that
+    do so for checks which come after the time is taken.
     """
 
     number: int
@@ -100,6 +101,7 @@ class _Trial:
     begun: bool = False
     compiled: list[dict[str, Any]] = field(default_factory=list)
     told: dict[str, Any] = field(default_factory=dict)
+    rest: list[Handle] = field(default_factory=list)
 
     @property
     def ready(self) -> bool:
@@ -126,6 +128,7 @@ class Judge:
         self._originals = Originals(device, self._folder / "kept", self._start_original)
         self._watching = Watching(self._folder, self._performers)
         self._turns = Turns()
+        self._begun: set[str] = set()
         # In the interpreter a second hearing would take the first one's processor.
         self._most = 1 if device == INTERPRETER else _HEARINGS
         self._heard, self._bell = socket.socketpair()
@@ -182,7 +185,24 @@ class Judge:
         with contextlib.suppress(OSError):  # one that is gone is noticed when it is looked at
             candidate.wire.send({"do": "prepare"})
             trial.compilers += self._compilers(told, _compiled_first(job), timeout_s)
+            trial.rest += self._compilers(told, _compiled_later(job), timeout_s)
         trial.told = told
+        threading.Thread(target=self._begin_original, args=(job, timeout_s), daemon=True).start()
+
+    def _begin_original(self, job: dict[str, Any], timeout_s: float) -> None:
+        """Have the original compiled, and its results on the first check, while the candidate gets
+        ready. What fails here is told when it is due."""
+        checks = first_checks(job["checks"]) or job["checks"][:1]
+        with contextlib.suppress(PerformerEndedError, HarnessError, JobError, OSError):
+            if job["original"] not in self._begun:
+                self._begun.add(job["original"])
+                told = {**job["performer"], "module": job["original"]}
+                told |= self._caches.of_kept(job["original"])
+                for compiler in self._compilers(told, job["checks"], timeout_s):
+                    threading.Thread(target=_until_compiled, args=(compiler,), daemon=True).start()
+            for check in checks:
+                with self._turns.beside():
+                    self._originals.base(job, check)
 
     def _start_original(self, job: dict[str, Any], timeout_s: float) -> Handle:
         """A performer that is kept."""
@@ -203,7 +223,7 @@ class Judge:
 
     def _compile_rest(self, trial: _Trial, checks: list[dict[str, Any]]) -> None:
         left = max(1.0, min(_READY_S, trial.deadline - time.monotonic()))
-        for compiler in self._compilers(trial.told, checks, left):
+        for compiler in trial.rest or self._compilers(trial.told, checks, left):
             # One that fails leaves it to the candidate.
             with contextlib.suppress(PerformerEndedError, HarnessError):
                 compiler.reply(left)
@@ -239,7 +259,7 @@ class Judge:
         if trial.cancelled:
             answer = _answer(ERROR, "was cancelled")
         self._performers.tell({"answer": trial.number, **answer})
-        for performer in (trial.candidate, *trial.compilers):
+        for performer in (trial.candidate, *trial.compilers, *trial.rest):
             performer.close()
         self._caches.forget(trial.number)
         self._trials.remove(trial)
@@ -267,6 +287,22 @@ def _compiled_first(job: dict[str, Any]) -> list[dict[str, Any]]:
     comes before that."""
     timed = [told["check"] for told in (job.get("timing") or {}).get("cases", ())]
     return [*timed, *(first_checks(job["checks"]) if timed else job["checks"])]
+
+
+def _compiled_later(job: dict[str, Any]) -> list[dict[str, Any]]:
+    """What is compiled meanwhile for after that; in a search only what wins comes so far."""
+    if not job.get("timing") or not job.get("thorough", True):
+        return []
+    first = first_checks(job["checks"])
+    return [check for check in job["checks"] if all(check is not one for one in first)]
+
+
+def _until_compiled(compiler: Handle) -> None:
+    """Let go of a compiler when it is done; what it could not compile is compiled when it is
+    called."""
+    with contextlib.suppress(PerformerEndedError, HarnessError):
+        compiler.reply(_READY_S)
+    compiler.close()
 
 
 def _note(trial: _Trial) -> None:

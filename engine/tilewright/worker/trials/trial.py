@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from ..protocol import ERROR, TIMEOUT, UNSUPPORTED
 from . import answers, masked_nan, repeated_calls, results, run_faults, timed_contest
 from .baselines import Base, Originals, with_config
 from .device_lock import Turns
-from .interpreter_pass import Watching
+from .interpreter_pass import Watched, Watching
 from .repeated_calls import Repeated
 from .results import Results
 from .runner_handle import BrokenOffError, CandidateEndedError, Handle, PerformerEndedError
@@ -27,6 +28,8 @@ _PATIENCE_TORCH_S = 60.0
 """In the interpreter, where the original launches no kernel, whose time would be a measure."""
 # Of the checks, so many at the beginning; the last and the one after the timing as well.
 _OBSERVED = 3
+# With fewer processors the interpreter would take some from the host code that is timed.
+_CPUS, _SEVERAL = os.cpu_count() or 1, 8
 _WHERE_ANY = "where any"
 _FORWARD_ONLY = (
     "forward only, under no_grad: the original's results have no gradients to compare with"
@@ -77,6 +80,8 @@ class Hearing:
         self._over = False
         self._given: Results | None = None
         self._ahead = ThreadPoolExecutor(1)
+        self._aside = ThreadPoolExecutor(1)
+        self._watch: Future[Watched] | None = None
         self._interpreted = batched_launch.Tally()
 
     def value(self, prepared: dict[str, Any] | None, failed: Exception | None) -> dict[str, Any]:
@@ -100,6 +105,8 @@ class Hearing:
             fault, found["unjudged"] = None, str(error)
         finally:
             self._ahead.shutdown()
+            # Of a candidate that is refused nobody waits for what the interpreter says.
+            self._aside.shutdown(wait=False, cancel_futures=True)
         found["checked_s"] = time.monotonic() - start
         if self._job["device"] == INTERPRETER:
             found["interpreted"] = dataclasses.asdict(self._interpreted)
@@ -121,6 +128,8 @@ class Hearing:
         What is not faster is not wanted in a search: then the rest is left out, and said to be.
         """
         first, rest = self._split()
+        if self._job.get("thorough", True) and _CPUS >= _SEVERAL:
+            self._begin_watch()
         fault = self._all(first)
         self._phases["first"] = time.monotonic() - start
         if fault is None and self._job.get("timing"):
@@ -129,6 +138,8 @@ class Hearing:
             if not self._job.get("thorough", True) and not all(map(_may_win, found["timing"])):
                 found["left_out"] = [check["name"] for check in rest]
                 return None
+        if fault is None:
+            self._begin_watch()
         if fault is None and rest and self._job.get("timing"):  # else all of it was compiled before
             self._compile_rest(rest)
             self._phases["compiled"] = time.monotonic() - start
@@ -147,12 +158,18 @@ class Hearing:
         self._phases["rest"] = time.monotonic() - start
         return fault
 
+    def _begin_watch(self) -> None:
+        """Look in the interpreter, where that is asked for, while the device computes: it takes a
+        processor and no device, so it waits for nobody's turn."""
+        if self._job.get("watched") and self._watch is None:
+            self._watch = self._aside.submit(self._watching.look, self._job, self._deadline)
+
     def _watched(self, found: dict[str, Any]) -> str | None:
-        """In the interpreter, where that is asked for; on no device, so at nobody's turn."""
-        if not self._job.get("watched"):
+        """What the interpreter has seen, where that is asked for."""
+        if self._watch is None:
             return None
         start = time.monotonic()
-        watched = self._watching.look(self._job, self._deadline)
+        watched = self._watch.result()
         self._phases["watched"] = time.monotonic() - start
         found["watched"] = watched.checks
         return watched.fault
@@ -201,8 +218,12 @@ class Hearing:
         """
         checks = self._job["checks"]
         here = next((at for at, one in enumerate(checks) if one is check), len(checks))
-        if self._job["device"] == INTERPRETER and here + 1 < len(checks):
-            self._ahead.submit(self._originals.base, self._job, checks[here + 1])
+        if here + 1 < len(checks):
+            self._ahead.submit(self._base_beside, checks[here + 1])
+
+    def _base_beside(self, check: Mapping[str, Any]) -> None:
+        with self._turns.beside():
+            self._originals.base(self._job, check)
 
     def _check(self, check: dict[str, Any]) -> str | None:
         """Hold the candidate against one measure; what is wrong, with the check's name."""
