@@ -107,8 +107,7 @@ def optimize(
     models = within(options.ensemble(file), search)
     text = read_source(file, from_stdin=stdin)
     spec = with_permissions(problem_for(problem, captured, file, text), file)
-    if spec is not None:
-        start_workers(device, compiles=target is not None)
+    start_workers(device, runs=spec is not None, compiles=target is not None)
     with (
         stop_on_signal(),
         # To choose a chip may start a worker, too.

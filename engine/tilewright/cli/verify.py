@@ -131,8 +131,7 @@ def verify(
         raise InputError("--certify needs CANDIDATE as a file; name a path with --certificate")
     texts = (read_source(original), read_source(after, from_stdin=stdin))
     spec = problem_for(problem, captured, original, texts[0])
-    if spec is not None:
-        start_workers(device, compiles=target is not None)
+    start_workers(device, runs=spec is not None, compiles=target is not None)
     with (
         working(f"verifying {after.name} against {original.name}"),
         stop_on_signal(),

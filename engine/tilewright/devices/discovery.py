@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import logging
 import os
@@ -77,18 +76,16 @@ def compiler(python: str, *, compile_only: bool = True) -> WorkerClient:
     return _clients[key]
 
 
-def start_workers(device: str, *, compiles: bool) -> None:
-    """Start what a command that judges on ``device`` is going to need, in the background: the
-    worker of this host, and with ``compiles`` its compile service at the same time."""
-    if is_address(device) or is_cluster(device):
+def start_workers(device: str, *, runs: bool, compiles: bool) -> None:
+    """Start in the background what a command that ``runs`` kernels on ``device`` is going to need:
+    the worker of this host, and with ``compiles`` its compile service at the same time."""
+    if not runs or is_address(device) or is_cluster(device):
         return
     path = chosen_python()
-    with contextlib.suppress(DeviceError):  # it is raised where the device is opened
+    try:
         _require_torch(path)
-        _start(path, compiles=compiles)
-
-
-def _start(path: str, *, compiles: bool) -> None:
+    except DeviceError:  # raised again where the device is opened
+        return
     client(path).start()
     if compiles:
         compiler(path, compile_only=False).start()
