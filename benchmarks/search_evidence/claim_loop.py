@@ -26,7 +26,7 @@ from tilewright.strategies.generations import GenerationSearch  # noqa: E402
 from tilewright.strategies.ideas import choice  # noqa: E402
 from tilewright.strategies.staged import StagedSearch  # noqa: E402
 
-STORED = False
+STORED = True
 Trials = list[tuple[float, bool]]
 
 
