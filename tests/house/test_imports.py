@@ -20,6 +20,7 @@ BASE = {
     "collection",
     "lru",
     "figures",
+    "priority",
     "__version__",
 }
 
@@ -37,6 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "collection": set(),
     "lru": set(),
     "figures": set(),
+    "priority": set(),
     "__main__": {"cli"},
     "knowledge": set(),
     "models": {"knowledge", "targets"},

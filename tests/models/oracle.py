@@ -15,14 +15,16 @@ from __future__ import annotations
 import ast
 import difflib
 import hashlib
+import json
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tilewright.analysis import analyze
 from tilewright.analysis.model import AnalysisContext
+from tilewright.knowledge import all_patterns
 from tilewright.rewrites import rewrites_for
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.rewinds import all_rewinds
@@ -33,6 +35,7 @@ _HEADING = re.compile(r"## (\d+)\. (.+)")
 _NUMBER = re.compile(r" *\d+ \|(?: |(?=\n))")
 _FENCE = re.compile(r"(`{3,})")
 _FOUND = "The verifier found:"
+_ENTRY = re.compile(r"^### `(\w+)`:", re.MULTILINE)
 _PLAN = re.compile(r"Plan: (\S+) at line (\d+), draft (\w+)\.")
 
 
@@ -67,14 +70,15 @@ GAINS: Mapping[str, float] = {"goal": 1.25, "other": 1.05, "rewind": 0.9, "nothi
 class Edit:
     """A new text, and the rewrite or rewind that gives it.
 
-    ``kind``: ``goal``: it answers an issue of the stage; ``other``: one of another stage;
-    ``rewind``; ``nothing``.
+    ``kind``: ``goal``: it answers an ``issue`` of the goal; ``other``: another one; ``rewind``;
+    ``nothing``.
     """
 
     name: str
     line: int
     text: str
     kind: str = "goal"
+    issue: str = ""
 
     @property
     def gain(self) -> float:
@@ -185,16 +189,18 @@ _CHOICE = re.compile(r"is not kept|\bslower\b|\bnot measurably faster\b|was trie
 """What an observation says of a change that is right and gains nothing."""
 
 
-def good_edits(text: str, context: AnalysisContext, stage: str) -> list[Edit]:
-    """What our rewrites make of a text, those of the stage first."""
+def good_edits(
+    text: str, context: AnalysisContext, stage: str, wanted: Collection[str] = ()
+) -> list[Edit]:
+    """What our rewrites make of a text, those of the stage or of the wanted issues first."""
     module = parse_module(text, "kernel.py")
     found = []
     for issue in analyze(module, context):
-        kind = "goal" if issue.stage.value == stage else "other"
+        kind = "goal" if issue.stage.value == stage or issue.id in wanted else "other"
         for rewrite in rewrites_for(issue.id):
             new = rewrite.apply(module, issue, context)
             if not isinstance(new, Refusal) and new != text:
-                found.append(Edit(rewrite.name, issue.range.line, new, kind))
+                found.append(Edit(rewrite.name, issue.range.line, new, kind, issue.id))
     return sorted(found, key=lambda edit: -edit.gain)
 
 
@@ -283,12 +289,14 @@ class Oracle:
         whole = "\n".join(message["content"] for message in messages)
         draw = random.Random(hashlib.sha256(f"{self.seed} {whole}".encode()).hexdigest())
         parts = sections(whole)
+        if parts[1].startswith("You plan one change"):
+            return self._plan(parts, draw)
         if role_of(whole) in ("analyzer", "planner"):
             return '```json\n{"issues": [], "order": [], "skip": [], "why": ""}\n```'
         text, stage = parent_of(parts), stage_of(parts)
         steps = parts.get(11, "")
         plans = list(_PLAN.finditer(steps))
-        moves = self.moves(text, stage)
+        moves = self.moves(text, stage, wanted_issues(parts))
         if not plans:
             return self._answer(text, self._chosen(moves, draw), self._first_slip(draw), draw)
         tried, last = [_planned(moves, plan) for plan in plans], plans[-1][3]
@@ -299,10 +307,21 @@ class Oracle:
             return self._answer(text, self._chosen(left, draw), self._first_slip(draw), draw)
         return self._answer(text, tried[-1], last, draw)
 
-    def moves(self, text: str, stage: str) -> list[Edit]:
+    def _plan(self, parts: Mapping[int, str], draw: random.Random) -> str:
+        """A plan by an entry of the menu: one that answers an issue of the file, or any."""
+        good = good_edits(parent_of(parts), self.context, "")
+        entries = [all_patterns()[name] for name in _ENTRY.findall(parts[10])]
+        best = [one for one in entries if any(edit.issue in one.issues for edit in good)]
+        if not entries:
+            return '{"plan": "Launch it otherwise.", "entry": null, "stage": "discovery"}'
+        chosen = best[0] if best and draw.random() < self.knobs.skill else draw.choice(entries)
+        plan = f"Apply {chosen.id}: {chosen.title}"
+        return json.dumps({"plan": plan, "entry": chosen.id, "stage": chosen.stage.value})
+
+    def moves(self, text: str, stage: str, wanted: Collection[str] = ()) -> list[Edit]:
         """The changes that apply to a text, the best first."""
         known = self.known.get((text, stage))
-        good = [*([known] if known else []), *good_edits(text, self.context, stage)]
+        good = [*([known] if known else []), *good_edits(text, self.context, stage, wanted)]
         every = [*good, *bad_edits(text, self.context)]
         by_text = {edit.text: edit for edit in reversed(every)}
         by_place = {(edit.name, edit.line): edit for edit in by_text.values()}
@@ -365,10 +384,17 @@ def parent_of(parts: Mapping[int, str]) -> str:
 
 
 def stage_of(parts: Mapping[int, str]) -> str:
-    """The stage in section 10."""
+    """The stage in section 10; empty for one change of a search."""
     found = re.match(r"Stage `(\w+)`", parts[10])
-    assert found, parts[10]
-    return found[1]
+    return found[1] if found else ""
+
+
+def wanted_issues(parts: Mapping[int, str]) -> frozenset[str]:
+    """The issues that the one transformation answers which section 10 asks for."""
+    if not parts[10].startswith("Make this change"):
+        return frozenset()
+    names = _ENTRY.findall(parts[10])
+    return frozenset(issue for name in names for issue in all_patterns()[name].issues)
 
 
 def role_of(prompt: str) -> str:

@@ -22,6 +22,7 @@ class Briefing:
         issues: what the detectors and the analyzer say of ``text``.
         facts: time, share of the roof, bottleneck, compile table: one sentence or row each, the
             most important first.
+        guidance: advice that the run tries out, one sentence each.
         schedule: what the run has done so far and plans, one line each.
         tried: earlier candidates, one line each, the newest first.
         experiences: what earlier runs have shown, one paragraph each, the most relevant first.
@@ -37,6 +38,7 @@ class Briefing:
     problem: str = ""
     issues: tuple[Issue, ...] = ()
     facts: tuple[str, ...] = ()
+    guidance: tuple[str, ...] = ()
     schedule: tuple[str, ...] = ()
     tried: tuple[str, ...] = ()
     experiences: tuple[str, ...] = ()

@@ -127,16 +127,13 @@ def pattern_items(briefing: Briefing, stage: Stage) -> tuple[str, ...]:
 
     Those first that answer an issue that was found, then those whose conditions all hold.
     """
-    module = parse_module(briefing.text, briefing.file_name)
     issues = {issue.id for issue in briefing.issues}
     staged = {issue.id for issue in briefing.issues if issue.stage is stage}
-    wanted = [
-        pattern
-        for pattern in all_patterns().values()
-        if pattern.stage is stage or staged.intersection(pattern.issues)
-        if _is_permitted(pattern, briefing)
+    found = [
+        one
+        for one in applicable(briefing)
+        if one.pattern.stage is stage or staged.intersection(one.pattern.issues)
     ]
-    found = [best for pattern in wanted if (best := _best(pattern, module, briefing)) is not None]
     found.sort(
         key=lambda one: (
             not staged.intersection(one.pattern.issues),
@@ -148,6 +145,24 @@ def pattern_items(briefing: Briefing, stage: Stage) -> tuple[str, ...]:
         _pattern_words(one, _ANSWER_TOKENS if staged & set(one.pattern.issues) else _PATTERN_TOKENS)
         for one in found[:_MOST_PATTERNS]
     )
+
+
+def applicable(briefing: Briefing) -> tuple[Applicable, ...]:
+    """The patterns whose conditions hold or are not known, each at the kernel where most holds."""
+    module = parse_module(briefing.text, briefing.file_name)
+    permitted = (one for one in all_patterns().values() if _is_permitted(one, briefing))
+    found = (_best(pattern, module, briefing) for pattern in permitted)
+    return tuple(one for one in found if one is not None)
+
+
+def brief_words(one: Applicable) -> str:
+    """A pattern of a menu, without its example."""
+    return _pattern_words(one, 0)
+
+
+def full_words(one: Applicable) -> str:
+    """A pattern that is to be made, with its example."""
+    return _pattern_words(one, _ANSWER_TOKENS)
 
 
 def _is_permitted(pattern: Pattern, briefing: Briefing) -> bool:

@@ -90,10 +90,13 @@ def problem(briefing: Briefing, role: Role) -> Part:
 
 
 def schedule(briefing: Briefing, role: Role) -> Part:
-    """Section 5: what the run has done so far."""
+    """Section 5: the run's guidance, and what it has done so far."""
     items = [f"- {one_line(line)}" for line in briefing.schedule]
+    advice = "\n".join(f"- {one_line(line)}" for line in briefing.guidance)
     lead = sentences(role.value, "schedule")
-    return section(5, "SCHEDULE", items, CAPS[5], lead=lead, wrap=fenced)
+    lead = f"{advice}\n\n{lead}" if advice else lead
+    found, cut = section(5, "SCHEDULE", items, CAPS[5], lead=lead, wrap=fenced)
+    return (whole(5, "SCHEDULE", advice) if found is None and advice else found), cut
 
 
 def experiences(briefing: Briefing, role: Role) -> Part:

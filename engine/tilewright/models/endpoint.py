@@ -21,6 +21,7 @@ from tilewright.models.model import KeyRefusedError, ModelUnavailableError, Repl
 from tilewright.models.prices import is_local
 from tilewright.models.settings import default_base_url
 from tilewright.models.wire import Answer, Events, encodable
+from tilewright.priority import give_way
 
 if TYPE_CHECKING:
     import httpx2
@@ -100,6 +101,7 @@ class Loop:
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     """Run a loop until it is stopped, and end what is under way in it."""
+    give_way()
     loop.run_forever()
     loop.run_until_complete(_end_tasks())
     loop.close()

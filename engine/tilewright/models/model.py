@@ -17,6 +17,7 @@ class Role(StrEnum):
     PLANNER = "planner"
     OPTIMIZER = "optimizer"
     EXTRACTOR = "extractor"
+    SUMMARIZER = "summarizer"
 
 
 @dataclass(frozen=True)

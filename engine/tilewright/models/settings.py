@@ -96,7 +96,9 @@ class ModelSettings(_Asked):
     cache: bool = True
     cache_megabytes: _Count = 256
     limits: LimitSettings = LimitSettings()
-    roles: Mapping[Literal["analyzer", "planner", "optimizer", "extractor"], RoleSettings] = {}
+    roles: Mapping[
+        Literal["analyzer", "planner", "optimizer", "extractor", "summarizer"], RoleSettings
+    ] = {}
     named: Mapping[str, NamedSettings] = {}
 
 

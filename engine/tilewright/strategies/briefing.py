@@ -7,7 +7,7 @@ from typing import Any
 
 from tilewright.agents.briefing import Briefing
 from tilewright.analysis.model import AnalysisContext, Issue
-from tilewright.evaluation.model import Evaluation, text_hash
+from tilewright.evaluation.model import Evaluation, Speedup, text_hash
 from tilewright.evaluation.workbench import BrokenOffError, Workbench
 from tilewright.figures import scaled, time
 from tilewright.harness_fault import HarnessFaultError
@@ -89,6 +89,10 @@ class Briefer:
             measured=self.measured,
         )
 
+    def bottlenecks(self, text: str) -> tuple[str, ...]:
+        """What a profile finds to hold the text back, the heaviest first."""
+        return self._profiled(text)
+
     def summary(self, text: str) -> tuple[str, ...]:
         """The heaviest findings of a profile, for a candidate that is correct and not faster."""
         return self._profiled(text)[:_MOST_FINDINGS]
@@ -158,14 +162,22 @@ def _input_words(one: Input) -> str:
 
 
 def _times(current: str, trials: Sequence[Trial]) -> Iterator[str]:
-    """How long the text takes, by the last trial that timed it."""
+    """How long the text takes, where it was timed."""
+    found = timed(current, trials)
+    if found is not None:
+        us, speedup = found
+        yield f"The present text takes {time(us)} on {speedup.device} ({speedup.case})."
+
+
+def timed(current: str, trials: Sequence[Trial]) -> tuple[float, Speedup] | None:
+    """The microseconds of a text, by the last trial that timed it, and that contest."""
     for trial in reversed(trials):
         found = trial.evaluation.speedup
-        if found is None or current not in (found.baseline, trial.evaluation.candidate):
-            continue
-        us = found.original_us if current == found.baseline else found.candidate_us
-        yield f"The present text takes {time(us)} on {found.device} ({found.case})."
-        return
+        if found is not None and current == found.baseline:
+            return found.original_us, found
+        if found is not None and current == trial.evaluation.candidate:
+            return found.candidate_us, found
+    return None
 
 
 def profile_words(value: Any) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields
+from threading import Lock
 from typing import Any, Protocol
 
 from tilewright.agents.prompt import Prompt
@@ -21,6 +22,7 @@ from tilewright.models.model import (
     Spent,
 )
 from tilewright.models.settings import Ensemble
+from tilewright.priority import give_way
 from tilewright.serialize import dump, load
 from tilewright.store import Ledger, NotRecordedError
 from tilewright.strategies.model import CallRecord
@@ -66,6 +68,15 @@ class Place:
     attempt: int | None = None
 
 
+@dataclass(frozen=True, order=True)
+class SlotNumber:
+    """A slot of a search's generation, and the number of a call in it."""
+
+    generation: int
+    number: int
+    call: int = 0
+
+
 @dataclass(frozen=True)
 class Answer:
     """What came of a call: a reply, or the error that took its place."""
@@ -102,6 +113,8 @@ class Calls:
         self._note = note
         self._slots = dict.fromkeys(Role, 0)
         self._unavailable: set[str] = set()
+        self._lock = Lock()
+        self._unsettled: list[tuple[SlotNumber, Answer, Place, int]] = []
 
     @property
     def spent(self) -> Spent:
@@ -122,14 +135,26 @@ class Calls:
                 return answer
 
     def ask_several(self, prompt: Prompt, place: Place, samples: Sequence[int]) -> list[Answer]:
-        """Ask for several replies to one prompt at the same time; they come in their order.
+        """Ask for several replies to one prompt at the same time; they come in their order."""
+        return self.ask_each([prompt] * len(samples), place, samples)
+
+    def ask_each(
+        self,
+        prompts: Sequence[Prompt],
+        place: Place,
+        samples: Sequence[int],
+        schema: Mapping[str, Any] | None = None,
+    ) -> list[Answer]:
+        """Ask for a reply to each prompt at the same time; they come in their order.
 
         Where the limit on calls allows fewer, the first ones are asked and the others refused.
         """
-        if not samples:
+        if not prompts:
             return []
-        requests = [self._request(prompt, place.role, sample, None) for sample in samples]
-        pool = ThreadPoolExecutor(min(self.ensemble.concurrency, len(requests)))
+        pairs = zip(prompts, samples, strict=True)
+        requests = [self._request(prompt, place.role, n, schema) for prompt, n in pairs]
+        most = min(self.ensemble.concurrency, len(requests))
+        pool = ThreadPoolExecutor(most, initializer=give_way)
         try:
             allowed = self._calls_left(len(requests))
             futures: list[Future[Answer]] = [
@@ -139,8 +164,32 @@ class Calls:
             answers += [self._answer(request, place) for request in requests[allowed:]]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-        pairs = zip(answers, samples, strict=True)
-        return [self._settled(answer, place, sample) for answer, sample in pairs]
+        settled = zip(answers, samples, strict=True)
+        return [self._settled(answer, place, sample) for answer, sample in settled]
+
+    def ask_slot(self, prompt: Prompt, place: Place, slot: SlotNumber, sample: int) -> Answer:
+        """Ask the model of a slot of a generation; any thread may call it.
+
+        Which model that is follows from the slot alone. What the answer means for later calls is
+        taken in by ``settle``, so that it does not depend on the order in which answers come.
+        """
+        choices = len(self.ensemble.by_role[place.role])
+        numbers = range(slot.number + slot.generation, slot.number + slot.generation + choices)
+        wished = [self.ensemble.choose(place.role, number) for number in numbers]
+        there = [choice for choice in wished if choice.name not in self._unavailable]
+        choice = (there or wished)[0]
+        request = CallRequest(place.role, choice, prompt.messages(), sample)
+        answer = self._answer(request, place)
+        with self._lock:
+            self._unsettled.append((slot, answer, place, sample))
+        return answer
+
+    def settle(self) -> None:
+        """Take in the answers of slots, in the order of the slots."""
+        with self._lock:
+            waiting, self._unsettled = self._unsettled, []
+        for _, answer, place, sample in sorted(waiting, key=lambda one: one[0]):
+            self._settled(answer, place, sample)
 
     def can_ask(self, role: Role) -> bool:
         """Whether no limit is reached and a model of the role answers."""

@@ -77,9 +77,7 @@ class _Trajectory:
 
     def diff(self, text: str) -> str:
         """Unified, against the text that the stage began with."""
-        name = self.briefing.file_name
-        before, after = (t.splitlines(keepends=True) for t in (self.parent, text))
-        return "".join(difflib.unified_diff(before, after, f"a/{name}", f"b/{name}"))
+        return diff_of(self.briefing.file_name, self.parent, text)
 
 
 @dataclass
@@ -149,7 +147,7 @@ class CoverProposer:
             yield from self._tried(request, trajectory, *asked, attempt)
         asked = self._ask(trajectory, Role.EXTRACTOR, tries + 1)
         if asked is not None:
-            parsed = _parsed(asked[1], trajectory.briefing, extractor.parse)
+            parsed = parsed_answer(asked[1], trajectory.briefing, extractor.parse)
             yield trajectory.candidate(asked[1], parsed)
 
     def _tried(
@@ -161,7 +159,7 @@ class CoverProposer:
         attempt: int,
     ) -> Iterator[Candidate]:
         """One try's candidate; once resumed, it was not kept, and the next try will know why."""
-        parsed = _parsed(answer, trajectory.briefing, optimizer.parse)
+        parsed = parsed_answer(answer, trajectory.briefing, optimizer.parse)
         candidate = trajectory.candidate(answer, parsed)
         before = len(request.trials)
         if self._may_sample(trajectory):
@@ -210,7 +208,7 @@ class CoverProposer:
             answer = further.answers.popleft()
             if self._is_reply(request.stage, answer):
                 trajectory = further.trajectory
-                parsed = _parsed(answer, trajectory.briefing, optimizer.parse)
+                parsed = parsed_answer(answer, trajectory.briefing, optimizer.parse)
                 yield trajectory.candidate(answer, parsed)
         self._further.pop(request.stage, None)
 
@@ -237,11 +235,18 @@ class CoverProposer:
         return False
 
 
-def _parsed(
+def diff_of(name: str, before: str, after: str) -> str:
+    """The unified diff of a file's two texts."""
+    old, new = (text.splitlines(keepends=True) for text in (before, after))
+    return "".join(difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"))
+
+
+def parsed_answer(
     answer: Answer,
     briefing: Briefing,
     parse: Callable[[str, Briefing], Proposal | Unusable],
 ) -> Proposal | Unusable:
+    """What an answer proposes, or why it is of no use."""
     if answer.reply is None:
         return Unusable(str(answer.error))
     parsed = parse(answer.reply.text, briefing)

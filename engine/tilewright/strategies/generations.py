@@ -17,14 +17,16 @@ from tilewright.search.axes import Axes
 from tilewright.search.budget import Budget
 from tilewright.search.grade import ContestGrader, Grader
 from tilewright.search.gradient import Gradient
-from tilewright.search.loop import Implement, Loop, Outcome, Surroundings
+from tilewright.search.loop import Loop, Outcome, Surroundings
 from tilewright.search.node import Idea, IdeaKind, Node, Slot, State
 from tilewright.search.populations.choice import POPULATIONS, population
 from tilewright.search.spec import StrategyName, StrategySpec
 from tilewright.source import parse_module
 from tilewright.source.model import Module
 from tilewright.store import Ledger
+from tilewright.strategies.author import Author, Guide, NoGuide
 from tilewright.strategies.grades import EstimateGrader
+from tilewright.strategies.guidance import Bandit
 from tilewright.strategies.ideas.choice import STEPS, Available, idea_sources
 from tilewright.strategies.ideas.text_facts import TextFacts
 from tilewright.strategies.model import Proposer, SearchUse, Trial
@@ -64,7 +66,6 @@ class GenerationSearch(StagedSearch):
     ) -> None:
         stages = None if spec.steps[0] == "staged" else frozenset({Stage.CORRECTNESS})
         super().__init__(cascade, proposers, ledger, observer, budget, models, stages)
-        self.implement: Implement | None = None
         self._spec = spec
         self._seed = seed if spec.seed is None else spec.seed
         self._note = note
@@ -76,6 +77,7 @@ class GenerationSearch(StagedSearch):
         self._ended: list[str] = []
         self._used = 0
         self._began = time.monotonic()
+        self._author = self._new_author()
 
     @property
     def current(self) -> str:
@@ -148,7 +150,23 @@ class GenerationSearch(StagedSearch):
         return Available(
             facts=self._facts_of, proposers=self._proposers, bench=self._cascade.bench,
             target=self._cascade.target, can_time=self.can_time, note=self._note,
+            author=self._author, spec=self._spec,
         )  # fmt: skip
+
+    def _new_author(self) -> Author | None:
+        """What asks models for candidates; None where no model may be asked."""
+        models, bench = self._models, self._cascade.bench
+        if models is None or bench is None:
+            return None
+        return Author(
+            models.calls, models.briefer, bench, self._facts_of, self._note,
+            lambda: tuple(self.trials), models.adviser.suspected_of, guide=self._guide(),
+        )  # fmt: skip
+
+    def _guide(self) -> Guide:
+        if self._spec.guidance == "fixed":
+            return NoGuide()
+        return Bandit(lambda: tuple(self.trials), self._seed, self._spec.hash())
 
     def _surroundings(self) -> Surroundings:
         grader: Grader = ContestGrader() if self.can_time else EstimateGrader(self._cascade.path)
@@ -156,7 +174,7 @@ class GenerationSearch(StagedSearch):
             judge=self,
             grader=grader,
             behaviour=self._axes,
-            implement=self.implement,
+            implement=self._author.implement if self._author is not None else None,
             report=self._report_outcome,
             corrected=self._correct,
             is_over=self._is_over,

@@ -34,6 +34,7 @@ class RunModels:
         The client alone has counted attempts that failed, so what it says is put on record.
         """
         calls = self.calls
+        calls.settle()
         described: dict[str, Any] = ledger.once(
             "spent", "spent", {}, lambda: {"spent": dump(calls.spent), "notes": list(calls.notes)}
         )

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 from tilewright.evaluation.workbench import Workbench
 from tilewright.hardware import HardwareError, chip
 from tilewright.search.idea_source import IdeaSource
-from tilewright.search.spec import SourceName, StrategyName
+from tilewright.search.spec import SourceName, StrategyName, StrategySpec
+from tilewright.strategies.author import Author
+from tilewright.strategies.ideas.bottlenecks import Bottlenecks
 from tilewright.strategies.ideas.launches import Launches
+from tilewright.strategies.ideas.model import ModelIdeas
+from tilewright.strategies.ideas.patterns import Patterns
 from tilewright.strategies.ideas.rewinds import Rewinds
 from tilewright.strategies.ideas.rewrites import Rewrites
 from tilewright.strategies.ideas.text_facts import FactsOf
@@ -27,6 +31,8 @@ class Available:
     target: Target | None
     can_time: bool
     note: Callable[[str], None]
+    author: Author | None
+    spec: StrategySpec
 
 
 def _rewrites(run: Available) -> IdeaSource | None:
@@ -45,9 +51,26 @@ def _launches(run: Available) -> IdeaSource | None:
     return Launches(run.target, run.facts, run.note)
 
 
+def _patterns(run: Available) -> IdeaSource | None:
+    return Patterns(run.author, run.spec.menu) if run.author is not None else None
+
+
+def _model(run: Available) -> IdeaSource | None:
+    if run.author is None:
+        return None
+    return ModelIdeas(run.author, run.spec.menu, run.spec.phases)
+
+
+def _bottlenecks(run: Available) -> IdeaSource | None:
+    return Bottlenecks(run.author) if run.author is not None else None
+
+
 SOURCES: Mapping[SourceName, Callable[[Available], IdeaSource | None]] = {
     "rewrites": _rewrites,
     "launches": _launches,
+    "patterns": _patterns,
+    "model": _model,
+    "bottlenecks": _bottlenecks,
 }
 """How each source is made; one that gives None has nothing to offer in this run."""
 

@@ -1,0 +1,434 @@
+"""A model in a search of generations: its ideas, its plans, its candidates and its second tries."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from itertools import chain, count
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from scripted_models import OTHER, QUIET, SMALL, ScriptedCascade, ScriptedClient, ensemble
+
+from tilewright.agents.change import FACTS, Plan, parse_plan
+from tilewright.agents.model import Unusable
+from tilewright.evaluation.model import (
+    Evaluation,
+    Level,
+    StepName,
+    StepResult,
+    StepStatus,
+    text_hash,
+)
+from tilewright.knowledge.stages import Stage
+from tilewright.memory.model import Experience, Measured, Origin, Provenance, Signature
+from tilewright.memory.model import Outcome as RunOutcome
+from tilewright.models.model import (
+    BudgetSpentError,
+    CallRequest,
+    ContextLengthError,
+    ModelError,
+    Role,
+)
+from tilewright.models.settings import Ensemble
+from tilewright.search.node import IdeaKind
+from tilewright.search.spec import BeamSpec, MenuSpec, StopSpec, StrategySpec
+from tilewright.serialize import dump
+from tilewright.store import Store
+from tilewright.strategies import briefing
+from tilewright.strategies.calls import Calls
+from tilewright.strategies.expectations import expectation_words
+from tilewright.strategies.generations import GenerationSearch
+from tilewright.strategies.guidance import Bandit, pitfalls
+from tilewright.strategies.ideas.patterns import drawn
+from tilewright.strategies.model import Trial
+from tilewright.strategies.run_models import run_models
+from tilewright.strategies.summaries import summarized
+from tilewright.targets.model import CompileReport, LaunchFacts, Target
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n)
+    tl.store(y_ptr + at, x * 2.0, mask=at < n)
+"""
+NO_ISSUES = '```json\n{"issues": []}\n```'
+Script = Callable[[CallRequest, int], "str | ModelError"]
+
+
+def text(us: float) -> str:
+    return f"TIME = {float(us)} #{KERNEL}"
+
+
+def whole(us: float) -> str:
+    return f"It is faster.\n\n```python\n{text(us)}```\n"
+
+
+def spec(*ideas: str, **more: Any) -> StrategySpec:
+    beam = BeamSpec(width=2, ideas=2, diverse=0)
+    values = {"strategy": "beam", "beam": beam, "stop": StopSpec(roof=None), "seed": 7, **more}
+    return StrategySpec(ideas=ideas, **values)
+
+
+def prompt_of(request: CallRequest) -> str:
+    return "\n".join(message.text for message in request.messages)
+
+
+def section(request: CallRequest, number: int) -> str:
+    found = re.search(rf"(?ms)^## {number}\. \w+\n\n(.*?)(?=^## \d|\Z)", prompt_of(request))
+    return found[1] if found else ""
+
+
+class Run:
+    """One search over the scripted cascade; its tree, its calls and its notes."""
+
+    def __init__(
+        self, folder: Path, script: Script, strategy: StrategySpec, budget: int,
+        models: Ensemble, name: str = "one",
+    ) -> None:  # fmt: skip
+        self.client = ScriptedClient(script)
+        self.notes: list[str] = []
+        store = Store(folder / f"{name}.sqlite")
+        with store.run("key", "kernel.py", {}) as (run, ledger):
+            cascade = ScriptedCascade(original=text(100))
+            used = run_models(
+                models, lambda ensemble, spent: self.client, cascade, folder / "kernel.py",
+                ledger, self.notes.append,
+            )  # fmt: skip
+            assert used is not None
+            self.search = GenerationSearch(
+                cascade, (), ledger, QUIET, budget, used, strategy, run.seed, self.notes.append
+            )
+            self.search.run()
+            self.use = used.use(ledger)
+        store.close()
+
+    def asked(self, role: Role) -> list[CallRequest]:
+        return [request for request in self.client.sent if request.role is role]
+
+    def tree(self) -> list[tuple[str, str | None, str]]:
+        nodes = [trial.node for trial in self.search.trials if trial.node is not None]
+        return [(n.hash, n.parent, n.idea.id if n.idea else "") for n in nodes]
+
+
+Search = Callable[..., Run]
+
+
+@pytest.fixture
+def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Search:
+    monkeypatch.setattr(briefing, "profile_source", lambda *given, **more: PROFILE)
+    monkeypatch.setattr("tilewright.strategies.author.least_time", lambda case, info: None)
+
+    def run(
+        script: Script, *ideas: str, budget: int = 4, models: Ensemble | None = None,
+        name: str = "one", **more: Any,
+    ) -> Run:  # fmt: skip
+        used = models or ensemble(concurrency=1)
+        return Run(tmp_path, script, spec(*ideas, **more), budget, used, name)
+
+    return run
+
+
+PROFILE: Mapping[str, Any] = {
+    "kernels": [
+        {
+            "name": "scale", "time": None, "bottleneck": None, "facts": [],
+            "findings": [
+                {"text": "Loads are narrow.", "weight": 0.5, "line": 9},
+                {"text": "The grid is small.", "weight": 0.2, "line": None},
+                {"text": "Stores wait.", "weight": 0.1, "line": None},
+            ],
+        }
+    ],
+    "call": None,
+}  # fmt: skip
+
+
+def ever_faster() -> Script:
+    """Each candidate takes 10 us less than the one before, and half as long in the end."""
+    left = chain(range(90, 0, -10), (10 / 2**n for n in count(1)))
+
+    def script(request: CallRequest, number: int) -> str | ModelError:
+        return NO_ISSUES if request.role is Role.ANALYZER else whole(next(left))
+
+    return script
+
+
+def test_each_pattern_that_applies_is_an_idea_for_the_author(search: Search) -> None:
+    run = search(ever_faster(), "patterns")
+    trials = [trial for trial in run.search.trials if trial.node is not None]
+    assert len(trials) == 4
+    for trial, request in zip(trials, run.asked(Role.OPTIMIZER), strict=True):
+        assert trial.node is not None
+        idea = trial.node.idea
+        assert idea is not None
+        assert idea.source is IdeaKind.PATTERN
+        goal = section(request, 10)
+        assert idea.text in goal
+        assert f"### `{idea.id.removeprefix('pattern:')}`" in goal
+        assert goal.count("### `") == 1, "only the pattern that is to be made is described"
+        assert trial.candidate.call is not None
+        assert trial.candidate.proposer == "model:small"
+    assert run.search.current == text(60)
+
+
+def test_the_target_is_ten_percent_below_the_present_time(search: Search) -> None:
+    run = search(ever_faster(), "model", budget=8)
+    first, *later = [section(request, 10) for request in run.asked(Role.OPTIMIZER)]
+    assert "is to take" not in first, "the original was not timed before its first contest"
+    pairs = re.findall(
+        r"at most ([\d.]+) us where the present one takes ([\d.]+) us", "".join(later)
+    )
+    assert pairs
+    assert all(float(least) == pytest.approx(float(now) / 1.1, abs=0.1) for least, now in pairs)
+
+
+def test_a_plan_is_made_and_then_written(search: Search) -> None:
+    plans = iter(f"Do number {n} in `scale`." for n in range(20))
+    write = ever_faster()
+
+    def script(request: CallRequest, number: int) -> str | ModelError:
+        if request.role is Role.PLANNER and "Plan exactly one change" in prompt_of(request):
+            given = {"plan": next(plans), "entry": None, "stage": "fusion", "expects": []}
+            return json.dumps(given)
+        return write(request, number)
+
+    run = search(script, "model", phases=2, menu=MenuSpec(invent=0.0))
+    written = run.asked(Role.OPTIMIZER)
+    assert [re.findall(r"Do number \d", section(one, 10)) for one in written] == [
+        [f"Do number {n}"] for n in range(4)
+    ]
+    stages = {trial.stage for trial in run.search.trials if trial.node is not None}
+    assert stages == {Stage.FUSION}
+    assert len(run.asked(Role.PLANNER)) == 4
+
+
+def test_without_a_plan_the_author_chooses_and_the_run_says_so(search: Search) -> None:
+    write = ever_faster()
+
+    def script(request: CallRequest, number: int) -> str | ModelError:
+        return " " if request.role is Role.PLANNER else write(request, number)
+
+    run = search(script, "model", phases=2, budget=2)
+    assert run.search.current == text(80)
+    assert "2 of 2 plans are of no use: the candidate's author chooses" in run.notes
+
+
+def test_menus_differ_from_slot_to_slot_and_are_the_same_again(search: Search) -> None:
+    found = [
+        [section(r, 10) for r in search(ever_faster(), "model", name=name).asked(Role.OPTIMIZER)]
+        for name in ("one", "two")
+    ]
+    assert found[0] == found[1]
+    assert len(set(found[0])) == len(found[0])
+    for goal in found[0]:
+        assert 3 <= goal.count("### `") <= 10
+
+
+def test_a_refused_candidate_is_tried_again_with_what_was_found(search: Search) -> None:
+    replies = iter([whole(-1), whole(-2), "no code", *(whole(us) for us in range(90, 50, -10))])
+
+    def script(request: CallRequest, number: int) -> str | ModelError:
+        return NO_ISSUES if request.role is Role.ANALYZER else next(replies)
+
+    run = search(script, "model", budget=5)
+    tries = run.asked(Role.OPTIMIZER)
+    assert "## 11. TRIES" not in prompt_of(tries[0])
+    again = [one for one in tries if "output 0 differs" in section(one, 11)]
+    assert again, "a later try knows what the verifier found"
+    assert "-TIME = 100.0 #" in section(again[0], 11)
+    ideas = [trial.node.idea.id for trial in run.search.trials if trial.node and trial.node.idea]
+    assert max(ideas.count(one) for one in ideas) <= 3
+
+
+def test_bottlenecks_of_the_profile_are_ideas(search: Search) -> None:
+    run = search(ever_faster(), "bottlenecks", "model", budget=2)
+    goals = [section(request, 10) for request in run.asked(Role.OPTIMIZER)]
+    assert "Loads are narrow. (line 9)" in goals[0]
+    assert "The grid is small." in goals[1]
+
+
+def test_models_take_turns_by_slot(search: Search) -> None:
+    both = ensemble(SMALL, OTHER, concurrency=1)
+    run = search(ever_faster(), "model", budget=8, models=both)
+    names = [request.choice.name for request in run.asked(Role.OPTIMIZER)]
+    assert abs(names.count("small") - names.count("other")) <= 1
+
+
+def test_the_tree_is_the_same_for_any_number_of_threads(search: Search) -> None:
+    def script(request: CallRequest, number: int) -> str | ModelError:
+        if request.role is Role.ANALYZER:
+            return NO_ISSUES
+        return whole(int(text_hash(prompt_of(request))[:4], 16) % 90 + 5)
+
+    runs = [
+        search(script, "patterns", "model", budget=8, models=ensemble(concurrency=n), name=str(n))
+        for n in (1, 2, 4)
+    ]
+    assert runs[0].tree() == runs[1].tree() == runs[2].tree()
+    calls = [[(c.key, c.role, c.stage) for c in run.use.calls] for run in runs]
+    assert calls[0] == calls[1] == calls[2]
+
+
+def test_a_prompt_that_is_too_long_is_asked_again_in_half(search: Search) -> None:
+    write, refused = ever_faster(), []
+
+    def script(request: CallRequest, number: int) -> str | ModelError:
+        if request.role is Role.OPTIMIZER and not refused:
+            refused.append(request)
+            return ContextLengthError("too long")
+        return write(request, number)
+
+    run = search(script, "model", budget=1)
+    first, second = run.asked(Role.OPTIMIZER)
+    assert len(prompt_of(second)) < len(prompt_of(first))
+    assert run.search.current == text(90)
+
+
+def test_a_limit_on_calls_ends_the_ideas_of_models(search: Search) -> None:
+    write = ever_faster()
+
+    def script(request: CallRequest, number: int) -> str | ModelError:
+        if number > 3:
+            return BudgetSpentError("the limit on calls does not allow another call", "calls")
+        return write(request, number)
+
+    run = search(script, "model", budget=50)
+    assert run.search.current == text(70)
+    assert run.use.ended == "calls"
+    assert len(run.client.sent) <= 8, "no generation after the one that reached the limit asks"
+
+
+@pytest.mark.parametrize(
+    ("reply", "plan"),
+    [
+        (
+            '{"plan": "Fuse  both.", "entry": "a", "stage": "fusion", "expects": ["registers-"]}',
+            Plan("Fuse both.", "a", Stage.FUSION, ("registers-",)),
+        ),
+        (
+            '{"plan": "Fuse.", "entry": "z", "stage": "?", "expects": ["speed+", 3, "registers+"]}',
+            Plan("Fuse.", None, Stage.DISCOVERY, ("registers+",)),
+        ),
+        ("<think>hm</think>Fuse both\nkernels.", Plan("Fuse both kernels.")),
+        ("", None),
+    ],
+)
+def test_plans_are_read_from_json_or_from_text(reply: str, plan: Plan | None) -> None:
+    found = parse_plan(reply, ["a"])
+    assert isinstance(found, Unusable) if plan is None else found == plan
+
+
+def test_dropout_keeps_the_order_and_its_bounds() -> None:
+    menu = MenuSpec(keep=0.3, least=3, most=10)
+    every = list(range(30))
+    found = [drawn(every, Random(seed), menu) for seed in range(200)]
+    assert all(one == sorted(one) and 3 <= len(one) <= 10 for one in found)
+    assert len({tuple(one) for one in found}) > 150
+    assert drawn([1, 2], Random(1), menu) == [1, 2]
+
+
+def compiled(spilled: int, registers: int) -> Evaluation:
+    """A correct candidate with one compile report, which says nothing of shared memory."""
+    report = CompileReport(
+        Target("cuda", "90"), "k", LaunchFacts("k", (1,), ()), True,
+        registers=registers, spill_bytes=spilled,
+    )  # fmt: skip
+    step = StepResult(StepName.COMPILE, StepStatus.PASSED, data={"reports": [dump(report)]})
+    return Evaluation("0", "1", Level.CORRECT, (step,))
+
+
+def test_what_an_idea_expected_is_compared_with_what_the_compilers_say() -> None:
+    words = list(
+        expectation_words(
+            ("spill_bytes-", "registers-", "shared_bytes+"), compiled(64, 30), compiled(0, 40)
+        )
+    )
+    assert words == [
+        "bytes spilled 64 -> 0, as expected",
+        "registers a thread 30 -> 40, expected to fall",
+    ]
+    assert set(FACTS) == {"spill_bytes", "registers", "shared_bytes"}
+
+
+def trial_of(generation: int, *, alive: bool, step: StepName | None = None) -> Trial:
+    """What a bandit looks at of a trial."""
+    failed = SimpleNamespace(step=step) if step else None
+    found = SimpleNamespace(
+        node=SimpleNamespace(generation=generation, alive=alive),
+        candidate=SimpleNamespace(call="c"),
+        evaluation=SimpleNamespace(failed=failed),
+    )
+    return cast("Trial", found)
+
+
+def test_guidance_that_leads_to_parents_is_chosen_more_often() -> None:
+    trials: list[Trial] = []
+    bandit = Bandit(lambda: trials, 3, "spec")
+    found = []
+    for generation in range(1, 60):
+        found.append(bandit.guidance(generation))
+        good = found[-1] != () and found[-1][0].startswith("Make the smallest")
+        trials += [trial_of(generation, alive=good)] * 4
+    last = found[-30:]
+    assert sum(one[:1] == ("Make the smallest change that can have the gain: what stays as it is "
+                           "cannot fail.",) for one in last) >= 24  # fmt: skip
+    assert [bandit.guidance(n) for n in range(1, 60)] == found, "a generation keeps its guidance"
+
+
+def test_pitfalls_quote_nothing_of_a_candidate() -> None:
+    trials = [trial_of(1, alive=False, step=StepName.COMPILE)] * 3
+    trials += [trial_of(1, alive=False, step=StepName.SYNTAX)]
+    (sentence,) = pitfalls(trials)
+    assert sentence == "Many candidates do not compile: use only names that section 2 has."
+
+
+def test_guidance_stands_before_the_schedule(search: Search) -> None:
+    run = search(ever_faster(), "model", budget=12, guidance="bandit")
+    shown = {section(request, 5).split("\n")[0] for request in run.asked(Role.OPTIMIZER)}
+    assert any("Make the smallest" in one or "Prefer a change" in one for one in shown)
+    plain = search(ever_faster(), "model", budget=12, name="plain")
+    assert not any("Prefer a change" in section(r, 5) for r in plain.asked(Role.OPTIMIZER))
+
+
+DIFF = "--- a/k.py\n+++ b/k.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
+
+
+def learned(key: str, diff: str = DIFF) -> Experience:
+    return Experience(
+        RunOutcome.HELPED, key, None, None, "Do as I say", "", Signature("triton"),
+        Measured(1.5, 1.4, 1.6, "a GPU", "bench"),
+        Provenance("/p", "k.py", "0", "run", Origin.CONTEST), diff=diff, private=True,
+    )  # fmt: skip
+
+
+def test_free_changes_are_summarized_once_and_stay_private(tmp_path: Path) -> None:
+    told = '{"title": "Read the row once", "mechanism": "Memory bounds it."}'
+    client = ScriptedClient(lambda request, number: told)
+    with Store(tmp_path / "s.sqlite").run("key", "k.py", {}) as (_, ledger):
+        calls = Calls(lambda ensemble, spent: client, ensemble(), ledger, lambda note: None)
+        given = [learned("free:1"), learned("pattern:a"), learned("free:2", "")]
+        found = summarized(calls, given)
+        assert (found[0].title, found[0].mechanism) == ("Read the row once", "Memory bounds it.")
+        assert found[0].private
+        assert found[1:] == given[1:]
+        (request,) = client.sent
+        assert request.role is Role.SUMMARIZER
+        assert "1.50 times the speed [1.40, 1.60]" in prompt_of(request)
+        assert "+x = 2" in prompt_of(request)
+        summarized(calls, given)
+        assert len(client.sent) == 1, "the same change is not asked about again"
+
+
+def test_an_experience_stays_as_it_is_without_a_usable_summary(tmp_path: Path) -> None:
+    client = ScriptedClient(lambda request, number: "It is good.")
+    with Store(tmp_path / "s.sqlite").run("key", "k.py", {}) as (_, ledger):
+        calls = Calls(lambda ensemble, spent: client, ensemble(), ledger, lambda note: None)
+        assert summarized(calls, [learned("free:1")]) == [learned("free:1")]
