@@ -200,6 +200,10 @@ def _rate(file: Path) -> Finding:
         found = "not measured: several_gpus.py --search was not run on two GPUs"
         return Finding(claim, "two H200", asked, found, None, None, "-", None)
     value = json.loads(file.read_text("utf-8"))
+    if "compared" not in value or "ratio" not in value["compared"]:
+        rate = f"{value['one']['per_hour']:.0f} evaluations an hour on one GPU"
+        found = f"not measured: the search on two GPUs did not run ({rate})"
+        return Finding(claim, "two H200", asked, found, None, None, "-", None)
     one, two, compared = value["one"], value["two"], value["compared"]
     parts = compared["first_that_differs"]
     alike = (

@@ -20,8 +20,13 @@ def test_pretended_gpus_give_one_tree_and_biased_ones_do_not(tmp_path: Path) -> 
 
 def test_the_rate_of_two_gpus_is_read_and_never_rounded_up(tmp_path: Path) -> None:
     one = {"evaluations": 64, "per_hour": 3000.0}
-    compared = {"ratio": 1.79, "first_that_differs": 2, "differing": 9, "slots": [64, 64]}
     file = tmp_path / "two_gpus.json"
+    file.write_text(json.dumps({"one": one}))
+    alone = evidence("small", measured=file).findings[1]
+    assert alone.reached is None
+    assert "did not run (3000 evaluations an hour on one GPU)" in alone.found
+
+    compared = {"ratio": 1.79, "first_that_differs": 2, "differing": 9, "slots": [64, 64]}
     file.write_text(json.dumps({"one": one, "two": {"per_hour": 5370.0}, "compared": compared}))
     rate = evidence("small", measured=file).findings[1]
     assert rate.reached is False
