@@ -1,11 +1,12 @@
 """Which devices an id means: one, a list, all of a kind, here and on another host."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tilewright.devices import DeviceError, DeviceInfo, opening
+from tilewright.devices import DeviceError, DeviceInfo, discovery, opening
 from tilewright.devices.pool import DevicePool
 from tilewright.targets.model import Target
 
@@ -74,3 +75,28 @@ def test_an_id_means_these_devices(device: str, meant: list[str]) -> None:
 def test_what_is_not_there_is_said(device: str, told: str) -> None:
     with pytest.raises(DeviceError, match=told):
         opening.open_device(device)
+
+
+@pytest.mark.parametrize(
+    ("device", "runs", "compiles", "started"),
+    [
+        ("auto", True, False, ["worker"]),
+        ("interpreter", True, True, ["worker", "compiler"]),
+        ("cuda:0", False, True, []),
+        ("ssh://host/cuda:0", True, True, []),
+        ("ray:auto", True, True, []),
+    ],
+)
+def test_workers_start_ahead_where_they_will_be_needed(
+    monkeypatch: pytest.MonkeyPatch, device: str, runs: bool, compiles: bool, started: list[str]
+) -> None:
+    begun: list[str] = []
+
+    def named(name: str) -> Any:
+        return lambda *about, **options: SimpleNamespace(start=lambda: begun.append(name))
+
+    monkeypatch.setattr(discovery, "_require_torch", lambda python: None)
+    monkeypatch.setattr(discovery, "client", named("worker"))
+    monkeypatch.setattr(discovery, "compiler", named("compiler"))
+    discovery.start_workers(device, runs=runs, compiles=compiles)
+    assert begun == started

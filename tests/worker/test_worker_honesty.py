@@ -1,6 +1,7 @@
 """What the watchers see of a file that is imported and called, and what speaks against it."""
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -268,3 +269,24 @@ def test_of_modules_the_workers_alone_are_compared_whole() -> None:
     others = set(patched_functions.identities()) - listed
     assert "tilewright.worker.protocol" in others
     assert {name for name in others if not name.startswith("tilewright.worker")} == set()
+
+
+class _AlikeToAll:
+    """Says of anything that it is that."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __call__(self, *given: object) -> None: ...
+
+
+def test_a_function_that_says_it_is_another_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = patched_functions.identities()
+    assert patched_functions.replaced(before, patched_functions.identities()) == []
+    monkeypatch.setattr(time, "perf_counter", _AlikeToAll())
+    assert patched_functions.replaced(before, patched_functions.identities()) == [
+        "time.perf_counter"
+    ]

@@ -40,3 +40,21 @@ def test_where_only_the_driver_could_answer_it_is_not_asked(how: str) -> None:
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.strip() == "0"
+
+
+LOADED = """
+from tilewright.worker.trials.warm_up import warm_up
+import os
+threads = len(os.listdir("/proc/self/task"))
+warm_up()
+from triton.runtime.driver import driver
+print(len(asked), len(os.listdir("/proc/self/task")) - threads, type(driver._active).__name__)
+"""
+
+
+@pytest.mark.triton
+def test_what_trials_have_done_once_starts_no_thread_and_asks_no_driver() -> None:
+    code = ASK.format(how=NO_NVML).replace("print(len(asked))", LOADED)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.split() == ["0", "0", "NoneType"]

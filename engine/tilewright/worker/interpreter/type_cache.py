@@ -19,6 +19,7 @@ from triton.runtime import interpreter
 
 _MOST = 4096
 _OF_EACH = ("handle", "type", "dtype")
+_SHAPES = (getattr(tl.core, "tuple", builtins.tuple), builtins.tuple, list)
 
 
 @contextlib.contextmanager
@@ -38,11 +39,11 @@ def _tensors() -> Any:
     kept: dict[builtins.tuple[int, ...], dict[str, Any]] = {}
 
     def initialize(tensor: Any, handle: Any, type: Any) -> None:
-        shape = type.shape if type.is_block() else ()
-        known = kept.get(shape)
+        shape = _extents(type.shape) if type.is_block() else ()
+        known = None if shape is None else kept.get(shape)
         if known is None:
             begin(tensor, handle, type)
-            if len(kept) < _MOST:
+            if shape is not None and len(kept) < _MOST:
                 own = vars(tensor).items()
                 kept[shape] = {name: value for name, value in own if name not in _OF_EACH}
             return
@@ -58,21 +59,25 @@ def _blocks() -> Any:
     kept: dict[Any, builtins.tuple[Any, dict[str, Any]]] = {}
 
     def initialize(block: Any, element_ty: Any, shape: Any) -> None:
-        key = (id(element_ty), shape) if _is_plain(shape) else None
+        extents = _extents(shape)
+        key = (id(element_ty), extents)
         known = kept.get(key)
         if known is not None:
             block.__dict__.update(known[1])
             return
         begin(block, element_ty, shape)
-        if key is not None and len(kept) < _MOST:
+        if extents is not None and len(kept) < _MOST:
             # With the element type, whose id no other object can have as long as it is kept.
             kept[key] = (element_ty, vars(block).copy())
 
     return initialize
 
 
-def _is_plain(shape: Any) -> bool:
-    return type(shape) is builtins.tuple and all(type(one) is int for one in shape)
+def _extents(shape: Any) -> builtins.tuple[int, ...] | None:
+    """The extents of a shape of plain numbers, which Triton keeps in a tuple of its own or of
+    Python's; None of any other."""
+    values = builtins.tuple(getattr(shape, "values", shape) if type(shape) in _SHAPES else (None,))
+    return values if all(type(one) is int for one in values) else None
 
 
 def _numpy_dtypes() -> Any:
