@@ -8,7 +8,7 @@ from house_modules import SourceModule, all_modules
 UNTYPED = re.compile(r"\b(?:dict|Mapping)\[str, Any\]")
 JOBS = "tilewright.worker.jobs."
 MESSAGES = "tilewright.worker.messages"
-# Of a trial: its runner's calls, whose job each of the coordinator's messages completes.
+# Those of a runner: each of the coordinator's messages completes the job.
 OPEN = {"run", "trial_runner"}
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
 
 from tilewright.captures import NoPlan, Plan, plan_of
 from tilewright.problems.model import Case, Problem
 from tilewright.serialize import dump
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Module
+from tilewright.worker.messages import parts as messages
 
 
 def plan_for(problem: Problem, path: str, text: str, case: Case) -> Plan | NoPlan:
@@ -19,9 +19,9 @@ def plan_for(problem: Problem, path: str, text: str, case: Case) -> Plan | NoPla
 
 def launching(
     problem: Problem, path: str, texts: Mapping[str, str], case: Case
-) -> dict[str, Any] | NoPlan:
+) -> dict[str, messages.Plan] | NoPlan:
     """Launch plans for a job, by file; or why one of them has no plan."""
-    told: dict[str, Any] = {}
+    told: dict[str, messages.Plan] = {}
     for file, text in texts.items():
         plan = plan_for(problem, path, text, case)
         if isinstance(plan, NoPlan):

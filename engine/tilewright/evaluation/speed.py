@@ -21,6 +21,7 @@ from tilewright.figures import detectable
 from tilewright.home import home
 from tilewright.problems.model import Case
 from tilewright.serialize import dump
+from tilewright.worker.messages.trial import Contest
 from tilewright.worker.timing.stopping_rule import CONFIDENCE
 
 BUDGET_S = 3.0
@@ -77,16 +78,14 @@ def worst_of(timed: list[Timed]) -> Timed:
     return Timed(StepResult(step.step, step.status, step.message, data=data), worst.speedup)
 
 
-def judged(
-    timing: Mapping[str, Any], case: Case, info: DeviceInfo, baseline: str, seed: int
-) -> Timed:
+def judged(timing: Contest, case: Case, info: DeviceInfo, baseline: str, seed: int) -> Timed:
     """The step and the ratio that one contest amounts to (``worker.timing.conducting.conduct``).
 
     ``baseline``: hash of the original. Times whose clocks disagree, whose outputs were wrong, or
     that no such chip could reach, are no evidence and give no ratio.
     """
-    if timing.get("failed"):
-        return Timed(_untimed(timing["failed"], case))
+    if failed := timing.get("failed"):
+        return Timed(_untimed(failed, case))
     refused = _refusal(timing, case, info)
     if refused is not None:
         return _failed(refused)
@@ -115,7 +114,7 @@ def _untimed(failed: Mapping[str, Any], case: Case) -> StepResult:
     return StepResult(StepName.SPEED, StepStatus.FAILED, f"it could not be timed: {why}")
 
 
-def _refusal(timing: Mapping[str, Any], case: Case, info: DeviceInfo) -> str | None:
+def _refusal(timing: Contest, case: Case, info: DeviceInfo) -> str | None:
     """Why nothing can be concluded from a contest; None where something can."""
     if timing.get("wrong"):
         return f"the outputs of the timed calls are wrong: {timing['wrong']}"
@@ -136,10 +135,9 @@ def _refusal(timing: Mapping[str, Any], case: Case, info: DeviceInfo) -> str | N
     return None
 
 
-def _speedup(
-    ratio: Ratio, timing: Mapping[str, Any], case: Case, info: DeviceInfo, baseline: str
-) -> Speedup:
-    host, noise = timing.get("host_us") or {}, float(timing["noise"])
+def _speedup(ratio: Ratio, timing: Contest, case: Case, info: DeviceInfo, baseline: str) -> Speedup:
+    host, noise = timing.get("host_us") or {}, timing["noise"]
+    assert noise is not None  # such times were refused
     return Speedup(
         value=ratio.value,
         low=ratio.low,
@@ -165,7 +163,7 @@ def _figures(timing: Mapping[str, Any]) -> dict[str, Any]:
     return {key: timing[key] for key in (*told, *more) if key in timing}
 
 
-def _notes(timing: Mapping[str, Any], case: Case, info: DeviceInfo) -> list[str]:
+def _notes(timing: Contest, case: Case, info: DeviceInfo) -> list[str]:
     """What the time does not rest on, for whoever reads the certificate."""
     notes = []
     if timing.get("not_refreshed"):

@@ -15,6 +15,7 @@ from tilewright.evaluation.replaying import launching
 from tilewright.evaluation.workbench import BrokenOffError, Workbench, explain
 from tilewright.problems.model import Case
 from tilewright.serialize import dump
+from tilewright.worker.messages import trial as messages
 
 TIMEOUT_S = 900.0
 # A judge speaks against a candidate in its value alone; other ends of a trial are not its.
@@ -74,23 +75,31 @@ def hear(
     """
     versions = (original, candidate, *((timing.baseline,) if timing else ()))
     texts = {str(bench.place(text)): text for text in versions}
-    told = [_told(bench, check, texts) for check in checks]
-    timed = [_told(bench, Check(case, SEEDS[0]), texts) for case in timing.cases] if timing else []
-    refused = next((one for one in (*told, *timed) if isinstance(one, str)), None)
+    sent = [_sent(bench, check, texts) for check in checks]
+    timed = [_sent(bench, Check(case, SEEDS[0]), texts) for case in timing.cases] if timing else []
+    refused = next((one for one in (*sent, *timed) if isinstance(one, str)), None)
     if refused is not None:
         return Heard(refused)
-    job: Any = _job(bench, original, candidate) | {"checks": told, "thorough": thorough}
+    asked = [one for one in sent if not isinstance(one, str)]
+    job = _job(bench, original, candidate, asked, thorough=thorough)
     if timing is not None:
-        told_so = {"budget_s": timing.budget_s, "noise": dict(timing.noise)}
-        cases = [{"check": check, **told_so} for check in timed]
+        cases: list[messages.TimedCase] = [
+            {"check": check, "budget_s": timing.budget_s, "noise": dict(timing.noise)}
+            for check in timed
+            if not isinstance(check, str)
+        ]
         job["timing"] = {"baseline": str(bench.place(timing.baseline)), "cases": cases}
     # Of a tuner on a device the configurations that it does not choose are to be right as well.
     tunes = bench.device.info.target is None or "autotune" in candidate
     if tunes and candidate != original:
-        plain = (one for one, check in zip(told, checks, strict=True) if check.seed == SEEDS[0])
-        job["each_config"] = next(plain, None)
+        job["each_config"] = next((one for one in asked if one["seed"] == SEEDS[0]), None)
     if bench.device.info.target is not None and candidate != original:
-        job |= _watched(bench, job["performer"], texts)
+        # Of what the interpreter cannot call, nothing is looked at there.
+        there = [_sent(bench, check, texts) for check in watched_for(bench.problem)]
+        watched = [check for check in there if not isinstance(check, str)]
+        if watched:
+            runner: messages.RunnerPart = {"device": INTERPRETER, "entry": bench.entry}
+            job["watched"] = {"performer": runner, "checks": watched}
     outcome = bench.run(job, TIMEOUT_S)
     if outcome.status in _CAUSES:
         raise BrokenOffError(_CAUSES[outcome.status], explain(outcome))
@@ -99,51 +108,46 @@ def hear(
     return _heard(outcome, bench.problem.allow, itself=candidate == original)
 
 
-def _heard(outcome: JobOutcome[Any], allow: Collection[str], *, itself: bool) -> Heard:
+def _heard(outcome: JobOutcome[messages.Found], allow: Collection[str], *, itself: bool) -> Heard:
     value = dict(outcome.value)
-    fault, checks = value.pop("fault"), tuple(value.pop("checks"))
-    facts = value.get("honesty") or {}
+    fault, checks = outcome.value["fault"], tuple(outcome.value["checks"])
+    facts = outcome.value.get("honesty") or {}
     before, now = facts.get("original") or {}, facts.get("candidate") or {}
     if fault is None and not itself:
         fault = "; ".join(honesty.faults(before, now, allow)) or None
     value["permitted"] = list(permissions.used(before, now, allow))
     value["honesty"] = {"candidate": now, "notes": list(honesty.notes(before, now))}
-    return Heard(fault, checks, value)
+    rest = {name: part for name, part in value.items() if name not in ("fault", "checks")}
+    return Heard(fault, checks, rest)
 
 
-def _job(bench: Workbench, original: str, candidate: str) -> dict[str, Any]:
+def _job(
+    bench: Workbench,
+    original: str,
+    candidate: str,
+    checks: list[messages.Check],
+    *,
+    thorough: bool,
+) -> messages.TrialJob:
     problem = bench.problem
-    cases = problem.compiled_cases()
-    entry = dump(problem.entry)
     return {
         "kind": "trial",
         "original": str(bench.place(original)),
         "candidate": str(bench.place(candidate)),
         "inputs_from": bench.inputs_from,
         "reference": _reference(bench),
-        "entry": entry,
+        "entry": bench.entry,
         "device": bench.device.info.id,
         "seed": bench.seed,
-        "performer": {
-            "device": bench.device.info.id,
-            "entry": entry,
-        },
-        "compiled_cases": [{"case": dump(case)} for case in cases],
+        "performer": {"device": bench.device.info.id, "entry": bench.entry},
+        "compiled_cases": [{"case": dump(case)} for case in problem.compiled_cases()],
         "allow": list(problem.allow),
+        "checks": checks,
+        "thorough": thorough,
     }
 
 
-def _watched(
-    bench: Workbench, performer: Mapping[str, Any], texts: Mapping[str, str]
-) -> dict[str, Any]:
-    """What a device's judge looks at in the interpreter; nothing where nobody can call it."""
-    told = (_told(bench, check, texts) for check in watched_for(bench.problem))
-    checks = [check for check in told if not isinstance(check, str)]
-    there = {**performer, "device": INTERPRETER}
-    return {"watched": {"performer": there, "checks": checks}} if checks else {}
-
-
-def _reference(bench: Workbench) -> dict[str, Any] | None:
+def _reference(bench: Workbench) -> messages.Reference | None:
     entry = bench.problem.reference
     if entry is None:
         return None
@@ -151,9 +155,10 @@ def _reference(bench: Workbench) -> dict[str, Any] | None:
     return {"module": where, "entry": dump(replace(entry, path=where))}
 
 
-def _told(bench: Workbench, check: Check, texts: Mapping[str, str]) -> dict[str, Any] | str:
-    """A check as the judge wants it; or why a captured launch cannot be made again."""
-    told = {
+def _sent(bench: Workbench, check: Check, texts: Mapping[str, str]) -> messages.Check | str:
+    """A check as it is sent; or why a captured launch cannot be made again."""
+    inner = [_sent(bench, one, texts) for one in simpler(bench.problem, check)]
+    sent: messages.Check = {
         "name": check.name,
         "case": dump(check.case),
         "seed": check.seed,
@@ -165,14 +170,11 @@ def _told(bench: Workbench, check: Check, texts: Mapping[str, str]) -> dict[str,
         "training": check.training,
         "gradients": check.gradients,
         "required": check.required,
-        "simpler": [],
+        "simpler": [one for one in inner if not isinstance(one, str)],
     }
-    for one in simpler(bench.problem, check):
-        inner = _told(bench, one, texts)
-        told["simpler"] += [inner] if isinstance(inner, dict) else []
     if bench.problem.is_captured:
         plans = launching(bench.problem, str(bench.source_path), texts, check.case)
         if isinstance(plans, NoPlan):
             return plans.reason
-        told["launching"] = plans
-    return told
+        sent["launching"] = plans
+    return sent

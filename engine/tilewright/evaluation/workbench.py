@@ -27,7 +27,7 @@ from tilewright.targets.model import CompileReport, LaunchFacts, Target
 from tilewright.textfile import encoded_python
 from tilewright.worker.messages.envelope import Job
 from tilewright.worker.messages.jobs import CaptureJob, Inputs, InputsJob
-from tilewright.worker.messages.parts import Entry
+from tilewright.worker.messages.parts import Entry, Plan
 
 TIMEOUT_S = 120.0
 
@@ -142,7 +142,7 @@ class Workbench:
         }  # fmt: skip
         return harness_fault(what, tilewright.__version__, f"{info.id} ({info.name})", details)
 
-    def _launching(self, job: Job[Any]) -> dict[str, Any] | NoPlan:
+    def _launching(self, job: Job[Any]) -> dict[str, dict[str, Plan]] | NoPlan:
         """What a job on a captured launch is told beside: how each of its files is launched."""
         if not self.problem.is_captured or "case" not in job or "entry" not in job:
             return {}

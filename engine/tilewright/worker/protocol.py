@@ -45,22 +45,6 @@ of a captured launch loaded_inputs, what it loaded from and had not stored into.
 With ``guard`` inputs, weights and what the host code allocates lie between bands of poison, so that
 their ``storage_offset`` is not what it would be. ``order`` is the interpreter's alone.
 ``shadow_dtype`` as ``{"float16": "float64"}`` runs such inputs and state in another dtype.
-
-``trial``: original, candidate (paths), entry, device, seed, performer (what jobs of its performers
-have in common: device, entry), reference? (module, entry), inputs_from (the file that
-makes its own inputs, where it does), checks, each_config? (a check to be made for each
-configuration of what is autotuned), watched? (``{performer, checks}``: what is called once more in
-the interpreter, for its accesses of memory alone), compiled_cases ``[{case}]``, timing?
-``{baseline (path), cases: [{check, budget_s, noise}]}`` -> fault (None or what speaks against the
-candidate), checks (a record of each), prepared, watched (a record of each check there), repetition,
-honesty ``{original, candidate}`` (facts), timing (for each case what ``timing.conducting.conduct``
-returns, and case), checked_s, waited_s, heard_s. A *check* has name, case, seed, values, layout,
-order, config_index, repeats, launch_options, required, launching?.
-``trials`` says how it is heard; ``perform`` and ``judge`` are its own jobs, which no engine asks.
-Only ``fault`` speaks against the candidate. A trial that ends with a status other than ok says
-nothing of it: error (the original, its inputs or its reference failed), out_of_memory (the judge
-had no room), timeout, crashed, fault (the harness; ``traceback`` in its value).
-
 """
 
 from __future__ import annotations
