@@ -60,7 +60,7 @@ def enter(self):
 def bench(self, *given, config, **meta):
     return [float(self.configs.index(config)) + 1.0] * 3
 
-runner.Performer.__enter__, Autotuner._bench = enter, bench
+runner.Runner.__enter__, Autotuner._bench = enter, bench
 """
 _PROGRAM = faulting._START  # as it is before any worker here has its own in that place
 

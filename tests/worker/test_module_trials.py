@@ -68,7 +68,7 @@ def trial(worker: Worker, original: str, candidate: str, **more: Any) -> dict[st
 def test_weights_stay_when_their_files_are_taken_back(tmp_path: Path) -> None:
     """A module is built again for each session of the noise survey, long after it was opened."""
     from tilewright.worker.inputs import tensor_files
-    from tilewright.worker.trials.runner import Performer
+    from tilewright.worker.trials.runner import Runner
 
     (tmp_path / "kernel.py").write_text(ADDS)
     given, weights = {"x": torch.zeros(4, 24)}, {"bias": torch.arange(24.0)}
@@ -76,7 +76,7 @@ def test_weights_stay_when_their_files_are_taken_back(tmp_path: Path) -> None:
     state = tensor_files.save(weights, str(tmp_path / "in"), "state")
     entry = {"kind": "model", "name": "Model", "path": None}
     job = {"module": str(tmp_path / "kernel.py"), "device": "interpreter", "entry": entry}
-    with Performer(job) as performer:
+    with Runner(job) as performer:
         opens = {"do": "time.open", "case": CASE, "inputs": inputs, "state": state, "twice": True}
         performer.do(opens)
         for file in (tmp_path / "in").iterdir():

@@ -27,7 +27,7 @@ from tilewright.worker.trials.runner_handle import (
     BrokenOffError,
     CandidateEndedError,
     Handle,
-    PerformerEndedError,
+    RunnerEndedError,
     owned,
 )
 
@@ -216,7 +216,7 @@ class FailsAtFirst(baselines.Originals):
         return baselines.InputFiles([], self.folder / "none")
 
     def _ask_original(self, job: Any, check: Any, base: baselines.Base) -> None:
-        raise PerformerEndedError(self.ends.pop(0), "it ended")
+        raise RunnerEndedError(self.ends.pop(0), "it ended")
 
 
 class Answers(baselines.Originals):
@@ -265,7 +265,7 @@ def test_what_may_pass_is_not_kept_against_an_original(
         (FileNotFoundError(errno.ENOENT, "gone", "in/1.bin"), "fault", "in/1.bin"),
         (ZeroDivisionError("by zero"), "fault", "ZeroDivisionError"),
         (HarnessError("no process could be started"), "fault", "no process could be started"),
-        (PerformerEndedError("error", "get_inputs failed"), "error", "get_inputs failed"),
+        (RunnerEndedError("error", "get_inputs failed"), "error", "get_inputs failed"),
         (BrokenOffError("timeout", "it took too long"), "timeout", "it took too long"),
     ],
 )
@@ -289,7 +289,7 @@ def test_a_candidate_is_not_blamed_for_what_the_judge_lacks(
 
     monkeypatch.setattr(coordinator, "Hearing", Raises)
     monkeypatch.setattr(coordinator, "partial", lambda *_: None)
-    answer = coordinator.Judge._hear(NoJudge(), NoTrial())  # type: ignore[arg-type]
+    answer = coordinator.Coordinator._hear(NoJudge(), NoTrial())  # type: ignore[arg-type]
     assert answer["status"] == status
     assert words in answer["message"]
 

@@ -42,7 +42,7 @@ def main() -> int:
     if "error" in hello:
         return 1
     signal.setitimer(signal.ITIMER_REAL, 0)
-    fork_server.Zygote((Peer(requests, answers),)).serve()
+    fork_server.ForkServer((Peer(requests, answers),)).serve()
     return 0
 
 

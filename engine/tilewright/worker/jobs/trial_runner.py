@@ -1,4 +1,4 @@
-"""``perform``: one version of a file, asked by a judge over ``channel`` until it is let go."""
+"""``perform``: one version of a file, which a coordinator asks over ``channel`` until it ends."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import socket
 from typing import Any
 
 from ..runtime.connections import Wire
-from ..trials.runner import Performer
+from ..trials.runner import Runner
 
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
-    """Serve the judge; returns when it has nothing more to ask."""
+    """Serve the coordinator; returns when it has nothing more to ask."""
     wire = Wire(socket.socket(fileno=job["channel"]))
-    with Performer(job) as performer:
-        performer.serve(wire)
+    with Runner(job) as runner:
+        runner.serve(wire)
     return {}

@@ -1,4 +1,4 @@
-"""A zygote of its own, shared by all of a user's processes, that compiles and runs nothing else.
+"""A fork server shared by all of a user's processes, which compiles and runs nothing else.
 
 It listens on a Unix socket in a folder that only its user may enter, and takes only clients of
 that user. One process has a socket's lock at a time. It ends when it has been idle for a
@@ -28,7 +28,7 @@ from ..loading.import_stamps import stamp
 from ..protocol import ERROR, MARKER, OK, SERVED, SERVICE, encode, write_message
 from . import process_tree
 from .connections import Peer
-from .fork_server import Zygote
+from .fork_server import ForkServer
 
 if TYPE_CHECKING:
     from ..messages.envelope import Answer, Hello, Request
@@ -67,7 +67,7 @@ def main(arguments: list[str], answers: int, hello: Callable[[], Hello]) -> int:
     return 0
 
 
-class Service(Zygote):
+class Service(ForkServer):
     """Serves whoever connects to ``path``."""
 
     def __init__(self, path: Path, lock: int, folder: Path, hello: Hello, idle_s: float) -> None:

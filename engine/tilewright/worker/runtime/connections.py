@@ -145,7 +145,7 @@ class Wire:
 
 
 class Line(Peer):
-    """A judge as the zygote sees it: a peer whose messages bring descriptors along, in order."""
+    """The fork server's end of a coordinator: messages bring descriptors along, in order."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end

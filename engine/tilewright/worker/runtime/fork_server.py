@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from .. import jobs
 from ..protocol import ERROR, FOLDER_PREFIX, LOST, MARKER
 from ..sandbox import confinement
-from ..trials.coordinators import Judges, remove_shared_folders
+from ..trials.coordinators import Coordinators, remove_shared_folders
 from . import process_tree
 from .connections import Line, Peer
 from .job_processes import Children, forget
@@ -30,7 +30,7 @@ _TICK_S = 1.0
 _SWEEP_S = 0.5
 
 
-class Zygote:
+class ForkServer:
     """Serves requests until its input ends or its parent is gone.
 
     Args:
@@ -49,7 +49,9 @@ class Zygote:
         self._next_sweep = 0.0
         self._folder = folder or _own_folder()
         self._children = Children(self._selector, self._folder)
-        self._judges = Judges(self._children.start, self._children.stop, self._add_line, self._put)
+        self._coordinators = Coordinators(
+            self._children.start, self._children.stop, self._add_line, self._put
+        )
         # Who asked, and under which number: by a job's process, and by a trial's own number.
         self._asked: dict[int, tuple[Peer, int]] = {}
         self._trials: dict[int, tuple[Peer, int]] = {}
@@ -153,7 +155,7 @@ class Zygote:
         for process in ends(self._asked):
             self._children.finish(process, ERROR, "was cancelled")
         for trial in ends(self._trials):
-            self._judges.cancel(trial)
+            self._coordinators.cancel(trial)
 
     def _start_what_waits(self) -> None:
         """Start jobs as far as the limit allows, those of the peer with the fewest first."""
@@ -197,13 +199,13 @@ class Zygote:
             told = {name: answer.get(name) for name in ("status", "message", "value")}
             self._put(peer, {**_answer(request, ERROR, ""), **told, "seconds": seconds})
 
-        trial = self._judges.take(job, timeout_s, deliver)
+        trial = self._coordinators.take(job, timeout_s, deliver)
         self._trials[trial] = (peer, request)
 
     def _add_line(self, line: Line) -> None:
         def read(descriptor: int) -> None:
             del descriptor
-            self._judges.read(line)
+            self._coordinators.read(line)
             if line.gone:
                 for end in (line.requests, line.answers):
                     self._forget(end)

@@ -1,4 +1,4 @@
-"""A zygote's children, one a job: forked, followed to their ends, and answered for."""
+"""A fork server's children, one a job: forked, followed to their ends, and answered for."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Children:
     """Jobs under way, by their processes.
 
     Args:
-        selector: the zygote's; what it registers there has a handler of the descriptor as data.
+        selector: the fork server's; what is registered has a handler of the descriptor as data.
         folder: where jobs have their scratch folders.
     """
 
@@ -108,7 +108,7 @@ class Children:
             try:
                 self._become_child(printed_write, {result_write, channel})
                 _perform(job, result_write, scratch, timeout_s, parent, channel, environment)
-            finally:  # whatever went wrong, a child is no zygote
+            finally:  # whatever went wrong, a child is no fork server
                 traceback.print_exc()
                 os._exit(1)
         # With a copy of the write ends open here, the pipes would never come to their end.
@@ -155,8 +155,8 @@ class Children:
             process_tree.kill_tree(process)
 
     def _become_child(self, printed: int, kept: set[int | None]) -> None:
-        """Leave every channel of the zygote, of other jobs and of libraries but those ``kept``;
-        print into ``printed``."""
+        """Close every descriptor of the fork server, of other jobs and of libraries but those
+        ``kept``; print into ``printed``."""
         self._selector.close()
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)

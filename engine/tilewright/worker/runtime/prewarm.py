@@ -1,4 +1,4 @@
-"""What every child of a zygote would do again: done once before the fork, or not at all."""
+"""What every child of a fork server would do again: done once before the fork, or not at all."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from ..inputs import generation, layouts, tensor_files
 from ..protocol import LOST, OUT_OF_MEMORY, TIMEOUT, UNSUPPORTED
 from . import answers, results, run_faults, weights
 from .results import Results
-from .runner_handle import Handle, PerformerEndedError, owned
+from .runner_handle import Handle, RunnerEndedError, owned
 from .version import INTERPRETER, place_of
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class Originals:
         with self.lock:
             try:
                 again = self.results(self.original(job), base, plain, _FIRST_CALL_S)
-            except PerformerEndedError as error:
+            except RunnerEndedError as error:
                 return f"the original itself fails when it is called again: {error}"
         fault = results.fault(base.original, None, again, check)
         if fault is None:
@@ -201,7 +201,7 @@ class Originals:
         base = Base(self.inputs(job, check))
         try:
             self._ask_original(job, check, base)
-        except PerformerEndedError as error:
+        except RunnerEndedError as error:
             base.is_unsupported = error.status == UNSUPPORTED
             told = "" if base.is_unsupported else "the original itself fails: "
             base.failure = base.unfit = f"{told}{error}"
@@ -287,7 +287,7 @@ class Originals:
             try:
                 performer = self._reference(job)
                 oracle, noisy = self._with_nudged(performer, base, message, _NUDGES * bool(upwards))
-            except PerformerEndedError as error:
+            except RunnerEndedError as error:
                 told = f"reference {name}{how}: {error}"
                 continue
             # What rounding does to large inputs is no disagreement: without it, single precision
@@ -364,7 +364,7 @@ class Originals:
         asked = {**message, **lent, "state": state, "number": performer.calls}
         try:
             return performer.ask(asked, timeout_s)
-        except PerformerEndedError:
+        except RunnerEndedError:
             performer.clear()
             raise
 

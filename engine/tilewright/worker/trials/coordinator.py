@@ -41,10 +41,10 @@ from .runner_handle import (
     BrokenOffError,
     CandidateEndedError,
     Handle,
-    PerformerEndedError,
+    RunnerEndedError,
     is_of_a_driver,
 )
-from .runner_pool import Performers
+from .runner_pool import RunnerPool
 from .trial import Hearing, first_checks
 from .version import INTERPRETER
 
@@ -73,7 +73,7 @@ def main(job: CoordinatorJob, parent: int) -> None:
     wire = Wire(socket.socket(fileno=job["channel"]))
     code = 1
     try:
-        Judge(wire, str(job["device"]), Path(job["folder"])).serve()
+        Coordinator(wire, str(job["device"]), Path(job["folder"])).serve()
         code = 0
     except BaseException:  # noqa: BLE001 - the worker loop's boundary
         traceback.print_exc()
@@ -114,7 +114,7 @@ class _Trial:
         return [self.candidate.wire, *(one.wire for one in self.compilers)]
 
 
-class Judge:
+class Coordinator:
     """Listens in one thread, and hears each trial in another."""
 
     def __init__(self, wire: Wire, device: str, folder: Path) -> None:
@@ -122,7 +122,7 @@ class Judge:
         self._folder = folder / f"judge-{os.getpid()}"
         self._folder.mkdir(mode=0o700)
         self._caches = Caches(device, self._folder)
-        self._performers = Performers(wire, self._folder)
+        self._performers = RunnerPool(wire, self._folder)
         self._trials: list[_Trial] = []
         self._target = measure.target_of(device) if device.startswith("cuda") else None
         self._originals = Originals(device, self._folder / "kept", self._start_original)
@@ -193,7 +193,7 @@ class Judge:
         """Have the original compiled, and its results on the first check, while the candidate gets
         ready. What fails here is told when it is due."""
         checks = first_checks(job["checks"]) or job["checks"][:1]
-        with contextlib.suppress(PerformerEndedError, HarnessError, JobError, OSError):
+        with contextlib.suppress(RunnerEndedError, HarnessError, JobError, OSError):
             if job["original"] not in self._begun:
                 self._begun.add(job["original"])
                 told = {**job["performer"], "module": job["original"]}
@@ -225,7 +225,7 @@ class Judge:
         left = max(1.0, min(_READY_S, trial.deadline - time.monotonic()))
         for compiler in trial.rest or self._compilers(trial.told, checks, left):
             # One that fails leaves it to the candidate.
-            with contextlib.suppress(PerformerEndedError, HarnessError):
+            with contextlib.suppress(RunnerEndedError, HarnessError):
                 compiler.reply(left)
             compiler.close()
 
@@ -300,7 +300,7 @@ def _compiled_later(job: dict[str, Any]) -> list[dict[str, Any]]:
 def _until_compiled(compiler: Handle) -> None:
     """Let go of a compiler when it is done; what it could not compile is compiled when it is
     called."""
-    with contextlib.suppress(PerformerEndedError, HarnessError):
+    with contextlib.suppress(RunnerEndedError, HarnessError):
         compiler.reply(_READY_S)
     compiler.close()
 
@@ -342,7 +342,7 @@ def _readiness(trial: _Trial) -> list[dict[str, float]]:
 
 def _not_judged(error: Exception) -> dict[str, Any]:
     """What to answer where nothing can be said of the candidate, whatever the reason."""
-    if isinstance(error, BrokenOffError | PerformerEndedError):
+    if isinstance(error, BrokenOffError | RunnerEndedError):
         return _answer(error.status, str(error))
     if isinstance(error, JobError):
         return _answer(ERROR, str(error))

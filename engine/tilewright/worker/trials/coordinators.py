@@ -1,4 +1,4 @@
-"""The zygote's side of trials: one judge a device, and the performers that judges ask for."""
+"""The fork server's side of trials: one coordinator a device, and the runners it asks for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LEAST_BYTES = 1 << 30
 
 @dataclass
 class _Court:
-    """A judge with its trials by number, and the processes of its performers by key."""
+    """A coordinator with its trials by number, and the processes of its runners by key."""
 
     line: Line
     process: int = 0
@@ -35,8 +35,8 @@ class _Court:
     performers: dict[str, int] = field(default_factory=dict)
 
 
-class Judges:
-    """Starts judges and performers by what the zygote lends it, and passes messages on.
+class Coordinators:
+    """Starts coordinators and runners by what the fork server lends it, and passes messages on.
 
     Args:
         fork: ``fork(job, timeout_s, deliver, channel) -> process``: start a child that has
@@ -61,7 +61,7 @@ class Judges:
         self._next = 0
 
     def take(self, job: Job[Any], timeout_s: float, deliver: Deliver) -> int:
-        """Hand a trial to the judge of its device; returns its number."""
+        """Hand a trial to the coordinator of its device; returns its number."""
         from .warm_up import warm_up  # a worker that only compiles has no torch
 
         warm_up()
@@ -78,7 +78,7 @@ class Judges:
                 self._put(court.line, {"cancel": trial})
 
     def read(self, line: Line) -> None:
-        """Do what a judge has asked."""
+        """Do what a coordinator has asked."""
         court = next((one for one in self._courts.values() if one.line is line), None)
         if court is None:
             return
@@ -93,8 +93,8 @@ class Judges:
                     deliver(message)
 
     def _perform(self, court: _Court, message: Any) -> None:
-        # The judge sends its end of a socket pair with each such message. Descriptors keep the
-        # order of messages, so the oldest one belongs to this message.
+        # The coordinator sends its end of a socket pair with each such message. Descriptors keep
+        # the order of messages, so the oldest one belongs to this message.
         key, channel = message["perform"], court.line.descriptors.popleft()
 
         def ended(answer: Answer) -> None:
@@ -110,8 +110,8 @@ class Judges:
             text = f"no process could be started for it: {error.strerror or error}"
             self._put(court.line, {"ended": key, "status": LOST, "message": text, "output": ""})
         finally:
-            # The child has its own copy. While this one is open, the judge would see no end of
-            # file when the child dies.
+            # The child has its own copy. While this one is open, the coordinator would see no end
+            # of file when the child dies.
             os.close(channel)
 
     def _stop(self, court: _Court, message: Any) -> None:
@@ -142,7 +142,7 @@ class Judges:
         return court
 
     def _lost(self, device: str, answer: Answer) -> None:
-        """A judge is gone: its performers go, its trials are answered; the next gets a new one."""
+        """End the runners of a coordinator that is gone, and answer its trials."""
         court = self._courts.pop(device, None)
         if court is None:
             return

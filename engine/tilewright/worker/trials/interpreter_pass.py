@@ -17,8 +17,8 @@ from typing import Any
 from . import run_faults
 from .baselines import Base, Originals, with_config
 from .cache_folders import Caches
-from .runner_handle import CandidateEndedError, Handle, PerformerEndedError
-from .runner_pool import Performers
+from .runner_handle import CandidateEndedError, Handle, RunnerEndedError
+from .runner_pool import RunnerPool
 from .version import INTERPRETER
 
 _PATIENCE_S = 20.0
@@ -43,7 +43,7 @@ class Watching:
         performers: where processes come from.
     """
 
-    def __init__(self, folder: Path, performers: Performers) -> None:
+    def __init__(self, folder: Path, performers: RunnerPool) -> None:
         self._performers = performers
         self._caches = Caches(INTERPRETER, folder)
         self._originals = Originals(INTERPRETER, folder / "watched", self._start)
@@ -106,7 +106,7 @@ class Watching:
 
     def _start(
         self, job: dict[str, Any], timeout_s: float,
-        ends: type[PerformerEndedError] = PerformerEndedError,
+        ends: type[RunnerEndedError] = RunnerEndedError,
     ) -> Handle:  # fmt: skip
         cached = self._caches.of_kept(job["module"])
         return self._performers.start({**job, **cached}, timeout_s, ends)

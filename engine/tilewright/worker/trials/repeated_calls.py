@@ -11,7 +11,7 @@ from ..inputs import tensor_files
 from . import answers, results, run_faults
 from .baselines import Base, Originals
 from .results import Results
-from .runner_handle import Handle, PerformerEndedError, owned
+from .runner_handle import Handle, RunnerEndedError, owned
 from .version import INTERPRETER, place_of
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _unfit(
                 original = originals.original(job)
                 told, _, facts = _wrong(originals, original, message, pair, (first, second))
                 first.repeated = facts
-            except PerformerEndedError as error:
+            except RunnerEndedError as error:
                 told = str(error)
             first.repeats_well = f"the original itself fails it: {told}" if told else ""
     return first.repeats_well or None

@@ -1,4 +1,4 @@
-"""A version of the file, doing one thing at a time as a judge asks.
+"""A version of the file, doing one thing at a time as a coordinator asks.
 
 Each message has ``do``:
 
@@ -43,7 +43,7 @@ from .version import INTERPRETER, Version
 _TICK_S = 3600.0
 
 
-class Performer:
+class Runner:
     """One version, in the surroundings that its host code needs."""
 
     def __init__(self, job: dict[str, Any]) -> None:
@@ -55,7 +55,7 @@ class Performer:
         self._clock: AnyClock | None = None
         self._contest: Contest | None = None
 
-    def __enter__(self) -> Performer:
+    def __enter__(self) -> Runner:
         self._stack.enter_context(calling.surroundings(self._job["device"], self._job["module"]))
         return self
 
@@ -68,7 +68,7 @@ class Performer:
         self._stack.close()
 
     def serve(self, wire: Wire) -> None:
-        """Answer until the judge has nothing more to ask."""
+        """Answer until the coordinator has nothing more to ask."""
         while not wire.gone:
             message = wire.wait(_TICK_S)
             if message is None:
@@ -153,7 +153,7 @@ class Performer:
         job = {**self._job, **message}
         device = calling.place_of(job["device"])
         inputs = calling.arranged(job["inputs"], job, device)
-        # Now: the judge takes the files back when this is answered, and versions are loaded later.
+        # Now: once this is answered the files are taken back, and versions are loaded later.
         state = calling.weights(job)
         own = self.version.entry(job, device, state)[0]
         based = {**job, "module": job.get("baseline") or job["module"]}

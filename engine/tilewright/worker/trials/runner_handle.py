@@ -1,4 +1,4 @@
-"""The judge's hold on a performer: its socket, its folders, and what became of it."""
+"""The coordinator's hold on a runner: its socket, its folders, and what became of it."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
 _OF_A_DRIVER = ("cuda error", "hip error", "driver error", "ur error", "device-side")
 
 
-class PerformerEndedError(Exception):
-    """A performer is gone, or refused what it was asked: ``status`` as of a job, and why."""
+class RunnerEndedError(Exception):
+    """A runner is gone, or refused what it was asked: ``status`` as of a job, and why."""
 
     def __init__(self, status: str, message: str) -> None:
         super().__init__(message)
         self.status = status
 
 
-class CandidateEndedError(PerformerEndedError):
-    """The candidate's own performer; of others' ends nothing follows for the candidate."""
+class CandidateEndedError(RunnerEndedError):
+    """The candidate's own runner; of others' ends nothing follows for the candidate."""
 
 
 class BrokenOffError(Exception):
@@ -55,7 +55,7 @@ class BrokenOffError(Exception):
 
 @dataclass
 class Patience:
-    """How long a performer is waited for: by the work that it does, not by how busy its host is.
+    """How long a runner is waited for: by the work that it does, not by how busy its host is.
 
     Attributes:
         process: its first process; None until that is known.
@@ -94,13 +94,13 @@ class Patience:
 
 @dataclass
 class Handle:
-    """One performer.
+    """One runner.
 
     Attributes:
         inbox: where it finds the inputs of a call; it may read there.
         outbox: where it leaves what it made; it may write there.
-        end: has the zygote kill it, with a status and the reason.
-        ended: status and reason, once the zygote has said that it is gone.
+        end: has the fork server kill it, with a status and the reason.
+        ended: status and reason, once the fork server has said that it is gone.
         prepared: what it answered when it was told to prepare.
         spent_s: seconds waited for its answers, by what was asked.
         patience: how long it may work.
@@ -111,7 +111,7 @@ class Handle:
     wire: Wire
     folder: Path
     end: Callable[[str, str, str], None]
-    ends: type[PerformerEndedError] = PerformerEndedError
+    ends: type[RunnerEndedError] = RunnerEndedError
     ended: tuple[str, str] | None = None
     prepared: dict[str, Any] | None = None
     calls: int = 0
@@ -133,7 +133,7 @@ class Handle:
         return self.ended is None and not self.wire.gone
 
     def ask(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        """Have it do one thing; raises PerformerEndedError when that gives no result."""
+        """Have it do one thing; raises RunnerEndedError when that gives no result."""
         start = time.monotonic()
         self.patience.begin()
         with contextlib.suppress(OSError):  # one that is gone says so below
@@ -182,7 +182,7 @@ class Handle:
         return self.ends(status, message)
 
     def place(self, manifest: Entries) -> Entries:
-        """Lend the files of a manifest to the performer, until ``clear``."""
+        """Lend the files of a manifest to the runner, until ``clear``."""
         placed: Entries = []
         for entry in manifest:
             if "file" in entry:
@@ -233,7 +233,7 @@ def owned(manifest: Entries, folder: Path) -> Entries:
 
 @contextlib.contextmanager
 def judging() -> Iterator[None]:
-    """What goes wrong here is the judge's own, even where a performer's answers are read around
+    """What goes wrong here is the coordinator's own, even where a runner's answers are read around
     it: HarnessError."""
     try:
         yield
@@ -250,7 +250,7 @@ def is_of_a_driver(error: BaseException) -> bool:
 
 
 def _is_the_readers(error: BaseException) -> bool:
-    """Whether an error is the judge's own, whatever it was reading."""
+    """Whether an error is the coordinator's own, whatever it was reading."""
     no_room = isinstance(error, OSError) and error.errno in NO_ROOM
     return no_room or job_process.is_out_of_memory(error) or is_of_a_driver(error)
 

@@ -1,4 +1,4 @@
-"""The performers a judge has had started, and what the zygote says of them."""
+"""The runners a coordinator has had started, and what the fork server says of them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from ..runtime.connections import Wire
-from .runner_handle import Handle, PerformerEndedError
+from .runner_handle import Handle, RunnerEndedError
 
 _TAIL = 400
 
 
-class Performers:
-    """Asks the zygote for performers; may be used from several threads.
+class RunnerPool:
+    """Asks the fork server for runners; may be used from several threads.
 
     Args:
-        zygote: the wire to it.
-        folder: where each performer has a folder of its own.
+        fork_server: the wire to it.
+        folder: where each runner has a folder of its own.
     """
 
-    def __init__(self, zygote: Wire, folder: Path) -> None:
-        self._zygote = zygote
+    def __init__(self, fork_server: Wire, folder: Path) -> None:
+        self._fork_server = fork_server
         self._folder = folder
         self._handles: dict[str, Handle] = {}
         self._next = 0
@@ -32,9 +32,9 @@ class Performers:
 
     def start(
         self, job: Mapping[str, Any], timeout_s: float,
-        ends: type[PerformerEndedError] = PerformerEndedError,
+        ends: type[RunnerEndedError] = RunnerEndedError,
     ) -> Handle:  # fmt: skip
-        """Have a performer started; with 0 seconds it may stay as long as it is wanted."""
+        """Have a runner started; with 0 seconds it may stay as long as it is wanted."""
         ours, theirs = socket.socketpair()
         with self._lock, theirs:
             self._next += 1
@@ -47,7 +47,7 @@ class Performers:
                 **job, "kind": "perform", "out": str(handle.outbox), "reads": [str(handle.inbox)],
             }  # fmt: skip
             message = {"perform": key, "job": told, "timeout_s": timeout_s}
-            self._zygote.send(message, theirs.fileno())
+            self._fork_server.send(message, theirs.fileno())
         return handle
 
     def end(self, key: str, status: str, message: str) -> None:
@@ -55,9 +55,9 @@ class Performers:
         self.tell({"kill": key, "status": status, "message": message})
 
     def tell(self, message: dict[str, Any]) -> None:
-        """Say something to the zygote; it does not matter if that is gone."""
+        """Say something to the fork server; it does not matter if that is gone."""
         with self._lock, contextlib.suppress(OSError):
-            self._zygote.send(message)
+            self._fork_server.send(message)
 
     def has_begun(self, message: Mapping[str, Any]) -> None:
         """Note which process one is."""
@@ -66,7 +66,7 @@ class Performers:
             handle.patience.process = int(message["process"])
 
     def has_ended(self, message: Mapping[str, Any]) -> None:
-        """Note what the zygote says of one that is gone."""
+        """Note what the fork server says of one that is gone."""
         handle = self._handles.pop(message["ended"], None)
         if handle is not None:
             handle.has_ended(str(message["status"]), _reason(message))

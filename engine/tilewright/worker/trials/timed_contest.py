@@ -15,7 +15,7 @@ from ..timing.noise_floor import clean_time, survey
 from ..timing.sampling import sampled
 from . import answers, results
 from .baselines import Base, Originals
-from .runner_handle import CandidateEndedError, Handle, PerformerEndedError, judging, owned
+from .runner_handle import CandidateEndedError, Handle, RunnerEndedError, judging, owned
 from .version import place_of
 
 _OPEN_S = 120.0
@@ -41,7 +41,7 @@ class Timing:
         self._base = originals.base(job, self._check)
         self._failed: dict[str, str] | None = None
         if self._base.failure:
-            self._failed = _failure(PerformerEndedError(ERROR, self._base.failure))
+            self._failed = _failure(RunnerEndedError(ERROR, self._base.failure))
 
     def open(self) -> None:
         """Have the candidate's process get both versions and their inputs ready."""
@@ -55,7 +55,7 @@ class Timing:
         message = {**check, "baseline": self._job["timing"]["baseline"]}
         try:
             _open(self._originals, self._candidate, base, message)
-        except PerformerEndedError as error:
+        except RunnerEndedError as error:
             self._failed = _failure(error)
         finally:
             self._candidate.clear()
@@ -80,7 +80,7 @@ class Timing:
             spec["original_us"] = alone.clean()
             with self._candidate.answering():
                 found = conduct(verify.ask, spec, verify, alone.measured, alone.survey)
-        except PerformerEndedError as error:
+        except RunnerEndedError as error:
             return {**named, "failed": _failure(error), "wrong": None, "faults": []}
         finally:
             self._candidate.clear()
@@ -155,7 +155,7 @@ class _Verify:
             # Precision was judged against the oracle: here the original's own result will do.
             base = self._originals.base({**self._job, "reference": None}, check)
             if base.oracle is None or base.original is None:
-                raise PerformerEndedError(ERROR, base.failure)
+                raise RunnerEndedError(ERROR, base.failure)
             oracle = base.oracle.returned  # what a module keeps is not looked at while it is timed
             parts = tuple(sampled(value, self._seed) for value in oracle.values)
             expected = replace(oracle, values=parts)
@@ -166,7 +166,7 @@ class _Verify:
             return results.fault(expected, None, given, _twice_as_wide(check))
 
 
-def _failure(error: PerformerEndedError) -> dict[str, str]:
+def _failure(error: RunnerEndedError) -> dict[str, str]:
     """Why there is no time, and whose failure that is."""
     of = "candidate" if isinstance(error, CandidateEndedError) else "original"
     return {"of": of, "status": error.status, "message": str(error)}

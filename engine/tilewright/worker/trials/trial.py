@@ -19,7 +19,7 @@ from .device_lock import Turns
 from .interpreter_pass import Watched, Watching
 from .repeated_calls import Repeated
 from .results import Results
-from .runner_handle import BrokenOffError, CandidateEndedError, Handle, PerformerEndedError
+from .runner_handle import BrokenOffError, CandidateEndedError, Handle, RunnerEndedError
 from .version import INTERPRETER
 
 _PATIENCE_S = 15.0
@@ -88,7 +88,7 @@ class Hearing:
         """The trial's value: ``fault`` is what a person is told, None where nothing was found;
         ``unjudged`` is there where the interpreter cannot run it, and says why.
 
-        Raises BrokenOffError, HarnessError or PerformerEndedError (of another performer than the
+        Raises BrokenOffError, HarnessError or RunnerEndedError (of another performer than the
         candidate's) where nothing can be said of the candidate.
         """
         if failed is not None and not isinstance(failed, CandidateEndedError):
@@ -329,7 +329,7 @@ class Hearing:
                 partial(fill, oracle=False),
                 [str(entry["name"]) for entry in base.inputs],
             )
-        except PerformerEndedError:
+        except RunnerEndedError:
             return False  # then what it left out counts
         if not count or results.fault(oracle, own, given, check, record, base.noisy) is not None:
             return False
@@ -407,7 +407,7 @@ class Hearing:
         message = {**check, "skip_launches": True, "guard": False}
         try:
             empty = self._originals.results(performer, base, message, _PATIENCE_S)
-        except PerformerEndedError:
+        except RunnerEndedError:
             return 0.0
         if real is None:
             return 0.0
