@@ -13,6 +13,7 @@ from tilewright.devices import open_device
 from tilewright.devices.model import DeviceInfo, JobOutcome, JobStatus
 from tilewright.errors import Stopped
 from tilewright.problems import find_problem
+from tilewright.search.spec import StrategySpec
 from tilewright.store import Records, RunState, Store
 from tilewright.strategies.observer import Silent
 from tilewright.strategies.optimize import OptimizeRequest, OriginalFailsError, optimize
@@ -165,19 +166,24 @@ def test_first_difference(recorded: Any, found: Any, words: str | None) -> None:
 
 @pytest.mark.triton
 @pytest.mark.slow
-def test_a_run_in_the_interpreter_is_replayed_byte_for_byte(store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("strategy", "budget"), [("staged", 64), ("grid", 4)])
+def test_a_run_in_the_interpreter_is_replayed_byte_for_byte(
+    store: Store, tmp_path: Path, strategy: Any, budget: int
+) -> None:
     for name in ("linear_gelu.py", "linear_gelu.yaml", "references.py"):
         shutil.copy(EXAMPLES / name, tmp_path / name)
     path = tmp_path / "linear_gelu.py"
     request = OptimizeRequest(
-        path, path.read_text(), find_problem(path), parse_target("cuda:90"), 64
-    )
+        path, path.read_text(), find_problem(path), parse_target("cuda:90"), budget,
+        strategy=StrategySpec(strategy=strategy),
+    )  # fmt: skip
     device = open_device("interpreter")
     try:
         result = optimize(request, device, store, Silent())
     finally:
         device.close()
     assert result.changed
+    assert (result.search is None) == (strategy == "staged")
     path.unlink()  # the record alone must do
     replayed = replay(*last(store))
     assert replayed.difference is None

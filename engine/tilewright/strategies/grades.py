@@ -13,6 +13,9 @@ from tilewright.source.model import Module
 from tilewright.strategies.verdict import decide
 from tilewright.targets.model import CompileReport
 
+RESOLUTION = math.log(1.05)
+"""Estimates that differ by less say nothing of which is faster."""
+
 
 class EstimateGrader:
     """Grades by compile reports: what may be returned is what a staged search would keep."""
@@ -28,7 +31,7 @@ class EstimateGrader:
         parent, stage = slot.parent, slot.idea.stage or Stage.DISCOVERY
         verdict = decide(stage, parent.evaluation, evaluation, can_time=False, fixes=False)
         gain = self._gain(parent, text, evaluation)
-        told = "no static estimate" if gain is None else f"estimated {math.exp(gain):.2f}x"
+        told = _estimated(gain)
         kept = verdict.kept and (parent.parent is None or parent.may_return)
         if slot.idea.source is IdeaKind.LAUNCH:
             kept = kept and gain is not None and gain > 0
@@ -43,10 +46,19 @@ class EstimateGrader:
         return unfit("nothing can be timed")
 
     def _gain(self, parent: Node, text: str, evaluation: Evaluation) -> float | None:
-        """The logarithm of the estimated time of the parent over that of the text."""
+        """The logarithm of the parent's estimated time over that of the text; 0 if they tie."""
         before = estimated_us(parse_module(parent.text, self._path), parent.evaluation)
         after = estimated_us(parse_module(text, self._path), evaluation)
-        return None if before is None or after is None else math.log(before / after)
+        if before is None or after is None:
+            return None
+        gain = math.log(before / after)
+        return gain if abs(gain) > RESOLUTION else 0.0
+
+
+def _estimated(gain: float | None) -> str:
+    if gain is None:
+        return "no static estimate"
+    return f"estimated {math.exp(gain):.2f}x" if gain else "estimated to be as fast"
 
 
 def estimated_us(module: Module, evaluation: Evaluation) -> float | None:
