@@ -30,6 +30,14 @@ def test_a_gain_below_one_percent_is_no_rule() -> None:
     assert found.otherwise == CHOICES[0]
 
 
+def test_no_case_gets_much_slower_than_by_the_best_single_setting() -> None:
+    # The second setting wins on the first two cases together, and loses 10 % on one of them.
+    times = {0: [10.0, 10.0, 10.0], 1: [4.0, 11.0, 30.0], 2: [30.0, 30.0, 10.1]}
+    found = grown(Winners(CASES, times, CHOICES))
+    assert found is not None
+    assert [found.choice(case)["BLOCK"] for case in CASES] == [128, 64, 64]
+
+
 def test_a_setting_that_does_not_run_on_a_case_serves_the_others() -> None:
     times = {0: [5.0, None, None], 1: [20.0, 30.0, 60.0], 2: [None, None, 10.0]}
     found = grown(Winners(CASES, times, CHOICES))

@@ -62,7 +62,7 @@ def kept_results(bench: Workbench, own: str, case: Case) -> Kept:
     inputs = bench.inputs(case, 0)
     if inputs.status is not JobStatus.OK:
         return Kept(None, explain(inputs))
-    out = bench.scratch / "screened" / text_hash(own)
+    out = bench.scratch / "screened" / text_hash(own) / quote(case.name, safe="")
     out.mkdir(parents=True, exist_ok=True)
     job = _job(bench, own, case, own, inputs.value["inputs"])
     job |= {"out": str(out), "budget_s": LEAST_S}

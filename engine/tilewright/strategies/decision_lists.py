@@ -9,6 +9,8 @@ from tilewright.rewrites.tilings import Choice, Rule, Tiling
 LEAST_GAIN = 0.01
 """Of the mean logarithm of the times, that a further rule has to bring."""
 MOST_RULES = 4
+MOST_LOSS = 0.03
+"""That a rule may bring to any case, against the best single setting."""
 Extents = Mapping[str, int]
 
 
@@ -33,9 +35,21 @@ class Winners:
             return math.inf
         return sum(map(math.log, known)) / len(cases)
 
-    def best(self, cases: Sequence[int]) -> tuple[float, int]:
-        """The best single setting of some cases, and its mean logarithm."""
-        return min((self.mean_log(setting, cases), setting) for setting in self.times)
+    def best(self, cases: Sequence[int], against: int | None = None) -> tuple[float, int]:
+        """The best single setting of some cases, and its mean logarithm.
+
+        Args:
+            against: the setting that it may not lose much to on any case.
+        """
+        fits = [one for one in self.times if against is None or self._fits(one, against, cases)]
+        return min((self.mean_log(setting, cases), setting) for setting in fits)
+
+    def _fits(self, setting: int, against: int, cases: Sequence[int]) -> bool:
+        for case in cases:
+            mine, other = self.times[setting][case], self.times[against][case]
+            if mine is None or (other is not None and mine > other * (1 + MOST_LOSS)):
+                return setting == against
+        return True
 
 
 @dataclass(frozen=True)
@@ -51,21 +65,23 @@ class _Split:
 def grown(winners: Winners) -> Tiling | None:
     """The decision list of some times; None where no setting runs on every case.
 
-    Each step takes the rule that saves the most on the cases that no rule covers yet.
+    Each step takes the rule that saves the most on the cases that no rule covers yet. On no case is
+    the list much slower than the best single setting.
     """
     left = tuple(range(len(winners.cases)))
-    score, otherwise = winners.best(left)
+    score, single = winners.best(left)
     if math.isinf(score):
         return None
+    otherwise = single
     rules: list[Rule] = []
     while len(rules) < MOST_RULES:
-        split = max(_splits(winners, left), key=_worth, default=None)
+        split = max(_splits(winners, left, single), key=_worth, default=None)
         if split is None or split.gain / len(winners.cases) < LEAST_GAIN:
             break
         choice = winners.choices[split.setting]
         rules.append(Rule(split.extent, split.bound, split.above, choice))
         left = tuple(case for case in left if case not in split.inside)
-        otherwise = winners.best(left)[1]
+        otherwise = winners.best(left, single)[1]
     return Tiling(tuple(rules), winners.choices[otherwise])
 
 
@@ -74,17 +90,17 @@ def _worth(split: _Split) -> tuple[float, int]:
     return split.gain, -len(split.inside)
 
 
-def _splits(winners: Winners, left: Sequence[int]) -> Iterator[_Split]:
+def _splits(winners: Winners, left: Sequence[int], single: int) -> Iterator[_Split]:
     """Every split of the cases that are left, with what the best settings of both sides save."""
-    whole = winners.best(left)[0] * len(left)
+    whole = winners.best(left, single)[0] * len(left)
     for extent in winners.cases[0]:
         values = sorted({winners.cases[case][extent] for case in left})
         for bound in values[:-1]:
             for above in (False, True):
                 inside = tuple(c for c in left if (winners.cases[c][extent] > bound) is above)
                 rest = [case for case in left if case not in inside]
-                score, setting = winners.best(inside)
-                after = score * len(inside) + winners.best(rest)[0] * len(rest)
+                score, setting = winners.best(inside, single)
+                after = score * len(inside) + winners.best(rest, single)[0] * len(rest)
                 yield _Split(whole - after, extent, bound, above, setting, inside)
 
 

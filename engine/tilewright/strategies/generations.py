@@ -25,10 +25,12 @@ from tilewright.source import parse_module
 from tilewright.source.model import Module
 from tilewright.store import Ledger
 from tilewright.strategies.author import Author, Guide, NoGuide
+from tilewright.strategies.case_grades import CaseGrader
 from tilewright.strategies.grades import EstimateGrader
 from tilewright.strategies.guidance import Bandit
 from tilewright.strategies.ideas.choice import STEPS, Available, idea_sources
 from tilewright.strategies.ideas.text_facts import TextFacts
+from tilewright.strategies.ideas.tilings import Tilings
 from tilewright.strategies.model import Proposer, SearchUse, Trial
 from tilewright.strategies.observer import Observer
 from tilewright.strategies.present import dump_trial
@@ -129,11 +131,14 @@ class GenerationSearch(StagedSearch):
         if step == "rewind":
             left = min(left, MOST_REWINDS)
         budget = Budget({"evaluations": left})
+        surroundings = self._surroundings()
+        if any(isinstance(source, Tilings) for source in sources):
+            surroundings = replace(surroundings, grader=CaseGrader())
         loop = self._loop = Loop(
             self._spec,
             population(step, self._spec, self._gradient),
             sources,
-            self._surroundings(),
+            surroundings,
             budget,
             self._seed,
             root,
@@ -150,7 +155,7 @@ class GenerationSearch(StagedSearch):
         return Available(
             facts=self._facts_of, proposers=self._proposers, bench=self._cascade.bench,
             target=self._cascade.target, can_time=self.can_time, note=self._note,
-            author=self._author, spec=self._spec,
+            author=self._author, spec=self._spec, ledger=self._ledger,
         )  # fmt: skip
 
     def _new_author(self) -> Author | None:

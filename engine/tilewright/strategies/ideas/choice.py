@@ -7,6 +7,7 @@ from tilewright.evaluation.workbench import Workbench
 from tilewright.hardware import HardwareError, chip
 from tilewright.search.idea_source import IdeaSource
 from tilewright.search.spec import SourceName, StrategyName, StrategySpec
+from tilewright.store import Ledger
 from tilewright.strategies.author import Author
 from tilewright.strategies.ideas.bottlenecks import Bottlenecks
 from tilewright.strategies.ideas.launches import Launches
@@ -15,6 +16,7 @@ from tilewright.strategies.ideas.patterns import Patterns
 from tilewright.strategies.ideas.rewinds import Rewinds
 from tilewright.strategies.ideas.rewrites import Rewrites
 from tilewright.strategies.ideas.text_facts import FactsOf
+from tilewright.strategies.ideas.tilings import Tilings
 from tilewright.strategies.model import Proposer
 from tilewright.targets.model import Target
 
@@ -33,6 +35,7 @@ class Available:
     note: Callable[[str], None]
     author: Author | None
     spec: StrategySpec
+    ledger: Ledger
 
 
 def _rewrites(run: Available) -> IdeaSource | None:
@@ -49,6 +52,17 @@ def _launches(run: Available) -> IdeaSource | None:
         run.note(f"launch configurations are not tried: {error}")
         return None
     return Launches(run.target, run.facts, run.note)
+
+
+def _tilings(run: Available) -> IdeaSource | None:
+    """Settings by the extents of a call, where several cases are timed; else plain settings."""
+    launches = _launches(run)
+    if launches is None or run.bench is None or run.target is None or not run.can_time:
+        return launches
+    if len(run.bench.problem.measured_cases()) < 2:
+        run.note("the problem times one case, so that one launch setting serves all calls")
+        return launches
+    return Tilings(run.bench, run.ledger, run.target, run.note)
 
 
 def _patterns(run: Available) -> IdeaSource | None:
@@ -77,7 +91,7 @@ SOURCES: Mapping[SourceName, Callable[[Available], IdeaSource | None]] = {
 
 STEPS: Mapping[StrategyName, Callable[[Available], IdeaSource | None]] = {
     "rewind": lambda run: Rewinds(run.facts),
-    "tiling": _launches,
+    "tiling": _tilings,
 }
 """Steps that have a source of their own in the place of those of the specification."""
 

@@ -125,8 +125,15 @@ class Tilings:
                 asked,
             )
             times: dict[int, list[float | None]] = {n: [] for n, text in enumerate(texts) if text}
-            for (number, _), screened in zip(asked, looked, strict=True):
+            failed = []
+            for (number, case), screened in zip(asked, looked, strict=True):
                 times[number].append(screened.us)
+                failed += [f"{case.name}: {screened.message}"] if screened.us is None else []
+        if failed:
+            told = (
+                f"{len(failed)} of {len(asked)} quick looks gave no time (the first: {failed[0]})"
+            )
+            self._note(f"{kernel.name}: {told}")
         return Winners(extents, times, choices)
 
     def _kept(self, own: str, case: Case) -> Kept:
