@@ -99,9 +99,9 @@ class Tilings:
             self._note(f"{kernel.name} has no tiling: no setting runs on every case")
             return
         if tiling.rules:
-            yield f"by {', '.join(tiling.extents)}, {len(tiling.rules) + 1} settings", tiling
+            yield f"by {', '.join(tiling.extents)} in {len(tiling.rules) + 1} settings", tiling
         single = winners.choices[winners.best(range(len(cases)))[1]]
-        yield f"{_words(single)} for all cases", Tiling((), single)
+        yield f"with {_words(single)} for all cases", Tiling((), single)
 
     def _launch(self, text: str, kernel: Kernel, case: Case) -> LaunchFacts | None:
         launches = self._bench.capture(text, case).launches
@@ -194,7 +194,7 @@ def _near(present: Tiling, found: Tunable) -> Iterator[tuple[str, Tiling]]:
                 if found.refusal({n: v for n, v in changed.items() if n in roles}):
                     continue
                 place = f"rule {number + 1}" if number < len(present.rules) else "all else"
-                yield f"{name}={new} for {place}", present.with_choice(number, changed)
+                yield f"with {name}={new} for {place}", present.with_choice(number, changed)
 
 
 def _steps(name: str, value: int, roles: Mapping[str, str]) -> list[int]:
@@ -222,7 +222,7 @@ def _words(choice: Choice) -> str:
 
 
 def _idea(kernel: Kernel, words: str, text: str, parent: str) -> Idea:
-    told = f"Launch {kernel.name} with {words}"
+    told = f"Launch {kernel.name} {words}"
     issues = ("suboptimal_autotune_configs",)
     candidate = Candidate(text, parent, "tiling", told, Stage.AUTOTUNING, issues)
     name = f"tiling:{words}@{kernel.name}"
