@@ -31,6 +31,7 @@ from tilewright.models.model import (
     ContextLengthError,
     ModelError,
     Role,
+    Spent,
 )
 from tilewright.models.settings import Ensemble
 from tilewright.search.node import IdeaKind
@@ -44,6 +45,7 @@ from tilewright.strategies.generations import GenerationSearch
 from tilewright.strategies.guidance import Bandit, pitfalls
 from tilewright.strategies.ideas.patterns import drawn
 from tilewright.strategies.model import Trial
+from tilewright.strategies.present import gain_words
 from tilewright.strategies.run_models import run_models
 from tilewright.strategies.summaries import summarized
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
@@ -432,3 +434,18 @@ def test_an_experience_stays_as_it_is_without_a_usable_summary(tmp_path: Path) -
     with Store(tmp_path / "s.sqlite").run("key", "k.py", {}) as (_, ledger):
         calls = Calls(lambda ensemble, spent: client, ensemble(), ledger, lambda note: None)
         assert summarized(calls, [learned("free:1")]) == [learned("free:1")]
+
+
+@pytest.mark.parametrize(
+    ("spent", "ratio", "words"),
+    [
+        (Spent(calls=8, dollars=0.2), 4.0, "4.0 calls, $0.1000 for each doubling of the speed"),
+        (Spent(calls=8, dollars=None), 2.0, "8.0 calls for each doubling of the speed"),
+        (Spent(calls=8, dollars=0.2), 0.9, ""),
+        (Spent(), 2.0, ""),
+    ],
+)
+def test_cost_is_said_for_each_doubling_of_the_speed(
+    spent: Spent, ratio: float, words: str
+) -> None:
+    assert gain_words(spent, ratio) == words

@@ -38,7 +38,7 @@ from tilewright.strategies.model import OptimizeResult, Trial
 from tilewright.strategies.observer import Observer
 from tilewright.strategies.optimize import OptimizeRequest
 from tilewright.strategies.optimize import optimize as run_optimize
-from tilewright.strategies.present import dump_result, spent_words
+from tilewright.strategies.present import dump_result, gain_words, spent_words
 
 DEFAULT_BUDGET = 64
 _LONGEST_RATIONALE = 240
@@ -206,7 +206,10 @@ def show_result(value: dict[str, Any]) -> None:
         OUT.print(f"note: {note}", markup=False)
     models = value.get("models")
     if models:
-        OUT.print(f"Models: {spent_words(load(Spent, models['spent']))}.", markup=False)
+        spent, speedup = load(Spent, models["spent"]), value["speedup"]
+        gain = gain_words(spent, speedup["value"]) if speedup else ""
+        told = "; ".join(filter(None, (spent_words(spent), gain)))
+        OUT.print(f"Models: {told}.", markup=False)
     if not value["changed"]:
         asked = "" if models else " No language model was asked (--model NAME asks one)."
         OUT.print(f"No edit: nothing tried beat the original by evidence.{asked}", markup=False)

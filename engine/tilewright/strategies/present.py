@@ -86,6 +86,15 @@ def spent_words(spent: Spent) -> str:
     return f"{spent.calls} model calls ({tokens}, {dollars}{cached})"
 
 
+def gain_words(spent: Spent, ratio: float) -> str:
+    """What models cost for each doubling of the speed; empty where they cost or brought nothing."""
+    if ratio <= 1.0 or not spent.calls:
+        return ""
+    doublings = math.log2(ratio)
+    dollars = f", ${spent.dollars / doublings:.4f}" if spent.dollars else ""
+    return f"{spent.calls / doublings:.1f} calls{dollars} for each doubling of the speed"
+
+
 def _dump_models(use: ModelUse) -> dict[str, Any]:
     return {
         "limits": dump(use.limits),
