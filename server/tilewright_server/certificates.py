@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.lru import LruDict
-from tilewright_server.analysis import Parsed
+from tilewright_server.analysis_cache import Parsed
 from tilewright_server.snapshot import Snapshot
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 import asyncio
 
 from tilewright.checking.target import Around, ChosenTarget, Origin, chosen_target
-from tilewright_server.analysis import Parsed
+from tilewright_server.analysis_cache import Parsed
 from tilewright_server.context import ServerContext
-from tilewright_server.jobs.local import local_target
-from tilewright_server.jobs.session import environment
+from tilewright_server.jobs.engine_job import environment
+from tilewright_server.jobs.local_gpu import local_target
 from tilewright_server.projects import Project
 from tilewright_server.settings import split_target
 from tilewright_server.snapshot import Snapshot

@@ -14,11 +14,11 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from tilewright import __version__
-from tilewright_server.analysis import Analysis, Parsed
-from tilewright_server.boundary import guard_async
+from tilewright_server.analysis_cache import Analysis, Parsed
+from tilewright_server.backend import Engine
 from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.certificates import Certificates
-from tilewright_server.engine import Engine
+from tilewright_server.error_guard import guard_async
 from tilewright_server.fact_store import KernelFactStore
 from tilewright_server.jobs.manager import Job, JobManager
 from tilewright_server.models import Consents, ModelKeys

@@ -8,12 +8,12 @@ from tilewright.knowledge.stages import Stage
 from tilewright.source.model import Kernel
 from tilewright.source.text import Range
 from tilewright_server import wording
-from tilewright_server.analysis import Analysis
+from tilewright_server.analysis_cache import Analysis
 from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.compiled_cards import issue_evidence
 from tilewright_server.compiled_facts import CompiledFacts
 from tilewright_server.fact_store import KernelFactStore
-from tilewright_server.facts import KernelFacts, LineMessage
+from tilewright_server.profile_facts import KernelFacts, LineMessage
 from tilewright_server.settings import Settings
 from tilewright_server.snapshot import Snapshot
 

@@ -11,10 +11,10 @@ from time import time as now
 
 from tilewright.lru import LruDict
 from tilewright.targets.model import LaunchFacts
-from tilewright_server.analysis import Parsed
+from tilewright_server.analysis_cache import Parsed
 from tilewright_server.compiled_facts import CompiledFacts
-from tilewright_server.facts import KernelFacts
 from tilewright_server.jobs.manager import JobKind
+from tilewright_server.profile_facts import KernelFacts
 from tilewright_server.snapshot import Snapshot
 
 _REMEMBERED = 512

@@ -8,8 +8,8 @@ from tilewright.lru import LruDict
 from tilewright.python_syntax import parse
 from tilewright.rewrites.model import Refusal, Rewrite
 from tilewright.source.text import Range
-from tilewright_server.analysis import Analysis
-from tilewright_server.engine import ONE_AT_A_TIME
+from tilewright_server.analysis_cache import Analysis
+from tilewright_server.backend import ONE_AT_A_TIME
 
 _REMEMBERED = 64
 

@@ -10,7 +10,7 @@ from tilewright_server import wording
 from tilewright_server.compiled_cards import compiled_card
 from tilewright_server.compiled_facts import CompiledFacts
 from tilewright_server.fact_store import Verified
-from tilewright_server.facts import KernelFacts
+from tilewright_server.profile_facts import KernelFacts
 
 if TYPE_CHECKING:
     from tilewright.knowledge import IssueType

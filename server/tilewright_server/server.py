@@ -8,15 +8,15 @@ from lsprotocol import types
 
 from tilewright.analysis.model import AnalysisContext
 from tilewright.checking.target import Origin
-from tilewright_server.analysis import Analysis, AnalysisService, Parsed
+from tilewright_server.analysis_cache import Analysis, AnalysisService, Parsed
+from tilewright_server.backend import Engine
+from tilewright_server.background_compile import Compiling
 from tilewright_server.chip import ChipChoice
-from tilewright_server.compiling import Compiling
 from tilewright_server.context import ServerContext
 from tilewright_server.diagnostics import all_diagnostics
-from tilewright_server.engine import Engine
 from tilewright_server.fixes import FixService
-from tilewright_server.jobs.finish import announce
 from tilewright_server.jobs.manager import Job
+from tilewright_server.jobs.notify import announce
 from tilewright_server.projects import Project, ProjectFaults, Projects
 from tilewright_server.publisher import Publisher
 from tilewright_server.snapshot import Snapshot

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from tilewright.analysis.tiles import TileFacts, tiles_of
 from tilewright.source.model import Kernel, Language
 from tilewright.source.text import LineIndex, Range
-from tilewright_server.analysis import Analysis
-from tilewright_server.engine import ONE_AT_A_TIME
+from tilewright_server.analysis_cache import Analysis
+from tilewright_server.backend import ONE_AT_A_TIME
 from tilewright_server.tile_cards import inlay_label, tile_card
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from tilewright.figures import detectable, kibibytes
 from tilewright.rewrites.model import Numerics, Rewrite
-from tilewright_server.facts import KernelFacts, Timing
 from tilewright_server.ignoring import Scope
+from tilewright_server.profile_facts import KernelFacts, Timing
 
 _LONGEST_REASON = 160
 _LEFT_SHOWN = 420

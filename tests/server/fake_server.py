@@ -13,7 +13,7 @@ from tilewright.analysis.model import AnalysisContext, Issue, Related
 from tilewright.knowledge.stages import Stage
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.source.model import Module
-from tilewright_server.engine import Engine
+from tilewright_server.backend import Engine
 from tilewright_server.entry import serve
 from tilewright_server.features import create_server
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright_server.jobs.local import compiled_here, local_target
+from tilewright_server.jobs.local_gpu import compiled_here, local_target
 
 SCRIPT = "import sys; assert sys.argv[1:] == ['devices', '--format', 'json']; print({said!r})"
 GPU = '{"can_time": true, "target": {"backend": "cuda", "arch": "80"}}'

@@ -7,7 +7,7 @@ from lsprotocol import types
 from tilewright.analysis.model import AnalysisContext
 from tilewright.source import parse_module
 from tilewright.targets.model import ArgumentFacts, LaunchFacts
-from tilewright_server.analysis import Analysis
+from tilewright_server.analysis_cache import Analysis
 from tilewright_server.tile_places import card_at, hints_in
 
 MATMUL = '''\

@@ -6,7 +6,7 @@ import pytest
 
 from tilewright.source import parse_module
 from tilewright_server import hovers, wording
-from tilewright_server.facts import read_facts
+from tilewright_server.profile_facts import read_facts
 
 KERNEL = "import triton\n\n\n@triton.jit\ndef k(x_ptr):\n    pass\n"
 COMPILED = {"step": "compile", "status": "passed"}

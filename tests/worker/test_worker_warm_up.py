@@ -1,4 +1,4 @@
-"""What the zygote does before it forks leaves the GPU's driver alone."""
+"""What the fork server does before it forks leaves the GPU's driver alone."""
 
 import subprocess
 import sys

@@ -12,8 +12,8 @@ from tilewright import __version__
 from tilewright_server.commands.arguments import CertificateArguments, FileArguments, read_arguments
 from tilewright_server.commands.jobs import NO_CERTIFICATE, refuse
 from tilewright_server.consent import model_use
-from tilewright_server.jobs.local import compiled_here
-from tilewright_server.jobs.session import environment
+from tilewright_server.jobs.engine_job import environment
+from tilewright_server.jobs.local_gpu import compiled_here
 from tilewright_server.server import TilewrightServer
 
 _HERE, _COMPILED, _ELSEWHERE = "gpu", "compiles", "none"

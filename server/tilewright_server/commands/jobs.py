@@ -7,6 +7,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from tilewright_server import consent, wording
+from tilewright_server.background_compile import compilable, compile_targets, start_inspecting
 from tilewright_server.commands.arguments import (
     CancelArguments,
     CertificateArguments,
@@ -14,7 +15,6 @@ from tilewright_server.commands.arguments import (
     ProfileArguments,
     read_arguments,
 )
-from tilewright_server.compiling import compilable, compile_targets, start_inspecting
 from tilewright_server.jobs.inspect import stop_inspecting
 from tilewright_server.jobs.manager import Job, JobKind, JobState
 from tilewright_server.jobs.optimize import optimize

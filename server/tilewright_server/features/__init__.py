@@ -6,9 +6,9 @@ from typing import Any
 
 from lsprotocol import types
 
-from tilewright_server.boundary import guard_async, guard_sync, nothing
+from tilewright_server.backend import Engine
 from tilewright_server.commands import COMMANDS
-from tilewright_server.engine import Engine
+from tilewright_server.error_guard import guard_async, guard_sync, nothing
 from tilewright_server.features.assembly import ASSEMBLY, assembly
 from tilewright_server.features.code_action import OPTIONS as CODE_ACTION_OPTIONS
 from tilewright_server.features.code_action import code_action

@@ -9,13 +9,13 @@ from lsprotocol import types
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
-from tilewright_server.analysis import Analysis
+from tilewright_server.analysis_cache import Analysis
+from tilewright_server.background_compile import compilable, compile_targets
 from tilewright_server.commands.jobs import why_not
 from tilewright_server.compiled_cards import configuration, origin_in_words
-from tilewright_server.compiling import compilable, compile_targets
-from tilewright_server.facts import read_launch
+from tilewright_server.jobs.engine_job import environment, inspect_command
 from tilewright_server.jobs.process import EngineRun, Outcome
-from tilewright_server.jobs.session import environment, inspect_command
+from tilewright_server.profile_facts import read_launch
 from tilewright_server.server import TilewrightServer
 from tilewright_server.settings import TargetText
 from tilewright_server.snapshot import Snapshot

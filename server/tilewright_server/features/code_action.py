@@ -10,7 +10,7 @@ from lsprotocol import types
 from tilewright.rewrites.model import Numerics
 from tilewright.source.text import Range
 from tilewright_server import wording
-from tilewright_server.analysis import Analysis
+from tilewright_server.analysis_cache import Analysis
 from tilewright_server.commands.names import OPTIMIZE
 from tilewright_server.features.code_action_resolve import (
     FIX_ALL_KIND,

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from tilewright.analysis.model import Issue
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright_server import wording
-from tilewright_server.analysis import Analysis
+from tilewright_server.analysis_cache import Analysis
 from tilewright_server.diagnostics import every_issue
 from tilewright_server.edits import Evidence, document_edits, labelled
 from tilewright_server.ignoring import Scope, ignoring

@@ -9,7 +9,8 @@ from lsprotocol import types
 from tilewright.source.model import Kernel
 from tilewright.source.text import Range
 from tilewright_server import wording
-from tilewright_server.analysis import Analysis
+from tilewright_server.analysis_cache import Analysis
+from tilewright_server.background_compile import compilable
 from tilewright_server.certificate_cards import certificate_title
 from tilewright_server.commands.names import (
     COMPILE,
@@ -21,7 +22,6 @@ from tilewright_server.commands.names import (
 )
 from tilewright_server.compiled_cards import short_compiled
 from tilewright_server.compiled_facts import CompiledFacts
-from tilewright_server.compiling import compilable
 from tilewright_server.jobs.manager import JobKind
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot

@@ -9,12 +9,12 @@ from tilewright.analysis.model import Issue
 from tilewright.source.model import Kernel
 from tilewright.source.text import Range
 from tilewright_server import hovers, wording
-from tilewright_server.analysis import Analysis
+from tilewright_server.analysis_cache import Analysis
 from tilewright_server.certificate_cards import certificate_card
 from tilewright_server.compiled_cards import line_card
 from tilewright_server.diagnostics import shown_issues
+from tilewright_server.fix_preconditions import lacking_launch
 from tilewright_server.jobs.manager import JobKind
-from tilewright_server.readiness import lacking_launch
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 from tilewright_server.tile_places import Hint, card_at, hints_in

@@ -11,7 +11,7 @@ from lsprotocol import types
 from tilewright.analysis.model import Issue
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright_server import wording
-from tilewright_server.analysis import Analysis
+from tilewright_server.analysis_cache import Analysis
 from tilewright_server.diagnostics import SOURCE, every_issue
 from tilewright_server.features.code_action_resolve import (
     EditData,
@@ -20,8 +20,8 @@ from tilewright_server.features.code_action_resolve import (
     disabled,
     resolve,
 )
+from tilewright_server.fix_preconditions import lacking_launch
 from tilewright_server.ignoring import Scope, kernel_of
-from tilewright_server.readiness import lacking_launch
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tilewright_server.analysis import Analysis
+from tilewright_server.analysis_cache import Analysis
 from tilewright_server.compiled_facts import functions_of, read_compiled
 from tilewright_server.context import ServerContext
 from tilewright_server.fact_store import facts_key
+from tilewright_server.jobs.engine_job import conclude, run_engine
 from tilewright_server.jobs.manager import Job, JobKind
 from tilewright_server.jobs.profile import hashes_of
-from tilewright_server.jobs.session import conclude, run_engine
 from tilewright_server.snapshot import Snapshot
 
 _GRACE_S = 0.2

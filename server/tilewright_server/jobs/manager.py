@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from tilewright_server.jobs.lane import Lane
 from tilewright_server.jobs.process import EngineRun
+from tilewright_server.jobs.queue import Lane
 from tilewright_server.models import ModelUse
 
 logger = logging.getLogger(__name__)

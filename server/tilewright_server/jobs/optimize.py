@@ -10,8 +10,8 @@ from tilewright.evaluation.model import text_hash
 from tilewright_server import wording
 from tilewright_server.context import ServerContext
 from tilewright_server.edits import Evidence, match_line_ends, workspace_edit
+from tilewright_server.jobs.engine_job import run_engine
 from tilewright_server.jobs.manager import Job, JobState
-from tilewright_server.jobs.session import run_engine
 from tilewright_server.snapshot import Snapshot
 
 _APPLY = "Apply"

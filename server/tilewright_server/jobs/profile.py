@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tilewright_server.analysis import Analysis
+from tilewright_server.analysis_cache import Analysis
+from tilewright_server.backend import parse
 from tilewright_server.context import ServerContext
-from tilewright_server.engine import parse
 from tilewright_server.fact_store import facts_key
-from tilewright_server.facts import read_facts
+from tilewright_server.jobs.engine_job import conclude, run_engine
 from tilewright_server.jobs.manager import Job, JobKind, JobState
-from tilewright_server.jobs.session import conclude, run_engine
+from tilewright_server.profile_facts import read_facts
 from tilewright_server.snapshot import Snapshot
 
 # A profile that was overtaken by a newer save has nothing worth waiting for.

@@ -1,8 +1,8 @@
 """Repeat a certificate on a document's text, or make it anew where the text changed since."""
 
 from tilewright_server.context import ServerContext
+from tilewright_server.jobs.engine_job import run_engine
 from tilewright_server.jobs.manager import Job, JobState
-from tilewright_server.jobs.session import run_engine
 from tilewright_server.snapshot import Snapshot
 
 

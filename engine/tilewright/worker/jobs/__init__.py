@@ -41,7 +41,7 @@ def uses_gpu(job: Job[Any]) -> bool:
 
 
 def warm_up_for(job: Job[Any]) -> None:
-    """Do once in the zygote what each child that does such a job would do again."""
+    """Do once in the fork server what each child that does such a job would do again."""
     if job.get("kind") in _COMPILING | {"specialize"}:
         prewarm.before_compiling()
     elif job.get("kind") != "probe" and uses_gpu(job):

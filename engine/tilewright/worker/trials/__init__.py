@@ -1,23 +1,23 @@
 """Trials: a candidate judged by a process that it shares nothing with.
 
-On a device's host, the zygote starts three kinds of processes:
+On a device's host, the fork server starts three kinds of processes:
 
-- one **judge** a device, trusted and long-lived. It imports no code under test, makes the inputs
-  from a seed that no other process sees, keeps the oracle's outputs to itself, compares, drives
-  timing.
-- **performers** of the original and of the reference, confined, kept for the next candidate.
-- a performer of the **candidate**, confined, which ends with its trial.
+- one **coordinator** a device, trusted and long-lived. It imports no code under test, makes the
+  inputs from a seed that no other process sees, keeps the oracle's outputs to itself, compares, and
+  drives timing.
+- **runners** of the original and of the reference, confined, kept for the next candidate.
+- a runner of the **candidate**, confined, which ends with its trial.
 
-A performer imports one version of the file and does one thing at a time as the judge asks
-(``performer``). It gets the inputs of one call when that call is due, never an expected output.
+A runner imports one version of the file and does one thing at a time as the coordinator asks
+(``runner``). It gets the inputs of one call when that call is due, never an expected output.
 Messages are framed as ``protocol`` says, over a socket pair; tensors lie in files of a folder that
-is the performer's own, in memory where the system has room for them there.
+is the runner's own, in memory where the system has room for them there.
 
-The judge asks the zygote for what only the zygote can do (``judges``):
+The coordinator asks the fork server for what only that can do (``coordinators``):
 
-- judge to zygote: ``{"perform": key, "job", "timeout_s"}`` with one end of a socket pair: start a
-  performer that talks over it. ``{"kill": key, "status", "message"}``.
+- to the fork server: ``{"perform": key, "job", "timeout_s"}`` with one end of a socket pair: start
+  a runner that talks over it. ``{"kill": key, "status", "message"}``.
   ``{"answer": id, "status", "message", "value", "seconds"}``: a trial's end.
-- zygote to judge: ``{"trial": id, "job"}``; ``{"ended": key, "status", "message", "output"}``: a
-  performer is gone; ``{"cancel": id}``.
+- from the fork server: ``{"trial": id, "job"}``; ``{"ended": key, "status", "message", "output"}``:
+  a runner is gone; ``{"cancel": id}``.
 """

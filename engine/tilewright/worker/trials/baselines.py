@@ -136,7 +136,7 @@ class Base:
 
 @dataclass
 class Originals:
-    """Performers of originals and references, and what they gave.
+    """Runners of originals and references, and what they gave.
 
     Attributes:
         device: where they run.

@@ -62,7 +62,7 @@ _TRACEBACK_TAIL = 6000
 
 
 def main(job: CoordinatorJob, parent: int) -> None:
-    """Never returns: serve the zygote over ``job["channel"]`` until it is gone."""
+    """Never returns: serve the fork server over ``job["channel"]`` until it is gone."""
     os.setsid()
     confinement.die_with_parent(parent)
     confinement.hide_from_ptrace()
@@ -134,7 +134,7 @@ class Coordinator:
         self._heard, self._bell = socket.socketpair()
 
     def serve(self) -> None:
-        """Until the zygote is gone."""
+        """Until the fork server is gone."""
         try:
             while not self._wire.gone:
                 self._listen()
@@ -143,7 +143,7 @@ class Coordinator:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _listen(self) -> None:
-        """Wait until somebody says something, and take what the zygote says."""
+        """Wait until somebody says something, and take what the fork server says."""
         message = self._wire.poll()
         if message is None and not self._wire.gone:
             waiting = [trial for trial in self._trials[:] if not trial.ready]

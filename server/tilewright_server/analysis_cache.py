@@ -15,7 +15,7 @@ from tilewright.source.device_names import DeviceName, device_names
 from tilewright.source.languages import may_hold_kernels
 from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range
-from tilewright_server.engine import ONE_AT_A_TIME, Engine, parse
+from tilewright_server.backend import ONE_AT_A_TIME, Engine, parse
 from tilewright_server.snapshot import Snapshot
 
 _REMEMBERED = 64
