@@ -6,8 +6,6 @@ from typing import Any
 
 from tilewright.analysis.nki.model import NOTHING_KNOWN, Fact, Kind, Loop
 from tilewright.analysis.nki.state import State
-from tilewright.knowledge.nki import nki_interface
-from tilewright.source.model import NkiFlavour
 
 STORED = frozenset({Kind.TILE, Kind.TENSOR, Kind.VIEW, Kind.ARGUMENT})
 _VIEWS = frozenset(
@@ -158,8 +156,7 @@ def _method(state: State, node: ast.Call, name: str, owner: Fact) -> Fact:
 
 def _function(state: State, node: ast.Call, dotted: str | None) -> Fact:
     given = _facts(state, *node.args, *(k.value for k in node.keywords))
-    flavour = state.flow.flavour or NkiFlavour.NEURONXCC
-    match nki_interface(flavour.value).makes(dotted):
+    match state.offers.makes(dotted):
         case "tile":
             return Fact(Kind.TILE, node, path=state.path)
         case "tensor":

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from tilewright.analysis.nki.affine import Affine, SymbolKind
 from tilewright.analysis.nki.flow import Flow
@@ -22,6 +23,8 @@ from tilewright.analysis.nki.model import (
     View,
 )
 from tilewright.analysis.nki.values import Value
+from tilewright.knowledge.nki import NkiFile, nki_interface
+from tilewright.source.model import NkiFlavour
 from tilewright.source.names import Names
 
 
@@ -34,7 +37,7 @@ class State:
         constants: of the file, names that are given a value once.
         local: what each local name was last given, on any branch.
         env: values of local names in the turn and the branch that is followed.
-        path: regions around the statement.
+        path: regions around the statement, and the loops among them.
         branches: undecided conditions around it.
     """
 
@@ -45,15 +48,16 @@ class State:
     env: dict[str, Value] = field(default_factory=dict)
     by_node: dict[int, Operation] = field(default_factory=dict)
     path: Path = ()
+    loops: tuple[Loop, ...] = ()
     branches: tuple[int, ...] = ()
     statement: ast.stmt = field(default_factory=ast.Pass)
     order: int = 0
     constant_depth: int = 0
 
-    @property
-    def loops(self) -> tuple[Loop, ...]:
-        """The loops around the statement."""
-        return tuple(region.loop for region in self.path if region.loop is not None)
+    @cached_property
+    def offers(self) -> NkiFile:
+        """What the package offers that the kernel is written for."""
+        return nki_interface((self.flow.flavour or NkiFlavour.NEURONXCC).value)
 
     def tick(self) -> int:
         """The next order number."""
@@ -91,9 +95,12 @@ class State:
     @contextmanager
     def inside(self, region: Region) -> Iterator[None]:
         """The statements of a loop or a branch."""
-        outer, self.path = self.path, (*self.path, region)
+        path, loops = self.path, self.loops
+        self.path = (*path, region)
+        if region.loop is not None:
+            self.loops = (*loops, region.loop)
         yield
-        self.path = outer
+        self.path, self.loops = path, loops
 
     @contextmanager
     def unrecorded(self) -> Iterator[None]:

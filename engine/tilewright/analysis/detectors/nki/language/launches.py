@@ -15,7 +15,7 @@ _INSTRUCTIONS = frozenset({"tile", "tensor", "nothing", "index", "number"})
 _HARMLESS = frozenset({"nki.language.no_reorder", "nki.isa.get_nc_version"})
 
 
-@detector("nki_nested_launch", whole_file=True)
+@detector("nki_nested_launch")
 def nested_launch(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     kernels = {k.name for k in module.kernels if k.language is Language.NKI}
     for kernel, flow in flavoured(module):

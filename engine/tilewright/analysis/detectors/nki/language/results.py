@@ -44,11 +44,10 @@ def _stores(flow: Flow) -> Iterator[tuple[Fact, ast.expr]]:
             yield flow.fact(target).storage, target
 
 
-@detector("nki_immutable_parameter", whole_file=True)
+@detector("nki_immutable_parameter")
 def immutable_parameter(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    called = _called(module)
     for kernel, flow in older(module):
-        if kernel.name in called or not _is_plain_jit(module, kernel) or not flow.returns:
+        if _is_called(module, kernel) or not _is_plain_jit(module, kernel) or not flow.returns:
             continue
         seen: set[str] = set()
         for fact, node in _stores(flow):
@@ -149,11 +148,10 @@ def shared_hbm_in_loop(module: Module, context: AnalysisContext) -> Iterator[Fin
                 yield found(module, kernel, call.node, text)
 
 
-@detector("nki_returned_buffer", whole_file=True)
+@detector("nki_returned_buffer")
 def returned_buffer(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    called = _called(module)
     for kernel, flow in older(module):
-        if kernel.name in called or not _is_plain_jit(module, kernel):
+        if _is_called(module, kernel) or not _is_plain_jit(module, kernel):
             continue
         if _is_simulated(kernel):
             continue
@@ -179,13 +177,11 @@ def _is_simulated(kernel: Kernel) -> bool:
     )
 
 
-def _called(module: Module) -> set[str]:
-    """Functions that are called by their name somewhere in the file's kernels."""
-    names: set[str] = set()
-    for kernel in module.kernels:
-        if kernel.language is not Language.NKI:
-            continue
-        for node in nodes_of(kernel.node):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                names.add(node.func.id)
-    return names
+def _is_called(module: Module, kernel: Kernel) -> bool:
+    """Whether a kernel of the file names this one: it then runs inside of that."""
+    return any(
+        isinstance(node, ast.Name) and node.id == kernel.name
+        for other in module.kernels
+        if other.language is Language.NKI
+        for node in nodes_of(other.node)
+    )
