@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 import tilewright.analysis.nki.expressions as ex
 from tilewright.analysis.nki.affine import ZERO, Affine, Symbol, SymbolKind, quotient
-from tilewright.analysis.nki.assigning import Given, assign
+from tilewright.analysis.nki.assignments import Given, assign
 from tilewright.analysis.nki.evaluate import value_of
 from tilewright.analysis.nki.facts import NUMBER
 from tilewright.analysis.nki.model import (

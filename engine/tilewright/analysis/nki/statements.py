@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 import tilewright.analysis.nki.expressions as ex
-from tilewright.analysis.nki.assigning import Given, assign, augmented, given_by
+from tilewright.analysis.nki.assignments import Given, assign, augmented, given_by
 from tilewright.analysis.nki.evaluate import escape, value_of
 from tilewright.analysis.nki.facts import joined_fact
 from tilewright.analysis.nki.loops import run_for, run_while

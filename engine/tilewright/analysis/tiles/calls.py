@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 import tilewright.analysis.tiles.blocks as blocks
 import tilewright.analysis.tiles.elementwise as elementwise
 import tilewright.analysis.tiles.fold as fold
-import tilewright.analysis.tiles.reducing as reducing
-import tilewright.analysis.tiles.shaping as shaping
+import tilewright.analysis.tiles.reductions as reductions
+import tilewright.analysis.tiles.reshapes as reshapes
 import tilewright.analysis.tiles.types as types
 from tilewright.analysis.tiles.arguments import Arguments, bind
 from tilewright.analysis.tiles.arithmetic import common_type
@@ -20,7 +20,7 @@ from tilewright.analysis.tiles.memory import element
 from tilewright.analysis.tiles.model import Constant, Kind, TileFacts
 from tilewright.analysis.values import Value
 
-FAMILIES = (blocks, elementwise, reducing, shaping)
+FAMILIES = (blocks, elementwise, reductions, reshapes)
 """Modules that register functions."""
 
 _PREFIX = re.compile(r"^triton\.(language\.)?((math|core|standard|random|extra)\.)?")
