@@ -48,7 +48,9 @@ from tilewright.worker.timing import noise_floor
 
 noise_floor.BLOCKS, noise_floor._ENOUGH_S = noise_floor.CLEAN_BLOCKS, 0.0
 measure.target_of = lambda device: ("cuda", "90")
-measure._compiled_module = lambda job, notes: measure.entry_point.load_for(job, job["module"])
+measure._compiled_module = lambda job, notes: measure.entry_point.load_for(
+    job.get("entry"), job["module"]
+)
 version.surroundings = lambda device, module: real("interpreter", module)
 runner.clock_for = clocks.clock_for
 

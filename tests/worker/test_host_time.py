@@ -62,7 +62,7 @@ from tilewright.worker.loading.entry_point import load_for
 job = json.loads(sys.argv[1])
 measure.HOST_CODE_S = 0.5
 notes = []
-measure.compile_ahead(job, load_for(job, job["module"]), ("cuda", "90"), notes)
+measure.compile_ahead(job, load_for(job.get("entry"), job["module"]), ("cuda", "90"), notes)
 print(json.dumps(notes))
 """
 """In a process of its own, as it pretends to Triton for good."""
