@@ -6,7 +6,7 @@ from random import Random
 from memory_entries import ROWS, entry, evaluation, query
 
 from tilewright.memory.evidence import HELPED, HURT, UNKNOWN, LocalEvidence, drawn
-from tilewright.memory.model import Condition, Outcome, asked
+from tilewright.memory.model import Condition, Outcome
 from tilewright.memory.retrieval import Retrieval
 
 HOIST = entry()
@@ -59,9 +59,9 @@ def test_a_condition_that_fails_leaves_an_entry_out() -> None:
     conditioned = replace(HOIST, when=(condition,))
     search = Retrieval([conditioned])
     for holds, count in ((True, 1), (None, 1), (False, 0)):
-        asked_for = query("loop_invariant_code", holds={asked(condition): holds})
+        asked_for = query("loop_invariant_code", asks=lambda one, holds=holds: holds)
         assert len(search.recall(asked_for, 4)) == count
-    holding = search.recall(query("loop_invariant_code", holds={asked(condition): True}), 4)
+    holding = search.recall(query("loop_invariant_code", asks=lambda one: True), 4)
     assert "1 of 1 preconditions hold" in holding[0].reasons
 
 
@@ -115,7 +115,7 @@ def test_local_evidence_outweighs_what_is_recalled() -> None:
     recalled = Retrieval([HOIST, HURT_BY]).recall(query("loop_invariant_code", "no_swizzling"), 4)
     assert {one.entry.outcome for one in recalled} == {Outcome.HELPED, Outcome.HURT}
     evidence = LocalEvidence()
-    assert evidence.weight("rewrite:hoist_load", recalled) == HELPED
+    assert 0.5 * HELPED < evidence.weight("rewrite:hoist_load", recalled) < 1.5 * HELPED
     assert evidence.weight("rewrite:group_programs", recalled) == HURT
     assert evidence.weight("rewrite:sigmoid", recalled) == UNKNOWN
     evidence.note("rewrite:hoist_load", evaluation("a", "b", 0.8))
@@ -126,9 +126,9 @@ def test_local_evidence_outweighs_what_is_recalled() -> None:
 
 def test_an_entry_is_hidden_after_two_uses_in_a_row_without_gain() -> None:
     evidence = LocalEvidence()
-    for ratio in (1.0, 1.3, None):
+    for ratio in (1.0, 1.3, 1.0, None, None):
         evidence.note("k", evaluation("a", "b", ratio), ["e"])
-    assert evidence.hidden == frozenset()
+    assert evidence.hidden == frozenset()  # a text that was refused says nothing of the idea
     evidence.note("k", evaluation("a", "b", 0.9), ["e"])
     assert evidence.hidden == {"e"}
 

@@ -1,7 +1,5 @@
 """Where an entry applies: preconditions of the knowledge base, asked of one kernel."""
 
-from collections.abc import Iterable
-
 from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.preconditions import check
 from tilewright.knowledge import patterns_of, taxonomy
@@ -36,20 +34,31 @@ def exception_of(issue: str | None) -> tuple[Condition, ...]:
     return (Condition(kind.unless),) if kind is not None and kind.unless else ()
 
 
-def answers(
-    conditions: Iterable[Condition], module: Module, context: AnalysisContext
-) -> dict[str, bool | None]:
-    """Whether each condition holds in some kernel of the file; None: not known of any."""
-    found = {asked(one): one for one in conditions if one.name}
-    return {name: _holds(one, module, context) for name, one in found.items()}
+class Asker:
+    """Asks conditions of a file, each once."""
 
+    def __init__(self, module: Module, context: AnalysisContext) -> None:
+        self._module = module
+        self._context = context
+        self._known: dict[str, bool | None] = {}
 
-def _holds(condition: Condition, module: Module, context: AnalysisContext) -> bool | None:
-    precondition = Precondition(condition.name, _parameters(condition))  # type: ignore[arg-type]
-    held = [check(precondition, module, k, context).holds for k in module.kernels]
-    if True in held:
-        return True
-    return None if None in held or not held else False
+    def __call__(self, condition: Condition) -> bool | None:
+        """Whether a condition holds in some kernel of the file; None: not known of any."""
+        name = asked(condition)
+        if name not in self._known:
+            self._known[name] = self._holds(condition)
+        return self._known[name]
+
+    def _holds(self, condition: Condition) -> bool | None:
+        name = condition.name
+        precondition = Precondition(name, _parameters(condition))  # type: ignore[arg-type]
+        found = [
+            check(precondition, self._module, kernel, self._context).holds
+            for kernel in self._module.kernels
+        ]
+        if True in found:
+            return True
+        return None if None in found or not found else False
 
 
 def _condition(precondition: Precondition) -> Condition:

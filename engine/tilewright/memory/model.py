@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -199,6 +199,12 @@ class Schedule:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
+def _not_known(condition: Condition) -> bool | None:
+    """The answer of a text of which nothing is known."""
+    del condition
+    return None
+
+
 @dataclass(frozen=True)
 class Query:
     """What a search wants to know: a text, what is known of it, and who asks.
@@ -208,8 +214,9 @@ class Query:
         kernel: the kernel asked about, the same for all texts of a run.
         issues: ids that are found in the text.
         bottleneck: of its profile; None where there is none.
-        holds: for conditions that were asked of the text, by ``asked``, whether they hold.
         words: identifiers and words of the text.
+        text: its hash.
+        asks: whether a condition holds in the text; None: not known.
     """
 
     project: str
@@ -217,8 +224,9 @@ class Query:
     signature: Signature
     issues: tuple[str, ...] = ()
     bottleneck: str | None = None
-    holds: Mapping[str, bool | None] = field(default_factory=dict)
     words: tuple[str, ...] = ()
+    text: str = ""
+    asks: Callable[[Condition], bool | None] = field(default=_not_known, compare=False)
 
 
 @dataclass(frozen=True)
@@ -241,7 +249,7 @@ class Transition:
         before, after: the texts.
         bottleneck: of the text before, where a profile named one.
         source: the run, the project and the file; ``kernel`` is the hash of ``before``.
-        shown: ids of the entries that were shown for this step.
+        when: the conditions of the idea's issue that held in the text before.
     """
 
     before: str
@@ -254,7 +262,6 @@ class Transition:
     facts_after: Mapping[str, float] = field(default_factory=dict)
     bottleneck: str | None = None
     when: tuple[Condition, ...] = ()
-    shown: tuple[str, ...] = ()
 
 
 class Memory(Protocol):
@@ -279,5 +286,5 @@ def key_of(idea: Idea) -> str:
 
 
 def asked(condition: Condition) -> str:
-    """A condition as one word, for ``Query.holds``."""
+    """A condition as one word: equal conditions have the same."""
     return f"{condition.name}:{json.dumps(dict(condition.parameters), sort_keys=True)}"

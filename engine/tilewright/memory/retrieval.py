@@ -8,13 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tilewright.knowledge import taxonomy
-from tilewright.memory.model import Experience, Outcome, Query, Recalled, Signature, asked
+from tilewright.memory.evidence import LARGEST
+from tilewright.memory.model import Experience, Outcome, Query, Recalled, Signature
 from tilewright.memory.signature import related
 from tilewright.memory.words import WordIndex
 
 _ISSUE, _BOTTLENECK, _CONDITIONS, _TILES, _TYPES, _CHIP = 3.0, 2.0, 1.5, 0.5, 0.5, 0.5
-_LARGEST_GAIN = 1.5
-"""Effects above it rank alike: a rewind can be absurdly slow."""
 
 
 class Retrieval:
@@ -83,14 +82,16 @@ def fit(entry: Experience | None, query: Query, words: float) -> Recalled | None
     """How well an entry fits; None where it does not."""
     if entry is None or not _is_comparable(entry.signature, query.signature):
         return None
-    held = [query.holds.get(asked(one)) for one in (*entry.when, *entry.avoid) if one.name]
-    if False in held or not _is_admitted(entry, query):
+    if not _is_admitted(entry, query):
+        return None
+    held = [query.asks(one) for one in (*entry.when, *entry.avoid) if one.name]
+    if False in held:
         return None
     terms = list(_terms(entry, query, held))
     if words > 0:
         terms.append((words, "words of the kernel"))
     effect = entry.measured.ratio if entry.outcome is Outcome.HELPED else 1 / entry.measured.ratio
-    score = sum(points for points, _ in terms) * min(effect, _LARGEST_GAIN)
+    score = sum(points for points, _ in terms) * min(effect, LARGEST)
     return Recalled(entry, round(score, 6), tuple(reason for _, reason in terms))
 
 

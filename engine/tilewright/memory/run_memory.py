@@ -4,12 +4,13 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from tilewright.memory.bank import Learned, Snapshot, Use
 from tilewright.memory.evidence import LocalEvidence
 from tilewright.memory.model import (
     Experience,
+    Outcome,
     Query,
     Recalled,
     Schedule,
@@ -18,17 +19,12 @@ from tilewright.memory.model import (
 )
 from tilewright.memory.pairs import Thresholds, curated
 from tilewright.memory.retrieval import Retrieval
-from tilewright.memory.schedules import fitting
+from tilewright.memory.schedules import fitting, path_to
 from tilewright.serialize import dump, load
 
 Record = Callable[[str, Callable[[], Any]], Any]
 """The JSON value of some work by its key, from the run's record where it was done before."""
-
-
-def unrecorded(key: str, work: Callable[[], Any]) -> Any:
-    """Do the work: for runs without a record."""
-    del key
-    return work()
+T = TypeVar("T")
 
 
 class RunMemory:
@@ -39,7 +35,7 @@ class RunMemory:
 
     Args:
         project, kernel: who asks; the kernel's name is the same for all texts of the run.
-        record: of the run (``Ledger.once``).
+        record: of the run (``Ledger.once``); None: nothing is on record.
         shared: whether other projects may see the code of what is learned.
     """
 
@@ -50,7 +46,7 @@ class RunMemory:
         kernel: str,
         run: str = "",
         limits: Thresholds | None = None,
-        record: Record = unrecorded,
+        record: Record | None = None,
         *,
         shared: bool = False,
     ) -> None:
@@ -63,8 +59,11 @@ class RunMemory:
         self._record = record
         self._shared = shared
         self._transitions: list[Transition] = []
+        self._open: list[Transition] = []
+        self._closed: list[Experience] = []
+        self._shown: dict[str, tuple[Recalled, ...]] = {}
         self._uses: list[Use] = []
-        self._retrieval: tuple[int, Retrieval] | None = None
+        self._retrieval: Retrieval | None = None
 
     def version(self) -> str:
         """The snapshot and what was learned since, as a hash."""
@@ -74,54 +73,73 @@ class RunMemory:
 
     def recall(self, query: Query, k: int) -> Sequence[Recalled]:
         """The ``k`` best entries of each outcome; nothing where nothing fits."""
-        parts = json.dumps([dump(query), k, self.version()])
-        key = f"recall:{hashlib.sha256(parts.encode()).hexdigest()[:32]}"
 
-        def found() -> Any:
-            return [dump(one) for one in self._ranked().recall(query, k, self.evidence.hidden)]
+        def found() -> Sequence[Recalled]:
+            return self._ranked().recall(query, k, self.evidence.hidden)
 
-        return tuple(load(Recalled, one) for one in self._record(key, found))
-
-    def _ranked(self) -> Retrieval:
-        """What ranks all entries; made anew once something was learned."""
-        count = len(self._transitions)
-        if self._retrieval is None or self._retrieval[0] != count:
-            known = (*self._snapshot.experiences, *self._learned())
-            self._retrieval = (count, Retrieval(known))
-        return self._retrieval[1]
-
-    def _learned(self) -> list[Experience]:
-        return curated(self._transitions, self._limits)
+        recalled = self._recorded(lambda: f"{query.text}:{k}:{self.version()}", Recalled, found)
+        self._shown[query.text] = recalled
+        return recalled
 
     def schedules(self, query: Query) -> Sequence[Schedule]:
         """Schedules of related problems, the one with the largest gain first."""
-        key = (
-            f"recall:schedules:{hashlib.sha256(json.dumps(dump(query)).encode()).hexdigest()[:32]}"
-        )
 
-        def found() -> Any:
-            return [dump(one) for one in fitting(self._snapshot.schedules, query)]
+        def found() -> Sequence[Schedule]:
+            return fitting(self._snapshot.schedules, query)
 
-        return tuple(load(Schedule, one) for one in self._record(key, found))
+        return self._recorded(lambda: f"schedules:{query.text}", Schedule, found)
+
+    def _recorded(
+        self, name: Callable[[], str], of: type[T], work: Callable[[], Sequence[T]]
+    ) -> tuple[T, ...]:
+        if self._record is None:
+            return tuple(work())
+        value = self._record(f"recall:{name()}", lambda: [dump(one) for one in work()])
+        return tuple(load(of, one) for one in value)
+
+    def _ranked(self) -> Retrieval:
+        """What ranks all entries; made anew once something was learned."""
+        if self._retrieval is None:
+            self._retrieval = Retrieval((*self._snapshot.experiences, *self._learned()))
+        return self._retrieval
+
+    def _learned(self) -> list[Experience]:
+        """The pairs so far: those of the generations before, and of the last one."""
+        return [*self._closed, *curated(self._open, self._limits)]
 
     def learn(self, transition: Transition) -> None:
         """Take in what became of a step; the steps have to come in the order of their slots."""
         self._transitions.append(transition)
+        if self._open and self._open[-1].source.generation != transition.source.generation:
+            self._closed += curated(self._open, self._limits)
+            self._open = []
+        self._open.append(transition)
+        self._retrieval = None
         if transition.idea is None:
             return
         key = key_of(transition.idea)
-        self.evidence.note(key, transition.evaluation, transition.shown)
-        speedup = transition.evaluation.speedup
-        helped = speedup is not None and speedup.is_faster
-        self._uses += [
-            Use(entry, self._project, self._kernel, self._run, helped) for entry in transition.shown
+        shown = [
+            one.entry.id
+            for one in self._shown.get(transition.source.kernel, ())
+            if one.entry.key == key and one.entry.outcome is Outcome.HELPED
         ]
+        self.evidence.note(key, transition.evaluation, shown)
+        speedup = transition.evaluation.speedup
+        if speedup is not None:
+            self._uses += [
+                Use(entry, self._project, self._kernel, self._run, speedup.is_faster)
+                for entry in shown
+            ]
 
     def learned(self, created: str, schedule: Schedule | None = None) -> Learned:
         """What the bank is to get when the run has finished."""
         pairs = curated(self._transitions, self._limits, created)
         return Learned(
             [replace(one, shared=self._shared) for one in pairs],
-            [schedule] if schedule is not None else [],
+            [replace(schedule, shared=self._shared)] if schedule is not None else [],
             self._uses,
         )
+
+    def path_to(self, text: str) -> list[Transition]:
+        """The steps from the first text to the one of a hash."""
+        return path_to(text, self._transitions)

@@ -1,56 +1,49 @@
 """Schedules: the ideas on the way to a run's best text, and the replay on a related problem."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tilewright.memory.model import Provenance, Query, Schedule, Signature, Step, key_of
-from tilewright.memory.pairs import title_of
+from tilewright.evaluation.model import text_hash
+from tilewright.memory.model import Query, Schedule, Step, Transition, key_of
+from tilewright.memory.pairs import issue_of, title_of
 from tilewright.memory.signature import related
-from tilewright.search.node import Node
 
 _PUBLIC = ("rewrite:", "pattern:")
 TRIES = 2
 """Of a step: the second only where somebody writes the text anew."""
 
 
-def path_to(best: Node, nodes: Iterable[Node]) -> list[Node]:
-    """The nodes from below the root to the best one."""
-    by_hash = {node.hash: node for node in nodes}
-    path: list[Node] = []
-    at: Node | None = best
-    while at is not None and at.parent is not None and at not in path:
-        path.append(at)
-        at = by_hash.get(at.parent)
+def path_to(text: str, transitions: Iterable[Transition]) -> list[Transition]:
+    """The steps that lead to the text of a hash, the first one first."""
+    made = {text_hash(one.after): one for one in reversed(list(transitions))}
+    path: list[Transition] = []
+    while (step := made.pop(text, None)) is not None:
+        path.append(step)
+        text = step.source.kernel
     return path[::-1]
 
 
 def schedule_of(
-    path: Sequence[Node],
-    signature: Signature,
-    source: Provenance,
+    path: Sequence[Transition],
     ratio: tuple[float, float, float],
     created: str = "",
-    *,
-    shared: bool = False,
 ) -> Schedule | None:
     """The schedule of a path that ended faster; None where it has no step with an idea.
 
     ``ratio``: of the last text over the original, with its interval.
     """
-    steps = tuple(_step(node) for node in path if node.idea is not None)
+    steps = tuple(step for one in path for step in _step(one))
     if not steps or ratio[1] <= 1:
         return None
-    return Schedule(signature, steps, *ratio, source, shared, created)
+    return Schedule(path[0].signature, steps, *ratio, path[0].source, created=created)
 
 
-def _step(node: Node) -> Step:
-    assert node.idea is not None
-    idea, speedup = node.idea, node.evaluation.speedup
-    key = key_of(idea)
-    issues = idea.candidate.issues if idea.candidate is not None else ()
-    issue = next(iter(issues), None)
-    text = title_of(key, issue) or idea.text
-    return Step(key, text, issue, idea.stage, speedup.value if speedup is not None else 1.0)
+def _step(transition: Transition) -> Iterator[Step]:
+    idea, speedup = transition.idea, transition.evaluation.speedup
+    if idea is not None:
+        key, issue = key_of(idea), issue_of(transition)
+        text = title_of(key, issue) or idea.text
+        yield Step(key, text, issue, idea.stage, speedup.value if speedup is not None else 1.0)
 
 
 def fitting(schedules: Sequence[Schedule], query: Query) -> list[Schedule]:

@@ -3,6 +3,7 @@
 import re
 import sqlite3
 from collections.abc import Sequence
+from functools import cached_property
 
 from tilewright.memory.model import Experience
 
@@ -19,29 +20,27 @@ class WordIndex:
     """
 
     def __init__(self, entries: Sequence[Experience]) -> None:
-        self._connection: sqlite3.Connection | None = sqlite3.connect(
-            ":memory:", check_same_thread=False
-        )
+        self._entries = entries
+
+    @cached_property
+    def _connection(self) -> sqlite3.Connection | None:
+        """The index; None where this Python's SQLite has no full-text search."""
+        connection = sqlite3.connect(":memory:", check_same_thread=False)
         try:
-            self._connection.execute(
+            connection.execute(
                 "CREATE VIRTUAL TABLE entry USING fts5 (title, mechanism, identifiers)"
             )
         except sqlite3.OperationalError:
-            self._connection.close()
-            self._connection = None
-            return
-        self._connection.executemany(
+            connection.close()
+            return None
+        connection.executemany(
             "INSERT INTO entry (rowid, title, mechanism, identifiers) VALUES (?, ?, ?, ?)",
             (
-                (
-                    number,
-                    entry.title,
-                    f"{entry.mechanism} {entry.issue or ''}",
-                    " ".join(entry.identifiers),
-                )
-                for number, entry in enumerate(entries, 1)
+                (number, one.title, f"{one.mechanism} {one.issue or ''}", " ".join(one.identifiers))
+                for number, one in enumerate(self._entries, 1)
             ),
         )
+        return connection
 
     @property
     def works(self) -> bool:
@@ -51,7 +50,7 @@ class WordIndex:
     def ranks(self, words: Sequence[str]) -> dict[int, float]:
         """By position of an entry, how well the words fit: 1 for the best, above 0 for others."""
         terms = list(dict.fromkeys(w.lower() for one in words for w in _WORD.findall(one)))[:_MOST]
-        if self._connection is None or not terms:
+        if not terms or self._connection is None:
             return {}
         rows = self._connection.execute(
             "SELECT rowid, -bm25(entry) FROM entry WHERE entry MATCH ?",

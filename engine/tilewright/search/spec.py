@@ -87,6 +87,8 @@ class MemorySpec(_Strict):
         blind: the share of ideas that are drawn as if nothing were remembered.
         capacity: most entries that a run learns.
         gain: the least speed-up that is learned as a help; ``loss``: the least slow-down as harm.
+        share: whether other projects may see the code of what is learned here; it decides nothing
+            about the search and is no part of its identity.
     """
 
     use: Literal["none", "run", "local"] = "none"
@@ -95,6 +97,7 @@ class MemorySpec(_Strict):
     capacity: _Count = 64
     gain: _Tolerance = 1.04
     loss: _Tolerance = 1.15
+    share: bool = False
 
 
 class BudgetSpec(_Strict):
@@ -179,5 +182,7 @@ class StrategySpec(_Strict):
 
     def dump(self) -> dict[str, Any]:
         """The specification as JSON."""
-        found: dict[str, Any] = json.loads(self.model_dump_json(exclude={"title"}))
+        found: dict[str, Any] = json.loads(
+            self.model_dump_json(exclude={"title": True, "memory": {"share"}})
+        )
         return found

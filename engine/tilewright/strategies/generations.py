@@ -21,7 +21,6 @@ from tilewright.search.loop import Loop, Outcome, Surroundings
 from tilewright.search.node import Idea, IdeaKind, Node, Slot, State
 from tilewright.search.populations.choice import POPULATIONS, population
 from tilewright.search.spec import StrategyName, StrategySpec
-from tilewright.source import parse_module
 from tilewright.source.model import Module
 from tilewright.store import Ledger
 from tilewright.strategies.author import Author, Guide, NoGuide
@@ -29,7 +28,6 @@ from tilewright.strategies.case_grades import CaseGrader
 from tilewright.strategies.grades import EstimateGrader
 from tilewright.strategies.guidance import Bandit
 from tilewright.strategies.ideas.choice import STEPS, Available, idea_sources
-from tilewright.strategies.ideas.text_facts import TextFacts
 from tilewright.strategies.ideas.tilings import Tilings
 from tilewright.strategies.model import Proposer, SearchUse, Trial
 from tilewright.strategies.observer import Observer
@@ -73,7 +71,6 @@ class GenerationSearch(StagedSearch):
         self._note = note
         self._gradient = Gradient()
         self._axes = Axes(spec.grid.axes, cascade.path, self._is_strided)
-        self._facts: dict[str, TextFacts] = {}
         self._loop: Loop | None = None
         self._nodes: list[Node] = []
         self._ended: list[str] = []
@@ -153,9 +150,9 @@ class GenerationSearch(StagedSearch):
 
     def _available(self) -> Available:
         return Available(
-            facts=self._facts_of, proposers=self._proposers, bench=self._cascade.bench,
+            facts=self.facts, proposers=self._proposers, bench=self._cascade.bench,
             target=self._cascade.target, can_time=self.can_time, note=self._note,
-            author=self._author, spec=self._spec, ledger=self._ledger,
+            author=self._author, spec=self._spec, ledger=self._ledger, memory=self.memory,
         )  # fmt: skip
 
     def _new_author(self) -> Author | None:
@@ -164,7 +161,7 @@ class GenerationSearch(StagedSearch):
         if models is None or bench is None:
             return None
         return Author(
-            models.calls, models.briefer, bench, self._facts_of, self._note,
+            models.calls, models.briefer, bench, self.facts, self._note,
             lambda: tuple(self.trials), models.adviser.suspected_of, guide=self._guide(),
         )  # fmt: skip
 
@@ -282,13 +279,6 @@ class GenerationSearch(StagedSearch):
         case = next((c for c in bench.problem.measured_cases() if c.name == speedup.case), None)
         least = least_time(case, bench.device.info) if case is not None else None
         return least.us / speedup.candidate_us if least is not None else None
-
-    def _facts_of(self, text: str) -> TextFacts:
-        if text not in self._facts:
-            context = self._context(text)
-            module = parse_module(text, self._cascade.path)
-            self._facts[text] = TextFacts(module, context, analyze(module, context))
-        return self._facts[text]
 
     def _is_strided(self, module: Module) -> bool:
         context = AnalysisContext(self._cascade.target, self._cascade.triton_version)

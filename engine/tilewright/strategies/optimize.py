@@ -24,6 +24,7 @@ from tilewright.evaluation.model import (
 )
 from tilewright.evaluation.workbench import Workbench
 from tilewright.harness_fault import HarnessFaultError
+from tilewright.memory.bank import Bank
 from tilewright.models.settings import Ensemble
 from tilewright.problems.model import Problem
 from tilewright.scratch import scratch_folder
@@ -31,6 +32,7 @@ from tilewright.search.spec import StrategySpec
 from tilewright.serialize import dump
 from tilewright.source import parse_module
 from tilewright.store import Ledger, Run, Store
+from tilewright.store.ledger import now
 from tilewright.strategies.calls import Connect
 from tilewright.strategies.generations import GenerationSearch
 from tilewright.strategies.model import OptimizeResult, Proposer
@@ -39,6 +41,7 @@ from tilewright.strategies.present import dump_result
 from tilewright.strategies.pruning import PrunedProposer
 from tilewright.strategies.rewriting import RewriteProposer
 from tilewright.strategies.run_models import RunModels, run_models
+from tilewright.strategies.search_memory import SearchMemory
 from tilewright.strategies.staged import StagedSearch
 from tilewright.strategies.tuning import LaunchTuner
 from tilewright.targets.model import Target
@@ -144,7 +147,10 @@ def optimize(
         observer.started(run.id, resumed=run.resumed)
         scratch = stack.enter_context(scratch_folder())
         try:
-            result = run_search(request, device, run, ledger, scratch, observer, started, connect)
+            result = run_search(
+                request, device, run, ledger, scratch, observer, started, connect,
+                stack.enter_context(closing(Bank(store))),
+            )  # fmt: skip
         except OriginalFailsError as error:
             # Mending what is beside the file would not change the request: never resume this.
             store.finish(run.id, {"error": str(error)})
@@ -162,6 +168,7 @@ def run_search(
     observer: Observer,
     started: float,
     connect: Connect | None = None,
+    bank: Bank | None = None,
 ) -> OptimizeResult:
     """Search and measure the result; what device, clock and models say goes through the ledger.
 
@@ -178,6 +185,7 @@ def run_search(
     models = run_models(request.models, connect, cascade, request.path, ledger, notes.append)
     proposers = _proposers(bench, ledger, request, observer, notes, models)
     search = _search(request, run, cascade, proposers, ledger, observer, models, notes)
+    search.memory = _memory(request, run, ledger, bank, search)
     notes += _nothing_to_do(request)
     issues = search.issues(request.text)
     with closing(models) if models else nullcontext():
@@ -189,10 +197,9 @@ def run_search(
         certificate = replace(
             certificate, created=ledger.once("certificate", "certificate", {}, lambda: created)
         )
-    final = request.text
-    if certificate is not None:
-        texts = (*search.finalists, search.current)
-        final = next(text for text in texts if text_hash(text) == certificate.candidate)
+    final = _certified(search, certificate) or request.text
+    if search.memory is not None and bank is not None:
+        search.memory.finish(bank, final, certificate.speedup if certificate else None, now())
     return OptimizeResult(
         path=str(request.path),
         original=request.text,
@@ -211,6 +218,24 @@ def run_search(
         models=use,
         search=search.use(),
     )
+
+
+def _certified(search: StagedSearch, certificate: Certificate | None) -> str | None:
+    """The text that a certificate is of."""
+    if certificate is None:
+        return None
+    texts = (*search.finalists, search.current)
+    return next(text for text in texts if text_hash(text) == certificate.candidate)
+
+
+def _memory(
+    request: OptimizeRequest, run: Run, ledger: Ledger, bank: Bank | None, search: StagedSearch
+) -> SearchMemory | None:
+    """What the search remembers; None where its strategy asks for nothing."""
+    spec = request.strategy.memory
+    if spec.use == "none":
+        return None
+    return SearchMemory(spec, request.path, request.text, run.id, ledger, bank, search.facts)
 
 
 def _search(

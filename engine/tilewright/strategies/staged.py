@@ -30,11 +30,13 @@ from tilewright.source import parse_module
 from tilewright.store import BrokenOffError, Ledger
 from tilewright.strategies.ahead import ahead, unseen
 from tilewright.strategies.briefing import Position
+from tilewright.strategies.ideas.text_facts import TextFacts
 from tilewright.strategies.model import ProposalRequest, Proposer, SearchUse, Trial
 from tilewright.strategies.observer import Observer, Standing
 from tilewright.strategies.planner import replan
 from tilewright.strategies.present import dump_trial
 from tilewright.strategies.run_models import RunModels
+from tilewright.strategies.search_memory import SearchMemory
 from tilewright.strategies.verdict import decide
 from tilewright.targets.model import LaunchFacts
 
@@ -63,6 +65,8 @@ class StagedSearch:
         self.trials: list[Trial] = []
         self.plan: tuple[Stage, ...] = ()
         self.faults: list[StepResult] = []
+        self.memory: SearchMemory | None = None
+        self._facts: dict[str, TextFacts] = {}
         self._cascade = cascade
         self._proposers = proposers
         self._ledger = ledger
@@ -100,6 +104,14 @@ class StagedSearch:
     def issues(self, text: str) -> tuple[Issue, ...]:
         """What the instant tier says of ``text``, told the launches it makes on the problem."""
         return analyze(parse_module(text, self._cascade.path), self._context(text))
+
+    def facts(self, text: str) -> TextFacts:
+        """What the instant tier says of ``text``, kept for the next time."""
+        if text not in self._facts:
+            context = self._context(text)
+            module = parse_module(text, self._cascade.path)
+            self._facts[text] = TextFacts(module, context, analyze(module, context))
+        return self._facts[text]
 
     def _context(self, text: str) -> AnalysisContext:
         cascade = self._cascade
@@ -279,6 +291,8 @@ class StagedSearch:
         """Put a trial on record; ends the search where faults of the harness repeat."""
         self.trials.append(trial)
         self._ledger.put(f"trial:{trial.number}", dump_trial(trial))
+        if self.memory is not None:
+            self.memory.learn(trial)
         self._observer.trial(trial)
         if trial.evaluation.harness_fault is not None:
             self.faults.append(trial.evaluation.harness_fault)

@@ -18,9 +18,11 @@ from tilewright.strategies.ideas.rewrites import Rewrites
 from tilewright.strategies.ideas.text_facts import FactsOf
 from tilewright.strategies.ideas.tilings import Tilings
 from tilewright.strategies.model import Proposer
+from tilewright.strategies.search_memory import SearchMemory
 from tilewright.targets.model import Target
 
 _REWRITE = "rewrite"
+_DETERMINISTIC: tuple[SourceName, ...] = ("rewrites", "launches")
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Available:
     author: Author | None
     spec: StrategySpec
     ledger: Ledger
+    memory: SearchMemory | None = None
 
 
 def _rewrites(run: Available) -> IdeaSource | None:
@@ -97,6 +100,13 @@ STEPS: Mapping[StrategyName, Callable[[Available], IdeaSource | None]] = {
 
 
 def idea_sources(names: Sequence[SourceName], run: Available) -> list[IdeaSource]:
-    """The sources that this run has, in the order of the specification."""
-    made = [SOURCES[name](run) for name in names if name in SOURCES]
-    return [source for source in made if source is not None]
+    """The sources that this run has, in the order of the specification.
+
+    Those that ask the memory weigh, or replay, what the deterministic ones offer.
+    """
+    made = {name: SOURCES[name](run) for name in names if name in SOURCES}
+    found = {name: source for name, source in made.items() if source is not None}
+    if run.memory is not None and {"schedule", "memory"} & set(names):
+        offered = [found[name] for name in _DETERMINISTIC if name in found]
+        found |= run.memory.sources(offered, writes=run.author is not None)
+    return [found[name] for name in names if name in found]
