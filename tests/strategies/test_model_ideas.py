@@ -23,7 +23,14 @@ from tilewright.evaluation.model import (
     text_hash,
 )
 from tilewright.knowledge.stages import Stage
-from tilewright.memory.model import Experience, Measured, Origin, Provenance, Signature
+from tilewright.memory.model import (
+    Experience,
+    Measured,
+    Origin,
+    Provenance,
+    Recalled,
+    Signature,
+)
 from tilewright.memory.model import Outcome as RunOutcome
 from tilewright.models.model import (
     BudgetSpentError,
@@ -34,7 +41,7 @@ from tilewright.models.model import (
     Spent,
 )
 from tilewright.models.settings import Ensemble
-from tilewright.search.node import IdeaKind
+from tilewright.search.node import IdeaKind, Node
 from tilewright.search.spec import BeamSpec, MenuSpec, StopSpec, StrategySpec
 from tilewright.serialize import dump
 from tilewright.store import Store
@@ -93,7 +100,7 @@ class Run:
 
     def __init__(
         self, folder: Path, script: Script, strategy: StrategySpec, budget: int,
-        models: Ensemble, name: str = "one",
+        models: Ensemble, name: str = "one", memory: Any = None,
     ) -> None:  # fmt: skip
         self.client = ScriptedClient(script)
         self.notes: list[str] = []
@@ -108,6 +115,7 @@ class Run:
             self.search = GenerationSearch(
                 cascade, (), ledger, QUIET, budget, used, strategy, run.seed, self.notes.append
             )
+            self.search.memory = memory
             self.search.run()
             self.use = used.use(ledger)
         store.close()
@@ -130,10 +138,10 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Search:
 
     def run(
         script: Script, *ideas: str, budget: int = 4, models: Ensemble | None = None,
-        name: str = "one", **more: Any,
+        name: str = "one", memory: Any = None, **more: Any,
     ) -> Run:  # fmt: skip
         used = models or ensemble(concurrency=1)
-        return Run(tmp_path, script, spec(*ideas, **more), budget, used, name)
+        return Run(tmp_path, script, spec(*ideas, **more), budget, used, name, memory)
 
     return run
 
@@ -449,3 +457,44 @@ def test_cost_is_said_for_each_doubling_of_the_speed(
     spent: Spent, ratio: float, words: str
 ) -> None:
     assert gain_words(spent, ratio) == words
+
+
+class Remembers:
+    """A memory with one entry, which has to be named at the end."""
+
+    def __init__(self) -> None:
+        self.named: list[Experience] = []
+
+    def recalled(self, node: Node, k: int) -> list[Recalled]:
+        """The entry."""
+        del node
+        return [Recalled(learned("pattern:a"), 1.0, ("it fits",))][:k]
+
+    def sources(self, others: object, *, writes: bool) -> dict[str, object]:
+        """None of its own."""
+        del others, writes
+        return {}
+
+    def learn(self, trial: Trial) -> None:
+        """Nothing."""
+
+    def summarize(self, work: Callable[[list[Experience]], list[Experience]]) -> None:
+        """Have a free change named."""
+        self.named = work([learned("free:1")])
+
+
+def test_prompts_have_what_is_remembered_and_free_changes_are_named(search: Search) -> None:
+    write, memory = ever_faster(), Remembers()
+
+    def script(request: CallRequest, number: int) -> str | ModelError:
+        if request.role is Role.SUMMARIZER:
+            return '{"title": "Read the row once", "mechanism": "Memory bounds it."}'
+        return write(request, number)
+
+    run = search(script, "model", budget=2, memory=memory)
+    for request in run.asked(Role.OPTIMIZER):
+        shown = section(request, 6)
+        assert "Do as I say: 1.50x faster [1.40, 1.60] on a GPU" in shown
+        assert "+x = 2" in shown
+    assert [one.title for one in memory.named] == ["Read the row once"]
+    assert [call.role for call in run.use.calls][-1] is Role.SUMMARIZER

@@ -13,6 +13,7 @@ from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.model import Evaluation, Level, text_hash
 from tilewright.evaluation.physics import least_time
 from tilewright.knowledge.stages import Stage
+from tilewright.memory.sentences import entry_words
 from tilewright.search.axes import Axes
 from tilewright.search.budget import Budget
 from tilewright.search.grade import ContestGrader, Grader
@@ -34,6 +35,7 @@ from tilewright.strategies.observer import Observer
 from tilewright.strategies.present import dump_trial
 from tilewright.strategies.run_models import RunModels
 from tilewright.strategies.staged import StagedSearch
+from tilewright.strategies.summaries import summarized
 
 FINALISTS = 3
 """Texts that are measured against the original at the end until one holds."""
@@ -116,6 +118,7 @@ class GenerationSearch(StagedSearch):
         root, known = self._tree_of_stages()
         for step in self._spec.steps[first:]:
             known = self._search(step, root, known)
+        self._summarize()
 
     def _search(self, step: StrategyName, root: Node, known: Sequence[Node]) -> list[Node]:
         """One population; the nodes of the tree without the root, those before it included."""
@@ -162,8 +165,23 @@ class GenerationSearch(StagedSearch):
             return None
         return Author(
             models.calls, models.briefer, bench, self.facts, self._note,
-            lambda: tuple(self.trials), models.adviser.suspected_of, guide=self._guide(),
+            lambda: tuple(self.trials), models.adviser.suspected_of, self._experiences,
+            self._guide(),
         )  # fmt: skip
+
+    def _experiences(self, node: Node) -> tuple[str, ...]:
+        """What is remembered for a node, as far as this project may see and send it."""
+        if self.memory is None:
+            return ()
+        most = self._spec.memory.shown.helped
+        return tuple(entry_words(one) for one in self.memory.recalled(node, most))
+
+    def _summarize(self) -> None:
+        """Have a model name the free changes that the bank is to get."""
+        if self.memory is not None and self._models is not None:
+            calls = self._models.calls
+            calls.settle()
+            self.memory.summarize(lambda learned: summarized(calls, learned))
 
     def _guide(self) -> Guide:
         if self._spec.guidance == "fixed":

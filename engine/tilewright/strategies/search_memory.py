@@ -1,7 +1,7 @@
 """The memory of a search: what its trials teach, what it asks, what the bank gets at the end."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,7 @@ class SearchMemory:
         self._figures: dict[str, dict[str, float]] = {}
         self._replayed: Replayed | None = None
         self._inverted: list[Transition] = []
+        self._named: dict[str, tuple[str, str]] = {}
         limits = Thresholds(spec.gain, spec.loss, spec.shown.helped + spec.shown.hurt)
         self._memory = RunMemory(
             self._snapshot(ledger, bank), str(project), self._kernel, run, limits,
@@ -199,6 +200,12 @@ class SearchMemory:
             )
         ]
 
+    def summarize(self, work: Callable[[Sequence[Experience]], Sequence[Experience]]) -> None:
+        """Replace titles and reasons of what the bank is to get by those that ``work`` gives."""
+        if self._spec.use == "local":
+            found = work(self._memory.learned("").experiences)
+            self._named = {one.id: (one.title, one.mechanism) for one in found}
+
     def finish(self, bank: Bank, final: str, speedup: Speedup | None, created: str) -> Learned:
         """Add what was learned to the bank: pairs, uses, and the schedule to the final text.
 
@@ -213,10 +220,15 @@ class SearchMemory:
             ratio = speedup.value, speedup.low, speedup.high
             schedule = schedule_of(path, ratio, created)
         learned = self._memory.learned(created, schedule)
-        learned = replace(learned, experiences=[*learned.experiences, *self._mined(created)])
+        pairs = [self._with_title(one) for one in learned.experiences]
+        learned = replace(learned, experiences=[*pairs, *self._mined(created)])
         if self._spec.use == "local":
             bank.merge(learned)
         return learned
+
+    def _with_title(self, one: Experience) -> Experience:
+        title, mechanism = self._named.get(one.id, (one.title, one.mechanism))
+        return replace(one, title=title, mechanism=mechanism)
 
     def _mined(self, created: str) -> list[Experience]:
         """Rewinds that cost time."""
