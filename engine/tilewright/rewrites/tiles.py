@@ -54,7 +54,6 @@ class Tunable:
         extents: role to the kernel parameter that bounds it ("m" to "M"), where it is known.
         operands: "lhs", "rhs" of a product to the pointer parameter it is loaded from.
         axes: constexprs that decide how many programs cover the output.
-        autotuned: whether the values come from a ``triton.autotune``.
         whole_blocks: whether results are stored by block pointers or tensor descriptors alone.
         ties: what belongs together with each of ``roles``.
         present: constexpr to its value, of several configurations to what all of them divide.
@@ -70,7 +69,6 @@ class Tunable:
     extents: Mapping[str, str] = field(default_factory=dict)
     operands: Mapping[str, str] = field(default_factory=dict)
     axes: tuple[str, ...] = ()
-    autotuned: bool = False
     whole_blocks: bool = False
     ties: Mapping[str, Ties] = field(default_factory=dict)
     present: Mapping[str, int | None] = field(default_factory=dict)
@@ -136,7 +134,6 @@ def _tunable(module: Module, kernel: Kernel, launch: Launch) -> Tunable | Refusa
         extents={role: blocks[name] for role, name in roles.items() if name in blocks},
         operands=_operands(module, kernel),
         axes=axes,
-        autotuned=kernel.autotune is not None,
         whole_blocks=stores_whole_blocks(module, kernel),
         ties=ties,
         present={name: present_value(module, kernel, launch, name) for name in roles.values()},

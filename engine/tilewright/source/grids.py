@@ -23,10 +23,9 @@ class Axis:
 
 @dataclass(frozen=True)
 class Grid:
-    """A launch's axes, x first. ``is_callable`` where Triton calls it with the configuration."""
+    """A launch's axes, x first."""
 
     axes: tuple[Axis, ...]
-    is_callable: bool
 
 
 def grid_of(module: Module, launch: Launch) -> Grid | None:
@@ -38,7 +37,7 @@ def grid_of(module: Module, launch: Launch) -> Grid | None:
         function = _function(module, launch, node.id)
         return None if function is None else _of_function(function, launch)
     axes = _parts(node)
-    return None if axes is None else Grid(tuple(Axis(a, frozenset()) for a in axes), False)
+    return None if axes is None else Grid(tuple(Axis(a, frozenset()) for a in axes))
 
 
 def _parts(node: ast.expr) -> list[ast.expr] | None:
@@ -91,7 +90,7 @@ def _called(
         given = _Given(local, meta, launch.arguments)
         expression = given.visit(given.visit(deepcopy(part)))
         axes.append(Axis(expression, frozenset(given.chosen)))
-    return Grid(tuple(axes), True)
+    return Grid(tuple(axes))
 
 
 class _Given(ast.NodeTransformer):

@@ -224,7 +224,7 @@ def _result(
         _target_name(state),
         shape,
         memory,
-        dtype=_dtype(call, function, arguments, tiles),
+        dtype=_dtype(function, arguments, tiles),
         origin=Origin.CONSTANT if memory is Memory.HBM else Origin.RESULT,
         zeroed=True,
         node=call.node,
@@ -240,9 +240,7 @@ def _engine(arguments: Mapping[str, Value]) -> str | None:
     return None
 
 
-def _dtype(
-    call: Call, function: Function, arguments: dict[str, Value], tiles: list[View]
-) -> str | None:
+def _dtype(function: Function, arguments: dict[str, Value], tiles: list[View]) -> str | None:
     stated = arguments.get("dtype")
     if stated is not None and stated != Literal(None):
         return dtype_name(stated)
@@ -283,7 +281,7 @@ def _rounded(state: State, call: Call, known: list[Affine]) -> Value:
     if len(call.positional) == 1 and _is_conversion(call):
         return call.positional[0]
     if call.name in _CEILING and len(call.positional) == 1:
-        return _ceiling(call, known)
+        return _ceiling(known)
     if call.name.rpartition(".")[2] in ("cdiv", "div_ceil", "ceil_div") and len(known) == 2:
         return quotient(known[0], known[1], up=True)
     return _unknown(state, call, ())
@@ -304,7 +302,7 @@ def _is_conversion(call: Call) -> bool:
     )
 
 
-def _ceiling(call: Call, known: list[Affine]) -> Value:
+def _ceiling(known: list[Affine]) -> Value:
     if not known:
         return UNKNOWN
     symbol = known[0].symbol

@@ -109,7 +109,7 @@ def written_as(sides: Sequence[int | None]) -> str:
     return f"({inner})"
 
 
-def is_tensor(flow: Flow, view: View) -> bool:
+def is_tensor(view: View) -> bool:
     """Whether it is a tensor for sure: an argument that is never unpacked may be a number."""
     storage = view.storage
     if storage.origin is not Origin.PARAMETER:

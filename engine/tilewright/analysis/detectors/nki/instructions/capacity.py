@@ -86,11 +86,7 @@ def _life(flow: Flow, storage: Storage, memory: Memory) -> _Life | None:
     size = prod(known) * DTYPE_BYTES[storage.dtype]
     size *= _blocks(flow, storage, writes, uses)
     first = min(write.order for write in writes)
-    return first, _last(flow, storage, uses), size, storage
-
-
-def _last(flow: Flow, storage: Storage, uses: tuple[Operation, ...]) -> int:
-    return max(use.order for use in uses)
+    return first, max(use.order for use in uses), size, storage
 
 
 def _blocks(

@@ -79,7 +79,7 @@ def _surely_hbm(flow: Flow, view: View) -> bool:
     if view.memory is not Memory.HBM or view.storage.origin is Origin.CONSTANT:
         return False
     if view.storage.origin is Origin.PARAMETER:
-        return is_top_level(flow) and is_tensor(flow, view)
+        return is_top_level(flow) and is_tensor(view)
     return True
 
 

@@ -56,7 +56,7 @@ def _counts(flow: Flow, operation: Operation, names: tuple[str, ...]) -> dict[st
     for name in names:
         view = operation.operands.get(name)
         sides = dims(flow, view)
-        if view is not None and sides and not view.blocks and is_tensor(flow, view):
+        if view is not None and sides and not view.blocks and is_tensor(view):
             count = sides[0]
             if count is not None:
                 found_counts[name] = count
@@ -124,7 +124,7 @@ def activation_operand(module: Module, context: AnalysisContext) -> Iterator[Fin
 
 def _misfit(module: Module, flow: Flow, operation: Operation, name: str) -> str | None:
     view, data = operation.operands.get(name), operation.operands.get("data")
-    if view is None or not is_tensor(flow, view):
+    if view is None or not is_tensor(view):
         return None
     sides, whole = full_dims(flow, view), full_dims(flow, data)
     if sides is not None and free_size(sides) != 1:
@@ -224,7 +224,7 @@ def store_shape_mismatch(module: Module, context: AnalysisContext) -> Iterator[F
             if pair is None or any(name not in operation.operands for name in pair):
                 continue
             target, value = (operation.operands[name] for name in pair)
-            if "dst_rmw_op" in operation.given or not is_tensor(flow, value):
+            if "dst_rmw_op" in operation.given or not is_tensor(value):
                 continue
             shapes = differing(flow, target, value)
             if shapes is not None:

@@ -181,12 +181,12 @@ def tile_position(module: Module, context: AnalysisContext) -> Iterator[Finding]
             place, size = call.argument("tile_position"), call.argument("tile_size")
             if any(k.arg is None for k in call.node.keywords):
                 continue
-            fault = _tile_fault(flow, place, size)
+            fault = _tile_fault(place, size)
             if fault is not None:
                 yield found(module, kernel, place or size or call.node, fault)
 
 
-def _tile_fault(flow: Flow, place: ast.expr | None, size: ast.expr | None) -> str | None:
+def _tile_fault(place: ast.expr | None, size: ast.expr | None) -> str | None:
     places, sizes = _pair(place), _pair(size)
     if (place is None) is not (size is None):
         one = place if place is not None else size
