@@ -107,7 +107,8 @@ def _retrieval(size: str) -> tuple[list[Finding], Table]:
             half, f"{right} of {count}", f"{wrong} of {count}", f"{quiet} of {len(clean)}",
             f"{silent} of {len(good)}",
         ))  # fmt: skip
-        control = f"with issues and keys shuffled among the entries {wrong} of {count} (asked: at most 25 %)"
+        shuffled = f"{wrong} of {count} (asked: at most 25 %)"
+        control = f"with issues and keys shuffled among the entries {shuffled}"
         findings.append(
             Finding(
                 f"The right issue is among the first three entries, {half}", "rewound kernels",
