@@ -188,3 +188,14 @@ def test_a_rewind_that_cost_time_is_remembered_as_the_way_back(
     assert entry.measured.ratio == pytest.approx(1.3)
     assert entry.source.origin is Origin.MINED
     assert entry.source.kernel == text_hash(source(130))
+
+
+def test_nothing_is_rewound_where_nothing_can_be_timed(store: Store) -> None:
+    spec = StrategySpec(strategy="rewind", stop=StopSpec(roof=None))
+    cascade: Any = ScriptedCascade(source(100), times=False)
+    notes: list[str] = []
+    with store.run("key", "kernel.py", {}) as (_, ledger):
+        search = GenerationSearch(cascade, (), ledger, QUIET, 5, None, spec, 7, notes.append)
+        search.run()
+    assert search.current == source(100)
+    assert notes == ["the step rewind was left out: nothing can be timed here"]
