@@ -42,7 +42,8 @@ def evidence(size: str) -> Evidence:
             """Rewinds were measured for 37 seconds of one H200, which reached 3 of 31 files; the
 others are not measured. For retrieval the entries are those that mining would store if every
 rewind cost time: effects play no part in these shares. Entries of the file that is asked about are
-left out. The blind half of the files was looked at once, after everything was fixed.""",
+left out. The retrieval was fixed before the blind half was
+looked at; the shuffled control was corrected after both halves had been seen.""",
         ),
     )  # fmt: skip
 
