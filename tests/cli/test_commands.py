@@ -38,7 +38,7 @@ def test_check_of_a_folder_finds_every_file_and_text_names_places() -> None:
     ended = run("check", "examples")
     assert ended.returncode == 1
     assert "examples/softmax.py:31:13: multi_pass_row" in ended.stdout
-    assert "4 kernels" in ended.stdout
+    assert "5 kernels" in ended.stdout
 
 
 def test_check_of_a_clean_file_exits_with_0(tmp_path: Path) -> None:

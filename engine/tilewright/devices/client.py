@@ -15,6 +15,7 @@ from tilewright.devices.model import DeviceError, JobOutcome, JobStatus, Value
 from tilewright.devices.rpc import AnyChannel, Pending
 from tilewright.devices.service.connection import connect
 from tilewright.devices.service.places import ServiceError
+from tilewright.errors import TilewrightError
 from tilewright.worker.messages.envelope import Hello, Job
 from tilewright.worker.protocol import COMPILE_ONLY
 from tilewright.worker.sandbox.triton_cache import EMPTY, LAUNCHERS, LINKED
@@ -67,7 +68,7 @@ class WorkerClient:
         will need it has other things to do. What fails is raised when it is needed."""
 
         def started() -> None:
-            with contextlib.suppress(DeviceError):
+            with contextlib.suppress(TilewrightError, OSError):
                 self._live()
 
         threading.Thread(target=started, daemon=True).start()
