@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -49,7 +50,8 @@ def with_tests(problem: Problem, bench: Workbench, text: str) -> Problem:
     notes = [f"not asked of candidates: {one}" for one in tested.unsupported]
     if tested.skipped:
         notes.append(f"{tested.skipped} tests of {Path(tests.path).name} were skipped")
-    problem = replace(problem, warnings=(*problem.warnings, *notes))
+    asked = replace(tests, passed=tuple(_with_outcome(outcome.value["results"], "passed")))
+    problem = replace(problem, pytest=asked, warnings=(*problem.warnings, *notes))
     if problem.cases:
         return problem
     return of_calls(problem, outcome.value["calls"], "", tests.line)
@@ -85,7 +87,7 @@ def _tested(tests: PytestFile, outcome: JobOutcome[messages.Tested]) -> Tested:
     if outcome.status is not JobStatus.OK:
         return Tested(0, 0, f"{name} gave no result: {explain(outcome)}")
     results = outcome.value["results"]
-    count = {kind: sum(one["outcome"] == kind for one in results) for kind in ("passed", "skipped")}
+    passed = _with_outcome(results, "passed")
     failed = [one for one in results if one["outcome"] == "failed"]
     unsupported = tuple(
         f"{one['test'].rpartition('::')[2]}: {one['message'].partition(': ')[2]}"
@@ -93,12 +95,32 @@ def _tested(tests: PytestFile, outcome: JobOutcome[messages.Tested]) -> Tested:
         if one["unsupported"]
     )
     wrong = next((one for one in failed if not one["unsupported"]), None)
-    found = Tested(count["passed"], count["skipped"], unsupported=unsupported)
+    skipped = len(_with_outcome(results, "skipped"))
+    found = Tested(len(passed), skipped, unsupported=unsupported)
     if wrong is not None:
         where = f"{name}:{wrong['line']}" if wrong["line"] else name
         told = f"{where}: {wrong['test'].rpartition('::')[2]}: {wrong['message']}"
         return replace(found, failure=told, line=wrong["line"])
-    if not count["passed"]:
+    if not passed:
         why = unsupported[0] if unsupported else outcome.value["printed"].strip()[-300:]
         return replace(found, failure=f"no test of {name} passed: {why or 'none ran'}")
+    missing = next((test for test in tests.passed if test not in passed), None)
+    if missing is not None:
+        return replace(found, failure=f"{name}: {_why_not_passed(missing, results)}")
     return found
+
+
+def _with_outcome(results: Sequence[messages.TestResult], outcome: str) -> list[str]:
+    return [one["test"] for one in results if one["outcome"] == outcome]
+
+
+def _why_not_passed(test: str, results: Sequence[messages.TestResult]) -> str:
+    """What became of a test that passed with the original, and neither passed nor failed now."""
+    found = next((one for one in results if one["test"] == test), None)
+    if found is None:
+        became = "it does not run with this file"
+    elif found["outcome"] == "skipped":
+        became = "it is skipped with this file"
+    else:
+        became = found["message"].partition(": ")[2]
+    return f"{test.rpartition('::')[2]} passes with the original; {became}"

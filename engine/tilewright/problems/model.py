@@ -238,6 +238,8 @@ class PytestFile:
         line: of the test, else 1.
         conftests: those whose fixtures the tests may use, the outermost first.
         text: of the tests and the conftests, for the problem's identity.
+        passed: the tests that passed with the original, once they ran; each has to pass with a
+            candidate.
     """
 
     path: str
@@ -245,6 +247,7 @@ class PytestFile:
     line: int = 1
     conftests: tuple[str, ...] = ()
     text: str = ""
+    passed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
