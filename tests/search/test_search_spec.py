@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.checking.configuration import ConfigurationError, read_configuration
+from tilewright.cli.optimize import _search
 from tilewright.errors import InputError
 from tilewright.search.configurations import configurations, configured
 from tilewright.search.spec import BeamSpec, StrategySpec
@@ -83,3 +84,24 @@ def test_a_project_has_its_own_settings() -> None:
     assert (found.search.steps, found.search.beam.width) == (("beam",), 3)
     with pytest.raises(ConfigurationError, match=r"tool.tilewright.search.beams is no setting"):
         read_configuration(text.replace("beam =", "beams ="), Path("pyproject.toml"))
+
+
+def test_a_file_with_a_strategy_shares_no_code(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text("memory: {use: local, share: true}\n")
+    with pytest.raises(InputError, match="for the owner of the code to set"):
+        configured(str(file), StrategySpec())
+
+
+def test_the_settings_of_a_folder_above_share_no_code_of_a_project_inside(tmp_path: Path) -> None:
+    settings = "[tool.tilewright.search.memory]\nuse = 'local'\nshare = true\n"
+    (tmp_path / "pyproject.toml").write_text(settings)
+    inner = tmp_path / "vendored"
+    inner.mkdir()
+    for file in (tmp_path / "kernel.py", inner / "kernel.py"):
+        file.write_text("")
+    assert _search(None, inner / "kernel.py").memory.share
+    (inner / "pyproject.toml").write_text("[project]\nname = 'another'\n")
+    assert _search(None, tmp_path / "kernel.py").memory.share
+    memory = _search(None, inner / "kernel.py").memory
+    assert (memory.use, memory.share) == ("local", False)

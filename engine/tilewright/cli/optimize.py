@@ -26,6 +26,7 @@ from tilewright.devices.model import Device, DeviceInfo
 from tilewright.errors import InputError
 from tilewright.evaluation.certificate_file import certificate_file
 from tilewright.evaluation.sizing import sized
+from tilewright.memory.projects import project_of
 from tilewright.models.model import Spent
 from tilewright.models.settings import NONE, Ensemble
 from tilewright.problems.model import Problem
@@ -132,8 +133,12 @@ def optimize(
 
 def _search(strategy: str | None, file: Path) -> StrategySpec:
     """How to search: by the option, else by the project's settings."""
-    settings = configuration_for(file).search
-    return settings if strategy is None else configured(strategy, settings)
+    found = configuration_for(file)
+    spec = found.search if strategy is None else configured(strategy, found.search)
+    # A folder above may configure the search, but not share the code of a project inside it.
+    owner = found.path is not None and project_of(file) == project_of(found.path)
+    share = found.search.memory.share and owner
+    return spec.model_copy(update={"memory": spec.memory.model_copy(update={"share": share})})
 
 
 def _most_evaluations(search: StrategySpec, models: Ensemble | None) -> int:

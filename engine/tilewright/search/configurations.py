@@ -38,7 +38,14 @@ def configured(value: str, settings: StrategySpec) -> StrategySpec:
         path = Path(value)
         if not path.is_file():
             raise InputError(f"there is no file {value}; name a YAML file with a search", value)
-        return read_file(path, StrategySpec)
+        found = read_file(path, StrategySpec)
+        if found.memory.share:
+            raise InputError(
+                "'memory.share' is for the owner of the code to set: in "
+                "[tool.tilewright.search.memory] of the pyproject.toml of its project",
+                value,
+            )
+        return found
     known = configurations()
     if value in known:
         return known[value]
