@@ -209,6 +209,11 @@ def one_line(text: str) -> str:
     return _CONTROL.sub(_escape, text)
 
 
+def printable(text: str) -> str:
+    r"""A text that changes nothing in a terminal but what it shows; its lines stay lines."""
+    return "\n".join(map(one_line, text.replace("\r\n", "\n").split("\n")))
+
+
 def encodable(text: str) -> str:
     r"""A text with what UTF-8 cannot hold escaped: bytes of a file name as ``\xff``."""
     return _SURROGATE.sub(_escape, text)

@@ -119,3 +119,37 @@ def test_an_entry_of_another_version_is_named_with_the_way_out(bank: Bank, store
         bank.snapshot()
     assert bank.forget([entry().id]) == 1
     assert bank.snapshot().experiences == ()
+
+
+def test_the_way_out_of_an_unreadable_entry_works(bank: Bank, store: Store) -> None:
+    bank.merge(Learned([entry()], [schedule()], [Use(entry().id, "/p", "k", "r", False)]))
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("UPDATE memory SET value = '{}'")
+    assert bank.full_id(entry().id[:6]) == entry().id
+    with pytest.raises(BankError, match="tilewright memory forget r:0"):
+        bank.uses()
+    bank.forget([bank.full_id("r:0")])
+    assert bank.uses() == {}
+    assert bank.forget(everything=True) == 2
+    assert bank.snapshot().schedules == ()
+
+
+def test_uses_of_a_project_without_entries_leave_no_bytes_either(bank: Bank, store: Store) -> None:
+    used = Use(entry().id, "/secret", "/secret:proprietary_name.py", "r", False)
+    bank.merge(Learned([entry()], uses=[used]))
+    assert bank.forget(project="/secret") == 0
+    files = [path for path in store.path.parent.iterdir() if path.is_file()]
+    assert not any(b"proprietary_name" in path.read_bytes() for path in files)
+
+
+def test_bytes_that_another_process_holds_are_reported(bank: Bank, store: Store) -> None:
+    bank.merge(Learned([entry()]))
+    bank._connection.execute("PRAGMA busy_timeout = 0")
+    reader = sqlite3.connect(store.path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM memory").fetchone()
+    with pytest.raises(BankError, match="their bytes are still in the file"):
+        bank.forget([entry().id])
+    reader.close()
+    assert bank.forget() == 0
+    assert bank.snapshot().experiences == ()

@@ -1,8 +1,9 @@
 """``tilewright memory``: list, show, mine, forget, export."""
 
 import json
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from tilewright.devices.model import DeviceInfo
 from tilewright.memory.bank import Bank, Learned
 from tilewright.memory.mining import GoodKernel
 from tilewright.store import open_store
+from tilewright.store.store import StoreError
 from tilewright.targets import parse_target
 
 EXAMPLE = "examples/softmax.py"
@@ -129,3 +131,56 @@ def test_mining_stores_what_cost_time(
     assert {one["path"] for one in stored} == {EXAMPLE}
     assert {one["project"] for one in stored} == {str(ROOT)}
     assert run("memory", "mine", EXAMPLE, "--budget", "4").stdout.count("+ dtype_float64") == 1
+
+
+def test_an_unreadable_entry_is_removed_as_its_message_says() -> None:
+    fill(entry())
+    store = open_store()
+    store._connection.execute("UPDATE memory SET value = '{}'")
+    store.close()
+    ended = run("memory", "list")
+    assert ended.returncode == 2
+    assert f"`tilewright memory forget {entry().id}` removes it" in ended.stderr
+    assert run("memory", "forget", entry().id).stdout.strip() == "1 entries removed"
+    assert run("memory", "list").returncode == 0
+
+
+def test_a_project_that_is_gone_is_forgotten_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    fill(entry(project=str((tmp_path / "real").resolve() / "gone")))
+    ended = run("memory", "forget", "--project", str(tmp_path / "link" / "gone"))
+    assert ended.stdout.strip() == "1 entries removed"
+
+
+def test_control_characters_of_an_entry_are_shown_and_not_obeyed() -> None:
+    hostile = entry(title="\x1b]0;owned\x07", diff="+ x = 1  # \x1b[2J\n- y = 2")
+    fill(hostile)
+    shown = run("memory", "show", hostile.id).stdout
+    assert "\x1b" not in shown
+    assert "+ x = 1  # \\x1b[2J\n- y = 2" in shown
+
+
+def test_a_damaged_store_is_named_with_the_way_out(home: Path) -> None:
+    fill(*(entry(kernel=str(n), diff="+" * 4000) for n in range(20)))
+    file = home / "store.sqlite"
+    held = file.read_bytes()
+    file.write_bytes(held[:8192] + b"\xff" * (len(held) - 8192))
+    for asked in (["list"], ["forget", "--all"]):
+        ended = run("memory", *asked)
+        assert ended.returncode == 2, ended.stderr
+        assert f"{file}: not a usable store" in ended.stderr.replace("\n", "")
+
+
+def test_a_store_that_is_in_use_is_not_called_damaged(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(entry())
+    connect = sqlite3.connect
+    with closing(connect(home / "store.sqlite", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        monkeypatch.setattr(sqlite3, "connect", lambda path, **given: connect(
+            path, **{**given, "timeout": 0}
+        ))  # fmt: skip
+        with pytest.raises(StoreError, match="another process writes to the store"):
+            open_store()

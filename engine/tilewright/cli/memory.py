@@ -1,7 +1,9 @@
 """``tilewright memory``: what earlier runs learned on this machine; mining and removal."""
 
 import json
+import os
 import secrets
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,6 +33,7 @@ from tilewright.scratch import scratch_folder
 from tilewright.serialize import dump
 from tilewright.source import parse_module
 from tilewright.store import open_store
+from tilewright.store.store import unusable
 
 DEFAULT_BUDGET = 20
 CANNOT_TIME = (
@@ -55,6 +58,8 @@ def _bank() -> Iterator[Bank]:
     bank = Bank(store)
     try:
         yield bank
+    except sqlite3.DatabaseError as error:
+        raise unusable(store.path, error) from error
     finally:
         bank.close()
         store.close()
@@ -209,13 +214,9 @@ def forget(
     if not names and project is None and not everything:
         raise InputError("name the entries to remove, or pass --project FOLDER or --all")
     with _bank() as bank:
-        chosen = [bank.named(name).id for name in names or ()]
-        if everything:
-            held = bank.snapshot()
-            chosen += [entry.id for entry in held.experiences]
-            chosen += [schedule.id for schedule in held.schedules]
+        chosen = [bank.full_id(name) for name in names or ()]
         root = _known_project(project) if project is not None else None
-        gone = bank.forget(chosen, root)
+        gone = bank.forget(chosen, root, everything=everything)
     if form is Format.JSON:
         emit_json({"removed": gone})
         return
@@ -224,7 +225,7 @@ def forget(
 
 def _known_project(folder: Path) -> str:
     """The root of a folder's project; the folder itself where it is gone."""
-    return str(project_of(folder)) if folder.exists() else str(folder.absolute())
+    return str(project_of(folder)) if folder.exists() else os.path.realpath(folder)
 
 
 @app.command("export")

@@ -10,14 +10,24 @@ from io import TextIOWrapper
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
-from tilewright.textfile import encodable
+from tilewright.textfile import encodable, printable
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
+
+class _Terminal(Console):
+    """A console that shows control characters instead of obeying them: what is printed quotes
+    files and replies of models."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(printable(text), **options)
+
+
 # Emoji off: in "cuda:100:" it would find one.
-OUT = Console(highlight=False, soft_wrap=True, emoji=False)
-ERR = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+OUT = _Terminal(highlight=False, soft_wrap=True, emoji=False)
+ERR = _Terminal(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 class Exit(IntEnum):

@@ -161,37 +161,69 @@ class Bank:
         """The entry or schedule of an id, or of the beginning of one.
 
         Raises:
+            BankError: there is none, or several, or it cannot be read.
+        """
+        full = self.full_id(name)
+        kind, value = self._connection.execute(
+            "SELECT kind, value FROM memory WHERE kind != 'use' AND id = ?", (full,)
+        ).fetchone()
+        return (
+            _read(Experience, full, value) if kind == "experience" else _read(Schedule, full, value)
+        )
+
+    def full_id(self, name: str) -> str:
+        """The id that begins with ``name``, whether or not its entry can be read.
+
+        Raises:
             BankError: there is none, or several.
         """
         rows = self._connection.execute(
-            "SELECT kind, id, value FROM memory WHERE kind != 'use' AND substr(id, 1, ?) = ?",
-            (len(name), name),
+            "SELECT id FROM memory WHERE (kind != 'use' AND substr(id, 1, ?) = ?) OR id = ?",
+            (len(name), name, name),
         ).fetchall()
         if len(rows) != 1 or not name:
             found = f"{name} is the beginning of {len(rows)} entries; add digits"
             missing = f"there is no entry {name}; `tilewright memory list` lists them"
             raise BankError(found if rows and name else missing)
-        kind, full, value = rows[0]
-        return (
-            _read(Experience, full, value) if kind == "experience" else _read(Schedule, full, value)
-        )
+        return str(rows[0][0])
 
-    def forget(self, ids: Iterable[str] = (), project: str | None = None) -> int:
-        """Remove entries by id, or all of a project with their uses; how many went."""
+    def forget(
+        self, ids: Iterable[str] = (), project: str | None = None, *, everything: bool = False
+    ) -> int:
+        """Remove entries by id, or all of a project with their uses; how many went.
+
+        Entries that cannot be read are removed like others.
+
+        Raises:
+            BankError: they were removed, and their bytes could not be overwritten.
+        """
         names = list(ids)
         with self._transaction():
             before = self._count("experience") + self._count("schedule")
             for name in names:
-                self._delete("id = ? AND kind != 'use'", name)
+                self._delete("id = ?", name)
+            if everything:
+                self._delete("1")
             if project is not None:
                 self._delete("project = ?", project)
             self._delete("kind = 'use' AND key NOT IN (SELECT id FROM memory WHERE kind != 'use')")
             gone = before - self._count("experience") - self._count("schedule")
-        if gone:
-            # Deleted rows stay readable in the file until their pages are written again.
-            self._connection.execute("VACUUM")
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._overwrite()
         return gone
+
+    def _overwrite(self) -> None:
+        """Write the file anew: rows that are deleted, or were replaced, stay readable till then."""
+        try:
+            self._connection.execute("VACUUM")
+            busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            why = "another process uses it" if busy else ""
+        except sqlite3.OperationalError as error:
+            why = str(error)
+        if why:
+            raise BankError(
+                f"the entries are removed, but their bytes are still in the file ({why}); run "
+                "the command again when no run is in progress"
+            )
 
     def _delete(self, where: str, *values: str) -> None:
         self._connection.execute(f"DELETE FROM memory WHERE {where}", values)

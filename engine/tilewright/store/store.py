@@ -21,6 +21,14 @@ class StoreError(TilewrightError):
     """The store cannot be used: unreadable, or written by a newer Tilewright."""
 
 
+def unusable(path: Path, error: sqlite3.DatabaseError) -> StoreError:
+    """What is wrong with a store, and the way out: one that is only in use is not moved away."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StoreError(f"{path}: another process writes to the store ({error}); run again later")
+    return StoreError(f"{path}: not a usable store ({error}); move it away and run again")
+
+
 @dataclass(frozen=True)
 class Run:
     """One optimization run. ``seed`` makes its inputs; ``resumed``: it was begun before."""
@@ -45,9 +53,7 @@ class Store:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._migrate()
         except sqlite3.DatabaseError as error:
-            raise StoreError(
-                f"{path}: not a usable store ({error}); move it away and run again"
-            ) from error
+            raise unusable(path, error) from error
 
     def close(self) -> None:
         self._connection.close()
