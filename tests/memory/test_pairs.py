@@ -3,6 +3,7 @@
 import pytest
 from memory_entries import speedup, transition
 
+from tilewright.memory.bank import Snapshot
 from tilewright.memory.model import Outcome
 from tilewright.memory.pairs import (
     LONGEST_DIFF,
@@ -13,6 +14,7 @@ from tilewright.memory.pairs import (
     identifiers,
     outcome_of,
 )
+from tilewright.memory.run_memory import RunMemory
 
 LIMITS = Thresholds()
 
@@ -55,6 +57,20 @@ def test_gains_take_half_of_a_generation_and_losses_the_rest() -> None:
     assert [one.key for one in found[4:]] == ["free:l0", "free:l1", "free:l2", "free:l3"]
     other = [transition("free:later", 1.2, generation=2)]
     assert len(curated([*gains, *losses, *other], LIMITS)) == 9
+
+
+def test_the_limits_hold_for_a_generation_and_for_a_run() -> None:
+    losses = [transition(f"free:l{n}", 0.5) for n in range(3)]
+    one = curated([transition("free:g", 1.2), *losses], Thresholds(per_generation=0))
+    assert [entry.key for entry in one] == ["free:g"]
+    steps = [transition(f"free:{n}", 1.2, generation=n) for n in range(5)]
+    limits = Thresholds(per_run=2)
+    assert [entry.key for entry in curated(steps, limits)] == ["free:3", "free:4"]
+    memory = RunMemory(Snapshot(), "/p", "k", limits=limits)
+    for step in steps:
+        memory.learn(step)
+    assert [entry.key for entry in memory.learned("").experiences] == ["free:3", "free:4"]
+    assert len(memory._learned()) == 2
 
 
 def test_an_entry_names_issue_cause_and_conditions() -> None:

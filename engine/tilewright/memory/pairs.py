@@ -34,12 +34,14 @@ class Thresholds:
     Attributes:
         gain: speed-up above which a pair helps; ``loss``: slow-down above which it hurts. Both are
             compared with the bound of the interval that is nearer to 1.
-        per_generation: most pairs of one generation.
+        per_generation: most pairs of one generation; a gain is kept at least.
+        per_run: most pairs of a run, the newest ones; None: no limit.
     """
 
     gain: float = 1.04
     loss: float = 1.15
     per_generation: int = 8
+    per_run: int | None = None
 
 
 def outcome_of(speedup: Speedup | None, limits: Thresholds) -> Outcome | None:
@@ -71,10 +73,15 @@ def curated(
         helped = sorted(_chosen(pairs, Outcome.HELPED), key=lambda one: -_ratio(one))
         hurt = sorted(_chosen(pairs, Outcome.HURT), key=_ratio)
         helped = helped[: max(1, limits.per_generation // 2)]
-        hurt = hurt[: limits.per_generation - len(helped)]
+        hurt = hurt[: max(0, limits.per_generation - len(helped))]
         found += [experience(one, Outcome.HELPED, created) for one in helped]
         found += [experience(one, Outcome.HURT, created) for one in hurt]
-    return found
+    return newest(found, limits)
+
+
+def newest(pairs: Sequence[Experience], limits: Thresholds) -> list[Experience]:
+    """What a run keeps of its pairs."""
+    return list(pairs if limits.per_run is None else pairs[-limits.per_run :])
 
 
 def _best_of_each_idea(transitions: Iterable[Transition]) -> list[Transition]:

@@ -17,7 +17,7 @@ from tilewright.memory.model import (
     Transition,
     key_of,
 )
-from tilewright.memory.pairs import Thresholds, curated
+from tilewright.memory.pairs import Thresholds, curated, newest
 from tilewright.memory.retrieval import Retrieval
 from tilewright.memory.schedules import fitting, path_to
 from tilewright.serialize import dump, load
@@ -105,7 +105,8 @@ class RunMemory:
 
     def _learned(self) -> list[Experience]:
         """The pairs so far: those of the generations before, and of the last one."""
-        return [*self._closed, *curated(self._open, self._limits)]
+        pairs = [*self._closed, *curated(self._open, self._limits)]
+        return newest(pairs, self._limits)
 
     def learn(self, transition: Transition) -> None:
         """Take in what became of a step; the steps have to come in the order of their slots."""

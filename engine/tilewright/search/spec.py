@@ -85,7 +85,7 @@ class MemorySpec(_Strict):
     Attributes:
         use: "run": what this run learned; "local": the bank on this machine as well.
         blind: the share of ideas that are drawn as if nothing were remembered.
-        capacity: most entries that a run learns.
+        capacity: most entries that a run learns; of more the newest stay.
         gain: the least speed-up that is learned as a help; ``loss``: the least slow-down as harm.
         share: whether other projects may see the code of what is learned here; it decides nothing
             about the search and is no part of its identity.
