@@ -13,6 +13,7 @@ from tilewright.devices import DeviceError, JobStatus, open_device
 from tilewright.devices.cluster.address import ClusterAddress, is_cluster, parse_cluster
 from tilewright.devices.cluster.bundles import ROOT, BundledFiles, Bundles
 from tilewright.devices.cluster.client import ActorClient
+from tilewright.devices.cluster.connection import Cluster
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,21 @@ def test_what_names_no_cluster_is_refused_with_the_form(text: str) -> None:
         DeviceError, match=r"names no Ray cluster; write ray:auto or ray://HOST:PORT"
     ):
         open_device(text)
+
+
+def test_a_port_that_there_is_not_is_refused() -> None:
+    for port in (0, 65536):
+        with pytest.raises(DeviceError, match=f"there is no port {port}; .* 10001"):
+            open_device(f"ray://head:{port}")
+
+
+def test_a_cluster_without_a_cpu_for_an_actor_says_so() -> None:
+    ray = SimpleNamespace(
+        cluster_resources=dict, nodes=lambda: [{"Alive": True, "Resources": {"memory": 1.0}}]
+    )
+    joined: Any = SimpleNamespace(_ray=ray)
+    with pytest.raises(DeviceError, match=r"no node of the cluster has a CPU .* --num-cpus 1"):
+        Cluster._wanted(joined, parse_cluster("ray:auto"))
 
 
 def test_ids_of_actors_differ_and_the_first_interpreter_is_one() -> None:
@@ -81,6 +97,24 @@ def test_each_file_is_put_once_and_a_fresh_actor_gets_all_that_a_job_needs(tmp_p
     restarted.bring(changed)
     assert below(tmp_path / "restarted", module) == "import helper as h\n"
     assert below(tmp_path / "restarted", helper) == "X = 1\n"
+
+
+def test_files_that_could_not_be_put_go_along_the_next_time(tmp_path: Path) -> None:
+    file = tmp_path / "kernel.py"
+    file.write_text("X = 1\n")
+    faults = [OSError("no memory for objects")]
+
+    def put(body: bytes) -> bytes:
+        if faults:
+            raise faults.pop()
+        return body
+
+    bundles = Bundles(put)
+    with pytest.raises(OSError, match="no memory"):
+        bundles.with_files([str(file)])
+    ((number, body),), _ = bundles.with_files([str(file)])
+    assert number == 0
+    assert b"X = 1" in body
 
 
 def test_an_older_bundle_that_arrives_late_replaces_nothing(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ _FORM = re.compile(
     r"(?:#(?P<name>[A-Za-z][\w-]*)(?::(?P<most>[1-9]\d*))?)?"
 )
 
+_LAST_PORT = 65535
+
 
 @dataclass(frozen=True)
 class ClusterAddress:
@@ -54,5 +56,8 @@ def parse_cluster(text: str) -> ClusterAddress:
     found = _FORM.fullmatch(text)
     if found is None:
         raise DeviceError(f"{text!r} names no Ray cluster; write {SYNTAX}")
+    port = found["place"].rpartition(":")[2]
+    if port.isdigit() and not 0 < int(port) <= _LAST_PORT:
+        raise DeviceError(f"{text!r}: there is no port {port}; a Ray Client server has 10001")
     most = found["most"]
     return ClusterAddress(found["place"], found["name"] or "", int(most) if most else None)

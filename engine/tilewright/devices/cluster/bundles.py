@@ -41,6 +41,7 @@ class Bundles:
         entries: list[SentFile] = []
         contents: list[bytes] = []
         next_one = len(self._references)
+        holds: dict[Path, tuple[object, int]] = {}
         for file in parcel.files:
             found = file.stat()
             stamp = (found.st_mtime_ns, found.st_size)
@@ -48,14 +49,15 @@ class Bundles:
                 contents.append(file.read_bytes())
                 size = len(contents[-1])
                 entries.append({"path": str(file), "size": size, "mtime_ns": stamp[0]})
-                self._holds[file] = (stamp, next_one)
+                holds[file] = (stamp, next_one)
         for place, target in parcel.links.items():
             if self._holds.get(place, (None, 0))[0] != target:
                 entries.append({"path": str(place), "link": str(target)})
-                self._holds[place] = (target, next_one)
+                holds[place] = (target, next_one)
         if entries:
             body = json.dumps(entries).encode() + b"\n" + b"".join(contents)
             self._references.append(self._put(body))
+            self._holds |= holds  # only now: what could not be put is in no bundle
         return {self._holds[path][1] for path in (*parcel.files, *parcel.links)}
 
 

@@ -98,6 +98,11 @@ class Cluster:
         if address.is_interpreter or not (gpus or address.name):
             nodes = [node for node in self._ray.nodes() if node["Alive"]]
             count = sum(node["Resources"].get("CPU", 0) >= 1 for node in nodes)
+            if not count:
+                raise DeviceError(
+                    f"{address.place}: no node of the cluster has a CPU for an actor; start one "
+                    "with `ray start --num-cpus 1` or more"
+                )
             return _at_most(count, address), {"num_gpus": 0}
         kind = "" if address.name in ("", "gpu") else address.name
         if not gpus or (kind and f"accelerator_type:{kind}" not in all_of):
