@@ -3,11 +3,13 @@
 from dataclasses import replace
 from random import Random
 
-from memory_entries import ROWS, entry, evaluation, query
+from memory_entries import ROWS, entry, evaluation, query, transition
 
+from tilewright.memory.bank import Snapshot
 from tilewright.memory.evidence import HELPED, HURT, UNKNOWN, LocalEvidence, drawn
 from tilewright.memory.model import Condition, Outcome
 from tilewright.memory.retrieval import Retrieval
+from tilewright.memory.run_memory import RunMemory
 
 HOIST = entry()
 SIGMOID = entry("rewrite:sigmoid", "sigmoid_slow_exp", 1.1, title="Use tl.sigmoid", kernel="b")
@@ -131,6 +133,19 @@ def test_an_entry_is_hidden_after_two_uses_in_a_row_without_gain() -> None:
     assert evidence.hidden == frozenset()  # a text that was refused says nothing of the idea
     evidence.note("k", evaluation("a", "b", 0.9), ["e"])
     assert evidence.hidden == {"e"}
+
+
+def test_an_entry_of_another_project_keeps_its_id_and_is_hidden_as_well() -> None:
+    step = transition(HOIST.key, 1.0)
+    asked_for = query("loop_invariant_code", project="/x", text=step.source.kernel)
+    memory = RunMemory(Snapshot(1, (HOIST,)), "/x", "k", "run")
+    for _ in range(2):
+        (found,) = memory.recall(asked_for, 4)
+        assert found.entry.source.kernel == ""
+        assert found.entry.id == HOIST.id
+        memory.learn(step)
+    assert memory.recall(asked_for, 4) == ()
+    assert [use.entry for use in memory.learned("").uses] == [HOIST.id, HOIST.id]
 
 
 def test_blind_draws_ignore_the_weights() -> None:

@@ -132,6 +132,7 @@ class Experience:
         identifiers: names that the diff touches, for the search by words.
         private: its title may quote the file, as a model's free text or a launch's names do.
         shared: its project permits others to see its code.
+        bank_id: the id in the bank, of an entry without the parts that the id is made of.
     """
 
     outcome: Outcome
@@ -151,10 +152,13 @@ class Experience:
     private: bool = False
     shared: bool = False
     created: str = ""
+    bank_id: str = ""
 
     @property
     def id(self) -> str:
-        """The same for the same change of the same text on the same chip."""
+        """The same for the same change of the same text on the same chip, whoever sees it."""
+        if self.bank_id:
+            return self.bank_id
         parts = [
             self.source.project, self.source.kernel, self.key, self.signature.chip,
             self.signature.extents, hashlib.sha256(self.diff.encode()).hexdigest(),

@@ -70,6 +70,7 @@ def visible(entry: Experience, query: Query) -> Experience | None:
         return None
     return replace(
         entry,
+        bank_id=entry.id,
         diff="",
         identifiers=(),
         signature=replace(entry.signature, extents=()),
