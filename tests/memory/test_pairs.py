@@ -7,6 +7,8 @@ from tilewright.memory.bank import Snapshot
 from tilewright.memory.model import Outcome
 from tilewright.memory.pairs import (
     LONGEST_DIFF,
+    LONGEST_LINE,
+    MOST_NAMES,
     Thresholds,
     curated,
     diff_of,
@@ -71,6 +73,15 @@ def test_the_limits_hold_for_a_generation_and_for_a_run() -> None:
         memory.learn(step)
     assert [entry.key for entry in memory.learned("").experiences] == ["free:3", "free:4"]
     assert len(memory._learned()) == 2
+
+
+def test_a_huge_change_makes_no_huge_entry() -> None:
+    table = ", ".join(f"value_{n}" for n in range(100_000))
+    (found,) = curated([transition("free:a", 1.5, after=f"TABLE = [{table}]\n")], LIMITS)
+    assert len(found.diff) < 2 * LONGEST_LINE + 100
+    assert found.diff.splitlines()[-1].endswith(" [...]")
+    assert found.identifiers[:4] == ("load", "TABLE", "value_0", "value_1")
+    assert len(found.identifiers) == MOST_NAMES
 
 
 def test_an_entry_names_issue_cause_and_conditions() -> None:

@@ -5,7 +5,7 @@ import keyword
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 
 from tilewright.evaluation.model import Evaluation, Speedup, StepName
 from tilewright.knowledge import all_patterns, taxonomy
@@ -21,6 +21,9 @@ from tilewright.rewrites import all_rewrites
 
 LONGEST_DIFF = 40
 """Lines of a diff that are kept; the rest is counted."""
+LONGEST_LINE = 240
+"""Characters of one that are kept: a table in a file can be one line of a megabyte."""
+MOST_NAMES = 256
 _LONGEST_TITLE = 160
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _FIGURES = ("registers", "spill_bytes", "shared_bytes")
@@ -174,15 +177,19 @@ def diff_of(before: str, after: str) -> list[str]:
 
 def excerpt(lines: Sequence[str]) -> str:
     """A diff's first lines, with the number of those left out."""
-    kept = list(lines[:LONGEST_DIFF])
+    kept = [
+        line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} [...]"
+        for line in lines[:LONGEST_DIFF]
+    ]
     left = len(lines) - len(kept)
     return "\n".join([*kept, *([f"... {left} more lines"] if left else [])])
 
 
 def identifiers(lines: Iterable[str]) -> tuple[str, ...]:
-    """The names that changed lines mention, in their order, each once."""
+    """The first names that changed lines mention, in their order, each once."""
     words = (word for line in lines if line[:1] in "+-" for word in _NAME.findall(line[1:]))
-    return tuple(word for word in dict.fromkeys(words) if not keyword.iskeyword(word))
+    names = (word for word in dict.fromkeys(words) if not keyword.iskeyword(word))
+    return tuple(islice(names, MOST_NAMES))
 
 
 def figures_of(evaluation: Evaluation) -> dict[str, float]:
