@@ -45,6 +45,21 @@ def test_a_spec_names_one_test(kernel: Path, test: str, line: int) -> None:
     assert (problem.pytest.test, problem.pytest.line) == (test, line)
 
 
+def test_classes_of_unittest_have_tests_whatever_their_name(kernel: Path) -> None:
+    tests = kernel.parent / "tests/test_kernel.py"
+    text = "import unittest\n\nclass KernelTest(unittest.TestCase):\n    def test_d(self): ...\n"
+    tests.write_text(text)
+    spec = SPEC.replace("test_kernel.py", "test_kernel.py::KernelTest::test_d")
+    kernel.with_suffix(".yaml").write_text(spec.replace("tests/", '"tests/').replace("}", '"}'))
+    problem = find_problem(kernel)
+    assert problem is not None
+    assert problem.pytest is not None
+    assert problem.pytest.line == 4
+    tests.write_text(text.replace("unittest.TestCase", "object"))
+    with pytest.raises(ProblemError, match="has no test"):
+        find_problem(kernel)
+
+
 def test_with_inputs_the_tests_are_asked_in_addition(kernel: Path) -> None:
     kernel.with_suffix(".yaml").write_text(SPEC + INPUTS)
     problem = find_problem(kernel)

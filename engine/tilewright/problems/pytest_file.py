@@ -71,13 +71,21 @@ def _tests(tree: ast.Module) -> dict[str, int]:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
             found[node.name] = node.lineno
-        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+        if isinstance(node, ast.ClassDef) and _has_tests(node):
             inner = [one for one in node.body if isinstance(one, ast.FunctionDef)]
             methods = {
-                f"{node.name}::{one.name}": one.lineno for one in inner if "test" in one.name
+                f"{node.name}::{one.name}": one.lineno
+                for one in inner
+                if one.name.startswith("test")
             }
             found |= {node.name: node.lineno, **methods} if methods else {}
     return found
+
+
+def _has_tests(node: ast.ClassDef) -> bool:
+    """Whether pytest looks for tests in a class: one named so, or one of unittest's."""
+    bases = (ast.unparse(base).rpartition(".")[2] for base in node.bases)
+    return node.name.startswith("Test") or any(base.endswith("TestCase") for base in bases)
 
 
 def _conftests(path: Path) -> list[Path]:
