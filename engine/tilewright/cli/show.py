@@ -8,6 +8,7 @@ from rich.table import Table
 
 from tilewright.cli.output import OUT
 from tilewright.figures import ratio
+from tilewright.textfile import printable
 
 
 def show_trials(trials: Sequence[Mapping[str, Any]]) -> None:
@@ -33,7 +34,7 @@ def show_diff(value: Mapping[str, Any]) -> None:
     if not value["diff"]:
         return
     if OUT.is_terminal:
-        OUT.print(Syntax(value["diff"], "diff", background_color="default"))
+        OUT.print(Syntax(printable(value["diff"]), "diff", background_color="default"))
     else:
         OUT.out(value["diff"], end="", highlight=False)
 
