@@ -129,6 +129,17 @@ def test_a_tolerance_may_change_with_the_generation() -> None:
     assert found.tell(later).place is Place.DROPPED
 
 
+def test_what_is_measured_again_brings_no_earlier_tolerance_back() -> None:
+    found = Beam(BeamSpec(width=2, diverse=1, tolerance=(1.2, 1.0)))
+    found.tell(ROOT)
+    early = node("early", 0.05, ROOT.hash, cell=(1,))
+    found.tell(early)
+    found.tell(node("late", 0.1, ROOT.hash, generation=2))
+    assert [one.text for one in found.select(100, Random(1))][::4] == ["late"]
+    found.tell(early)
+    assert [one.text for one in found.select(100, Random(1))][::4] == ["late"]
+
+
 def test_diverse_slots_are_of_cells_that_the_fastest_do_not_hold() -> None:
     found = Beam(BeamSpec(width=3, ideas=1, diverse=1, tolerance=1.2))
     found.tell(ROOT)

@@ -6,9 +6,27 @@ from dataclasses import dataclass, replace
 from random import Random
 
 import pytest
-from landscapes import Axes, Moves, SyntheticJudge, landscape, program_of, root_of, search, text_of
+from landscapes import (
+    Author,
+    Axes,
+    Moves,
+    SyntheticJudge,
+    landscape,
+    program_of,
+    root_of,
+    search,
+    text_of,
+)
 
-from tilewright.evaluation.model import Candidate, Evaluation
+from tilewright.evaluation.model import (
+    Candidate,
+    Evaluation,
+    Level,
+    StepName,
+    StepResult,
+    StepStatus,
+    text_hash,
+)
 from tilewright.search.behaviour import NoBehaviour
 from tilewright.search.budget import Budget
 from tilewright.search.grade import ContestGrader
@@ -197,3 +215,65 @@ def test_moves_of_a_landscape_keep_their_order_of_needs() -> None:
     ideas = Moves(VALLEY).ideas(root_of(Axes(VALLEY)), 99, Random(1))
     assert f"move:{first}" in {idea.id for idea in ideas}
     assert f"move:{second}" not in {idea.id for idea in ideas}
+
+
+@pytest.mark.parametrize(
+    ("status", "level", "alive"),
+    [(StepStatus.FAILED, Level.REJECTED, False), (StepStatus.ERROR, Level.COMPILED, True)],
+)
+def test_a_text_that_fails_when_measured_again_is_no_parent_and_is_not_asked_about_twice(
+    status: StepStatus, level: Level, *, alive: bool
+) -> None:
+    first = Recorder()
+    corrected: list[Node] = []
+
+    class Unsteady(Recorder):
+        def judge(self, text: str, parent: str, thorough: bool) -> Evaluation:
+            if text not in first.judged:
+                return first.judge(text, parent, thorough)
+            self.judged.append(text)
+            step = StepResult(StepName.CORRECTNESS, status, "output 0 differs")
+            return Evaluation(text_hash(text), text_hash(parent), level, (step,))
+
+    again = Unsteady()
+
+    surroundings = Surroundings(
+        again, ContestGrader(), NoBehaviour(), Author(VALLEY, 1, 0.0), corrected=corrected.append
+    )
+    beam = BeamSpec(width=2, ideas=2, diverse=0)
+    spec = StrategySpec(strategy="beam", beam=beam, anchor=1e-6)
+    budget = Budget({"evaluations": 40})
+    found = Loop(spec, Beam(beam), (Moves(VALLEY),), surroundings, budget, 1, ROOT)
+    found.run()
+    assert len(first.judged) + len(again.judged) == budget.spent("evaluations") > 30
+    assert again.judged
+    assert len(again.judged) == len(set(again.judged))
+    nodes = [node for node in found.nodes if node.text in again.judged]
+    assert {node.alive for node in nodes} == {alive}
+    assert len(corrected) == (0 if alive else len(again.judged))
+    assert alive or found.best().text not in again.judged
+
+
+def test_a_text_of_an_earlier_search_is_reported_when_it_is_measured_again() -> None:
+    spec = StrategySpec(strategy="beam", anchor=1e-6)
+    known = search(VALLEY, spec, seed=1, evaluations=12).loop.nodes
+    chained = {n.hash for n in known if n.depth > 1 and n.evaluation.baseline != ROOT.hash}
+    corrected: list[Node] = []
+    surroundings = Surroundings(
+        Recorder(), ContestGrader(), Axes(VALLEY), Author(VALLEY, 1, 0.0),
+        corrected=corrected.append,
+    )  # fmt: skip
+    budget = Budget({"evaluations": 12})
+    Loop(
+        spec,
+        Beam(spec.beam),
+        (Moves(VALLEY),),
+        surroundings,
+        budget,
+        1,
+        root_of(Axes(VALLEY)),
+        known=known,
+    ).run()
+    again = [node for node in corrected if node.hash in chained]
+    assert again
+    assert {node.evaluation.baseline for node in again} == {ROOT.hash}

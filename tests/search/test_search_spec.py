@@ -57,6 +57,15 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ("strategy: beams\n", 1, "strategy"),
         ("strategy: beam\nbeam: {tolerance: 0.9}\n", 2, "tolerance"),
         ("strategy: [\n", 2, "not YAML"),
+        ("seed: 1\nstrategy: [beam, staged]\n", 2, "strategy: Value error, stages come first"),
+        ("strategy: [staged, auto]\n", 1, "name staged or auto first, and once"),
+        ("beam:\n  tolerance: []\n", 2, "beam.tolerance"),
+        ("menu: {least: 12}\n", 1, "menu: Value error, least is 12 and most is 10"),
+        (
+            "grid:\n  mixture: {uniform: 0, quality: 0, curiosity: 0, best: 0}\n",
+            2,
+            "grid.mixture: Value error, all shares are 0",
+        ),
     ],
 )
 def test_a_bad_file_is_refused_with_its_line(
@@ -105,3 +114,16 @@ def test_the_settings_of_a_folder_above_share_no_code_of_a_project_inside(tmp_pa
     assert _search(None, tmp_path / "kernel.py").memory.share
     memory = _search(None, inner / "kernel.py").memory
     assert (memory.use, memory.share) == ("local", False)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="it cannot be read") as raised:
+        configured(str(file), StrategySpec())
+    assert raised.value.path == str(file)
+
+
+def test_auto_stands_for_its_steps_wherever_it_is_named() -> None:
+    assert StrategySpec(strategy="auto").steps == ("staged", "stall")
+    assert StrategySpec(strategy=("auto", "tiling")).steps == ("staged", "stall", "tiling")

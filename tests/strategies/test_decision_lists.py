@@ -64,3 +64,7 @@ def test_a_list_is_never_slower_than_the_best_single_setting(rows: list[list[flo
 def test_extents_that_say_the_same_are_named_once() -> None:
     cases = [{"M": 1, "stride": 1, "K": 7, "N": 3}, {"M": 2, "stride": 2, "K": 7, "N": 1}]
     assert told_apart(cases) == ["M", "N"]
+
+
+def test_without_a_setting_there_is_no_list() -> None:
+    assert grown(Winners(CASES, {}, [])) is None

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -186,6 +187,29 @@ def test_a_step_goes_on_with_the_tree_of_the_one_before(store: Store) -> None:
     slots = [t.node.slot for t in found.trials if t.node]
     assert len(slots) == len(set(slots))
     assert len({t.candidate.text for t in found.trials}) == len(found.trials)
+
+
+def test_a_correction_leaves_a_reply_without_a_text_alone(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a reply has the hash of its parent."""
+
+    class Mixed(Factors):
+        def ideas(self, node: Node, want: int, rng: Random) -> Sequence[Idea]:
+            return [Idea("free", "no text", IdeaKind.MODEL), *super().ideas(node, want, rng)]
+
+    ideas = Mixed(0.9, 1.05)
+    monkeypatch.setitem(choice.SOURCES, "rewrites", lambda run: ideas)  # type: ignore[arg-type]
+    found = searched(store, ScriptedCascade(source(100)), BEAM, 12)
+    empty = next(t for t in found.trials if t.candidate.unusable and t.node and t.node.depth > 1)
+    parents = (t.node for t in found.trials if t.candidate.hash == empty.candidate.hash)
+    parent = next(node for node in parents if node is not None and node.alive)
+    found._surroundings().corrected(replace(parent, log_speed=0.01))
+    after = {t.number: t.node for t in found.trials}
+    assert after[empty.number] == empty.node
+    assert [node.log_speed for node in after.values() if node and node.slot == parent.slot] == [
+        0.01
+    ]
 
 
 def test_where_nothing_is_timed_nothing_is_called_measured(store: Store) -> None:

@@ -195,3 +195,21 @@ def test_a_case_that_loses_more_than_three_percent_ends_it() -> None:
     grade = CaseGrader().grade(SLOT, "", judged(3.0, 0.96))
     assert (grade.parent, grade.may_return) == (False, False)
     assert grade.reason == "on case 1 it loses 4 %"
+
+
+def test_the_record_alone_gives_the_same_ideas(
+    source: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A replay has no device to capture launches with or to look at settings on."""
+    found, notes = source(small_tiles_win_on_few_rows)
+    ideas = found.ideas(node(MATMUL), 9, Random(0))
+
+    def refuse(*given: object) -> Any:
+        raise AssertionError("a device was asked")
+
+    bench: Any = Bench(*SHAPES)
+    monkeypatch.setattr(bench, "capture", refuse)
+    monkeypatch.setattr(tilings, "kept_results", refuse)
+    monkeypatch.setattr(tilings, "screen", refuse)
+    again = tilings.Tilings(bench, found._ledger, TARGET, notes.append)
+    assert again.ideas(node(MATMUL), 9, Random(0)) == ideas

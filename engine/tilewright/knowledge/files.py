@@ -58,7 +58,10 @@ def read_folder(root: Path, folder: str, kind: type[T]) -> tuple[T, ...]:
 
 def read_file(path: Path, kind: type[T]) -> T:
     """One YAML file as ``kind``; raises KnowledgeError with the line of the first fault."""
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise KnowledgeError(f"it cannot be read: {problem}", str(path)) from None
     try:
         data = yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as problem:

@@ -127,6 +127,7 @@ class Loop:
         self._root = root
         self._generation = max((node.generation for node in known), default=0)
         self._since = 0
+        self._measured_again: set[str] = set()
         for node in (root, *known):
             self._menu.know(node.text, node.slot)
             self._take(node)
@@ -180,7 +181,10 @@ class Loop:
         draw = rng(self._seed, self._spec.hash(), "select", self._generation)
         while parents := self.population.select(self._left, draw):
             self._measure_again([parent for parent in parents if self._is_chained_far(parent)])
-            parents = [self._raw[parent.hash] for parent in parents][: self._left]
+            known = [self._raw[parent.hash] for parent in parents]
+            parents = [node for node in known if node.alive][: self._left]
+            if not parents and self._left:
+                continue  # all of them failed as they were measured again
             slots, exhausted = self._menu.slots(self._generation, parents)
             for name in exhausted:
                 self.population.retire(name)
@@ -287,9 +291,14 @@ class Loop:
     def _measure_again(self, nodes: Sequence[Node]) -> None:
         """Contests of nodes against the root, as far as the budget goes."""
         fresh = [self._raw[name] for name in dict.fromkeys(node.hash for node in nodes)]
-        chained = [n for n in fresh if n.evaluation.baseline != self._root.hash]
+        chained = [
+            node
+            for node in fresh
+            if node.evaluation.baseline != self._root.hash and node.hash not in self._measured_again
+        ]
         permits = [(node, self._budget.reserve(evaluations=1)) for node in chained]
         granted = [(node, permit) for node, permit in permits if permit is not None]
+        self._measured_again.update(node.hash for node, _ in granted)
         with _Lanes(self._out.width) as lanes:
             found = lanes.map(self._anchored, [node for node, _ in granted])
             for (node, permit), evaluation in zip(granted, found, strict=True):
@@ -300,19 +309,20 @@ class Loop:
         return self._out.judge.judge(node.text, self._root.text, thorough=False)
 
     def _correct(self, node: Node, evaluation: Evaluation) -> None:
-        """Replace what is known of a node by what was measured against the root."""
+        """Replace what is known of a node by what was found of it against the root."""
         grade = self._out.grader.anchored(node, evaluation)
-        if not grade.measured:
+        if grade.measured:
+            found = replace(
+                node, evaluation=evaluation, log_speed=grade.log_speed,
+                half_width=grade.half_width, may_return=grade.may_return,
+            )  # fmt: skip
+        elif _is_refuted(evaluation):
+            found = replace(node, evaluation=evaluation, state=State.DEAD, may_return=False)
+        else:
             return
-        better = replace(
-            node, evaluation=evaluation, log_speed=grade.log_speed, half_width=grade.half_width,
-            may_return=grade.may_return,
-        )  # fmt: skip
-        placement = self._take(better)
-        at = next((at for at, one in enumerate(self.nodes) if one.hash == node.hash), None)
-        if at is not None:
-            self.nodes[at] = _shown(better, placement)
-            self._out.corrected(self.nodes[at])
+        shown = _shown(found, self._take(found))
+        self.nodes = [shown if one.hash == node.hash else one for one in self.nodes]
+        self._out.corrected(shown)
 
 
 class _Lanes:
@@ -330,6 +340,12 @@ class _Lanes:
 
     def map(self, work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
         return self._pool.map(work, items) if self._pool else map(work, items)
+
+
+def _is_refuted(evaluation: Evaluation) -> bool:
+    """Whether a check failed or a clock decided, which a lost device does not."""
+    judged = evaluation.level is Level.REJECTED or evaluation.speedup is not None
+    return judged and evaluation.error is None
 
 
 def _shown(node: Node, placement: Placement) -> Node:

@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 StrategyName = Literal[
     "staged", "incumbent", "beam", "grid", "islands", "stall", "rewind", "tiling", "auto"
@@ -15,6 +15,7 @@ SourceName = Literal[
 _Count = Annotated[int, Field(ge=1)]
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Tolerance = Annotated[float, Field(ge=1)]
+_Strategy = StrategyName | Annotated[tuple[StrategyName, ...], Field(min_length=1)]
 
 
 class _Strict(BaseModel):
@@ -36,7 +37,7 @@ class BeamSpec(_Strict):
     ideas: _Count = 4
     samples: _Count = 1
     diverse: Annotated[int, Field(ge=0)] = 3
-    tolerance: _Tolerance | tuple[_Tolerance, ...] = 1.10
+    tolerance: _Tolerance | Annotated[tuple[_Tolerance, ...], Field(min_length=1)] = 1.10
     keep_per_idea: _Count | None = None
 
 
@@ -47,6 +48,12 @@ class MixtureSpec(_Strict):
     quality: _Share = 0.3
     curiosity: _Share = 0.2
     best: _Share = 0.1
+
+    @model_validator(mode="after")
+    def _draws_something(self) -> Self:
+        if not any((self.uniform, self.quality, self.curiosity, self.best)):
+            raise ValueError("all shares are 0, so no parent can be drawn; give one a share")
+        return self
 
 
 class GridSpec(_Strict):
@@ -136,6 +143,12 @@ class MenuSpec(_Strict):
     most: _Count = 10
     invent: _Share = 0.1
 
+    @model_validator(mode="after")
+    def _has_a_size(self) -> Self:
+        if self.least > self.most:
+            raise ValueError(f"least is {self.least} and most is {self.most}; lower least")
+        return self
+
 
 class StrategySpec(_Strict):
     """How a run searches.
@@ -151,7 +164,7 @@ class StrategySpec(_Strict):
     """
 
     title: str = ""
-    strategy: StrategyName | Annotated[tuple[StrategyName, ...], Field(min_length=1)] = "staged"
+    strategy: _Strategy = "staged"
     beam: BeamSpec = BeamSpec()
     grid: GridSpec = GridSpec()
     islands: IslandsSpec = IslandsSpec()
@@ -169,12 +182,17 @@ class StrategySpec(_Strict):
     stop: StopSpec = StopSpec()
     seed: int | None = None
 
+    @field_validator("strategy")
+    @classmethod
+    def _begins_with_stages(cls, value: _Strategy) -> _Strategy:
+        if "staged" in _steps(value)[1:]:
+            raise ValueError("stages come first or not at all; name staged or auto first, and once")
+        return value
+
     @property
     def steps(self) -> tuple[StrategyName, ...]:
         """The strategies of the run in their order."""
-        if isinstance(self.strategy, tuple):
-            return self.strategy
-        return ("staged", "stall") if self.strategy == "auto" else (self.strategy,)
+        return _steps(self.strategy)
 
     def hash(self) -> str:
         """The identity of everything that decides about the search."""
@@ -186,3 +204,10 @@ class StrategySpec(_Strict):
             self.model_dump_json(exclude={"title": True, "memory": {"share"}})
         )
         return found
+
+
+def _steps(strategy: _Strategy) -> tuple[StrategyName, ...]:
+    """Strategies in their order, ``auto`` as those that it stands for."""
+    named = strategy if isinstance(strategy, tuple) else (strategy,)
+    auto: tuple[StrategyName, ...] = ("staged", "stall")
+    return tuple(step for name in named for step in (auto if name == "auto" else (name,)))

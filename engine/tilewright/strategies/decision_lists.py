@@ -68,6 +68,8 @@ def grown(winners: Winners) -> Tiling | None:
     Each step takes the rule that saves the most on the cases that no rule covers yet. On no case is
     the list much slower than the best single setting.
     """
+    if not winners.times:
+        return None
     left = tuple(range(len(winners.cases)))
     score, single = winners.best(left)
     if math.isinf(score):

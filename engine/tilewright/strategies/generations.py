@@ -152,7 +152,7 @@ class GenerationSearch(StagedSearch):
         end = loop.run()
         self._used += int(budget.spent("evaluations"))
         self._ended.append(f"{step}: {end.value}")
-        return [*known, *(node for node in loop.nodes if math.isfinite(node.log_speed))]
+        return [node for node in self._nodes[1:] if math.isfinite(node.log_speed)]
 
     def _available(self) -> Available:
         return Available(
@@ -268,9 +268,11 @@ class GenerationSearch(StagedSearch):
 
     def _correct(self, node: Node) -> None:
         """Replace what is on record of a node by what was measured once more."""
-        self._nodes = [node if one.hash == node.hash else one for one in self._nodes]
+        # The slot as well: a reply that gave no text has the hash of its parent.
+        place = node.hash, node.slot
+        self._nodes = [node if (one.hash, one.slot) == place else one for one in self._nodes]
         for at, trial in enumerate(self.trials):
-            if trial.node is not None and trial.node.hash == node.hash:
+            if trial.node is not None and (trial.node.hash, trial.node.slot) == place:
                 self.trials[at] = replace(trial, node=node)
                 self._ledger.put(f"trial:{trial.number}", dump_trial(self.trials[at]))
 

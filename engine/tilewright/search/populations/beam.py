@@ -42,8 +42,9 @@ class Beam:
             self._competing.append(node.hash)
             return Placement(Place.NEW, "the root")
         best, parent = self._archive.best(), self._archive.get(node.parent)
-        self._generation = node.generation
-        if not is_within(node, parent, best, tolerance_at(self._spec.tolerance, self._generation)):
+        # A node of an earlier generation comes again once it was measured against the root.
+        self._generation = max(self._generation, node.generation)
+        if not is_within(node, parent, best, tolerance_at(self._spec.tolerance, node.generation)):
             if node.hash in self._competing:
                 self._competing.remove(node.hash)
             return Placement(Place.DROPPED, "too slow to be a parent")

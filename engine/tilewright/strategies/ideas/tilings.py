@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
+from threading import Lock
 
 from tilewright.devices.pool import share_of
 from tilewright.evaluation.model import Candidate, text_hash
@@ -57,6 +58,8 @@ class Tilings:
         self._chip = chip(target)
         self._note = note
         self._known: dict[str, tuple[Idea, ...]] = {}
+        self._results: dict[tuple[str, str], Kept] = {}
+        self._keeping = Lock()
 
     def ideas(self, node: Node, want: int, rng: Random) -> Sequence[Idea]:
         """The list that the times suggest, or the neighbours of the list that is there."""
@@ -104,7 +107,12 @@ class Tilings:
         yield f"with {_words(single)} for all cases", Tiling((), single)
 
     def _launch(self, text: str, kernel: Kernel, case: Case) -> LaunchFacts | None:
-        launches = self._bench.capture(text, case).launches
+        def captured() -> object:
+            return [dump(one) for one in self._bench.capture(text, case).launches]
+
+        key = f"capture:{text_hash(text)}:{case.name}"
+        found = self._ledger.once("capture", key, {"case": case.name}, captured)
+        launches = [load(LaunchFacts, one) for one in found]
         return next((one for one in launches if one.kernel == kernel.name), None)
 
     def _times(
@@ -118,11 +126,9 @@ class Tilings:
         """Every setting looked at on every case; what cannot be set has no time."""
         texts = [_pinned(module, kernel, choice) for choice in choices]
         asked = [(n, case) for n, text in enumerate(texts) if text for case in cases]
-        kept = {case.name: self._kept(module.text, case) for case in cases}
         with ThreadPoolExecutor(max(1, min(12, (os.cpu_count() or 2) - 2))) as pool:
             looked = pool.map(
-                lambda one: self._look(texts[one[0]] or "", one[1], module.text, kept[one[1].name]),
-                asked,
+                lambda one: self._look(texts[one[0]] or "", one[1], module.text), asked
             )
             times: dict[int, list[float | None]] = {n: [] for n, text in enumerate(texts) if text}
             failed = []
@@ -137,13 +143,19 @@ class Tilings:
         return Winners(extents, times, choices)
 
     def _kept(self, own: str, case: Case) -> Kept:
-        with share_of(self._bench.device) as device:
-            return kept_results(self._bench.on(device), own, case)
+        """What candidates are compared with on a case, made once it is needed."""
+        key = text_hash(own), case.name
+        with self._keeping:
+            if key not in self._results:
+                with share_of(self._bench.device) as device:
+                    self._results[key] = kept_results(self._bench.on(device), own, case)
+            return self._results[key]
 
-    def _look(self, text: str, case: Case, own: str, kept: Kept) -> Screened:
+    def _look(self, text: str, case: Case, own: str) -> Screened:
         """A quick look at the clock, on record once it is made."""
 
         def work() -> object:
+            kept = self._kept(own, case)
             with share_of(self._bench.device) as device:
                 return dump(screen(self._bench.on(device), text, case, own, kept))
 
