@@ -89,7 +89,8 @@ def test_a_slow_candidate_is_refused_by_the_clock(opened: Opened) -> None:
     assert not any(kept for _, kept in by_model(ended)[:3])
     # On a busy machine times may not be trusted, and then nothing is kept by them.
     assert by_model(ended)[3] in (("faster", True), ("correct", False))
-    assert "slower" in prompts[3] or "not trusted" in prompts[3]
+    reasons = ("slower", "not measurably faster", "not trusted")
+    assert any(reason in prompts[3] for reason in reasons)
 
 
 @pytest.mark.slow
