@@ -15,6 +15,12 @@ const TOAST = ".notification-toast";
 const OPTIMIZE_MS = 300_000;
 
 const source = (name) => readFile(path.join(config.folder, name), "utf8");
+/** The text that the editor saves; a file that is being written is empty for a moment. */
+const savedAfter = (name, before) =>
+  until(async () => {
+    const text = await source(name);
+    return text !== before && text;
+  }, `${name} to be saved`);
 
 /** 1-based line and column of a text in a file of the folder. */
 async function place(name, text) {
@@ -124,8 +130,7 @@ async function quickFix(editor) {
   await editor.page.waitForSelector('.tab.active.dirty[data-resource-name="linear_gelu.py"]');
   await editor.focusEditor();
   await editor.press("Control+S");
-  await until(async () => (await source("linear_gelu.py")) !== before, "the fix to be saved");
-  const after = await source("linear_gelu.py");
+  const after = await savedAfter("linear_gelu.py", before);
   await editor.press("Control+Z", "Control+S");
   await until(async () => (await source("linear_gelu.py")) === before, "one undo to bring the text back");
   return { chosen, evidence, before, after };
@@ -193,8 +198,7 @@ async function optimize(editor) {
   await editor.page.waitForSelector('.tab.active.dirty[data-resource-name="scaled_product.py"]');
   await editor.screenshot("2-applied");
   await editor.press("Control+S");
-  await until(async () => (await source("scaled_product.py")) !== before, "the edit to be saved");
-  const after = await source("scaled_product.py");
+  const after = await savedAfter("scaled_product.py", before);
   await dismissNotifications(editor);
   await editor.goTo(1);
   const verified = await editor.waitText(LENS, /verified: correct/, 30_000);
@@ -245,8 +249,7 @@ async function models(editor) {
     const told = await editor.waitText(TOAST, /applied/);
     await editor.page.waitForSelector('.tab.active.dirty[data-resource-name="gate.py"]');
     await editor.press("Control+S");
-    await until(async () => (await source("gate.py")) !== before, "the edit to be saved");
-    const after = await source("gate.py");
+    const after = await savedAfter("gate.py", before);
     await dismissNotifications(editor);
     const hover = await hoverAt(editor, await place("gate.py", "gate_kernel("), /changed:/);
     await editor.screenshot("10-certificate");
