@@ -82,13 +82,7 @@ def build_plan(briefing: Briefing, task: Task, limit_tokens: int | None = None) 
     goal = sentences(role.value, "change_goal", task=task, facts=", ".join(FACTS))
     parts = (
         (whole(1, "TASK", sentences(role.value, "change_role", stages=", ".join(_NAMES))), ()),
-        sections.chip(briefing, role),
-        sections.problem(briefing, role),
-        sections.schedule(briefing, role),
-        sections.experiences(briefing, role),
-        sections.parent(briefing, role),
-        sections.facts(briefing, role),
-        sections.tried(briefing, role),
+        *_situation(briefing, role),
         sections.goal(goal, (), task.menu, role),
     )
     bare, _ = sections.goal(goal, (), (), role)
@@ -104,6 +98,17 @@ def build(
     parts = (
         (whole(1, "TASK", sentences(role.value, "role")), ()),
         sections.language(briefing, role),
+        *_situation(briefing, role),
+        sections.goal(goal, (), task.menu, role),
+    )
+    bare, _ = sections.goal(goal, (), (), role)
+    outline = sections.Outline(role, parts, tuple(steps), bare)
+    return sections.prompt(outline, limit_tokens)
+
+
+def _situation(briefing: Briefing, role: Role) -> tuple[sections.Part, ...]:
+    """Sections 3 to 9: what is known of the chip, the problem and the text."""
+    return (
         sections.chip(briefing, role),
         sections.problem(briefing, role),
         sections.schedule(briefing, role),
@@ -111,11 +116,7 @@ def build(
         sections.parent(briefing, role),
         sections.facts(briefing, role),
         sections.tried(briefing, role),
-        sections.goal(goal, (), task.menu, role),
     )
-    bare, _ = sections.goal(goal, (), (), role)
-    outline = sections.Outline(role, parts, tuple(steps), bare)
-    return sections.prompt(outline, limit_tokens)
 
 
 def parse_plan(reply: str, entries: Sequence[str]) -> Plan | Unusable:

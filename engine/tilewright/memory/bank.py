@@ -4,7 +4,6 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -14,6 +13,7 @@ from tilewright.errors import InputError
 from tilewright.memory.model import Experience, Schedule
 from tilewright.serialize import dump, load
 from tilewright.store import Store
+from tilewright.store.store import transaction
 
 T = TypeVar("T")
 CAPACITY = 1024
@@ -74,16 +74,6 @@ class Bank:
     def close(self) -> None:
         self._connection.close()
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
-
     def number(self) -> int:
         """The number of the newest entry, schedule or use; 0 where there is none."""
         row = self._connection.execute("SELECT max(number) FROM memory").fetchone()
@@ -119,7 +109,7 @@ class Bank:
 
         What was measured again takes the place of what was known of it.
         """
-        with self._transaction():
+        with transaction(self._connection):
             for one in learned.experiences:
                 self._put("experience", one.id, one.key, one.source.project, dump(one))
             for schedule in learned.schedules:
@@ -198,7 +188,7 @@ class Bank:
             BankError: they were removed, and their bytes could not be overwritten.
         """
         names = list(ids)
-        with self._transaction():
+        with transaction(self._connection):
             before = self._count("experience") + self._count("schedule")
             for name in names:
                 self._delete("id = ?", name)

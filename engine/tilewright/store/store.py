@@ -43,6 +43,18 @@ def open_store(path: Path | None = None) -> "Store":
     return Store(path or home() / "store.sqlite")
 
 
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All statements of the block or none; no other process writes meanwhile."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
 class Store:
     """Runs by identity; each is worked on by one process at a time, held by a lock file."""
 
@@ -64,7 +76,7 @@ class Store:
         return Records(self._connection, self.path)
 
     def _migrate(self) -> None:
-        with self._transaction():
+        with transaction(self._connection):
             (version,) = self._connection.execute("PRAGMA user_version").fetchone()
             if version > len(MIGRATIONS):
                 raise StoreError(
@@ -75,16 +87,6 @@ class Store:
                 for statement in filter(str.strip, script.split(";")):
                     self._connection.execute(statement)
             self._connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
 
     @contextmanager
     def run(
