@@ -1,0 +1,27 @@
+"""A depthwise convolution that loads the row and one weight again for each tap."""
+
+import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def conv1d(x, w):
+    """out[c, t] = sum of w[c, i] x[c, t + i] of x (channels, T), w (channels, taps).
+
+    channels in 128s."""
+    channels, length = x.shape
+    taps = w.shape[1]
+    wide = length - taps + 1
+    out = nl.ndarray((channels, wide), dtype=x.dtype, buffer=nl.shared_hbm)
+    for c in nl.affine_range(channels // 128):
+        total = nl.zeros((128, wide), dtype=nl.float32)
+        for i in nl.static_range(taps):
+            tile = nl.load(x[nl.ds(c * 128, 128), 0:length])
+            weight = nl.load(w[nl.ds(c * 128, 128), i : i + 1])
+            product = nisa.tensor_tensor(
+                tile[0:128, i : i + wide], weight.broadcast_to((128, wide)), nl.multiply
+            )
+            total += product
+        nl.store(out[nl.ds(c * 128, 128), 0:wide], total)
+    return out
