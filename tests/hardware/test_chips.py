@@ -2,7 +2,15 @@
 
 import pytest
 
-from tilewright.hardware import Chip, HardwareError, all_chips, chip
+from tilewright.hardware import (
+    Chip,
+    HardwareError,
+    NeuronChip,
+    all_chips,
+    chip,
+    neuron_chip,
+    neuron_chips,
+)
 from tilewright.targets.model import Target
 
 CHIPS = all_chips()
@@ -94,3 +102,38 @@ def test_figures_agree_with_each_other(one: Chip) -> None:
     known = [one.peaks[name] for name in ("int8", "fp16", "fp32", "fp64")]
     rates = [rate for rate in known if rate is not None]
     assert rates == sorted(rates, reverse=True)
+
+
+@pytest.mark.parametrize("one", neuron_chips(), ids=lambda c: c.id)
+def test_every_figure_of_a_neuron_core_has_a_source(one: NeuronChip) -> None:
+    assert set(one.figures) == set(one.sources)
+    assert all(one.sources.values())
+    assert set(one.uncertain) <= set(one.figures)
+
+
+@pytest.mark.parametrize("one", neuron_chips(), ids=lambda c: c.id)
+def test_figures_of_a_neuron_core_fit_each_other(one: NeuronChip) -> None:
+    peak = 2e-6 * one.partitions * one.stationary_columns * one.clock_mhz["tensor"]
+    assert one.tensor_tflops["bf16"] == pytest.approx(peak, rel=0.01)
+    assert one.tensor_tflops["fp32"] == pytest.approx(peak / one.fp32_passes, rel=0.01)
+    assert one.bandwidth_gbs == pytest.approx(one.device_bandwidth_gbs / one.cores, rel=0.01)
+    assert one.psum_bytes == 8 * one.psum_bank_bytes
+    assert one.moving_columns * 4 == one.psum_bank_bytes
+    assert 0 < one.sbuf_usable < one.sbuf_bytes
+    assert set(one.clock_mhz) == {"tensor", "vector", "scalar", "gpsimd"}
+
+
+def test_a_core_of_trn1_has_the_published_peak() -> None:
+    """neuron-profile states 91.75 TFLOP/s, and 223.8 operations a byte of HBM."""
+    one = neuron_chip("neuron:trn1")
+    assert one.tensor_tflops["bf16"] == 91.75
+    assert 91.75e12 / (one.bandwidth_gbs * 1e9) == pytest.approx(223.781, rel=1e-4)
+
+
+def test_gpus_and_neuron_cores_are_not_mixed_up() -> None:
+    with pytest.raises(HardwareError, match="neuron:trn2 is a NeuronCore"):
+        chip("neuron:trn2")
+    with pytest.raises(HardwareError, match="cuda:90 is a GPU"):
+        neuron_chip("cuda:90")
+    with pytest.raises(HardwareError, match="unknown target 'neuron:trn9'"):
+        neuron_chip("neuron:trn9")

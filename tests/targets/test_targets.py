@@ -18,6 +18,7 @@ from tilewright.targets import (
     all_targets,
     compile_launch,
     compile_stage,
+    neuron_targets,
     parse_target,
 )
 from tilewright.targets.keys import content_key
@@ -50,6 +51,20 @@ def test_every_target_is_parsed_back() -> None:
     assert H100 in all_targets()
     assert all(parse_target(str(target)) == target for target in all_targets())
     assert parse_target(" CUDA:90 ") == H100
+
+
+def test_a_neuron_core_goes_by_its_product_too() -> None:
+    assert parse_target("trn2") == parse_target("neuron:trn2") == Target("neuron", "trn2")
+    assert {str(target) for target in neuron_targets()}.isdisjoint(map(str, all_targets()))
+    with pytest.raises(TargetError, match=r"did you mean .*trn2"):
+        parse_target("trn4")
+
+
+def test_nothing_compiles_for_a_neuron_core_and_that_is_said() -> None:
+    device: Any = None
+    launch = LaunchFacts("kernel", (1,), ())
+    with pytest.raises(NoToolchainError, match="AWS's compiler is on no public registry"):
+        compile_launch(device, "kernel.py", launch, Target("neuron", "trn2"))
 
 
 def test_an_unknown_target_names_the_nearest() -> None:

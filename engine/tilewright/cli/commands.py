@@ -43,7 +43,7 @@ COMMANDS = {
     ),
     "devices": Entry("facts:devices", "List the devices that kernels can run on."),
     "doctor": Entry("doctor:doctor", "Test the sandbox; list GPUs, compilers and profilers."),
-    "targets": Entry("targets:targets", "List the chips that kernels can be compiled for."),
+    "targets": Entry("targets:targets", "List the supported chips."),
     "explain": Entry(
         "facts:explain", "Explain an issue, its cost and its fix; or list all issues."
     ),

@@ -99,7 +99,7 @@ def _stage(target: Target, asked: str | None) -> str:
     """The stage that was asked for; the machine code if none was."""
     known = STAGES[target.backend]
     if asked is not None and asked not in known:
-        raise InputError(f"{target} has no stage {asked}; it has {', '.join(known)}")
+        raise InputError(f"{target} has no stage {asked}; it has {', '.join(known) or 'none'}")
     return asked or MACHINE_CODE[target.backend]
 
 

@@ -111,7 +111,7 @@ def _stage(opened: _Opened, kernel: str, targets: Sequence[Target], stage: str) 
         raise InputError("--emit shows one target's stage; give --target once")
     known = STAGES[targets[0].backend]
     if stage not in (*known, "native"):
-        raise InputError(f"{targets[0]} has no stage {stage}; it has {', '.join(known)}")
+        raise InputError(f"{targets[0]} has no stage {stage}; it has {', '.join(known) or 'none'}")
     one = opened.kernels(kernel)[0]
     if not one.launches:
         raise InputError(

@@ -11,7 +11,15 @@ from rich.table import Table
 
 from tilewright.cli.output import OUT, Format, emit_json
 from tilewright.errors import InputError
-from tilewright.hardware import Chip, all_chips, chip, dot_configs, row_configs
+from tilewright.hardware import (
+    Chip,
+    NeuronChip,
+    all_chips,
+    chip,
+    dot_configs,
+    neuron_chips,
+    row_configs,
+)
 from tilewright.serialize import dump
 
 _LIMIT = 6
@@ -38,6 +46,22 @@ _WORDS = {
     "l2_bandwidth_gbs": "L2 bandwidth, GB/s",
     "memory_latency_ns": "memory latency, ns",
     "launch_us": "launch, us",
+    "cores": "cores of a device",
+    "sbuf_bytes": "SBUF a partition, bytes",
+    "sbuf_reserved_bytes": "reserved of it, bytes",
+    "psum_bytes": "PSUM a partition, bytes",
+    "psum_bank_bytes": "PSUM bank, bytes",
+    "stationary_columns": "stationary columns",
+    "moving_columns": "moving columns",
+    "tensor_tflops": "peaks, 10^12 FLOP/s",
+    "fp32_passes": "passes of fp32 products",
+    "issue_cycles": "least cycles",
+    "gpsimd_start_cycles": "gpsimd start, cycles",
+    "vector_speedup": "2-byte elements a cycle",
+    "device_bandwidth_gbs": "device bandwidth, GB/s",
+    "dma_engines": "DMA engines",
+    "dma_engine_gbs": "DMA engine, GB/s",
+    "nkibench_peaks": "peaks of NKIBench",
 }
 
 
@@ -77,7 +101,7 @@ def targets(
     ] = False,
     form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
 ) -> None:
-    """List the chips that kernels can be compiled for.
+    """List the supported chips.
 
     With TARGET, print that chip's figures and their sources.
     """
@@ -86,7 +110,12 @@ def targets(
             raise InputError("--shape needs a target: parameters suit one chip")
         _list(form)
         return
-    one = chip(target.strip().lower())
+    name = target.strip().lower()
+    core = next((core for core in neuron_chips() if name in (core.id, core.arch)), None)
+    if core is not None:
+        _neuron(core, shape, form)
+        return
+    one = chip(name)
     extents = _extents(shape) if shape is not None else ()
     found = _recommended(one, extents, dtype, whole_blocks)
     if form is Format.JSON:
@@ -100,12 +129,32 @@ def targets(
 def _list(form: Format) -> None:
     chips = all_chips()
     if form is Format.JSON:
-        emit_json({"targets": [dump(one) for one in chips]})
+        emit_json({"targets": [dump(one) for one in (*chips, *neuron_chips())]})
         return
     table = Table("target", "chip", "shared memory a program", "warp size")
     for one in chips:
         table.add_row(one.id, one.label, f"{one.shared_limit // 1024} KiB", str(one.warp_size))
     OUT.print(table)
+    cores = Table("target", "NeuronCore", "SBUF a partition", "PSUM a partition")
+    for core in neuron_chips():
+        kib = (f"{size // 1024} KiB" for size in (core.sbuf_bytes, core.psum_bytes))
+        cores.add_row(core.id, core.label, *kib)
+    OUT.print(cores)
+    OUT.print("For NeuronCores no compiler is public: their kernels are simulated and estimated.")
+
+
+def _neuron(one: NeuronChip, shape: str | None, form: Format) -> None:
+    if shape is not None:
+        raise InputError(f"--shape suggests parameters of Triton kernels, and {one.id} runs none")
+    if form is Format.JSON:
+        emit_json({"target": dump(one)})
+        return
+    head = f"{one.id}: {one.label}. Figures are of {one.chip}."
+    OUT.print(fill(head, _COLUMNS), markup=False)
+    for name in one.figures:
+        doubt = one.uncertain.get(name)
+        source = one.sources[name] + (f". Uncertain: {doubt}" if doubt else "")
+        _show_figure(name, getattr(one, name), source)
 
 
 def _extents(shape: str) -> tuple[int, ...]:
@@ -138,11 +187,15 @@ def _show_figures(one: Chip) -> None:
     head = f"{one.id}: {one.label}. Chip-wide figures are of {one.chip}."
     OUT.print(fill(head, _COLUMNS), markup=False)
     for name, value, source in _figures(one):
-        line = f"  {_WORDS.get(name, name):<28}{_worded(value)}"
-        OUT.print(fill(line, _COLUMNS, subsequent_indent=" " * 30), markup=False)
-        indent = " " * 6
-        told = fill(source, _COLUMNS, initial_indent=indent, subsequent_indent=indent)
-        OUT.print(told, markup=False, style="dim")
+        _show_figure(name, value, source)
+
+
+def _show_figure(name: str, value: object, source: str) -> None:
+    line = f"  {_WORDS.get(name, name.replace('_', ' ')):<28}{_worded(value)}"
+    OUT.print(fill(line, _COLUMNS, subsequent_indent=" " * 30), markup=False)
+    indent = " " * 6
+    told = fill(source, _COLUMNS, initial_indent=indent, subsequent_indent=indent)
+    OUT.print(told, markup=False, style="dim")
 
 
 def _figures(one: Chip) -> Iterator[tuple[str, object, str]]:

@@ -1,6 +1,6 @@
 """Chips, their figures with sources, and configurations worth trying on them."""
 
-from tilewright.hardware.chips import all_chips, chip
+from tilewright.hardware.chips import all_chips, chip, neuron_chip, neuron_chips
 from tilewright.hardware.configs import (
     accumulator_bytes_per_warp,
     dot_configs,
@@ -19,12 +19,14 @@ from tilewright.hardware.model import (
     Residency,
     RowConfig,
 )
+from tilewright.hardware.neuron import NeuronChip
 
 __all__ = [
     "Chip",
     "DotConfig",
     "HardwareError",
     "Menu",
+    "NeuronChip",
     "Rates",
     "Residency",
     "RowConfig",
@@ -33,6 +35,8 @@ __all__ = [
     "chip",
     "dot_configs",
     "fits",
+    "neuron_chip",
+    "neuron_chips",
     "next_power_of_two",
     "row_configs",
     "staging_bytes",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from pydantic import ConfigDict
 
 from tilewright.errors import InputError
+from tilewright.hardware.neuron import NeuronChip
 
 _STRICT = ConfigDict(extra="forbid")
 _NAMES = frozenset({"id", "label", "vendor", "chip", "menu", "sources", "residency", "rates"})
@@ -212,8 +213,9 @@ class Chip:
 
 @dataclass(frozen=True)
 class HardwareFile:
-    """One file of ``knowledge/hardware``."""
+    """One file of ``knowledge/hardware``: GPUs, NeuronCores."""
 
     __pydantic_config__ = _STRICT
 
     chips: tuple[Chip, ...]
+    neuron_chips: tuple[NeuronChip, ...] = ()

@@ -12,7 +12,7 @@ from tilewright.targets.model import (
     TargetError,
 )
 from tilewright.targets.occupancy import Occupancy, occupancy_of
-from tilewright.targets.registry import all_targets, parse_target
+from tilewright.targets.registry import all_targets, neuron_targets, parse_target
 from tilewright.targets.toolchains import NoToolchainError
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "compile_launch",
     "compile_many",
     "compile_stage",
+    "neuron_targets",
     "occupancy_of",
     "parse_target",
 ]

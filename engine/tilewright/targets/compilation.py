@@ -65,6 +65,7 @@ def compile_launch(
         DeviceError: the worker cannot start, or went away twice: nothing is known of the kernel.
     """
     start = time.monotonic()
+    _refuse_without_compiler(target)
     cache = cache or ReportCache()
     asked = _Asked(device, module_path, launch, target, shared_limit)
     key = asked.key()
@@ -77,6 +78,15 @@ def compile_launch(
         cache.put(key, told)
         return _report(told, launch, target, outcome.seconds, cached=False)
     return _failed(outcome, launch, target, module_path)
+
+
+def _refuse_without_compiler(target: Target) -> None:
+    if target.backend == "neuron":
+        raise NoToolchainError(
+            f"nothing here compiles for {target}: AWS's compiler is on no public registry, and "
+            "Triton has no backend for NeuronCores. NKI kernels are simulated and estimated "
+            "instead: --device neuron-sim"
+        )
 
 
 @runtime_checkable
@@ -139,6 +149,7 @@ def compile_stage(
     Raises:
         NoToolchainError, DeviceError: as ``compile_launch`` does.
     """
+    _refuse_without_compiler(target)
     cache = cache or text_cache()
     asked = _Asked(device, module_path, launch, target)
     key = asked.key(stage)

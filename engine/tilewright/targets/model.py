@@ -13,7 +13,10 @@ class TargetError(InputError):
 
 @dataclass(frozen=True, order=True)
 class Target:
-    """A chip family as its compiler names it: ``cuda:90``, ``hip:gfx942``, ``xpu:bmg-g31``."""
+    """A chip family as its compiler names it: ``cuda:90``, ``hip:gfx942``, ``xpu:bmg-g31``.
+
+    A NeuronCore goes by its product: ``neuron:trn2``.
+    """
 
     backend: str
     arch: str
@@ -188,8 +191,9 @@ STAGES: Mapping[str, tuple[str, ...]] = {
     "cuda": ("ttir", "ttgir", "llir", "ptx", "sass"),
     "hip": ("ttir", "ttgir", "llir", "amdgcn"),
     "xpu": ("ttir", "ttgir", "llir", "spirv", "xe-asm"),
+    "neuron": (),
 }
 """The stages of each backend that have a text, in their order."""
 
-MACHINE_CODE = {"cuda": "sass", "hip": "amdgcn", "xpu": "xe-asm"}
-"""The stage of each backend that is the chip's own."""
+MACHINE_CODE = {"cuda": "sass", "hip": "amdgcn", "xpu": "xe-asm", "neuron": ""}
+"""The stage of each backend that is the chip's own; empty where no compiler is public."""

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import difflib
 
-from tilewright.hardware import all_chips
+from tilewright.hardware import all_chips, neuron_chips
 from tilewright.targets.model import Target, TargetError
 
 
 def all_targets() -> tuple[Target, ...]:
-    """Every target of the knowledge base, NVIDIA first, then AMD, then Intel."""
+    """Every GPU of the knowledge base, NVIDIA first, then AMD, then Intel."""
     return tuple(_split(chip.id) for chip in all_chips())
 
 
+def neuron_targets() -> tuple[Target, ...]:
+    """Every NeuronCore of the knowledge base; no compiler for them is public."""
+    return tuple(_split(chip.id) for chip in neuron_chips())
+
+
 def parse_target(text: str) -> Target:
-    """The target called ``text``, as ``cuda:90``; raises TargetError naming the nearest ones."""
-    known = {str(target): target for target in all_targets()}
+    """The target called ``text``, as ``cuda:90``; raises TargetError naming the nearest ones.
+
+    NeuronCores go by their architecture too: ``trn2`` is ``neuron:trn2``.
+    """
+    neuron = neuron_targets()
+    known = {str(target): target for target in (*all_targets(), *neuron)}
+    known |= {target.arch: target for target in neuron}
     name = text.strip().lower()
     if name in known:
         return known[name]
