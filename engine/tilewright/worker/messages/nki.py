@@ -5,55 +5,65 @@ from __future__ import annotations
 from typing import NotRequired, TypedDict
 
 
+class TilePart(TypedDict):
+    """What an instruction reads or writes of one tensor: without a mask, broadcasts not expanded.
+
+    Attributes:
+        tensor: a number of the tensor that it is a part of, the same in all records.
+        memory: "HBM", "SBUF", "PSUM"; "" where it is not known.
+        dtype: "float32"; "" where it is not known.
+        partitions, free: extents of the tile, the free axes as one.
+    """
+
+    tensor: int
+    memory: str
+    dtype: str
+    partitions: int
+    free: int
+
+
 class InstructionRecord(TypedDict):
-    """Equal instructions of one line: the same operation on tiles of the same shape and type.
+    """Equal instructions of one line: the same operation on tiles of the same shapes and types.
 
     The simulator writes one for all turns of the loops around a line, the static stream likewise; a
-    mask that cuts off the last tiles of a loop makes records of their own, with the extents that
-    are left. Extents and bytes are of one instruction.
+    mask that cuts off the last tiles of a loop makes records of their own. Facts alone: which
+    engine the compiler chooses, what it fuses and what it hoists is for the reader to say.
 
     Attributes:
         op: dotted, as in ``knowledge/nki``: "nki.isa.nc_matmul", "nki.language.load". An operator
-            between tiles is its function ("nki.language.add"), an assignment that copies a tile
-            "nki.language.copy"; ``psum[...] += nc_matmul(...)`` is the matmul alone.
-        engines: that may run it, the documented one first: "tensor", "vector", "scalar", "gpsimd",
-            "dma".
+            between tiles is its function ("nki.language.add"). ``t[...] = call(...)`` is the call,
+            which writes to ``t``; only an assignment of a tile that no call of this statement made
+            is "nki.language.copy". ``psum[...] += nc_matmul(...)`` is the product, with
+            ``accumulate``; ``sbuf[...] += call(...)`` is the call and an "nki.language.add".
+        engine: that the call names: "tensor", "vector", "scalar", "gpsimd"; "" where it names none.
         count: how often it runs.
         line: 1-based, in the user's file.
-        partitions, free: of the tile it makes (of the tile it reads, where it reduces): partitions,
-            and elements a partition.
-        dtype_in, dtype_out: "float32"; "" where it is not known.
-        sources, destination: memories: "HBM", "SBUF", "PSUM"; one source for each tile it reads.
-        inputs, outputs: tensors that it reads and writes, by a number of their own.
-        k, m, n: of a product on the tensor engine: contracted partitions, columns of the stationary
-            and of the moving operand.
-        distinct: how many of ``count`` work on different parts of their operands; the others repeat
-            one whose operands have not changed. Left out where it is not known.
-        direction: of a transfer: "load", "store" or "copy" (HBM to HBM).
-        bytes: of a transfer.
-        transpose: a product with the identity, which moves and does not compute.
-        broadcast: a product with ones, which copies one partition to all.
-        accumulate: it adds to what PSUM holds.
+        reads, writes: tiles. Scalars are none.
+        partitions, free: that it works on: the larger of its tiles, less what a mask leaves out.
+        k, m, n: of a product (nc_matmul, matmul, nc_transpose): contracted partitions, columns of
+            the stationary and of the moving operand, whatever a mask leaves of them.
+        distinct: how many of ``count`` differ in what they read; the others repeat one. Left out
+            where it is not known.
+        bytes: of a transfer between HBM and the chip, or within HBM, after the mask.
+        transpose: a product that moves and does not compute (``is_transpose``, nc_transpose).
+        transpose_x: of nki.language.matmul: the stationary operand comes with the contracted axis on
+            its partitions, so that it needs no transpose.
+        accumulate: it adds to what it writes.
     """
 
     op: str
-    engines: list[str]
+    engine: str
     count: int
     line: int
+    reads: list[TilePart]
+    writes: list[TilePart]
     partitions: int
     free: int
-    dtype_in: str
-    dtype_out: str
-    sources: list[str]
-    destination: str
-    inputs: list[int]
-    outputs: list[int]
     k: NotRequired[int]
     m: NotRequired[int]
     n: NotRequired[int]
     distinct: NotRequired[int]
-    direction: NotRequired[str]
     bytes: NotRequired[int]
     transpose: NotRequired[bool]
-    broadcast: NotRequired[bool]
+    transpose_x: NotRequired[bool]
     accumulate: NotRequired[bool]
