@@ -15,6 +15,7 @@ from tilewright.analysis.nki.catalogue import (
     Function,
     Result,
 )
+from tilewright.analysis.nki.dtypes import FLOATS, element_type, promoted
 from tilewright.analysis.nki.expressions import as_integer, as_mask, buffer_of, dtype_name, run
 from tilewright.analysis.nki.flow import Call
 from tilewright.analysis.nki.model import LOOPS, Mask, Memory, Origin, Shape, View
@@ -224,7 +225,7 @@ def _result(
         _target_name(state),
         shape,
         memory,
-        dtype=_dtype(function, arguments, tiles),
+        dtype=_dtype(call.name, function, arguments, tiles),
         origin=Origin.CONSTANT if memory is Memory.HBM else Origin.RESULT,
         zeroed=True,
         node=call.node,
@@ -240,14 +241,20 @@ def _engine(arguments: Mapping[str, Value]) -> str | None:
     return None
 
 
-def _dtype(function: Function, arguments: dict[str, Value], tiles: list[View]) -> str | None:
+def _dtype(
+    name: str, function: Function, arguments: dict[str, Value], tiles: list[View]
+) -> str | None:
+    """The element type of a result: ``nl`` promotes numbers too, ``nisa`` only tiles."""
     stated = arguments.get("dtype")
     if stated is not None and stated != Literal(None):
         return dtype_name(stated)
     if function.result in (Result.MATMUL, Result.HIGH_MATMUL):
         return "float32"
-    kinds = {tile.dtype for tile in tiles}
-    return kinds.pop() if len(kinds) == 1 else None
+    if function.result is not Result.ELEMENTWISE:
+        return tiles[0].dtype if tiles else None
+    if not name.startswith(NL):
+        return promoted([tile.dtype for tile in tiles])
+    return promoted([element_type(arguments[side]) for side in ("x", "y") if side in arguments])
 
 
 def _small(state: State, call: Call) -> Value:
@@ -278,8 +285,8 @@ def _small(state: State, call: Call) -> Value:
 
 def _rounded(state: State, call: Call, known: list[Affine]) -> Value:
     """A number in another type, or a quotient rounded up."""
-    if len(call.positional) == 1 and _is_conversion(call):
-        return call.positional[0]
+    if len(call.positional) == 1 and (dtype := _converted_to(call)) is not None:
+        return _converted(call.positional[0], dtype)
     if call.name in _CEILING and len(call.positional) == 1:
         return _ceiling(known)
     if call.name.rpartition(".")[2] in ("cdiv", "div_ceil", "ceil_div") and len(known) == 2:
@@ -287,19 +294,30 @@ def _rounded(state: State, call: Call, known: list[Affine]) -> Value:
     return _unknown(state, call, ())
 
 
-def _is_conversion(call: Call) -> bool:
-    """``np.float32(c)`` and ``np.dtype(np.float32).type(c)``: the number, in that type."""
-    if call.name.startswith("numpy.") and call.name.rpartition(".")[2] in DTYPE_BYTES:
-        return True
-    function = call.node.func
-    if not isinstance(function, ast.Attribute) or function.attr != "type":
-        return False
-    inner = function.value
-    return (
-        isinstance(inner, ast.Call)
-        and isinstance(inner.func, ast.Attribute)
-        and inner.func.attr == "dtype"
-    )
+def _converted_to(call: Call) -> str | None:
+    """The type of ``np.float32(c)`` and ``np.dtype(np.float32).type(c)``; None of other calls."""
+    short = call.name.rpartition(".")[2]
+    if call.name.startswith("numpy.") and short in DTYPE_BYTES:
+        return short
+    match call.node.func:
+        case ast.Attribute(
+            attr="type",
+            value=ast.Call(func=ast.Attribute(attr="dtype"), args=[ast.Attribute(attr=name)]),
+        ) if name in DTYPE_BYTES:
+            return name
+        case ast.Attribute(attr="type", value=ast.Call(func=ast.Attribute(attr="dtype"))):
+            return ""
+    return None
+
+
+def _converted(value: Value, dtype: str) -> Value:
+    """A number in another type; one that may be a size stays an integer."""
+    number = value.number if isinstance(value, Affine) else None
+    if number is not None and dtype in FLOATS:
+        return Literal(float(number), dtype)
+    if isinstance(value, Literal) and isinstance(value.value, float):
+        return Literal(value.value, dtype)
+    return value
 
 
 def _ceiling(known: list[Affine]) -> Value:

@@ -8,6 +8,7 @@ import tilewright.analysis.nki.expressions as ex
 from tilewright.analysis.nki.affine import ZERO, Affine
 from tilewright.analysis.nki.calls import apply, method
 from tilewright.analysis.nki.catalogue import NL, Result
+from tilewright.analysis.nki.dtypes import element_type, promoted
 from tilewright.analysis.nki.facts import fact_of
 from tilewright.analysis.nki.flow import Call, Flow
 from tilewright.analysis.nki.model import NOTHING_KNOWN, Branch, Comparison, Mask, Read, View
@@ -156,8 +157,8 @@ def _elementwise(
     operands = {n: v for n, v in (("x", left), ("y", right)) if isinstance(v, View)}
     tiles = list(operands.values())
     shape = result_shape(state, Result.ELEMENTWISE, tiles, {})
-    kinds = {tile.dtype for tile in tiles}
-    dtype = kinds.pop() if len(kinds) == 1 else None
+    sides = (left, right) if isinstance(node, ast.BinOp) else tiles
+    dtype = promoted([element_type(side) for side in sides])
     made = state.storage("tile", shape, None, dtype=dtype, zeroed=True, node=node)
     result = whole(made, node)
     state.operation(
@@ -185,7 +186,7 @@ def _unary(state: State, node: ast.UnaryOp) -> Value:
         if isinstance(value, Array):
             return Array(-value.value, value.rank)
         if isinstance(value, Literal) and isinstance(value.value, float):
-            return Literal(-value.value)
+            return Literal(-value.value, value.dtype)
     if isinstance(node.op, ast.Not):
         state.flow.logic.append(node)
         known = ex.truth(state, value)

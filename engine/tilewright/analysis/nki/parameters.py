@@ -6,8 +6,10 @@ from collections.abc import Iterator
 import tilewright.analysis.nki.expressions as ex
 from tilewright.analysis.nki.evaluate import value_of
 from tilewright.analysis.nki.facts import NUMBER
+from tilewright.analysis.nki.flow import Flow
 from tilewright.analysis.nki.model import NOTHING_KNOWN, Fact, Kind, Memory, Origin, Shape
 from tilewright.analysis.nki.state import State, whole
+from tilewright.source.names import Names
 
 _PLAIN = frozenset({"int", "float", "bool", "str", "tuple", "list", "dict"})
 
@@ -45,14 +47,22 @@ def _is_plain(annotation: ast.expr | None) -> bool:
 
 def _annotated(state: State, annotation: ast.expr | None) -> Shape | None:
     """``x: nt.tensor[128, 512]``."""
+    if annotation is None:
+        return None
+    value_of(state, annotation)
+    return annotated_shape(state.names, state.flow, annotation)
+
+
+def annotated_shape(names: Names, flow: Flow, annotation: ast.expr) -> Shape | None:
+    """The shape that ``nt.tensor[128, 512]`` states, once it is evaluated; None of all else."""
     if not isinstance(annotation, ast.Subscript):
         return None
-    dotted = state.names.resolve(annotation.value) or ""
+    dotted = names.resolve(annotation.value) or ""
     if not dotted.rpartition(".")[2].endswith("tensor"):
         return None
     inner = annotation.slice
     parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-    sides = [ex.as_integer(value_of(state, part)) for part in parts]
+    sides = [ex.as_integer(flow.value(part)) for part in parts]
     known = [side for side in sides if side is not None]
     return tuple(known) if known and len(known) == len(sides) else None
 

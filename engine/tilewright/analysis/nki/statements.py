@@ -31,6 +31,8 @@ def _statement(state: State, statement: ast.stmt) -> None:
             for target in statement.targets:
                 assign(state, target, given)
         case ast.AnnAssign(value=ast.expr() as value):
+            with state.unrecorded():
+                value_of(state, statement.annotation)
             assign(state, statement.target, given_by(state, value))
         case ast.AugAssign():
             augmented(state, statement)

@@ -30,9 +30,13 @@ Item = Affine | Array | Stretch | Index | str
 
 @dataclass(frozen=True)
 class Literal:
-    """A constant that is no integer: text, a float, a truth value, None."""
+    """A constant that is no integer: text, a float, a truth value, None.
+
+    ``dtype`` is the element type of one that was converted, ``np.float16(0.5)``.
+    """
 
     value: str | float | bool | None
+    dtype: str | None = None
 
 
 @dataclass(frozen=True)

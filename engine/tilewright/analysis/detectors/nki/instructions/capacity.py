@@ -56,10 +56,16 @@ def _over(
     names = ", ".join(f"{life[3].name} {_kib(life[2])}" for life in largest[:3])
     text = (
         f"As written, {_kib(peak)} of {memory} are live at once in each partition ({names}), and "
-        f"{whose} has {_kib(limit)}."
+        f"{whose} has {_kib(limit)}{_consequence(flow, memory)}."
     )
     related = [r for n in nodes[1:3] for r in see(module, "live at the same time", n)]
     yield found(module, kernel, node, text, related)
+
+
+def _consequence(flow: Flow, memory: Memory) -> str:
+    """What the older package's compiler does; the newer one places what is written."""
+    spills = memory is Memory.SBUF and flow.is_older
+    return ": the compiler spills the rest to HBM and loads it again" if spills else ""
 
 
 def _kib(size: int) -> str:
