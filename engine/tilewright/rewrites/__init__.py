@@ -30,6 +30,7 @@ def all_rewrites() -> tuple[Rewrite, ...]:
         device,
         dtype,
         memory,
+        nki,
         options,
         rows,
         swizzle,
@@ -45,6 +46,7 @@ def all_rewrites() -> tuple[Rewrite, ...]:
         *swizzle.REWRITES,
         *options.REWRITES,
         *autotuning.REWRITES,
+        *nki.REWRITES,
     )
 
 

@@ -44,7 +44,7 @@ def _beyond(flow: Flow, operation: Operation, view: View) -> str | None:
         return None
     for axis, index in enumerate(view.indices[: len(sides)]):
         side = flow.number(sides[axis])
-        last = None if side is None else _last(flow, index, operation.mask)
+        last = None if side is None else last_index(flow, index, operation.mask)
         if side is not None and last is not None and last >= side:
             return (
                 f"Indices of dimension {axis} of {view.storage.name} reach {last}, and it has "
@@ -53,7 +53,7 @@ def _beyond(flow: Flow, operation: Operation, view: View) -> str | None:
     return None
 
 
-def _last(flow: Flow, index: Index, mask: Mask | None) -> int | None:
+def last_index(flow: Flow, index: Index, mask: Mask | None) -> int | None:
     """The greatest index that is used for sure; None where it or the mask is not followed."""
     if index.base is None:
         return None
@@ -67,13 +67,12 @@ def _last(flow: Flow, index: Index, mask: Mask | None) -> int | None:
 
 
 def _masked(flow: Flow, base: Affine, mask: Mask) -> int | None:
-    """With a mask that bounds exactly this index: ``limit - base >= 0``."""
-    for part in mask.parts or ():
-        limit = flow.number(part.value + base)
-        if limit is not None and not part.equality:
-            low, high = base.interval(flow.known)
-            return None if high is None or low is None else min(high, limit)
-    return None
+    """With a mask that bounds exactly this index: ``limit - base >= 0``, the least of several."""
+    parts = [part for part in mask.parts or () if not part.equality]
+    limits = [flow.number(part.value + base) for part in parts]
+    known = [limit for limit in limits if limit is not None]
+    low, high = base.interval(flow.known)
+    return None if not known or high is None or low is None else min(high, *known)
 
 
 @detector("nki_start_partition")

@@ -1,0 +1,249 @@
+"""Arguments that an instruction does not take, given in a form it takes."""
+
+import ast
+import re
+from collections.abc import Sequence
+
+from tilewright.analysis.nki import Memory, Operation, View
+from tilewright.analysis.nki.catalogue import ISA, NL
+from tilewright.analysis.nki.flavour import flavour_of
+from tilewright.knowledge.nki import nki_interface
+from tilewright.rewrites.calls import append_keywords, literal, local_name, remove_keywords
+from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.nki.sites import Site, at_site, moved
+from tilewright.rewrites.scope import argument, keyword
+
+_NARROWER = {"float64": "float32", "int64": "int32", "uint64": "uint32"}
+_PAIRS = {
+    ISA + "tensor_tensor": "data2",
+    ISA + "tensor_tensor_scan": "data1",
+}
+_PROGRAM = ("nki.language.program_id", "nki.language.num_programs", "nki.language.program_ndim")
+_LANES = 128
+
+
+def _calls(site: Site) -> list[ast.Call]:
+    return [node for node in ast.walk(site.kernel.node) if isinstance(node, ast.Call)]
+
+
+@at_site
+def _drop_engine(site: Site) -> Refusal | None:
+    """Let the compiler choose the engine."""
+    value = site.node(ast.expr)
+    for call in _calls(site):
+        given = keyword(call, "engine")
+        if given is not None and given.value is value:
+            remove_keywords(site.patch, call, ("engine",))
+            return None
+    return moved()
+
+
+@at_site
+def _bias_column(site: Site) -> Refusal | None:
+    """Make a column of a bias that is a number."""
+    if not site.flow.is_older:
+        return Refusal("in the nki package a column is a tensor that memset writes to")
+    bias = site.node(ast.expr)
+    owner = next((c for c in _calls(site) if (k := keyword(c, "bias")) and k.value is bias), None)
+    operation = next((o for o in site.flow.operations if o.node is owner), None)
+    if bias is None or operation is None or isinstance(bias, ast.Call):
+        return moved()
+    sides = site.flow.numbers(getattr(operation.operands.get("data"), "shape", None))
+    if not sides or sides[0] is None:
+        return Refusal("the number of partitions of the data is not known")
+    memset = local_name(site.module, ISA + "memset")
+    dtype = local_name(site.module, NL + "float32")
+    site.patch.replace(bias, f"{memset}(({sides[0]}, 1), {site.source(bias)}, dtype={dtype})")
+    return None
+
+
+@at_site
+def _reach_operand(site: Site) -> Refusal | None:
+    """Bring an operand to a memory that the instruction reads."""
+    if not site.flow.is_older:
+        return Refusal("in the nki package a copy needs a tensor of its own to write to")
+    statement = site.node(ast.stmt)
+    for operation in site.operations(statement):
+        done = _transfer(site, operation) or _operand(site, operation)
+        if done:
+            return None
+    return Refusal("no copy brings this operand to where the instruction reads")
+
+
+def _transfer(site: Site, operation: Operation) -> bool:
+    """A load or store between tiles is a copy or an assignment."""
+    node = operation.node
+    if operation.name == NL + "load" and _on_chip(operation.operands.get("src")):
+        assert isinstance(node, ast.Call)
+        site.patch.replace(node.func, local_name(site.module, NL + "copy"))
+        return True
+    if operation.name != NL + "store" or not _on_chip(operation.operands.get("dst")):
+        return False
+    assert isinstance(node, ast.Call)
+    target, value = argument(node, 0, "dst"), argument(node, 1, "value")
+    mask = keyword(node, "mask")
+    if target is None or value is None or not isinstance(operation.statement, ast.Expr):
+        return False
+    if mask is not None and not isinstance(mask.value, ast.Constant):
+        return False
+    place = site.source(target)
+    place = place if isinstance(target, ast.Subscript) else f"{place}[...]"
+    site.patch.replace(operation.statement, f"{place} = {site.source(value)}")
+    return True
+
+
+def _operand(site: Site, operation: Operation) -> bool:
+    """Load an operand from HBM, or copy it out of PSUM."""
+    for name in _unreachable(operation):
+        view, node = operation.operands.get(name), operation.given.get(name)
+        if view is None or node is None:
+            continue
+        wrapper = "copy" if view.memory is Memory.PSUM else "load"
+        sides = site.flow.numbers(view.shape)
+        if wrapper == "load" and not (sides and sides[0] is not None and sides[0] <= _LANES):
+            continue
+        function = local_name(site.module, NL + wrapper)
+        site.patch.replace(node, f"{function}({site.source(node)})")
+        return True
+    return False
+
+
+def _unreachable(operation: Operation) -> Sequence[str]:
+    """Parameters whose tensor lies where the instruction cannot read it."""
+    if not operation.name.startswith(ISA):
+        return ()
+    memories = {name: view.memory for name, view in operation.operands.items()}
+    refused = [name for name, memory in memories.items() if memory is Memory.HBM]
+    if operation.name == ISA + "nc_matmul":
+        sides = ("stationary", "moving")
+        return [*refused, *(n for n in sides if memories.get(n) is Memory.PSUM)]
+    second = _PAIRS.get(operation.name)
+    both = [memory for name, memory in memories.items() if name.startswith("data")]
+    if second is not None and both == [Memory.PSUM, Memory.PSUM]:
+        return [*refused, second]
+    return refused
+
+
+def _on_chip(view: View | None) -> bool:
+    return view is not None and view.memory in (Memory.SBUF, Memory.PSUM)
+
+
+@at_site
+def _narrow_64_bit(site: Site) -> Refusal | None:
+    """Take the widest type that a NeuronCore has."""
+    match node := site.node(ast.expr):
+        case ast.Attribute(attr=name, value=owner) if name in _NARROWER:
+            site.patch.replace(node, f"{site.source(owner)}.{_NARROWER[name]}")
+        case ast.Constant(value=str(name)) if name in _NARROWER:
+            site.patch.replace(node, literal(_NARROWER[name]))
+        case _:
+            return Refusal("the type is not written out here")
+    return None
+
+
+@at_site
+def _drop_grid(site: Site) -> Refusal | None:
+    """Call a kernel inside of another as a function."""
+    call = site.node(ast.Call)
+    if call is None or not isinstance(call.func, ast.Subscript):
+        return moved()
+    name = call.func.value
+    inner = site.module.kernel(name.id) if isinstance(name, ast.Name) else None
+    if inner is None:
+        return moved()
+    for node in ast.walk(inner.node):
+        if isinstance(node, ast.Call) and site.module.names.resolve(node.func) in _PROGRAM:
+            return Refusal(f"{inner.name} asks for its place in the grid; pass it as an argument")
+    site.patch.replace(call.func, inner.name)
+    return None
+
+
+@at_site
+def _state_type(site: Site) -> Refusal | None:
+    """Keep the type of the tile."""
+    call = site.node(ast.Call)
+    operation = next((o for o in site.flow.operations if call is not None and o.node is call), None)
+    if call is None or operation is None:
+        return Refusal("an operator has no place for a type; write it as a function of nl")
+    name, view = next(iter(operation.operands.items()), ("", None))
+    node = operation.given.get(name)
+    if view is None or view.dtype is None or node is None or keyword(call, "dtype") is not None:
+        return moved()
+    named = node.id if isinstance(node, ast.Name) else None
+    dtype = f"{named}.dtype" if named else local_name(site.module, NL + view.dtype)
+    append_keywords(site.patch, call, [f"dtype={dtype}"])
+    return None
+
+
+@at_site
+def _spell_name(site: Site) -> Refusal | None:
+    """Spell a name as the package does."""
+    node = site.node(ast.Attribute)
+    dotted = site.module.names.resolve(node) if node is not None else None
+    flavour = flavour_of(site.module)
+    if node is None or dotted is None or flavour is None:
+        return moved()
+    offers = nki_interface(flavour.value).names
+    same = [n for n in offers if _letters(n) == _letters(dotted)]
+    if len(same) != 1:
+        return Refusal("no name of the package differs from it in case and underscores alone")
+    site.patch.replace(node, local_name(site.module, same[0]))
+    return None
+
+
+def _letters(dotted: str) -> str:
+    owner, _, name = dotted.rpartition(".")
+    return f"{owner}.{re.sub('_', '', name).lower()}"
+
+
+REWRITES = (
+    Rewrite(
+        name="drop_engine",
+        issue="nki_engine_cannot_run",
+        title="Let the compiler choose the engine",
+        numerics=Numerics.EXACT,
+        apply=_drop_engine,
+    ),
+    Rewrite(
+        name="bias_column",
+        issue="nki_activation_bias",
+        title="Make a column of the bias",
+        numerics=Numerics.EXACT,
+        apply=_bias_column,
+    ),
+    Rewrite(
+        name="reach_operand",
+        issue="nki_wrong_memory",
+        title="Bring the operand to where the instruction reads",
+        numerics=Numerics.EXACT,
+        apply=_reach_operand,
+    ),
+    Rewrite(
+        name="narrow_64_bit",
+        issue="nki_dtype_64_bit",
+        title="Take the 32-bit type",
+        numerics=Numerics.PRECISION_REDUCING,
+        apply=_narrow_64_bit,
+    ),
+    Rewrite(
+        name="drop_grid",
+        issue="nki_nested_launch",
+        title="Call the kernel without a grid",
+        numerics=Numerics.EXACT,
+        apply=_drop_grid,
+    ),
+    Rewrite(
+        name="state_type",
+        issue="nki_silent_widening",
+        title="Keep the type of the tile",
+        numerics=Numerics.PRECISION_REDUCING,
+        apply=_state_type,
+    ),
+    Rewrite(
+        name="spell_name",
+        issue="nki_unknown_name",
+        title="Spell the name as the package does",
+        numerics=Numerics.EXACT,
+        apply=_spell_name,
+    ),
+)

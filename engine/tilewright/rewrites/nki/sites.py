@@ -1,0 +1,81 @@
+"""The place of an issue in an interpreted NKI kernel: its node, and what is around it."""
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import TypeVar
+
+from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.analysis.nki import Flow, Operation, nki_flow
+from tilewright.rewrites.edit import Patch
+from tilewright.rewrites.model import Refusal
+from tilewright.rewrites.scope import kernel_of
+from tilewright.source.model import Kernel, Language, Module
+
+N = TypeVar("N", bound=ast.expr | ast.stmt)
+_MOVED = Refusal("the text has changed since the issue was found")
+
+
+@dataclass(frozen=True)
+class Site:
+    """An issue of one kernel, and the edits that are collected for it."""
+
+    module: Module
+    kernel: Kernel
+    flow: Flow
+    issue: Issue
+    patch: Patch
+
+    def node(self, kind: type[N]) -> N | None:
+        """The node of a kind that the issue underlines, the outermost of several."""
+        for node in ast.walk(self.kernel.node):
+            if isinstance(node, kind) and self.module.index.range_of(node) == self.issue.range:
+                return node
+        return None
+
+    def operations(self, statement: ast.stmt | None) -> list[Operation]:
+        """What a statement does, in order."""
+        return [o for o in self.flow.operations if o.statement is statement]
+
+    def source(self, node: ast.expr | ast.stmt) -> str:
+        """The text of a node."""
+        return self.patch.source(node)
+
+
+Edit = Callable[[Site], Refusal | None]
+Apply = Callable[[Module, Issue, AnalysisContext], str | Refusal]
+
+
+def at_site(edit: Edit) -> Apply:
+    """A rewrite from a function that collects edits, or says why there are none."""
+
+    @wraps(edit)
+    def apply(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+        kernel = kernel_of(module, issue)
+        if kernel is None or kernel.language is not Language.NKI:
+            return _MOVED
+        site = Site(module, kernel, nki_flow(module, kernel), issue, Patch(module))
+        refused = edit(site)
+        if refused is not None:
+            return refused
+        text = site.patch.apply()
+        return _MOVED if text == module.text else text
+
+    return apply
+
+
+def moved() -> Refusal:
+    """The answer where nothing of the expected form stands at the issue."""
+    return _MOVED
+
+
+def in_parentheses(text: str, node: ast.expr) -> str:
+    """An expression as an operand: in parentheses unless it is a name, a call or the like."""
+    simple = ast.Name | ast.Call | ast.Attribute | ast.Subscript | ast.Constant
+    return text if isinstance(node, simple) else f"({text})"
+
+
+def parts_of(node: ast.Subscript) -> Sequence[ast.expr]:
+    """The indices of a subscript, one for each dimension it names."""
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

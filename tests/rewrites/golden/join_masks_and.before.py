@@ -1,0 +1,16 @@
+# rewrite: join_masks
+# at: (rows < m) and columns < n
+import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.shared_hbm)
+    m, n = x.shape
+    rows = nl.arange(128)[:, None]
+    columns = nl.arange(512)[None, :]
+    tile = nl.load(x[rows, columns], mask=(rows < m) and columns < n)
+    nl.store(out, tile)
+    return out

@@ -1,0 +1,14 @@
+# rewrite: reach_operand
+# at: nl.store(tile, nl.load(x[0:128, 0:512]))
+import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
+    tile[...] = nl.load(x[0:128, 0:512])
+    nl.store(out, tile)
+    return out

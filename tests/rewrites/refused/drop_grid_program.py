@@ -1,0 +1,20 @@
+# rewrite: drop_grid
+# at: double[2](x, out)
+# refuses: place in the grid
+import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def double(x, out):
+    i = nl.program_id(0)
+    tile = nl.load(x[i, 0:128, 0:512])
+    nl.store(out[i], nl.multiply(tile, 2.0))
+
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((2, 128, 512), dtype=x.dtype, buffer=nl.shared_hbm)
+    double[2](x, out)
+    return out
