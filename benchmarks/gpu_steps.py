@@ -136,6 +136,13 @@ STEPS = (
         gpus=2,
     ),
     Step(
+        "parallel_search",
+        _script(f"benchmarks/search_evidence/parallel_search.py compare --out {OUT}/two_gpus.json"),
+        "one search on one GPU and on two: docs/search-evidence.md",
+        400,
+        gpus=2,
+    ),
+    Step(
         "isolation",
         _script("benchmarks/isolation_probe.py"),
         "what a GPU's driver works under, and how it gets over bad states: docs/isolation.md",

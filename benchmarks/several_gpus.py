@@ -1,7 +1,6 @@
 """Several GPUs of one host, and the way over ssh to a GPU: the same verdicts, and what it takes.
 
     python benchmarks/several_gpus.py --out several.json
-    python benchmarks/several_gpus.py --search --out two.json    # a beam on one GPU, and on two
 
 Runs the command line as a person would. What goes over ssh goes to this machine, by a program
 named ``ssh`` that starts here what ssh would have started there: the worker still travels over
@@ -11,14 +10,12 @@ standard input, and files by the link.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,50 +35,21 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("several.json"))
     parser.add_argument("--budget", type=int, default=16)
     parser.add_argument("--limit-s", type=float, default=110.0, help="Begin nothing after this.")
-    parser.add_argument("--search", action="store_true", help="Compare a search on one and on two.")
-    parser.add_argument("--devices", nargs=2, default=["cuda:0", "cuda:0,cuda:1"])
     options = parser.parse_args()
     started = time.monotonic()
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         runs = _Runs(Path(name))
         steps = _steps(Path(name), runs, options.budget)
-        if options.search:
-            devices = dict(zip(("one", "two"), options.devices, strict=True))
-            steps = [
-                (step, partial(runs.searched, "matmul.py", device, options.budget))
-                for step, device in devices.items()
-            ]
         for step, work in steps:
-            late = time.monotonic() - started > options.limit_s
-            if late and not options.search:  # one search without the other says nothing
+            if time.monotonic() - started > options.limit_s:
                 print(f"{step}: not run, no time left")
                 continue
             begun = time.monotonic()
             found[step] = work()
             found[step]["wall_s"] = round(time.monotonic() - begun, 2)
             print(f"{step}: {json.dumps(found[step])[:1500]}", flush=True)
-    if {"one", "two"} <= found.keys():
-        found["compared"] = _compared(found["one"], found["two"])
-        print(f"compared: {json.dumps(found['compared'])}")
     options.out.write_text(json.dumps(found, indent=1))
-
-
-def _compared(one: dict[str, Any], two: dict[str, Any]) -> dict[str, Any]:
-    """The rates, and how far the trees agree: times decide which node is a parent, so that a later
-    generation may differ where two speeds are close."""
-    if "error" in one or "error" in two:
-        return {"error": "a search ended with an error"}
-    first, second = one["tree"], two["tree"]
-    differing = [slot for slot in first if first[slot] != second.get(slot)]
-    generations = sorted({int(slot.partition(".")[0]) for slot in first})
-    other = min((int(slot.partition(".")[0]) for slot in differing), default=None)
-    return {
-        "ratio": round(two["per_hour"] / one["per_hour"], 3),
-        "slots": [len(first), len(second)], "differing": len(differing),
-        "generations": len(generations), "first_that_differs": other,
-        "results": [one["final"], two["final"]], "speedups": [one["speedup"], two["speedup"]],
-    }  # fmt: skip
 
 
 def _steps(folder: Path, runs: _Runs, budget: int) -> list[tuple[str, Any]]:
@@ -139,35 +107,6 @@ class _Runs:
         value = self._run("verify", original, candidate, "--device", device)
         names = ("accepted", "level", "failed", "error")
         return {name: value[name] for name in names if name in value}
-
-    def searched(self, file: str, device: str, budget: int) -> dict[str, Any]:
-        """A beam: its tree without times, and evaluations an hour once it goes."""
-        command = [
-            sys.executable, "-m", "tilewright", "optimize", str(EXAMPLES / file), "--device",
-            device, "--strategy", "beam", "--budget", str(budget), "--format", "events",
-        ]  # fmt: skip
-        tree: dict[str, list[Any]] = {}
-        times: list[float] = []
-        last: dict[str, Any] = {}
-        with subprocess.Popen(
-            command, env=self._environment(), stdout=subprocess.PIPE, text=True
-        ) as running:
-            for line in running.stdout or ():
-                last = json.loads(line)
-                node = last["event"] == "trial" and last["trial"]["node"]
-                if node:
-                    times.append(time.monotonic())
-                    tree[node["slot"]] = [node["parent"], node["idea"]]
-        if last.get("event") != "result" or len(times) < 2:
-            return {"error": last, "code": running.returncode}
-        result = last["result"]
-        rate = (len(times) - 1) / (times[-1] - times[0])
-        return {
-            "device": device, "tree": tree, "per_hour": rate * 3600,
-            "evaluations": len(times), "seconds": result["seconds"], "notes": result["notes"],
-            "final": hashlib.sha256(result["final"].encode()).hexdigest()[:12],
-            "speedup": result["speedup"] and result["speedup"]["value"],
-        }  # fmt: skip
 
     def optimized(self, file: str, device: str, budget: int) -> dict[str, Any]:
         arguments = ("--device", device, "--budget", str(budget))

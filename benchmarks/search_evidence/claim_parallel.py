@@ -2,7 +2,7 @@
 
 The GPUs of the landscapes are pretended: each works for a drawn time on one evaluation at a time,
 so that evaluations end in another order than they began. The rate was measured by
-``benchmarks/several_gpus.py --search``.
+``parallel_search.py``.
 """
 
 import json
@@ -149,7 +149,7 @@ def evidence(size: str, file: Path = FILE, measured: Path = MEASURED) -> Evidenc
     rows = [_row(one, name, evaluations) for one in grounds(file, whole) for name in names]
     idle = ", ".join(dict.fromkeys(row.strategy for row in rows if not row.is_parallel))
     notes = (f"{idle}: one slot a generation, so that further GPUs have nothing to do.",)
-    findings = _same_tree(rows), _rate(measured)
+    findings = _same_tree(rows), *_on_gpus(measured)
     return Evidence("Several GPUs", findings, (_table(rows),), notes=notes if idle else ())
 
 
@@ -192,31 +192,68 @@ def _same_tree(rows: list[_Row]) -> Finding:
     )  # fmt: skip
 
 
-def _rate(file: Path) -> Finding:
-    """What was measured on one and on two GPUs of one host."""
+def _on_gpus(file: Path) -> tuple[Finding, Finding]:
+    """The rate on one and two GPUs of a host, and whether the verdicts of one give its tree."""
+    value = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    return _rate(value), _tree_on_gpus(value)
+
+
+def _rate(value: Mapping[str, Any]) -> Finding:
     claim = "Two GPUs judge nearly twice as many candidates as one"
     asked = f"at least {_ASKED} times the evaluations an hour"
-    if not file.is_file():
-        found = "not measured: several_gpus.py --search was not run on two GPUs"
-        return Finding(claim, "two H200", asked, found, None, None, "-", None)
-    value = json.loads(file.read_text("utf-8"))
-    if "compared" not in value or "ratio" not in value["compared"]:
-        rate = f"{value['one']['per_hour']:.0f} evaluations an hour on one GPU"
-        found = f"not measured: the search on two GPUs did not run ({rate})"
-        return Finding(claim, "two H200", asked, found, None, None, "-", None)
-    one, two, compared = value["one"], value["two"], value["compared"]
-    parts = compared["first_that_differs"]
-    alike = (
-        "both trees are the same"
-        if parts is None
-        else f"{compared['differing']} of {compared['slots'][0]} slots differ, from generation "
-        f"{parts} on, as times decide who is a parent"
+    one, two = value.get("one", {}), value.get("two", {})
+    ratio = two.get("compared", {}).get("ratio")
+    if ratio is None:
+        return _not_measured(claim, asked)
+    again = value.get("replayed", {}).get("compared", {}).get("ratio")
+    others = (
+        "-" if again is None else f"the search that takes the verdicts of one: {again:.2f} times"
     )
     return Finding(
-        claim, f"a beam on matmul.py, {one['evaluations']} evaluations", asked,
-        f"{compared['ratio']:.2f} times ({one['per_hour']:.0f} and {two['per_hour']:.0f})",
-        None, None, alike, compared["ratio"] >= _ASKED,
+        claim, f"two H200, a beam on matmul.py, {one['evaluations']} evaluations", asked,
+        f"{ratio:.2f} times ({one['per_hour']:.0f} and {two['per_hour']:.0f})", None, None, others,
+        ratio >= _ASKED,
     )  # fmt: skip
+
+
+def _tree_on_gpus(value: Mapping[str, Any]) -> Finding:
+    claim = "Two real GPUs give the tree of one by the same verdicts"
+    asked = "no slot differs where each contest counts as it did on one GPU"
+    found = value.get("replayed", {}).get("compared", {})
+    if "differing" not in found:
+        return _not_measured(claim, asked)
+    differing, slots = found["differing"], found["slots"][0]
+    return Finding(
+        claim, "two H200, each candidate judged again", asked,
+        f"{differing} of {slots} slots differ; {_agreement(found)}", None, None, _apart(value),
+        differing == 0,
+    )  # fmt: skip
+
+
+def _agreement(found: Mapping[str, Any]) -> str:
+    """How far the verdicts on two GPUs are those on one."""
+    of = found["verdicts"]
+    return (
+        f"{of['same_level']} of {of['both']} candidates got as far, and the intervals of "
+        f"{of['intervals_meet']} of {of['timed']} contests meet"
+    )
+
+
+def _apart(value: Mapping[str, Any]) -> str:
+    """Where trees part whose searches take their own verdicts."""
+    said = []
+    for name, words in (("two", "two GPUs"), ("again", "one GPU once more")):
+        found = value.get(name, {}).get("compared", {})
+        if "differing" in found:
+            parts = found["first_that_differs"]
+            since = "" if parts is None else f", from generation {parts} on"
+            said.append(f"{words}: {found['differing']} slots differ{since}")
+    return "by verdicts of their own, " + "; ".join(said) if said else "-"
+
+
+def _not_measured(claim: str, asked: str) -> Finding:
+    found = "not measured: parallel_search.py was not run on two GPUs"
+    return Finding(claim, "two H200", asked, found, None, None, "-", None)
 
 
 def _table(rows: list[_Row]) -> Rows:

@@ -53,7 +53,7 @@ class _Pinning:
     redefined: dict[tuple[int, int], int | str] = field(default_factory=dict)
 
     @cached_property
-    def axes(self) -> set[str]:
+    def axes(self) -> frozenset[str]:
         """Constexprs that the grid must follow."""
         return coverage(self.kernel, self.module)
 

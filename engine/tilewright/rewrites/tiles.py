@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from tilewright.analysis.per_kernel import kept_by
 from tilewright.rewrites.blocks import stores_whole_blocks
 from tilewright.rewrites.grid import division
 from tilewright.rewrites.model import Refusal
@@ -184,7 +185,8 @@ def _kind(module: Module, kernel: Kernel, roles: Mapping[str, str]) -> TileKind:
     return TileKind.ELEMENTWISE if "block" in roles else TileKind.DOT
 
 
-def coverage(kernel: Kernel, module: Module) -> set[str]:
+@kept_by(lambda kernel, module: (id(module), id(kernel.node)))
+def coverage(kernel: Kernel, module: Module) -> frozenset[str]:
     """Constexprs that scale a program id: the grid must follow them.
 
     A tile index drawn from ``range(program_id, ...)`` covers the output whatever the grid is.
@@ -204,7 +206,7 @@ def coverage(kernel: Kernel, module: Module) -> set[str]:
                 if scales and isinstance(block, ast.Name) and block.id in kernel.constexprs:
                     found.add(block.id)
     found |= {n for n in _ended_by(module, kernel) if is_counted_by_programs(module, kernel, n)}
-    return found - set(_GROUP_NAMES)
+    return frozenset(found - set(_GROUP_NAMES))
 
 
 def _ended_by(module: Module, kernel: Kernel) -> set[str]:
@@ -218,6 +220,7 @@ def _has_program_id(module: Module, node: ast.expr) -> bool:
     return any(is_tl_call(module, n, "program_id") for n in ast.walk(node))
 
 
+@kept_by(lambda module, kernel: (id(module), id(kernel.node)))
 def extents(module: Module, kernel: Kernel) -> Mapping[str, str]:
     """Constexpr to the run-time parameter that bounds what it tiles: ``BLOCK_M`` to ``M``."""
     runtime = {p.name for p in kernel.parameters if not p.is_constexpr}
@@ -296,6 +299,7 @@ def configured(kernel: Kernel, name: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(v for v in values if type(v) is int and v > 0))
 
 
+@kept_by(lambda module, kernel, launch, name: (id(module), id(kernel.node), id(launch.node), name))
 def ties_at(module: Module, kernel: Kernel, launch: Launch, name: str) -> Ties:
     """What belongs together with a constexpr of a launch."""
     # A number that a tuner varies is written nowhere else, or its kernel would be wrong as it is.

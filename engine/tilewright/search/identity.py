@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from tilewright.evaluation.model import text_hash
 from tilewright.python_syntax import parse
@@ -12,6 +13,7 @@ _Documented = _Function | ast.ClassDef | ast.Module
 _Scope = _Function | ast.Lambda | ast.ClassDef
 
 
+@lru_cache(maxsize=1024)
 def program_hash(text: str) -> str:
     """A hash without comments, layout, docstrings and the names of local variables.
 
