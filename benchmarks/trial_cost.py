@@ -13,7 +13,8 @@ as it was, which they are faster than: those have every check made.
     python benchmarks/trial_cost.py --device cuda:0 --verify 8 --seconds 140 --out verify.json
 
 takes candidates through what ``tilewright verify`` does, each in a new process with every check
-made, and prints where the seconds of each went. The first one also measures the noise floor.
+made, and prints where the seconds of each went. The first one also starts the worker service and
+measures the noise floor. ``TILEWRIGHT_SERVICE=0`` gives each a worker of its own.
 """
 
 from __future__ import annotations
@@ -192,6 +193,8 @@ def verified(asked: argparse.Namespace) -> list[dict[str, Any]]:
             told = json.loads(done.stdout.splitlines()[-1])
             found.append({**told, "whole_s": round(time.time() - start, 3)})
             _say(json.dumps(found[-1]))
+        stop = [sys.executable, "-m", "tilewright", "service", "stop"]
+        subprocess.run(stop, env=environment, stdout=sys.stderr, check=False)
     return found
 
 
@@ -200,9 +203,11 @@ def verify_one(number: int, device: str, began: float) -> dict[str, Any]:
     from tilewright.cli.judging import Subject, judge
     from tilewright.cli.output import StreamFormat
     from tilewright.cli.session import device_for
+    from tilewright.devices.discovery import start_worker
     from tilewright.evaluation.sizing import sized
     from tilewright.problems.loading import load_problem
 
+    start_worker(device, needed=True)
     marks = {"imports": time.time() - began}
     name, changes = _VERIFIED[number]
     base = name.partition("__")[0]

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tilewright.devices.hello_cache import keep_hello, known_hello
+from tilewright.devices import hello_cache
+from tilewright.devices.hello_cache import keep_gpus, keep_hello, known_gpus, known_hello
 from tilewright.devices.launch_cache import recorded
 from tilewright.devices.model import DeviceInfo, JobOutcome, JobStatus
 from tilewright.targets import ReportCache
@@ -103,3 +104,31 @@ def test_a_cache_is_kept_below_its_bytes(tmp_path: Path) -> None:
     assert sum(path.stat().st_size for path in left) <= 20_000
     assert len(left) >= 15
     assert cache.get("3bkey") is not None
+
+
+GPU = {
+    "id": "cuda:0", "backend": "cuda", "name": "a GPU", "arch": "90", "memory_bytes": 1,
+    "multiprocessors": 1, "l2_bytes": 1,
+}  # fmt: skip
+
+
+def test_gpus_are_known_until_the_system_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "home" / "worker").mkdir(parents=True)
+    monkeypatch.setattr(hello_cache, "_NODES", (f"{str(tmp_path)[1:]}/node*",))
+    assert known_gpus(sys.executable) is None
+    keep_gpus(sys.executable, [])
+    assert known_gpus(sys.executable) == [], "no device node, no GPU"
+    (tmp_path / "node0").touch()
+    assert known_gpus(sys.executable) is None
+    keep_gpus(sys.executable, [])
+    assert known_gpus(sys.executable) is None, "a driver may say otherwise in a moment"
+    keep_gpus(sys.executable, [GPU])
+    assert known_gpus(sys.executable) == [GPU]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert known_gpus(sys.executable) is None
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    assert known_gpus(sys.executable) == [GPU]
+    (tmp_path / "node1").touch()
+    assert known_gpus(sys.executable) is None

@@ -30,7 +30,7 @@ def four_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "probe", lambda python: FOUR)
     monkeypatch.setattr(opening, "probe_host", lambda address: FOUR)
     monkeypatch.setattr(opening, "interpreter", lambda python: INTERPRETER)
-    for name in ("client", "compiler", "remote_client"):
+    for name in ("client", "remote_client"):
         monkeypatch.setattr(opening, name, lambda *about, **options: None)
     for name in ("WorkerDevice", "RemoteDevice"):
         monkeypatch.setattr(opening, name, Opened)
@@ -78,25 +78,25 @@ def test_what_is_not_there_is_said(device: str, told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "runs", "compiles", "started"),
+    ("device", "needed", "started"),
     [
-        ("auto", True, False, ["worker"]),
-        ("interpreter", True, True, ["worker", "compiler"]),
-        ("cuda:0", False, True, []),
-        ("ssh://host/cuda:0", True, True, []),
-        ("ray:auto", True, True, []),
+        ("auto", True, ["worker"]),
+        ("interpreter", True, ["worker"]),
+        ("cuda:0", True, ["worker"]),
+        ("cuda:0", False, []),
+        ("ssh://host/cuda:0", True, []),
+        ("ray:auto", True, []),
     ],
 )
-def test_workers_start_ahead_where_they_will_be_needed(
-    monkeypatch: pytest.MonkeyPatch, device: str, runs: bool, compiles: bool, started: list[str]
+def test_a_worker_of_this_host_starts_ahead(
+    monkeypatch: pytest.MonkeyPatch, device: str, needed: bool, started: list[str]
 ) -> None:
     begun: list[str] = []
 
-    def named(name: str) -> Any:
-        return lambda *about, **options: SimpleNamespace(start=lambda: begun.append(name))
+    def named(python: str) -> Any:
+        return SimpleNamespace(start=lambda: begun.append("worker"))
 
     monkeypatch.setattr(discovery, "_require_torch", lambda python: None)
-    monkeypatch.setattr(discovery, "client", named("worker"))
-    monkeypatch.setattr(discovery, "compiler", named("compiler"))
-    discovery.start_workers(device, runs=runs, compiles=compiles)
+    monkeypatch.setattr(discovery, "client", named)
+    discovery.start_worker(device, needed=needed)
     assert begun == started

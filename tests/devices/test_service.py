@@ -1,4 +1,4 @@
-"""The compile service: shared, restarted when killed, gone when nobody needs it."""
+"""The worker service: shared, restarted when killed, gone when nobody needs it."""
 
 import contextlib
 import json
@@ -15,16 +15,25 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices import JobStatus, WorkerClient
-from tilewright.devices.discovery import client, close_all, compiler
+from tilewright.devices import DeviceInfo, JobStatus, WorkerClient, WorkerDevice
+from tilewright.devices.discovery import client, close_all
 from tilewright.devices.service import running_services, stop_services
 from tilewright.devices.service.places import ServiceError, open_socket
+from tilewright.evaluation.cascade import Cascade
+from tilewright.evaluation.model import Evaluation, Level
+from tilewright.evaluation.workbench import Workbench
+from tilewright.problems import find_problem
 from tilewright.worker.loading.import_stamps import stamp
 from tilewright.worker.protocol import encode
-from tilewright.worker.runtime import compile_service as served
+from tilewright.worker.runtime import service as served
 
 pytestmark = pytest.mark.triton
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SEES_ITS_CLIENT = (
+    "import torch\n",
+    "import os\nimport torch\nassert os.environ['TRITON_SAID'] == 'by the client'\n",
+)
 KERNEL = """
 import triton
 import triton.language as tl
@@ -178,11 +187,69 @@ def test_one_clients_many_jobs_do_not_keep_another_waiting(
     assert len(done) == many
 
 
-def test_it_does_nothing_but_compile(shared_home: None) -> None:
-    with shared_client() as mine:
-        outcome = mine.run({"kind": "run", "module": "/etc/passwd"}, 10)
-    assert outcome.status is JobStatus.ERROR
-    assert "does no 'run' jobs" in outcome.message
+def judged(client: WorkerClient, folder: Path, was: str, becomes: str) -> Evaluation:
+    """What the cascade finds of softmax with a change, in the interpreter, by a worker."""
+    source = EXAMPLES / "softmax.py"
+    problem, text = find_problem(source), source.read_text().replace(*SEES_ITS_CLIENT)
+    hello = client.hello
+    info = DeviceInfo(
+        "interpreter", "", None, False, str(hello["torch"]), hello["triton"], hello["python"]
+    )
+    bench = Workbench(WorkerDevice(client, info), problem, source, folder, 1)
+    return Cascade(text, str(source), bench, None).judge(text.replace(was, becomes), text)
+
+
+def coordinators(service: int | None) -> set[int]:
+    """Processes below a service that have not ended."""
+    found = set()
+    for folder in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            is_below = fields[0] != "Z" and fields[1] == str(service)
+            found |= {int(folder.name)} if is_below else set()
+    return found
+
+
+def test_candidates_of_two_commands_are_judged_by_one_process(
+    shared_home: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_SAID", "by the client")
+    with shared_client() as first, shared_client() as second:
+        right = judged(first, tmp_path, "BLOCK=1024", "BLOCK=2048")
+        assert (right.level, right.failed) == (Level.CORRECT, None)
+        wrong = judged(second, tmp_path, "exp(x - row_max) / row_sum", "exp(x - row_max)")
+        assert wrong.level is Level.REJECTED
+        assert first.pid == second.pid
+        pid, below = first.pid, coordinators(first.pid)
+        assert len(below) >= 2
+        second.close()
+        assert wait_for(lambda: coordinators(pid) < below)
+        again = judged(first, tmp_path, "BLOCK=1024", "BLOCK=512")
+        assert again.level is Level.CORRECT, "the other's end takes nothing of this one's along"
+    assert wait_for(lambda: not coordinators(pid)), "no client, no coordinator"
+    assert pid in {status.pid for status in running_services()}
+    assert not list(Path("/dev/shm").glob(f"tilewright-worker-*/trials/judge-{min(below)}"))
+
+
+def test_a_trial_does_not_wait_for_compile_jobs(
+    shared_home: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_SAID", "by the client")
+    nap = compile_job(tmp_path, "import time\ntime.sleep(600)\n")
+    with shared_client() as busy, shared_client() as other:
+        threads = [
+            threading.Thread(target=busy.run, args=(nap, 600))
+            for _ in range(2 * (os.cpu_count() or 1))
+        ]
+        assert busy.hello
+        for thread in threads:
+            thread.start()
+        assert wait_for(lambda: any(one.waiting for one in running_services()))
+        assert judged(other, tmp_path, "BLOCK=1024", "BLOCK=2048").level is Level.CORRECT
+        assert all(thread.is_alive() for thread in threads)
+        busy.cancel()
+        for thread in threads:
+            thread.join()
 
 
 def test_who_sends_what_is_no_request_is_hung_up_on(shared_home: None, tmp_path: Path) -> None:
@@ -246,7 +313,7 @@ def test_without_a_private_folder_it_compiles_without_and_says_so(
     folder.chmod(0o755)
     with caplog.at_level(logging.WARNING), shared_client(compile_only=True) as mine:
         assert mine.hello["triton"]
-    assert "compiling without the compile service" in caplog.text
+    assert "started without the worker service" in caplog.text
     assert "chmod 700" in caplog.text
     folder.chmod(0o700)
     assert running_services() == ()
@@ -255,8 +322,7 @@ def test_without_a_private_folder_it_compiles_without_and_says_so(
 def test_it_can_be_turned_off(own_home: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEWRIGHT_SERVICE", "0")
     close_all()
-    assert compiler(sys.executable, compile_only=False) is client(sys.executable)
-    with compiler(sys.executable) as mine:
+    with client(sys.executable) as mine:
         assert mine.hello["triton"]
         assert running_services() == ()
     close_all()

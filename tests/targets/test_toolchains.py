@@ -161,8 +161,8 @@ def test_the_list_names_the_services_that_run(bare: Path, monkeypatch: pytest.Mo
     ]
     text = CliRunner().invoke(app, ["toolchain", "list"]).stdout
     assert text.splitlines()[-2:] == [
-        "compile service: process 11, triton 3.9.0",
-        "compile service: process 12, does not answer",
+        "worker service: process 11, triton 3.9.0",
+        "worker service: process 12, does not answer",
     ]
 
 

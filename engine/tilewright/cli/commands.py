@@ -50,7 +50,7 @@ COMMANDS = {
     "lsp": Entry("facts:lsp", "Start the language server, on standard input and output or TCP."),
     "mcp": Entry("mcp:mcp", "Serve the commands as tools to coding agents (MCP, stdio)."),
     "toolchain": Entry("toolchain:app", "List and install the compilers of each backend."),
-    "service": Entry("service:app", "List and stop the compile services."),
+    "service": Entry("service:app", "List and stop the worker services."),
 }
 
 

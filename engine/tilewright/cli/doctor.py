@@ -9,9 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from tilewright.cli.output import OUT, Exit, Format, emit_json, working
+from tilewright.cli.service import line
 from tilewright.devices import DeviceError, list_devices, open_device
 from tilewright.devices.discovery import chosen_python
 from tilewright.devices.protections import Checkup, Protection, check_up, known_secret
+from tilewright.devices.service import running_services
 from tilewright.home import home
 from tilewright.serialize import dump
 from tilewright.targets.listing import ToolStatus, all_toolchains
@@ -50,7 +52,7 @@ def doctor(
             checkup = check_up(open_device(device, python), secret)
         except DeviceError as error:
             raise _nothing_to_try(error) from error
-        devices = list_devices(python)
+        devices = list_devices(python, fresh=True)
         compilers = all_toolchains(chosen_python(python))
     if form is Format.JSON:
         told = {**dump(checkup), "devices": [dump(info) for info in devices]}
@@ -105,6 +107,8 @@ def _show_rest(devices: Sequence[Any], compilers: Sequence[ToolStatus]) -> None:
     for one in compilers:
         what = one.version if one.found else f"not found ({one.command or one.missing})"
         OUT.print(f"  {one.backend:<6}{one.part:<17}{what}", markup=False)
+    for service in running_services():
+        OUT.print(f"\nworker service\n  {line(service)}", markup=False)
     OUT.print("\nwhere things are kept", markup=False)
     for name, path in _places():
         size = _size(path)

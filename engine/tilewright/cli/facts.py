@@ -30,7 +30,7 @@ def devices(
     For each device: what it can compile, check, time and profile. Devices are
     local or on a host reached over ssh.
     """
-    if device is None and not list_devices():
+    if device is None and not list_devices(fresh=True):
         _print_none(form)
         return
     found = device_facts(device)

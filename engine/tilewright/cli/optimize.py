@@ -21,7 +21,7 @@ from tilewright.cli.report_file import check_report, keep_report
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.show import show_diff, show_trials, speedup_line
 from tilewright.cli.target import target_for
-from tilewright.devices.discovery import start_workers
+from tilewright.devices.discovery import start_worker
 from tilewright.devices.model import Device, DeviceInfo
 from tilewright.errors import InputError
 from tilewright.evaluation.certificate_file import certificate_file
@@ -108,7 +108,7 @@ def optimize(
     models = within(options.ensemble(file), search)
     text = read_source(file, from_stdin=stdin)
     spec = with_permissions(problem_for(problem, captured, file, text), file)
-    start_workers(device, runs=spec is not None, compiles=target is not None)
+    start_worker(device, needed=spec is not None)
     with (
         stop_on_signal(),
         # To choose a chip may start a worker, too.

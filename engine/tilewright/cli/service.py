@@ -1,4 +1,4 @@
-"""``service status`` and ``service stop``: the processes that keep compilers warm."""
+"""``service status`` and ``service stop``: the workers that stay between commands."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from tilewright.devices import service
 from tilewright.serialize import dump
 
 app = typer.Typer(
-    help="List and stop the compile services.",
+    help="List and stop the worker services.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -18,9 +18,10 @@ _Form = Annotated[Format, typer.Option("--format", help="text or json.")]
 
 @app.command()
 def status(form: _Form = Format.TEXT) -> None:
-    """List this user's compile services.
+    """List this user's worker services.
 
-    A service starts when a kernel is compiled and ends when it is idle.
+    A service starts with the first command that compiles or runs a kernel and
+    ends when it is idle.
     """
     found = service.running_services()
     if form is Format.JSON:
@@ -29,14 +30,14 @@ def status(form: _Form = Format.TEXT) -> None:
     if not service.enabled():
         OUT.print("turned off by TILEWRIGHT_SERVICE=0")
     if not found:
-        OUT.print("no compile service runs")
+        OUT.print("no worker service runs")
     for one in found:
-        OUT.print(_line(one), markup=False)
+        OUT.print(line(one), markup=False)
 
 
 @app.command()
 def stop(form: _Form = Format.TEXT) -> None:
-    """Stop this user's compile services and their jobs."""
+    """Stop this user's worker services and their jobs."""
     stopped = service.stop_services()
     if form is Format.JSON:
         emit_json({"stopped": [dump(one) for one in stopped]})
@@ -44,15 +45,17 @@ def stop(form: _Form = Format.TEXT) -> None:
     for one in stopped:
         OUT.print(f"stopped process {one.pid}", markup=False)
     if not stopped:
-        OUT.print("no compile service runs")
+        OUT.print("no worker service runs")
 
 
-def _line(one: service.ServiceStatus) -> str:
+def line(one: service.ServiceStatus) -> str:
+    """One service: what it is, what it does and holds, and when it ends."""
     if not one.answers:
         return f"process {one.pid} does not answer at {one.socket}: `tilewright service stop`"
     versions = f"triton {one.triton}" + (f", torch {one.torch}" if one.torch else "")
     return (
         f"process {one.pid}: {versions}; {one.clients - 1} clients, {one.running} jobs running, "
-        f"{one.waiting} waiting, {one.jobs} since it started {one.up_s:.0f} s ago; ends after "
+        f"{one.waiting} waiting, {one.jobs} since it started {one.up_s:.0f} s ago; holds "
+        f"{', '.join(one.devices) or 'no device'}; ends after "
         f"{one.idle_s:.0f} s without one"
     )

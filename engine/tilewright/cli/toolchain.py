@@ -78,7 +78,7 @@ def _show_services(running: Sequence[ServiceStatus]) -> None:
     """One line each; ``tilewright service status`` tells more."""
     for one in running:
         said = f"triton {one.triton}" if one.answers else "does not answer"
-        OUT.print(f"compile service: process {one.pid}, {said}", markup=False)
+        OUT.print(f"worker service: process {one.pid}, {said}", markup=False)
 
 
 @app.command()

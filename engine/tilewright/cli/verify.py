@@ -17,7 +17,7 @@ from tilewright.cli.recheck import Wanted, recheck
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.show import speedup_line
 from tilewright.cli.target import target_for
-from tilewright.devices.discovery import start_workers
+from tilewright.devices.discovery import start_worker
 from tilewright.errors import InputError
 from tilewright.evaluation.model import Evaluation, Level, StepName, StepStatus
 from tilewright.evaluation.sizing import sized
@@ -131,7 +131,7 @@ def verify(
         raise InputError("--certify needs CANDIDATE as a file; name a path with --certificate")
     texts = (read_source(original), read_source(after, from_stdin=stdin))
     spec = problem_for(problem, captured, original, texts[0])
-    start_workers(device, runs=spec is not None, compiles=target is not None)
+    start_worker(device, needed=spec is not None)
     with (
         working(f"verifying {after.name} against {original.name}"),
         stop_on_signal(),

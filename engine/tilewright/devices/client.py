@@ -33,9 +33,8 @@ class WorkerClient:
     Args:
         python: the interpreter, which needs torch and triton.
         compile_only: serve compile jobs alone, for which triton is enough.
-        shared: use the compile service of the interpreter, which does compile jobs and captures
-            of launches alone. Where there is none to be had, a warning is logged and a worker of
-            this process is started as without it.
+        shared: use the interpreter's worker service. Where there is none to be had, a warning is
+            logged and a worker of this process is started as without it.
     """
 
     def __init__(self, python: str, *, compile_only: bool = False, shared: bool = False) -> None:
@@ -140,7 +139,7 @@ class WorkerClient:
                 return connect(self.python, compile_only=self._compile_only)
             except ServiceError as error:
                 self._shared = False
-                _LOG.warning("compiling without the compile service: %s", error)
+                _LOG.warning("a worker is started without the worker service: %s", error)
         arguments = (COMPILE_ONLY,) if self._compile_only else ()
         try:
             return Channel(self.python, arguments)
@@ -155,8 +154,8 @@ class WorkerClient:
             if self._channel is channel:
                 self._channel = None
         channel.close()
-        message = "the compile service does not answer; `tilewright service stop` ends it"
-        _LOG.warning("%s; compiling without it", message)
+        message = "the worker service does not answer; `tilewright service stop` ends it"
+        _LOG.warning("%s; a worker is started without it", message)
         return message
 
     def _unanswered(self, job: Job[Any], seconds: float) -> JobOutcome[Any]:

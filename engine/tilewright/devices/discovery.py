@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from tilewright.devices.client import WorkerClient
 from tilewright.devices.cluster import Cluster, ClusterAddress, is_cluster
-from tilewright.devices.hello_cache import keep_hello, known_hello
+from tilewright.devices.hello_cache import keep_gpus, keep_hello, known_gpus, known_hello
 from tilewright.devices.local_process import way_out
 from tilewright.devices.model import INTERPRETER, DeviceError, DeviceInfo, JobStatus
 from tilewright.devices.remote import Address, RemoteClient, is_address
@@ -32,10 +32,13 @@ def chosen_python(python: str | None = None) -> str:
     return python or os.environ.get("TILEWRIGHT_PYTHON") or sys.executable
 
 
-def list_devices(python: str | None = None) -> tuple[DeviceInfo, ...]:
-    """The interpreter first, then GPUs; empty where the interpreter lacks torch or triton."""
+def list_devices(python: str | None = None, *, fresh: bool = False) -> tuple[DeviceInfo, ...]:
+    """The interpreter first, then GPUs; empty where the interpreter lacks torch or triton.
+
+    ``fresh``: ask even where an earlier answer is known.
+    """
     try:
-        return probe(chosen_python(python))
+        return probe(chosen_python(python), fresh=fresh)
     except DeviceError as error:
         _LOG.info("no devices: %s", error)
         return ()
@@ -56,30 +59,23 @@ def cluster(address: ClusterAddress) -> Cluster:
 
 
 def client(python: str) -> WorkerClient:
-    """The one worker of this process for an interpreter."""
+    """The one worker of this process for an interpreter, or its way to the one that all share."""
     if python not in _clients:
-        _clients[python] = WorkerClient(python)
+        _clients[python] = WorkerClient(python, shared=enabled())
     return _clients[python]
 
 
-def compiler(python: str, *, compile_only: bool = True) -> WorkerClient:
-    """What compiles with an interpreter: its compile service, unless that is turned off.
-
-    Without it ``compile_only`` has a worker of its own, which needs no torch.
-    """
-    if not compile_only and not enabled():
-        return client(python)
-    key = f"{python} (compiler{', no torch' if compile_only else ''})"
+def compiler(python: str) -> WorkerClient:
+    """The same of an interpreter that compiles alone, which needs no torch."""
+    key = f"{python} (compiles)"
     if key not in _clients:
-        made = WorkerClient(python, compile_only=compile_only, shared=enabled())
-        _clients.setdefault(key, made)
+        _clients[key] = WorkerClient(python, compile_only=True, shared=enabled())
     return _clients[key]
 
 
-def start_workers(device: str, *, runs: bool, compiles: bool) -> None:
-    """Start in the background what a command that ``runs`` kernels on ``device`` is going to need:
-    the worker of this host, and with ``compiles`` its compile service at the same time."""
-    if not runs or is_address(device) or is_cluster(device):
+def start_worker(device: str, *, needed: bool) -> None:
+    """Start in the background the worker of this host that a command on ``device`` will need."""
+    if not needed or is_address(device) or is_cluster(device):
         return
     path = chosen_python()
     try:
@@ -87,8 +83,6 @@ def start_workers(device: str, *, runs: bool, compiles: bool) -> None:
     except DeviceError:  # raised again where the device is opened
         return
     client(path).start()
-    if compiles:
-        compiler(path, compile_only=False).start()
 
 
 def interpreter(python: str) -> DeviceInfo:
@@ -102,38 +96,46 @@ def interpreter(python: str) -> DeviceInfo:
         _require_torch(python)
         found = known_hello(python)
         if found is None:
-            found = compiler(python, compile_only=False).hello
+            found = client(python).hello
             keep_hello(python, found)
         _hellos[python] = found
     return _interpreter(_hellos[python])
 
 
-def probe(python: str) -> tuple[DeviceInfo, ...]:
-    """Ask an interpreter's worker what it has, once a process. Raises DeviceError."""
-    if python not in _infos:
-        _require_torch(python)
+def probe(python: str, *, fresh: bool = False) -> tuple[DeviceInfo, ...]:
+    """What an interpreter's worker has; it is asked where the system's devices may be others than
+    at the last answer, or for a ``fresh`` one. Raises DeviceError."""
+    if python in _infos and not fresh:
+        return _infos[python]
+    _require_torch(python)
+    hello, gpus = known_hello(python), known_gpus(python)
+    if fresh or hello is None or gpus is None:
         worker = client(python)
-        keep_hello(python, worker.hello)
-        _probed(python, worker)
+        hello = worker.hello
+        keep_hello(python, hello)
+        gpus = _asked(worker)
+        if gpus is not None:
+            keep_gpus(python, gpus)
+    _infos[python] = reported(hello, gpus or ())
     return _infos[python]
 
 
 def probe_host(address: Address) -> tuple[DeviceInfo, ...]:
     """Ask another host's interpreter what it has, by the ids there. Raises DeviceError."""
-    return _probed(address.place, remote_client(address))
-
-
-def _probed(key: str, worker: WorkerClient) -> tuple[DeviceInfo, ...]:
-    if key not in _infos:
+    if address.place not in _infos:
+        worker = remote_client(address)
         hello = worker.hello
-        outcome = worker.run(ProbeJob(kind="probe"), _PROBE_SECONDS)
-        found: list[Gpu] = []
-        if outcome.status is JobStatus.OK:
-            found = outcome.value["devices"]
-        else:
-            _LOG.warning("looking for GPUs failed: %s", outcome.message)
-        _infos[key] = reported(hello, found)
-    return _infos[key]
+        _infos[address.place] = reported(hello, _asked(worker) or ())
+    return _infos[address.place]
+
+
+def _asked(worker: WorkerClient) -> list[Gpu] | None:
+    """The GPUs that a worker sees; None, with a warning, where it cannot tell."""
+    outcome = worker.run(ProbeJob(kind="probe"), _PROBE_SECONDS)
+    if outcome.status is JobStatus.OK:
+        return outcome.value["devices"]
+    _LOG.warning("looking for GPUs failed: %s", outcome.message)
+    return None
 
 
 def reported(hello: Hello, devices: Iterable[Gpu]) -> tuple[DeviceInfo, ...]:

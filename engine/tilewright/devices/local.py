@@ -6,7 +6,6 @@ from typing import Protocol
 
 from tilewright.devices.model import DeviceInfo, JobOutcome, Value
 from tilewright.worker.messages.envelope import Job
-from tilewright.worker.protocol import SERVED
 
 ON_DEVICE = {"run", "measure"}
 _RECORDED = {"capture", "specialize"}
@@ -23,17 +22,11 @@ class JobClient(Protocol):
 
 
 class WorkerDevice:
-    """A device behind a local worker; several of one interpreter share the worker.
+    """A device behind a local worker; several of one interpreter share the worker."""
 
-    ``compiler``: does the jobs that need no device, if it is not the worker itself.
-    """
-
-    def __init__(
-        self, client: JobClient, info: DeviceInfo, compiler: JobClient | None = None
-    ) -> None:
+    def __init__(self, client: JobClient, info: DeviceInfo) -> None:
         self._client = client
         self._info = info
-        self._compiler = compiler or client
 
     @property
     def info(self) -> DeviceInfo:
@@ -50,17 +43,13 @@ class WorkerDevice:
         if job.get("kind") in _RECORDED:
             from tilewright.devices.launch_cache import recorded  # targets build on this package
 
-            return recorded(job, self._info, lambda: self._compiler.run(job, timeout_s))
-        if job.get("kind") in SERVED:
-            return self._compiler.run(job, timeout_s)
+            return recorded(job, self._info, lambda: self._client.run(job, timeout_s))
         return self._client.run(job, timeout_s)
 
     def cancel(self) -> None:
-        """Stop every job under way on the worker, and this process's with the compiler."""
-        for worker in {self._client, self._compiler}:
-            worker.cancel()
+        """Stop every job of this process that is under way on the worker."""
+        self._client.cancel()
 
     def close(self) -> None:
-        """End the worker; it starts again if the device is used again."""
-        for worker in {self._client, self._compiler}:
-            worker.close()
+        """End the worker, or leave it if it is shared; a device that is used again joins anew."""
+        self._client.close()

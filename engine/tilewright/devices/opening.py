@@ -10,7 +10,6 @@ from tilewright.devices.discovery import (
     chosen_python,
     client,
     cluster,
-    compiler,
     interpreter,
     probe,
     probe_host,
@@ -70,9 +69,8 @@ def _opened(device: str, python: str | None) -> WorkerDevice:
     path = chosen_python(python)
     if device == INTERPRETER:
         about = interpreter(path)
-        return WorkerDevice(client(path), about, compiler(path, compile_only=False))
-    info = _chosen(probe(path), device, None)
-    return WorkerDevice(client(path), info, compiler(path, compile_only=False))
+        return WorkerDevice(client(path), about)
+    return WorkerDevice(client(path), _chosen(probe(path), device, None))
 
 
 def _remote(address: Address) -> RemoteDevice:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilewright.devices.model import Device, JobOutcome, JobStatus
+from tilewright.devices.service.places import SWITCH
 from tilewright.home import home
 from tilewright.worker.messages.jobs import Bait, Tried, TryJob
 from tilewright.worker.protocol import PLANTED_SECRET
@@ -79,13 +80,17 @@ class Checkup:
 
 @contextlib.contextmanager
 def known_secret() -> Iterator[str]:
-    """A secret in this process's environment, for a worker that is started meanwhile."""
+    """A secret in this process's environment, for a worker of its own that is started meanwhile:
+    a service, which other commands have started, does not have it."""
     secret = uuid.uuid4().hex
-    os.environ[PLANTED_SECRET] = secret
+    before = os.environ.get(SWITCH)
+    os.environ |= {PLANTED_SECRET: secret, SWITCH: "0"}
     try:
         yield secret
     finally:
-        os.environ.pop(PLANTED_SECRET, None)
+        del os.environ[PLANTED_SECRET], os.environ[SWITCH]
+        if before is not None:
+            os.environ[SWITCH] = before
 
 
 def check_up(device: Device, secret: str) -> Checkup:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from .loading.import_stamps import stamp
 from .protocol import COMPILE_ONLY, SERVICE, VERSION, write_message
-from .runtime import compile_service, fork_server
+from .runtime import fork_server, service
 from .runtime.connections import Peer
 from .sandbox import confinement
 
@@ -35,7 +35,7 @@ def main() -> int:
     # Triton's advice to whoever runs it would stand in every job's output.
     warnings.filterwarnings("ignore", module=r"triton\.")
     if SERVICE in sys.argv[1:]:
-        return compile_service.main(sys.argv[1:], answers, _hello)
+        return service.main(sys.argv[1:], answers, _hello)
     _watch_for_the_engine()
     hello = _hello()
     write_message(answers, {"hello": hello})

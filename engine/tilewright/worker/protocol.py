@@ -16,10 +16,10 @@ it, fault where the worker itself went wrong, or lost where no process could be 
 ``output`` is the tail of what was printed.
 
 As a service (``SERVICE``) a worker has no engine: it listens on a Unix socket, says hello to each
-client of its own user, and does jobs of the kinds ``SERVED`` alone, as many at a time as there are
-processors, the others in turn: ``{"id", "started": true}`` tells that a job's time has begun. A
-request also carries ``environment``, which its child gets instead of the service's own. A client
-that goes takes its jobs along. ``{"id", "service": "status"|"stop"|"retire"}`` asks about
+client of its own user, and does as many jobs at a time as there are processors, the others in turn:
+``{"id", "started": true}`` tells that a job's time has begun. A request also carries
+``environment``, which its child gets instead of the service's own. A client that goes takes its
+jobs and coordinators along. ``{"id", "service": "status"|"stop"|"retire"}`` asks about
 the service; one that is retired ends unless it is in use.
 
 A job runs in a child of its own: a session, home and scratch folder, an environment by a list,
@@ -61,7 +61,6 @@ COMPILE_ONLY = "--compile-only"
 SERVICE = "--service"
 READS_RESULT = "the host code reads a result"
 """Begins what is said of host code that cannot be followed where nothing runs."""
-SERVED = ("compile", "compile_xpu", "capture", "specialize")
 MARKER = "TILEWRIGHT_WORKER_ID"
 FOLDER_PREFIX = "tilewright-worker-"
 HEADER = struct.Struct(">I")

@@ -1,4 +1,4 @@
-"""The compile service: one worker for all of a user's processes, kept warm for a while."""
+"""The worker service: one worker for all of a user's processes, which stays for a while."""
 
 from tilewright.devices.service.connection import ServiceChannel, connect
 from tilewright.devices.service.listing import ServiceStatus, running_services, stop_services

@@ -1,4 +1,4 @@
-"""One connection to a compile service, which is started if it is not there."""
+"""One connection to a worker service, which is started if it is not there."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ class ServiceStatus:
         python, torch, triton: versions of what it has imported; torch is None where it needs none.
         idle_s: after how long without a job it ends.
         jobs: those it has taken so far.
+        devices: those that its clients' trials hold, once for each client.
         answers: whether it does; if not, only ``socket`` and ``pid`` are known.
     """
 
@@ -41,6 +42,7 @@ class ServiceStatus:
     running: int = 0
     waiting: int = 0
     jobs: int = 0
+    devices: tuple[str, ...] = ()
     answers: bool = True
 
 

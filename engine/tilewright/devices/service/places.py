@@ -1,9 +1,10 @@
-"""Socket paths of compile services, their keys, and whether services are enabled."""
+"""Socket paths of worker services, their keys, and whether services are enabled."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import socket
 import stat
 import struct
@@ -13,13 +14,16 @@ from tilewright.devices.local_process import worker_environment
 from tilewright.devices.package import worker_hash
 from tilewright.errors import TilewrightError
 from tilewright.home import home
-from tilewright.worker.protocol import SECRET
+from tilewright.worker.sandbox.environment import allowed
 
 SWITCH = "TILEWRIGHT_SERVICE"
 IDLE = "TILEWRIGHT_SERVICE_IDLE"
 IDLE_SECONDS = 600.0
-# What an interpreter reads as it starts: a service cannot take it over from a client.
-_READ_AT_START = ("PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LD_PRELOAD")
+# What an interpreter and libraries read as they start: a service cannot get it from a client.
+_READ_AT_START = re.compile(
+    "PYTHONPATH|PYTHONHOME|LD_LIBRARY_PATH|LD_PRELOAD|GLIBC_TUNABLES|"
+    "(OMP|GOMP|KMP|MKL|OPENBLAS|BLIS|MALLOC|JEMALLOC|ATEN|TORCH|PYTORCH)_.*"
+)
 _CREDENTIALS = struct.Struct("3i")
 
 
@@ -28,7 +32,7 @@ class ServiceError(TilewrightError):
 
 
 def enabled() -> bool:
-    """Whether compile jobs go to a service; ``TILEWRIGHT_SERVICE=0`` says no."""
+    """Whether jobs go to a service; ``TILEWRIGHT_SERVICE=0`` says no."""
     return os.environ.get(SWITCH) != "0"
 
 
@@ -57,7 +61,7 @@ def socket_path(python: str, *, compile_only: bool) -> Path:
         str(Path(python).absolute()),
         worker_hash(),
         str(compile_only),
-        *(f"{name}={os.environ.get(name)}" for name in _READ_AT_START),
+        *(f"{n}={v}" for n, v in sorted(os.environ.items()) if _READ_AT_START.fullmatch(n)),
         # A service has the priority and the processors of whoever starts it.
         str(os.getpriority(os.PRIO_PROCESS, 0)),
         str(sorted(os.sched_getaffinity(0))),
@@ -67,9 +71,8 @@ def socket_path(python: str, *, compile_only: bool) -> Path:
 
 
 def sent_environment() -> dict[str, str]:
-    """This process's environment for a job's child, without secrets."""
-    found = worker_environment()
-    return {name: value for name, value in found.items() if not SECRET.search(name)}
+    """The variables of this process that a job's child may have."""
+    return allowed(worker_environment())
 
 
 def open_socket(path: Path) -> socket.socket | None:

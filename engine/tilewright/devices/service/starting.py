@@ -22,7 +22,7 @@ from tilewright.devices.service.places import (
     sent_environment,
 )
 from tilewright.worker.messages.envelope import Hello
-from tilewright.worker.protocol import COMPILE_ONLY, SERVICE, MessageBuffer
+from tilewright.worker.protocol import COMPILE_ONLY, SECRET, SERVICE, MessageBuffer
 
 START_SECONDS = 180.0
 _PAUSE_SECONDS = 0.05
@@ -71,7 +71,7 @@ def _started(python: str, path: Path, compile_only: bool) -> BinaryIO:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=sent_environment(),
+                env={n: v for n, v in sent_environment().items() if not SECRET.search(n)},
                 start_new_session=True,
             )
         except OSError as error:

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ..loading import import_stamps
-from ..protocol import SERVED, JobError
+from ..protocol import JobError
 from ..runtime import prewarm
 
 if TYPE_CHECKING:
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 COMPILERS = ("compile_xpu",)
 _COMPILING = {"compile", "compile_xpu"}
+_KEPT_ON_DISK = _COMPILING | {"capture", "specialize"}
+"""Whose answers hold as long as the files that they depend on."""
 _MODULES = {
     "probe": "probe",
     "capture": "capture",
@@ -69,14 +71,14 @@ def perform(job: Job[Any]) -> Any:
     module = importlib.import_module(f".{_MODULES[kind]}", __name__)
     if kind in _COMPILING:
         prewarm.without_tritons_cache()
-    before = import_stamps.loaded() if kind in SERVED else frozenset()
+    before = import_stamps.loaded() if kind in _KEPT_ON_DISK else frozenset()
     try:
         value = module.perform(job)
     except KeyError as error:
         if error.__traceback__ is not None and error.args and error.args[0] not in job:
             _blame_missing_argument(error, kind)
         raise
-    if kind in SERVED:
+    if kind in _KEPT_ON_DISK:
         value["depends"] = import_stamps.brought_along(before, str(job.get("module")))
     return value
 

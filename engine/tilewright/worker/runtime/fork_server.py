@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import jobs
 from ..protocol import ERROR, FOLDER_PREFIX, LOST, MARKER
@@ -24,7 +24,7 @@ from .connections import Line, Peer
 from .job_processes import Children, forget
 
 if TYPE_CHECKING:
-    from ..messages.envelope import Answer, Job, Request
+    from ..messages.envelope import Answer, Request
 
 _TICK_S = 1.0
 _SWEEP_S = 0.5
@@ -89,8 +89,7 @@ class ForkServer:
         now = time.monotonic()
         if now >= self._next_sweep:
             self._next_sweep = now + _SWEEP_S
-            if process_tree.kill_strays(self._children.processes):
-                process_tree.reap()
+            process_tree.kill_strays(self._children.processes)
 
     def _tick(self) -> float:
         """The longest time to sleep."""
@@ -133,6 +132,7 @@ class ForkServer:
                 self._forget(descriptor)
             self._waiting = [one for one in self._waiting if one[0] is not peer]
             self._end_what(peer)
+            self._coordinators.end(peer)
             peer.close()
 
     def _cancel(self, peer: Peer, request: int) -> None:
@@ -158,10 +158,11 @@ class ForkServer:
             self._coordinators.cancel(trial)
 
     def _start_what_waits(self) -> None:
-        """Start jobs as far as the limit allows, those of the peer with the fewest first."""
-        while self._waiting and (self._limit is None or len(self._children) < self._limit):
+        """Start jobs as far as the limit allows, those of the peer with the fewest first; trials
+        at once: their coordinator lets them take turns."""
+        while waiting := self._startable():
             running = Counter(id(peer) for peer, _ in self._asked.values())
-            one = min(self._waiting, key=lambda waiting: running[id(waiting[0])])
+            one = min(waiting, key=lambda waiting: running[id(waiting[0])])
             self._waiting.remove(one)
             peer, request = one
             if peer.gone:
@@ -174,11 +175,16 @@ class ForkServer:
                 text = f"no process could be started for it: {error.strerror or error}"
                 self._put(peer, _answer(request["id"], LOST, text))
 
+    def _startable(self) -> list[tuple[Peer, Request]]:
+        if self._limit is None or len(self._asked) < self._limit:
+            return self._waiting
+        return [one for one in self._waiting if one[1]["job"].get("kind") == "trial"]
+
     def _start(self, peer: Peer, request: Request) -> None:
         job, number = request["job"], int(request["id"])
-        timeout_s = float(request.get("timeout_s") or 60.0)
+        timeout_s = request["timeout_s"] = float(request.get("timeout_s") or 60.0)
         if job.get("kind") == "trial":
-            self._try(peer, number, job, timeout_s)
+            self._try(peer, number, request)
             return
 
         def deliver(answer: Answer) -> None:
@@ -186,21 +192,21 @@ class ForkServer:
             self._put(peer, {**answer, "id": number})
 
         environment = request.get("environment")
-        process = self._children.start(job, timeout_s, deliver, environment=environment)
+        process = self._children.start(job, timeout_s, deliver, None, environment)
         self._asked[process] = (peer, number)
 
-    def _try(self, peer: Peer, request: int, job: Job[Any], timeout_s: float) -> None:
-        jobs.warm_up_for(job)
+    def _try(self, peer: Peer, number: int, request: Request) -> None:
+        jobs.warm_up_for(request["job"])
         start = time.monotonic()
 
         def deliver(answer: Answer) -> None:
             self._trials.pop(trial, None)
             seconds = time.monotonic() - start
             told = {name: answer.get(name) for name in ("status", "message", "value")}
-            self._put(peer, {**_answer(request, ERROR, ""), **told, "seconds": seconds})
+            self._put(peer, {**_answer(number, ERROR, ""), **told, "seconds": seconds})
 
-        trial = self._coordinators.take(job, timeout_s, deliver)
-        self._trials[trial] = (peer, request)
+        trial = self._coordinators.take(peer, request, deliver)
+        self._trials[trial] = (peer, number)
 
     def _add_line(self, line: Line) -> None:
         def read(descriptor: int) -> None:

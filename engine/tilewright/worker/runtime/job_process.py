@@ -42,27 +42,22 @@ _ONE_VERSION_A_PROCESS = {"run", "measure", "profile", "perform"}
 _CONFINES_ANOTHER = {"counters"}  # a profiler, which starts the process that confines itself
 
 
-def main(
-    job: Job[Any],
-    result: int,
-    scratch: str,
-    timeout_s: float,
-    parent: int,
-    environment: dict[str, str] | None = None,
-) -> None:
-    """Never returns: ends the process after writing one message to ``result``.
+def take_over(environment: dict[str, str] | None) -> None:
+    """Have the environment of whoever asked, in the place of the worker's own, but for its mark."""
+    if environment is None:
+        return
+    mark = os.environ.get(MARKER, "")
+    os.environ.clear()
+    os.environ.update({**environment, MARKER: mark})
+    environment.clear()
 
-    ``environment``: of whoever asked, in the place of the worker's own.
-    """
+
+def main(job: Job[Any], result: int, scratch: str, timeout_s: float, parent: int) -> None:
+    """Never returns: ends the process after writing one message to ``result``."""
     os.setsid()
     confinement.die_with_parent(parent)
     start = time.perf_counter()
     job["reached"] = {"started": time.monotonic()}
-    if environment is not None:
-        mark = os.environ.get(MARKER, "")
-        os.environ.clear()
-        os.environ.update({**environment, MARKER: mark})
-        environment.clear()
     answer = _answer(job, scratch, timeout_s)
     answer["seconds"] = time.perf_counter() - start
     try:

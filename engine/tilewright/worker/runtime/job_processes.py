@@ -91,7 +91,10 @@ class Children:
         channel: int | None = None,
         environment: dict[str, str] | None = None,
     ) -> int:
-        """Start a child for a job, which keeps ``channel`` open; its process. Raises OSError."""
+        """Start a child for a job, which keeps ``channel`` open; its process. Raises OSError.
+
+        ``environment``: of whoever asked, in the place of the fork server's own.
+        """
         jobs.warm_up_for(job)
         scratch = tempfile.mkdtemp(dir=self._folder)
         result_read, result_write = os.pipe()
@@ -107,7 +110,8 @@ class Children:
         if process == 0:
             try:
                 self._become_child(printed_write, {result_write, channel})
-                _perform(job, result_write, scratch, timeout_s, parent, channel, environment)
+                job_process.take_over(environment)
+                _perform(job, result_write, scratch, timeout_s, parent, channel)
             finally:  # whatever went wrong, a child is no fork server
                 traceback.print_exc()
                 os._exit(1)
@@ -238,9 +242,8 @@ def forget(selector: selectors.BaseSelector, descriptor: int) -> None:
 
 
 def _perform(
-    job: Job[Any], result: int, scratch: str, timeout_s: float, parent: int,
-    channel: int | None, environment: dict[str, str] | None,
-) -> None:  # fmt: skip
+    job: Job[Any], result: int, scratch: str, timeout_s: float, parent: int, channel: int | None
+) -> None:
     """In the child: do the job; never returns."""
     if channel is not None:
         job = {**job, "channel": channel}
@@ -249,7 +252,7 @@ def _perform(
         from ..trials import coordinator  # a worker that only compiles has no torch
 
         coordinator.main(cast("CoordinatorJob", job), parent)
-    job_process.main(job, result, scratch, timeout_s, parent, environment)
+    job_process.main(job, result, scratch, timeout_s, parent)
 
 
 def _answer(job: _Running, status: int, exhausted: bool) -> Answer:

@@ -105,6 +105,9 @@ def kill_strays(keep: set[int]) -> bool:
         for below in descendants(process):
             _kill(below)
         _kill(process)
+        # Of these alone: how a job's process has ended is for whoever follows that job.
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(process, os.WNOHANG)
     cgroups.remove_ended()
     return bool(adopted)
 
@@ -123,20 +126,7 @@ def kill_all() -> None:
     """Kill every descendant, again and again until none is left or six seconds have passed."""
     end = time.monotonic() + _SWEEP_SECONDS
     while (kill_strays(set()) or cgroups.remove_ended()) and time.monotonic() < end:
-        reap()
         time.sleep(_PAUSE_SECONDS)
-
-
-def reap() -> dict[int, int]:
-    """Wait status of every child that has ended, by process id."""
-    ended = {}
-    with contextlib.suppress(ChildProcessError):
-        while True:
-            process, status = os.waitpid(-1, os.WNOHANG)
-            if process == 0:
-                break
-            ended[process] = status
-    return ended
 
 
 def close_all_but(kept: Collection[int | None]) -> None:

@@ -1,4 +1,4 @@
-"""The fork server's side of trials: one coordinator a device, and the runners it asks for."""
+"""The fork server's side of trials: a coordinator per client and device, and its runners."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..protocol import FOLDER_PREFIX, LOST, MARKER
-from ..runtime.connections import Line
+from ..runtime.connections import Line, Peer
 from ..runtime.job_processes import Deliver
 
 if TYPE_CHECKING:
-    from ..messages.envelope import Answer, Job
+    from ..messages.envelope import Answer, Job, Request
     from ..messages.jobs import CoordinatorJob
 
 _IN_MEMORY = Path("/dev/shm")
@@ -27,9 +27,16 @@ _LEAST_BYTES = 1 << 30
 
 @dataclass
 class _Court:
-    """A coordinator with its trials by number, and the processes of its runners by key."""
+    """A coordinator with its trials by number, and the processes of its runners by key.
+
+    ``peer``: who asks for its trials; ``environment``: what its processes get in the place of the
+    fork server's own.
+    """
 
     line: Line
+    device: str
+    peer: Peer
+    environment: dict[str, str] | None
     process: int = 0
     trials: dict[int, Deliver] = field(default_factory=dict)
     performers: dict[str, int] = field(default_factory=dict)
@@ -39,8 +46,9 @@ class Coordinators:
     """Starts coordinators and runners by what the fork server lends it, and passes messages on.
 
     Args:
-        fork: ``fork(job, timeout_s, deliver, channel) -> process``: start a child that has
-            ``channel`` open as ``job["channel"]``; ``deliver`` gets its answer when it has ended.
+        fork: ``fork(job, timeout_s, deliver, channel, environment) -> process``: start a child
+            that has ``channel`` open as ``job["channel"]``; ``deliver`` gets its answer when it has
+            ended.
         kill: stop a child for a status and a reason.
         watch: have a line's messages passed to ``read``.
         put: write a message to a line without waiting.
@@ -48,7 +56,7 @@ class Coordinators:
 
     def __init__(
         self,
-        fork: Callable[[Job[Any], float, Deliver, int], int],
+        fork: Callable[[Job[Any], float, Deliver, int, dict[str, str] | None], int],
         kill: Callable[[int, str, str], None],
         watch: Callable[[Line], None],
         put: Callable[[Line, Mapping[str, object]], None],
@@ -57,29 +65,45 @@ class Coordinators:
         self._kill = kill
         self._watch = watch
         self._put = put
-        self._courts: dict[str, _Court] = {}
+        self._courts: list[_Court] = []
         self._next = 0
 
-    def take(self, job: Job[Any], timeout_s: float, deliver: Deliver) -> int:
-        """Hand a trial to the coordinator of its device; returns its number."""
+    @property
+    def devices(self) -> list[str]:
+        """Those that coordinators have open, once for each."""
+        return [court.device for court in self._courts]
+
+    @property
+    def processes(self) -> set[int]:
+        """Coordinators and their runners."""
+        return {p for court in self._courts for p in (court.process, *court.performers.values())}
+
+    def take(self, peer: Peer, request: Request, deliver: Deliver) -> int:
+        """Hand a trial to the peer's coordinator of its device; returns its number."""
         from .warm_up import warm_up  # a worker that only compiles has no torch
 
         warm_up()
-        court = self._court(str(job.get("device")))
+        court = self._court(peer, request)
         self._next += 1
         court.trials[self._next] = deliver
-        self._put(court.line, {"trial": self._next, "job": job, "timeout_s": timeout_s})
+        sent = {"job": request["job"], "timeout_s": request["timeout_s"]}
+        self._put(court.line, {"trial": self._next, **sent})
         return self._next
 
     def cancel(self, trial: int) -> None:
         """Have a trial stopped; whoever asked gets the answer."""
-        for court in self._courts.values():
+        for court in self._courts:
             if trial in court.trials:
                 self._put(court.line, {"cancel": trial})
 
+    def end(self, peer: Peer) -> None:
+        """End the coordinators of a peer, which hold devices and memory as long as they live."""
+        for court in [court for court in self._courts if court.peer is peer]:
+            self._kill(court.process, LOST, "who asked for it is gone, or the worker was stopped")
+
     def read(self, line: Line) -> None:
         """Do what a coordinator has asked."""
-        court = next((one for one in self._courts.values() if one.line is line), None)
+        court = next((one for one in self._courts if one.line is line), None)
         if court is None:
             return
         for message in line.receive():
@@ -103,7 +127,8 @@ class Coordinators:
             self._put(court.line, {"ended": key, **told})
 
         try:
-            process = self._fork(message["job"], message["timeout_s"] or _FOREVER_S, ended, channel)
+            limit_s = message["timeout_s"] or _FOREVER_S
+            process = self._fork(message["job"], limit_s, ended, channel, court.environment)
             court.performers[key] = process
             self._put(court.line, {"begun": key, "process": process})
         except OSError as error:
@@ -119,37 +144,35 @@ class Coordinators:
         if process is not None:
             self._kill(process, message["status"], message["message"])
 
-    def _court(self, device: str) -> _Court:
-        court = self._courts.get(device)
-        if court is None:
-            ours, theirs = socket.socketpair()
-            court = self._courts[device] = _Court(Line(ours))
-            job: CoordinatorJob = {
-                "kind": "judge",
-                "device": device,
-                "folder": str(shared_folder()),
-            }
-            try:
-                court.process = self._fork(
-                    job, _FOREVER_S, lambda answer: self._lost(device, answer), theirs.fileno()
-                )
-            except OSError:
-                del self._courts[device]
-                raise
-            finally:
-                theirs.close()
-            self._watch(court.line)
+    def _court(self, peer: Peer, request: Request) -> _Court:
+        device = str(request["job"].get("device"))
+        for court in self._courts:
+            if court.peer is peer and court.device == device:
+                return court
+        ours, theirs = socket.socketpair()
+        court = _Court(Line(ours), device, peer, request.get("environment"))
+        job: CoordinatorJob = {
+            "kind": "judge", "device": device, "folder": str(shared_folder()),
+        }  # fmt: skip
+        try:
+            court.process = self._fork(
+                job, _FOREVER_S, lambda answer: self._lost(court, answer), theirs.fileno(),
+                court.environment,
+            )  # fmt: skip
+        finally:
+            theirs.close()
+        self._courts.append(court)
+        self._watch(court.line)
         return court
 
-    def _lost(self, device: str, answer: Answer) -> None:
+    def _lost(self, court: _Court, answer: Answer) -> None:
         """End the runners of a coordinator that is gone, and answer its trials."""
-        court = self._courts.pop(device, None)
-        if court is None:
-            return
+        self._courts.remove(court)
         court.line.gone = True
         for process in list(court.performers.values()):
             self._kill(process, LOST, "its judge is gone")
-        text = f"the judge of {device} ended: {answer.get('message') or 'no reason is known'}"
+        shutil.rmtree(shared_folder() / f"judge-{court.process}", ignore_errors=True)
+        text = f"the judge of {court.device} ended: {answer.get('message') or 'no reason is known'}"
         output = str(answer.get("output") or "").strip()[-400:]
         for deliver in court.trials.values():
             message = f"{text} (it printed: {output})" if output else text

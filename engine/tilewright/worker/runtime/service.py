@@ -1,4 +1,4 @@
-"""A fork server shared by all of a user's processes, which compiles and runs nothing else.
+"""A fork server shared by all of a user's processes: commands find torch and triton imported.
 
 It listens on a Unix socket in a folder that only its user may enter, and takes only clients of
 that user. One process has a socket's lock at a time. It ends when it has been idle for a
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..loading.import_stamps import stamp
-from ..protocol import ERROR, MARKER, OK, SERVED, SERVICE, encode, write_message
+from ..protocol import ERROR, MARKER, OK, SERVICE, encode, write_message
 from . import process_tree
 from .connections import Peer
 from .fork_server import ForkServer
@@ -148,8 +148,6 @@ class Service(ForkServer):
                 self._stop()
             elif request["service"] == "retire" and time.monotonic() - self._last > _IN_USE_S:
                 self._make_way()
-        elif "cancel" not in request and request["job"].get("kind") not in SERVED:
-            self._put(peer, self._refused(request))
         else:
             self._last = time.monotonic()
             self._done += "job" in request
@@ -164,19 +162,17 @@ class Service(ForkServer):
             "running": len(self._children),
             "waiting": len(self._waiting),
             "jobs": self._done,
+            "devices": self._coordinators.devices,
         }
         return {"id": request["id"], "status": OK, "value": value}
-
-    def _refused(self, request: Request) -> Answer:
-        kind = request["job"].get("kind")
-        message = f"the compile service does no {kind!r} jobs; it knows {', '.join(SERVED)}"
-        return {"id": request["id"], "status": "error", "message": message, "value": {}}
 
     def _stop(self) -> None:
         self._make_way()
         self._waiting.clear()
-        for process in self._children.processes:
-            self._children.finish(process, ERROR, "the compile service was stopped")
+        for peer in self._peers:
+            self._coordinators.end(peer)
+        for process in self._children.processes - self._coordinators.processes:
+            self._children.finish(process, ERROR, "the worker service was stopped")
 
     def _asked_to_end(self, number: int, frame: object) -> None:
         del number, frame
