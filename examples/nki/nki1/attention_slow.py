@@ -9,6 +9,7 @@ import neuronxcc.nki.language as nl
 def attention(q, k, v):
     """softmax(q @ k.T / sqrt(128)) @ v of q, k, v (length, 128); length in 128s, 512 at most."""
     length, size = q.shape
+    assert size == 128
     tiles = length // 128
     out = nl.ndarray((length, size), dtype=q.dtype, buffer=nl.shared_hbm)
     for i in nl.affine_range(tiles):

@@ -1,6 +1,24 @@
-"""Rewrites of NKI kernels: what a rule of the language fixes, from the interpreted kernel."""
+"""Rewrites of NKI kernels: of what breaks a rule of the language, and of what costs time."""
 
 from tilewright.rewrites.model import Rewrite
-from tilewright.rewrites.nki import indices, operands, tracing
+from tilewright.rewrites.nki import (
+    functions,
+    fusions,
+    indices,
+    loops,
+    matmuls,
+    motion,
+    operands,
+    tracing,
+)
 
-REWRITES: tuple[Rewrite, ...] = (*indices.REWRITES, *tracing.REWRITES, *operands.REWRITES)
+REWRITES: tuple[Rewrite, ...] = (
+    *indices.REWRITES,
+    *tracing.REWRITES,
+    *operands.REWRITES,
+    *loops.REWRITES,
+    *motion.REWRITES,
+    *functions.REWRITES,
+    *fusions.REWRITES,
+    *matmuls.REWRITES,
+)

@@ -11,7 +11,7 @@ from tilewright.analysis.model import Related
 from tilewright.analysis.nki import Flow, Kind, Memory, Operation, Storage, View, nki_flow
 from tilewright.analysis.nki.catalogue import ISA, NL
 from tilewright.analysis.nki.flavour import flavour_of
-from tilewright.analysis.nki.model import Loop, Origin
+from tilewright.analysis.nki.model import Loop, Mask, Origin
 from tilewright.source.model import Kernel, Module, NkiFlavour
 
 NOT_INSTRUCTIONS = frozenset({"assign", "call", "collect", "forget", "return", "operator"})
@@ -222,3 +222,10 @@ def is_number(node: ast.expr | None) -> bool:
         and isinstance(node.value, int | float)
         and not isinstance(node.value, bool)
     )
+
+
+def same_mask(one: Mask | None, two: Mask | None) -> bool:
+    """Whether two instructions leave out the same elements for sure."""
+    if one is None or two is None:
+        return one is two
+    return one.parts is not None and one.parts == two.parts

@@ -44,10 +44,10 @@ def broadcast_tensor_tensor(module: Module, context: AnalysisContext) -> Iterato
 
 
 def _is_column(flow: Flow, view: View) -> bool:
-    sides, spread = flow.numbers(view.storage.shape), full_dims(flow, view)
+    sides, spread = flow.numbers(view.storage.shape), dims(flow, view)
     if sides is None or spread is None or len(sides) != 2 or view.storage.partition:
         return False
-    return sides[1] == 1 and sides[0] == spread[0] and free_size(spread) > 1
+    return sides[1] == 1 and sides[0] == spread[0] is not None and spread[1:] != (1,)
 
 
 @detector("nki_few_partitions")

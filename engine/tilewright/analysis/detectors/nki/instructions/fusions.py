@@ -9,6 +9,7 @@ from tilewright.analysis.detectors.nki.kernels import (
     interpreted,
     only_use,
     producer,
+    same_mask,
     see,
 )
 from tilewright.analysis.detectors.registry import detector
@@ -27,12 +28,13 @@ def _one_use(flow: Flow, view: View | None) -> Operation | None:
     if view is None or only_use(flow, view) is None:
         return None
     made = producer(flow, view)
-    if made is None or made.mask is not None:
+    used = only_use(flow, view)
+    if made is None or used is None or not same_mask(made.mask, used.mask):
         return None
     return made
 
 
-def _function_of(operation: Operation, name: str) -> str | None:
+def function_of(operation: Operation, name: str) -> str | None:
     """The last part of a function given as an operand: ``exp`` of ``nl.exp`` or ``np.exp``."""
     value = operation.values.get(name)
     return value.dotted.rpartition(".")[2] if isinstance(value, Named) else None
@@ -45,7 +47,7 @@ def _single(operation: Operation) -> bool:
     second = operation.values.get("op1", Literal(None))
     one = second == Literal(None) and "operand1" not in operation.operands
     turned = operation.values.get("reverse0", Literal(False))
-    return one and (turned == Literal(False) or _function_of(operation, "op0") in _COMMUTATIVE)
+    return one and (turned == Literal(False) or function_of(operation, "op0") in _COMMUTATIVE)
 
 
 @detector("nki_unfused_activation")
@@ -59,7 +61,7 @@ def unfused_activation(module: Module, context: AnalysisContext) -> Iterator[Fin
             if made is not None and part is not None:
                 text = (
                     f"The Scalar engine computes op(data * scale + bias) in one pass; this "
-                    f"{_function_of(made, 'op0')} before it is that {part} and takes a pass of the "
+                    f"{function_of(made, 'op0')} before it is that {part} and takes a pass of the "
                     f"Vector engine."
                 )
                 place = see(module, "folds into the activation", made.node)
@@ -75,7 +77,7 @@ def _foldable(flow: Flow, made: Operation, activation: Operation) -> str | None:
         return None
     scaled = not _is_default(activation, "scale", 1.0)
     biased = not _has_no_bias(flow, activation)
-    op = _function_of(made, "op0")
+    op = function_of(made, "op0")
     if op == "multiply" and not scaled:
         return "scale"
     if op in ("add", "subtract") and per_partition and not biased and not scaled:
@@ -112,11 +114,32 @@ def unfused_tensor_scalar(module: Module, context: AnalysisContext) -> Iterator[
             made = _one_use(flow, operation.operands.get("data"))
             if made is not None and _single(made) and made.loops == operation.loops:
                 text = (
-                    f"{_function_of(made, 'op0')} and {_function_of(operation, 'op0')} are two "
+                    f"{function_of(made, 'op0')} and {function_of(operation, 'op0')} are two "
                     f"passes over the tile; one tensor_scalar with op0 and op1 makes both."
                 )
                 place = see(module, "the first pass", made.node)
                 yield found(module, kernel, operation.statement, text, place)
+
+
+@detector("nki_unfused_tensor_tensor")
+def unfused_tensor_tensor(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    for kernel, flow in interpreted(module):
+        for operation in flow.operations:
+            if operation.name != ISA + "tensor_tensor" or "engine" in operation.given:
+                continue
+            for name in ("data1", "data2"):
+                view = operation.operands.get(name)
+                made = None if view is None or view.broadcast else _one_use(flow, view)
+                if made is None or not _single(made) or made.loops != operation.loops:
+                    continue
+                text = (
+                    f"{function_of(made, 'op0')} with one value for each partition and "
+                    f"{function_of(operation, 'op')} with a tile are two passes; "
+                    f"scalar_tensor_tensor makes both in the time of the second."
+                )
+                place = see(module, "the first pass", made.node)
+                yield found(module, kernel, operation.statement, text, place)
+                break
 
 
 @detector("nki_unfused_reduction")
@@ -126,7 +149,7 @@ def unfused_reduction(module: Module, context: AnalysisContext) -> Iterator[Find
             made = _summed(flow, operation)
             if made is not None:
                 text = (
-                    f"The Scalar engine adds up what {_function_of(made, 'op')} gives while it "
+                    f"The Scalar engine adds up what {function_of(made, 'op')} gives while it "
                     f"computes it (activation_reduce); this reduction is another pass of the "
                     f"Vector engine over the same tile."
                 )
@@ -136,7 +159,7 @@ def unfused_reduction(module: Module, context: AnalysisContext) -> Iterator[Find
 
 def _summed(flow: Flow, operation: Operation) -> Operation | None:
     if operation.name == ISA + "tensor_reduce":
-        adds = _function_of(operation, "op") == "add"
+        adds = function_of(operation, "op") == "add"
         data = operation.operands.get("data")
     elif operation.name == NL + "sum":
         adds, data = True, operation.operands.get("x")
@@ -149,7 +172,8 @@ def _summed(flow: Flow, operation: Operation) -> Operation | None:
     if sides is None or len(sides) != 2 or not _same_tile(made, data):
         return None
     reduces = "reduce_op" in made.given or "reduce_res" in made.given
-    return None if reduces or made.mask is not None or made.loops != operation.loops else made
+    alike = same_mask(made.mask, operation.mask) and made.loops == operation.loops
+    return made if alike and not reduces else None
 
 
 def _same_tile(made: Operation, data: View) -> bool:
@@ -161,15 +185,15 @@ def _same_tile(made: Operation, data: View) -> bool:
 def sqrt_then_reciprocal(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     for kernel, flow in interpreted(module):
         for operation in flow.operations:
-            made = _one_use(flow, _inverted(operation))
-            if made is None or not _is_sqrt(made):
+            made = _one_use(flow, inverted(operation))
+            if made is None or not is_sqrt(made):
                 continue
             text = "A square root and then its reciprocal are two instructions; rsqrt is one."
             place = see(module, "the square root", made.node)
             yield found(module, kernel, operation.statement, text, place)
 
 
-def _inverted(operation: Operation) -> View | None:
+def inverted(operation: Operation) -> View | None:
     if operation.name in (ISA + "reciprocal", NL + "reciprocal"):
         return operation.operands.get("data", operation.operands.get("x"))
     if operation.name == NL + "divide" and "x" not in operation.operands:
@@ -183,11 +207,11 @@ def _inverted(operation: Operation) -> View | None:
 def sigmoid_by_hand(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     for kernel, flow in interpreted(module):
         for operation in flow.operations:
-            view = _inverted(operation)
+            view = inverted(operation)
             added = _one_use(flow, view)
-            plus = _incremented(added) if added is not None else None
+            plus = incremented(added) if added is not None else None
             made = _one_use(flow, plus)
-            if made is None or not _is_exp_of_negative(flow, made):
+            if made is None or not is_exp_of_negative(flow, made):
                 continue
             text = (
                 "1 / (1 + exp(-x)) takes three instructions over the tile; the Scalar engine "
@@ -196,9 +220,9 @@ def sigmoid_by_hand(module: Module, context: AnalysisContext) -> Iterator[Findin
             yield found(module, kernel, operation.statement, text, see(module, "exp", made.node))
 
 
-def _incremented(operation: Operation) -> View | None:
+def incremented(operation: Operation) -> View | None:
     """The tile that 1 is added to."""
-    if _single(operation) and _function_of(operation, "op0") == "add":
+    if _single(operation) and function_of(operation, "op0") == "add":
         return operation.operands.get("data") if _is_one(operation.values.get("operand0")) else None
     if operation.name == NL + "add":
         for tile, number in (("x", "y"), ("y", "x")):
@@ -211,19 +235,19 @@ def _is_one(value: object) -> bool:
     return value in (Affine.of(1), Literal(1.0))
 
 
-def _is_exp_of_negative(flow: Flow, operation: Operation) -> bool:
+def is_exp_of_negative(flow: Flow, operation: Operation) -> bool:
     if operation.name == ISA + "activation":
         scale = operation.values.get("scale")
         negative = scale in (Literal(-1.0), Affine.of(-1))
         plain = negative and _has_no_bias(flow, operation)
-        return plain and _function_of(operation, "op") == "exp"
+        return plain and function_of(operation, "op") == "exp"
     given = operation.given.get("x")
     if operation.name != NL + "exp" or given is None:
         return False
     return isinstance(given, ast.UnaryOp) and isinstance(given.op, ast.USub)
 
 
-def _is_sqrt(operation: Operation) -> bool:
+def is_sqrt(operation: Operation) -> bool:
     if operation.name == NL + "sqrt":
         return True
-    return operation.name == ISA + "activation" and _function_of(operation, "op") == "sqrt"
+    return operation.name == ISA + "activation" and function_of(operation, "op") == "sqrt"

@@ -80,6 +80,12 @@ def _conflicts(flow: Flow) -> Iterator[tuple[Operation, View, Loop]]:
                 break
 
 
+def conflicting_loops(flow: Flow) -> list[Loop]:
+    """The affine loops that write the same place twice, or read what another iteration writes."""
+    found = [loop for _, _, loop in (*_conflicts(flow), *_shifted(flow))]
+    return list(dict.fromkeys(found))
+
+
 def _plain_writes(flow: Flow) -> Iterator[tuple[Operation, View]]:
     for operation in flow.operations:
         if operation.accumulates or operation.branches or operation.name in _SKIPPED:

@@ -123,7 +123,7 @@ def small_matmul_tile(module: Module, context: AnalysisContext) -> Iterator[Find
 def psum_accumulation_missed(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     for kernel, flow in interpreted(module):
         for operation in flow.operations:
-            target = _sum_target(flow, operation)
+            target = sum_target(flow, operation)
             loop = operation.loops[-1] if operation.loops else None
             if target is None or loop is None or loop in target.storage.loops:
                 continue
@@ -136,11 +136,11 @@ def psum_accumulation_missed(module: Module, context: AnalysisContext) -> Iterat
                 yield found(module, kernel, operation.statement, text)
 
 
-def _sum_target(flow: Flow, operation: Operation) -> View | None:
+def sum_target(flow: Flow, operation: Operation) -> View | None:
     """The SBUF tile that a product is added to, if that is what an operation does."""
     if operation.name == "assign":
         target, value = operation.operands["dst"], operation.operands.get("value")
-        added = operation.accumulates and value is not None and _is_product(flow, value, operation)
+        added = operation.accumulates and value is not None and is_product(flow, value, operation)
         return target if added and target.memory is Memory.SBUF else None
     if operation.name != ISA + "tensor_tensor" or "dst" not in operation.operands:
         return None
@@ -153,11 +153,11 @@ def _sum_target(flow: Flow, operation: Operation) -> View | None:
         return None
     for old, new in ((one, two), (two, one)):
         if old.storage is target.storage and old.indices == target.indices:
-            return target if _is_product(flow, new, operation) else None
+            return target if is_product(flow, new, operation) else None
     return None
 
 
-def _is_product(flow: Flow, view: View, operation: Operation) -> bool:
+def is_product(flow: Flow, view: View, operation: Operation) -> bool:
     """Whether a tile is the result of a matmul in the same iteration, or a copy of one."""
     made = producer(flow, view)
     if made is not None and made.name in _COPIES:

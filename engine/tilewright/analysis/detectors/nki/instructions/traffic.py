@@ -13,6 +13,7 @@ from tilewright.analysis.detectors.nki.kernels import (
     on_chip,
     reads_of,
     results_of,
+    same_mask,
     see,
     shown,
     writes_of,
@@ -82,7 +83,7 @@ def _effects(operation: Operation) -> set[Storage]:
 @detector("nki_redundant_load")
 def redundant_load(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     for kernel, flow in interpreted(module):
-        for operation, earlier in _repeated(flow).items():
+        for operation, earlier in repeated_loads(flow).items():
             text = (
                 f"{shown(module, operation.operands['src'])} was loaded before and HBM has not "
                 f"changed since; the tile that is there already can be used."
@@ -92,7 +93,7 @@ def redundant_load(module: Module, context: AnalysisContext) -> Iterator[Finding
 
 
 @lru_cache(maxsize=64)
-def _repeated(flow: Flow) -> dict[Operation, Operation]:
+def repeated_loads(flow: Flow) -> dict[Operation, Operation]:
     """Loads of what is loaded already, each with the load before."""
     seen: dict[object, Operation] = {}
     again: dict[Operation, Operation] = {}
@@ -112,7 +113,7 @@ def _covers(earlier: Operation, later: Operation) -> bool:
     """Whether the earlier load has always run, with the same indices, when the later one does."""
     same = later.loops[: len(earlier.loops)] == earlier.loops
     branch = later.branches[: len(earlier.branches)] == earlier.branches
-    return same and branch and earlier.mask is None and later.mask is None
+    return same and branch and same_mask(earlier.mask, later.mask)
 
 
 def _stored(flow: Flow, storage: Storage) -> bool:
@@ -123,7 +124,11 @@ def _stored(flow: Flow, storage: Storage) -> bool:
 def loop_invariant_load(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     for kernel, flow in interpreted(module):
         for operation, source in loads(flow):
-            loop = None if operation in _repeated(flow) else _invariant_in(flow, operation, source)
+            loop = (
+                None
+                if operation in repeated_loads(flow)
+                else _invariant_in(flow, operation, source)
+            )
             if loop is not None and loop.symbol is not None:
                 trip = flow.number(loop.trip)
                 times = "in every iteration" if trip is None else f"{trip} times"
@@ -136,21 +141,42 @@ def loop_invariant_load(module: Module, context: AnalysisContext) -> Iterator[Fi
 
 def _invariant_in(flow: Flow, operation: Operation, source: View) -> Loop | None:
     """The innermost loop, if the load does not depend on it."""
-    if source.indices is None or not operation.loops or operation.branches:
+    if not operation.loops or operation.branches:
         return None
     loop = operation.loops[-1]
     if loop.symbol is None or not is_loop_running(flow, loop) or _stored(flow, source.storage):
         return None
-    if any(index.kind is IndexKind.UNKNOWN for index in source.indices):
-        return None
-    symbols: set[Symbol] = set()
-    if operation.mask is not None:
-        symbols |= operation.mask.symbols or frozenset()
-    for index in source.indices:
-        symbols |= index.base.symbols if index.base is not None else set()
-    if loop.symbol in symbols or (operation.mask is not None and operation.mask.symbols is None):
+    symbols = index_symbols(flow, operation, source)
+    if symbols is None or loop.symbol in symbols:
         return None
     return loop if _fixed(flow, operation, loop) else None
+
+
+def index_symbols(flow: Flow, operation: Operation, source: View) -> set[Symbol] | None:
+    """What the indices and the mask of a load depend on; None where that is not known."""
+    if operation.mask is not None and operation.mask.symbols is None:
+        return None
+    symbols: set[Symbol] = (
+        set(operation.mask.symbols or ()) if operation.mask is not None else set()
+    )
+    if source.indices is None:
+        # All of a tensor in another shape.
+        return symbols if _is_reshaped(source.node) else None
+    for index in source.indices:
+        if index.kind is IndexKind.UNKNOWN:
+            return None
+        symbols |= index.base.symbols if index.base is not None else set()
+    return symbols
+
+
+def _is_reshaped(node: ast.AST | None) -> bool:
+    """``x.reshape((1, columns))`` of a name: no loop's index can be in it but in the shape."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "reshape"
+        and isinstance(node.func.value, ast.Name)
+    )
 
 
 def _fixed(flow: Flow, operation: Operation, loop: Loop) -> bool:
@@ -163,6 +189,40 @@ def _fixed(flow: Flow, operation: Operation, loop: Loop) -> bool:
         return False
     others = [w for w in writes_of(flow).get(storage, ()) if w is not operation]
     return not any(loop in write.loops for write in others)
+
+
+@detector("nki_reloaded_store")
+def reloaded_store(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    for kernel, flow in interpreted(module):
+        for operation, source in loads(flow):
+            tile = stored_tile(flow, operation)
+            if tile is not None:
+                text = (
+                    f"{shown(module, source)} was stored in the same iteration from {tile[0]}, "
+                    f"which still holds it; the transfer back is not needed."
+                )
+                place = see(module, "the store", tile[2].node)
+                yield found(module, kernel, operation.statement, text, place)
+
+
+def stored_tile(flow: Flow, operation: Operation) -> tuple[str, View, Operation] | None:
+    """The name and tile that the same part of HBM was stored from before a load, and the store."""
+    source = operation.operands.get("src")
+    if source is None or source.indices is None or source.storage.origin is Origin.PARAMETER:
+        return None
+    writes = writes_of(flow).get(source.storage, ())
+    if len(writes) != 1 or writes[0].order > operation.order or not flow.complete:
+        return None
+    store = writes[0]
+    kept = store.operands.get("dst")
+    value = store.operands.get("value", store.operands.get("src"))
+    node = store.given.get("value", store.given.get("src"))
+    if kept is None or value is None or not isinstance(node, ast.Name):
+        return None
+    here = store.loops == operation.loops and store.branches == operation.branches
+    alike = kept.indices == source.indices and same_mask(store.mask, operation.mask)
+    whole = value.indices == () and on_chip(value) and value.memory is Memory.SBUF
+    return (node.id, value, store) if here and alike and whole else None
 
 
 @detector("nki_small_dma")

@@ -1,0 +1,316 @@
+"""Rewrites of NKI kernels that make one instruction of two or three."""
+
+import ast
+
+from tilewright.analysis.detectors.nki.instructions.fusions import function_of
+from tilewright.analysis.detectors.nki.kernels import producer, same_mask
+from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.analysis.nki import Operation
+from tilewright.analysis.nki.catalogue import ISA, NL
+from tilewright.rewrites.calls import local_name
+from tilewright.rewrites.edit import Patch
+from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.nki.statements import (
+    NOT_HERE,
+    Link,
+    StatementSite,
+    drop_producer,
+    is_true,
+    link_of,
+    others,
+    positional_only_known,
+    prefix,
+    put_call,
+    site_of,
+    source,
+)
+from tilewright.source.model import Module
+
+_ARITHMETIC = frozenset({"add", "subtract", "multiply", "maximum", "minimum", "divide", "power"})
+_COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum"})
+_SCALAR = ("data", "op0", "operand0", "reverse0")
+
+
+def _is_single(operation: Operation) -> bool:
+    """A tensor_scalar with one arithmetic operation."""
+    return (
+        operation.name == ISA + "tensor_scalar"
+        and "op1" not in operation.given
+        and "operand1" not in operation.given
+        and function_of(operation, "op0") in _ARITHMETIC
+        and positional_only_known(operation)
+    )
+
+
+def _fold_into_activation(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    """``op((data * s) + b)`` in one pass of the Scalar engine."""
+    site = site_of(module, issue)
+    used = next(site.named(ISA + "activation"), None) if site else None
+    if site is None or used is None:
+        return NOT_HERE
+    link = link_of(site, used, used.operands.get("data"))
+    if isinstance(link, Refusal):
+        return link
+    made = link.made
+    if not _is_single(made) or (is_true(made, "reverse0") and not _commutes(made)):
+        return Refusal("the tile is not scaled or shifted by one tensor_scalar")
+    if "dtype" in made.given:
+        return Refusal("the intermediate is rounded to a type that is given")
+    patch = Patch(module)
+    folded = _folded(patch, made, used)
+    if isinstance(folded, Refusal):
+        return folded
+    kept = others(patch, used, "op", "data", "scale" if folded[0].startswith("scale") else "bias")
+    arguments = {"op": source(patch, used, "op"), "data": source(patch, made, "data")}
+    put_call(patch, used, patch.source(_function(used)), arguments, [*folded, *kept])
+    return drop_producer(site, patch, link) or patch.apply()
+
+
+def _folded(patch: Patch, made: Operation, used: Operation) -> list[str] | Refusal:
+    """The keyword arguments that do what the tensor_scalar did."""
+    op, operand = function_of(made, "op0"), source(patch, made, "operand0")
+    column = "operand0" in made.operands
+    if op == "multiply" and ("scale" not in used.given or _is_one(used, "scale")):
+        kind = made.operands["operand0"].dtype if column else "float32"
+        if kind not in (None, "float32"):
+            return Refusal("a scale for each partition has to be float32")
+        return [f"scale={operand}"]
+    if op == "add" and column and not {"scale", "bias"} & used.given.keys():
+        return [f"bias={operand}"]
+    if op == "subtract" and column and not {"scale", "bias"} & used.given.keys():
+        made_function = patch.source(_function(made))
+        multiply = patch.source(made.given["op0"]).replace("subtract", "multiply")
+        if "dst" in used.given:
+            return Refusal("the negated column needs a tile of its own")
+        return [f"bias={made_function}({operand}, {multiply}, -1.0)"]
+    return Refusal(f"the activation has no free place for this {op}")
+
+
+def _function(operation: Operation) -> ast.expr:
+    assert isinstance(operation.node, ast.Call)
+    return operation.node.func
+
+
+def _commutes(operation: Operation) -> bool:
+    return function_of(operation, "op0") in _COMMUTATIVE
+
+
+def _is_one(operation: Operation, parameter: str) -> bool:
+    node = operation.given.get(parameter)
+    return isinstance(node, ast.Constant) and node.value == 1
+
+
+def _merge_tensor_scalar(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    """Two tensor_scalar with one operation each become one with two."""
+    site = site_of(module, issue)
+    used = next((o for o in site.named(ISA + "tensor_scalar")), None) if site else None
+    if site is None or used is None or not _is_single(used):
+        return NOT_HERE
+    link = link_of(site, used, used.operands.get("data"))
+    if isinstance(link, Refusal):
+        return link
+    made = link.made
+    if not _is_single(made):
+        return Refusal("the tile is not made by a tensor_scalar with one arithmetic operation")
+    if "dtype" in made.given:
+        return Refusal("the intermediate is rounded to a type that is given")
+    patch = Patch(module)
+    if _engine(patch, made) != _engine(patch, used):
+        return Refusal("the two instructions name different engines")
+    arguments = {name: source(patch, made, name) for name in _SCALAR[:3]}
+    first = [f"reverse0={source(patch, made, 'reverse0')}"] if "reverse0" in made.given else []
+    second = [f"op1={source(patch, used, 'op0')}", f"operand1={source(patch, used, 'operand0')}"]
+    if "reverse0" in used.given:
+        second.append(f"reverse1={source(patch, used, 'reverse0')}")
+    keywords = [*first, *second, *others(patch, used, *_SCALAR)]
+    put_call(patch, used, patch.source(_function(used)), arguments, keywords)
+    return drop_producer(site, patch, link) or patch.apply()
+
+
+def _engine(patch: Patch, operation: Operation) -> str:
+    return source(patch, operation, "engine") if "engine" in operation.given else ""
+
+
+def _tensor_scalar(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    """tensor_tensor with a column that is spread: tensor_scalar takes the column as it is."""
+    site = site_of(module, issue)
+    used = next(site.named(ISA + "tensor_tensor"), None) if site else None
+    if site is None or used is None or not positional_only_known(used):
+        return NOT_HERE
+    for name, tile in (("data2", "data1"), ("data1", "data2")):
+        call = _spread(site, used, name)
+        if call is None:
+            continue
+        op = function_of(used, "op")
+        if op not in _ARITHMETIC:
+            return Refusal("the operation is no arithmetic one that tensor_scalar has")
+        patch = Patch(module)
+        arguments = {"data": source(patch, used, tile), "op0": source(patch, used, "op")}
+        arguments["operand0"] = _column(patch, call)
+        turned = ["reverse0=True"] if name == "data1" and op not in _COMMUTATIVE else []
+        kept = others(patch, used, "data1", "data2", "op")
+        put_call(patch, used, prefix(patch, used) + "tensor_scalar", arguments, [*turned, *kept])
+        return patch.apply()
+    return Refusal("neither operand is a column that this statement spreads")
+
+
+def _spread(site: StatementSite, used: Operation, name: str) -> ast.Call | None:
+    """The ``broadcast_to`` that gives an operand, where it spreads a column, in this statement."""
+    view, node = used.operands.get(name), used.given.get(name)
+    if view is None or not view.broadcast or not isinstance(node, ast.Call):
+        return None
+    shape = site.flow.numbers(view.storage.shape)
+    whole = shape is not None and len(shape) == 2 and shape[1] == 1
+    return node if whole and view.storage.partition == 0 else None
+
+
+def _column(patch: Patch, call: ast.Call) -> str:
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "broadcast_to" and call.args:
+        owner = call.func.value
+        # nl.broadcast_to(column, shape=...) has its tile as the argument.
+        is_module = isinstance(owner, ast.Name) and any(k.arg == "shape" for k in call.keywords)
+        return patch.source(call.args[0] if is_module else owner)
+    return patch.source(call.args[0])
+
+
+def _sum_with_activation(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    """The Scalar engine adds up what it writes: activation and tensor_reduce become one."""
+    site = site_of(module, issue)
+    used = next(site.named(ISA + "tensor_reduce", NL + "sum"), None) if site else None
+    if site is None or used is None:
+        return NOT_HERE
+    data = used.operands.get("data", used.operands.get("x"))
+    made = _activation(site, used)
+    if isinstance(made, Refusal):
+        return made
+    sides = site.flow.numbers(data.shape) if data is not None else None
+    if sides is None or sides[0] is None:
+        return Refusal("the number of partitions is not known")
+    return _summed(site, made, used, sides[0])
+
+
+def _activation(site: StatementSite, used: Operation) -> Operation | Refusal:
+    """The activation that makes what is added up, in the same iteration and under the same mask."""
+    data = used.operands.get("data", used.operands.get("x"))
+    made = producer(site.flow, data) if data is not None else None
+    if made is None or made.name != ISA + "activation" or not positional_only_known(made):
+        return Refusal("what is added up is not the result of one activation")
+    if made.loops != used.loops or made.branches != used.branches:
+        return Refusal("the activation stands in another loop or branch")
+    if not same_mask(made.mask, used.mask):
+        return Refusal("the activation has another mask")
+    if "negate" in used.given or "reduce_op" in made.given or "reduce_res" in made.given:
+        return Refusal("the sum is negated, or the activation reduces already")
+    return made
+
+
+def _summed(
+    site: StatementSite, made: Operation, used: Operation, partitions: int
+) -> str | Refusal:
+    patch = Patch(site.module)
+    statement = used.statement
+    if not patch.owns_lines(statement) or not patch.owns_lines(made.statement):
+        return Refusal("an instruction shares its line with another statement")
+    total = _sum_tile(site, patch, made, used, partitions)
+    if isinstance(total, Refusal):
+        return total
+    arguments = {"op": source(patch, made, "op"), "data": source(patch, made, "data")}
+    keywords = [f"reduce_op={local_name(site.module, NL + 'add')}", f"reduce_res={total}"]
+    keywords += others(patch, made, "op", "data")
+    put_call(patch, made, prefix(patch, made) + "activation_reduce", arguments, keywords)
+    patch.delete_lines(statement)
+    return patch.apply()
+
+
+def _sum_tile(
+    site: StatementSite, patch: Patch, made: Operation, used: Operation, partitions: int
+) -> str | Refusal:
+    """The name of the tile for the sums, which exists before the activation."""
+    statement = used.statement
+    if "dst" in used.given:
+        tile = used.operands["dst"].storage
+        late = tile.order > made.order
+        name = source(patch, used, "dst")
+        return Refusal(f"{tile.name} is allocated after the activation") if late else name
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(target, ast.Name) or getattr(statement, "value", None) is not used.node:
+        return Refusal("the sum is part of a larger expression")
+    first, last = made.statement.lineno, statement.lineno
+    if any(r.node.id == target.id and first <= r.node.lineno <= last for r in site.flow.reads):
+        return Refusal(f"{target.id} is something else before the sum")
+    array = local_name(site.module, NL + "ndarray")
+    kind = local_name(site.module, NL + "float32")
+    new = f"{target.id} = {array}(({partitions}, 1), dtype={kind}){patch.newline}"
+    place = patch.line_start(first)
+    patch.splice(place, place, patch.indent(made.statement) + new)
+    return target.id
+
+
+def _multiply_add(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    """A tensor_scalar that feeds a tensor_tensor: scalar_tensor_tensor does both in one pass."""
+    site = site_of(module, issue)
+    used = next(site.named(ISA + "tensor_tensor"), None) if site else None
+    if site is None or used is None or not positional_only_known(used):
+        return NOT_HERE
+    refusal: Refusal = Refusal("neither operand is made by one tensor_scalar")
+    for name, other in (("data1", "data2"), ("data2", "data1")):
+        link = link_of(site, used, used.operands.get(name))
+        if isinstance(link, Refusal) or not _is_single(link.made):
+            refusal = link if isinstance(link, Refusal) else refusal
+            continue
+        return _joined(site, link, name, other)
+    return refusal
+
+
+def _joined(site: StatementSite, link: Link, name: str, other: str) -> str | Refusal:
+    made, used, patch = link.made, link.used, Patch(site.module)
+    if "dtype" in made.given or "engine" in made.given or "engine" in used.given:
+        return Refusal("an engine or the type of the intermediate is given")
+    if function_of(used, "op") not in _ARITHMETIC:
+        return Refusal("the second operation is no arithmetic one")
+    arguments = [f"{n}={source(patch, made, n)}" for n in _SCALAR if n in made.given]
+    arguments += [f"op1={source(patch, used, 'op')}", f"operand1={source(patch, used, other)}"]
+    if name == "data2" and function_of(used, "op") not in _COMMUTATIVE:
+        arguments.append("reverse1=True")
+    arguments += others(patch, used, "data1", "data2", "op")
+    put_call(patch, used, prefix(patch, used) + "scalar_tensor_tensor", {}, arguments)
+    return drop_producer(site, patch, link) or patch.apply()
+
+
+REWRITES = (
+    Rewrite(
+        name="nki_activation_operand",
+        issue="nki_unfused_activation",
+        title="Pass the factor or the shift to the activation",
+        numerics=Numerics.REASSOCIATING,
+        apply=_fold_into_activation,
+    ),
+    Rewrite(
+        name="nki_two_op_scalar",
+        issue="nki_unfused_tensor_scalar",
+        title="Apply both operations in one tensor_scalar",
+        numerics=Numerics.REASSOCIATING,
+        apply=_merge_tensor_scalar,
+    ),
+    Rewrite(
+        name="nki_column_operand",
+        issue="nki_broadcast_tensor_tensor",
+        title="Pass the column to tensor_scalar",
+        numerics=Numerics.EXACT,
+        apply=_tensor_scalar,
+    ),
+    Rewrite(
+        name="nki_activation_sum",
+        issue="nki_unfused_reduction",
+        title="Add up in the activation",
+        numerics=Numerics.REASSOCIATING,
+        apply=_sum_with_activation,
+    ),
+    Rewrite(
+        name="nki_scalar_tensor_tensor",
+        issue="nki_unfused_tensor_tensor",
+        title="Apply both operations in one scalar_tensor_tensor",
+        numerics=Numerics.REASSOCIATING,
+        apply=_multiply_add,
+    ),
+)

@@ -1,0 +1,270 @@
+"""Where a rewrite of an NKI kernel works: the instructions of a statement, and what links them."""
+
+import ast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tilewright.analysis.detectors.nki.kernels import producer, reads_of, same_mask, writes_of
+from tilewright.analysis.model import Issue
+from tilewright.analysis.nki import Flow, Operation, Storage, View, nki_flow
+from tilewright.analysis.nki.model import Binding, Origin
+from tilewright.analysis.nki.values import Literal
+from tilewright.rewrites.edit import Patch
+from tilewright.rewrites.model import Refusal
+from tilewright.rewrites.scope import at_issue, block_of, kernel_of, statement_of
+from tilewright.source.model import Kernel, Language, Module
+
+NOT_HERE = Refusal("the issue names no instruction of an NKI kernel of this file")
+
+
+@dataclass(frozen=True)
+class StatementSite:
+    """A statement of an NKI kernel that an issue underlines, and the instructions in it."""
+
+    module: Module
+    kernel: Kernel
+    flow: Flow
+    statement: ast.stmt
+    operations: tuple[Operation, ...]
+
+    def named(self, *names: str) -> Iterator[Operation]:
+        """The instructions of the statement with these dotted names."""
+        return (operation for operation in self.operations if operation.name in names)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A tile that one instruction makes and another one, of the same iteration, alone reads."""
+
+    made: Operation
+    used: Operation
+    tile: Storage
+
+
+def site_of(module: Module, issue: Issue) -> StatementSite | None:
+    """The statement of the kernel that an issue underlines; None where there is none."""
+    kernel = kernel_of(module, issue)
+    if kernel is None or kernel.language is not Language.NKI:
+        return None
+    flow = nki_flow(module, kernel)
+    places = {id(o.statement): o.statement for o in flow.operations}
+    found = at_issue(module, issue, list(places.values()))
+    if not found or not isinstance(found[0], ast.stmt):
+        return None
+    inside = tuple(o for o in flow.operations if o.statement is found[0])
+    return StatementSite(module, kernel, flow, found[0], inside)
+
+
+def is_true(operation: Operation, parameter: str) -> bool:
+    """Whether a flag is given and is not False for sure."""
+    if parameter not in operation.given:
+        return False
+    return operation.values.get(parameter, Literal(True)) != Literal(False)
+
+
+def link_of(site: StatementSite, used: Operation, view: View | None) -> Link | Refusal:
+    """The instruction behind an operand, where nothing else reads what it makes.
+
+    What it reads itself has to mean the same where the tile is used.
+    """
+    if view is None or view.broadcast:
+        return Refusal("the operand is no tile that one instruction makes")
+    tile, made = view.storage, producer(site.flow, view)
+    if made is None or not isinstance(made.node, ast.Call):
+        return Refusal(f"{tile.name} is not made by one instruction")
+    readers = reads_of(site.flow).get(tile, ())
+    operands = [v for v in used.operands.values() if v.storage is tile]
+    if [r for r in readers if r is not used] or len(operands) != 1 or tile in site.flow.returned:
+        return Refusal(f"{tile.name} is used elsewhere as well")
+    if view.shape != tile.shape or not _writes_all(made, tile):
+        return Refusal(f"only a part of {tile.name} is used or made here")
+    return _placed(site, Link(made, used, tile))
+
+
+def _writes_all(made: Operation, tile: Storage) -> bool:
+    if made.result is not None:
+        return True
+    return any(w.storage is tile and w.shape == tile.shape for w in made.writes)
+
+
+def _placed(site: StatementSite, link: Link) -> Link | Refusal:
+    made, used, tile = link.made, link.used, link.tile
+    if made.loops != used.loops or made.branches != used.branches:
+        return Refusal(f"{tile.name} is made in another loop or branch")
+    if not same_mask(made.mask, used.mask):
+        return Refusal(f"{tile.name} is made under another mask")
+    if not site.flow.complete:
+        return Refusal("the kernel calls a function whose effects on tiles are not known")
+    changed = changed_between(site.flow, made, used)
+    if changed is not None:
+        return Refusal(f"{changed} changes between the two instructions")
+    return link
+
+
+def changed_between(flow: Flow, first: Operation, last: Operation) -> str | None:
+    """The name or tile that one instruction reads and that is another before a later one."""
+    names = {n.id for n in ast.walk(first.node) if isinstance(n, ast.Name)}
+    written = {v.storage for v in first.writes}
+    own, end = first.statement, last.statement
+    for binding in flow.bindings:
+        if binding.name in names and own.lineno < line_of(binding) < end.lineno:
+            return binding.name
+    reads = {view.storage for view in first.reads} - written
+    for operation in flow.operations:
+        if first.order < operation.order < last.order:
+            for view in operation.writes:
+                if view.storage in reads and operation.source is not first:
+                    return view.storage.name
+    return None
+
+
+def drop_producer(site: StatementSite, patch: Patch, link: Link) -> Refusal | None:
+    """Delete the statement that made a tile which nothing reads any more, and its allocation."""
+    statement = link.made.statement
+    if statement is link.used.statement:
+        return None
+    refusal = deletable(patch, statement)
+    if refusal is not None:
+        return refusal
+    patch.delete_lines(statement)
+    drop_allocation(site, patch, link.tile, (statement, link.used.statement))
+    return None
+
+
+def deletable(patch: Patch, statement: ast.stmt) -> Refusal | None:
+    """Why a statement cannot be deleted by lines; None where it can."""
+    simple = isinstance(statement, ast.Expr) or (
+        isinstance(statement, ast.Assign)
+        and len(statement.targets) == 1
+        and isinstance(statement.targets[0], ast.Name | ast.Subscript)
+    )
+    if not simple:
+        return Refusal("the earlier instruction is part of a larger statement")
+    if not patch.owns_lines(statement):
+        return Refusal("the earlier instruction shares its line with another statement")
+    return None
+
+
+def drop_allocation(
+    site: StatementSite, patch: Patch, tile: Storage, gone: Collection[ast.stmt]
+) -> None:
+    """Delete the statement that allocates a tile, where only the statements ``gone`` name it."""
+    if tile.origin is not Origin.CREATED or tile.node is None:
+        return
+    place = statement_of(site.kernel.node, tile.node)
+    if not isinstance(place, ast.Assign) or not patch.owns_lines(place):
+        return
+    spans = [(s.lineno, s.end_lineno or s.lineno) for s in gone]
+    reads = [r.node for r in site.flow.reads if r.binding.statement is place]
+    inside = all(any(a <= node.lineno <= b for a, b in spans) for node in reads)
+    if inside and place.value is tile.node and len(block_of(site.kernel.node, place)) > 1:
+        patch.delete_lines(place)
+
+
+def source(patch: Patch, operation: Operation, parameter: str) -> str:
+    """The text of an argument."""
+    return patch.source(operation.given[parameter])
+
+
+def prefix(patch: Patch, operation: Operation) -> str:
+    """What stands before the name of the function that is called: ``nisa.``."""
+    assert isinstance(operation.node, ast.Call)
+    head, dot, _ = patch.source(operation.node.func).rpartition(".")
+    return head + dot
+
+
+def destination(patch: Patch, operation: Operation) -> list[str]:
+    """The argument ``dst``, as the call gives it; none where results are returned."""
+    node = operation.given.get("dst")
+    if node is None or not isinstance(operation.node, ast.Call):
+        return []
+    text = patch.source(node)
+    return [text if node in operation.node.args else f"dst={text}"]
+
+
+def others(patch: Patch, operation: Operation, *parameters: str) -> list[str]:
+    """The keyword arguments of a call but these and ``dst``, as they are written."""
+    assert isinstance(operation.node, ast.Call)
+    skipped = {*parameters, "dst"}
+    return [
+        f"{k.arg}={patch.source(k.value)}"
+        for k in operation.node.keywords
+        if k.arg is not None and k.arg not in skipped
+    ]
+
+
+def positional_only_known(operation: Operation) -> bool:
+    """Whether every argument of a call is one that ``given`` names."""
+    node = operation.node
+    if not isinstance(node, ast.Call) or any(k.arg is None for k in node.keywords):
+        return False
+    named = set(operation.given.values())
+    return all(argument in named for argument in node.args)
+
+
+def put_call(
+    patch: Patch,
+    operation: Operation,
+    function: str,
+    arguments: Mapping[str, str],
+    keywords: Sequence[str] = (),
+) -> None:
+    """Write another call where an instruction's call stands.
+
+    ``arguments``, by parameter and in its order, are positional unless ``dst`` is given by name.
+    """
+    assert isinstance(operation.node, ast.Call)
+    first = destination(patch, operation)
+    named = any(text.startswith("dst=") for text in first)
+    written = [f"{name}={text}" if named else text for name, text in arguments.items()]
+    patch.replace(operation.node, f"{function}({', '.join([*first, *written, *keywords])})")
+    patch.fold(operation.node)
+
+
+def writes_to(flow: Flow, storage: Storage) -> tuple[Operation, ...]:
+    """The operations that write a tile after it is created."""
+    return writes_of(flow).get(storage, ())
+
+
+def same_operand(one: View, two: View) -> bool:
+    """Whether two operands are the same part of one tensor for sure."""
+    return (
+        one.storage is two.storage
+        and one.indices is not None
+        and one.indices == two.indices
+        and one.shape == two.shape
+        and one.broadcast == two.broadcast
+    )
+
+
+def line_of(binding: Binding) -> int:
+    """The line of what binds a name; 0 of a parameter."""
+    return getattr(binding.statement, "lineno", 0)
+
+
+def bindings_in(site: StatementSite, node: ast.stmt) -> list[Binding]:
+    """What a loop or another statement binds names to, its own index included."""
+    last = node.end_lineno or node.lineno
+    return [b for b in site.flow.bindings if node.lineno <= line_of(b) <= last]
+
+
+def move_before(patch: Patch, statement: ast.stmt, place: ast.stmt) -> Refusal | None:
+    """Move a statement's lines before another statement that stands further out."""
+    lines = relaid(patch, statement, patch.indent(place))
+    if lines is None or not patch.owns_lines(place):
+        return Refusal("the statement shares its lines, or they are not indented as it is")
+    start = patch.line_start(place.lineno)
+    patch.splice(start, start, lines)
+    patch.delete_lines(statement)
+    return None
+
+
+def relaid(patch: Patch, statement: ast.stmt, indent: str) -> str | None:
+    """A statement's lines at another indent; None where they do not begin with their own."""
+    own = patch.indent(statement)
+    start = patch.line_start(statement.lineno)
+    text = patch.text[start : patch.line_start((statement.end_lineno or statement.lineno) + 1)]
+    lines = text.splitlines(keepends=True)
+    if not patch.owns_lines(statement) or any(x.strip() and not x.startswith(own) for x in lines):
+        return None
+    return "".join(indent + x[len(own) :] if x.strip() else x for x in lines)

@@ -1,0 +1,16 @@
+# rewrite: nki_activation_operand
+# at: result = nisa.activation(nl.exp, part)
+import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x, y):
+    out = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x[0:128, 0:512])
+    other = nl.load(y[0:128, 0:512])
+    part = nisa.tensor_scalar(tile, nl.multiply, 0.125)
+    result = nisa.activation(nl.exp, part)
+    nl.store(out, result)
+    return out

@@ -1,0 +1,16 @@
+# rewrite: nki_two_op_scalar
+# at: result = nisa.tensor_scalar(part, nl.add, 1.0, mask=rows < 100)
+import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x, y):
+    out = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x[0:128, 0:512])
+    other = nl.load(y[0:128, 0:512])
+    rows = nl.arange(128)[:, None]
+    result = nisa.tensor_scalar(tile, nl.multiply, 2.0, op1=nl.add, operand1=1.0, mask=rows < 100)
+    nl.store(out, result, mask=rows < 100)
+    return out

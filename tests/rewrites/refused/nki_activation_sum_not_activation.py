@@ -1,0 +1,18 @@
+# rewrite: nki_activation_sum
+# at: total = nisa.tensor_reduce(nl.add, weights, axis=1)
+# refuses: not the result of one activation
+import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x, y):
+    out = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x[0:128, 0:512])
+    other = nl.load(y[0:128, 0:512])
+    weights = nisa.tensor_scalar(tile, nl.multiply, 2.0)
+    total = nisa.tensor_reduce(nl.add, weights, axis=1)
+    result = nisa.tensor_scalar(weights, nl.divide, total)
+    nl.store(out, result)
+    return out

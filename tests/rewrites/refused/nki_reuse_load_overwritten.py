@@ -1,0 +1,17 @@
+# rewrite: nki_reuse_load
+# at: again = nl.load(x[0:128, 0:512])
+# refuses: tile is changed
+import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x, y):
+    out = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x[0:128, 0:512])
+    other = nl.load(y[0:128, 0:512])
+    again = nl.load(x[0:128, 0:512])
+    tile[0:128, 0:512] = nl.copy(other)
+    nl.store(out, nl.add(again, tile))
+    return out

@@ -1,0 +1,17 @@
+# rewrite: nki_rsqrt
+# at: result = nisa.reciprocal(root)
+# refuses: no square root
+import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x, y):
+    out = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x[0:128, 0:512])
+    other = nl.load(y[0:128, 0:512])
+    root = nisa.tensor_scalar(nl.sqrt(tile), nl.add, 1e-8)
+    result = nisa.reciprocal(root)
+    nl.store(out, result)
+    return out
