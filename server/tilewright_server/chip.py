@@ -3,6 +3,7 @@
 import asyncio
 
 from tilewright.checking.target import Around, ChosenTarget, Origin, chosen_target
+from tilewright.targets import neuron_targets
 from tilewright_server.analysis_cache import Parsed
 from tilewright_server.context import ServerContext
 from tilewright_server.jobs.engine_job import environment
@@ -58,6 +59,8 @@ class ChipChoice:
     def offered(self, snapshot: Snapshot, parsed: Parsed, project: Project) -> tuple[str, ...]:
         """The chips to optimize for: the document's own first, where something names it."""
         chosen = self.now(snapshot, parsed, project)
+        if chosen.target is not None and chosen.target.backend == "neuron":
+            return tuple(dict.fromkeys(map(str, (chosen.target, *neuron_targets()))))
         own = () if chosen.origin is Origin.DEFAULT else (str(chosen.target),)
         return tuple(dict.fromkeys((*own, *self._server.settings.targets)))
 

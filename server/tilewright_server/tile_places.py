@@ -9,6 +9,7 @@ from tilewright.source.model import Kernel, Language
 from tilewright.source.text import LineIndex, Range
 from tilewright_server.analysis_cache import Analysis
 from tilewright_server.backend import ONE_AT_A_TIME
+from tilewright_server.nki_places import assignment_labels, loop_labels, nki_card
 from tilewright_server.tile_cards import inlay_label, tile_card
 
 
@@ -24,16 +25,19 @@ class Hint:
 def card_at(analysis: Analysis, line: int, column: int) -> tuple[str, Range] | None:
     """What is known of the expression at a place, and the range of that expression."""
     kernel = analysis.module.kernel_at(line)
-    if kernel is None or kernel.language is not Language.TRITON:
+    if kernel is None:
         return None
     index = analysis.module.index
     found = _expression_at(kernel, index, line, column)
     if found is None:
         return None
     statement, node = found
+    title = _title(index, node)
     with ONE_AT_A_TIME:
-        facts = _facts(analysis, kernel, statement, node)
-        card = tile_card(_title(index, node), facts)
+        if kernel.language is Language.NKI:
+            card = nki_card(analysis.module, kernel, statement, node, title)
+        else:
+            card = tile_card(title, _facts(analysis, kernel, statement, node))
     return None if card is None else (card, index.range_of(node))
 
 
@@ -41,11 +45,22 @@ def hints_in(analysis: Analysis, first: int, last: int) -> list[Hint]:
     """Labels for the assignments on lines ``first`` to ``last``."""
     found: list[Hint] = []
     for kernel in analysis.module.kernels:
-        near = kernel.range.line <= last and kernel.range.end_line >= first
-        if near and kernel.language is Language.TRITON:
+        if kernel.range.line <= last and kernel.range.end_line >= first:
+            hints = _hints_of if kernel.language is Language.TRITON else _nki_hints_of
             with ONE_AT_A_TIME:
-                found += _hints_of(analysis, kernel, first, last)
+                found += hints(analysis, kernel, first, last)
     return found
+
+
+def _nki_hints_of(analysis: Analysis, kernel: Kernel, first: int, last: int) -> Iterator[Hint]:
+    index = analysis.module.index
+    for target, label in assignment_labels(analysis.module, kernel):
+        if first <= target.lineno <= last:
+            end = index.range_of(target)
+            yield Hint(end.end_line, end.end_column, label)
+    for line, label in loop_labels(analysis.module, kernel):
+        if first <= line <= last:
+            yield Hint(line, len(index.lines[line - 1]), label)
 
 
 def _hints_of(analysis: Analysis, kernel: Kernel, first: int, last: int) -> Iterator[Hint]:

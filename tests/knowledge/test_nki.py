@@ -2,7 +2,9 @@
 
 import pytest
 
-from tilewright.knowledge.nki import nki_interface
+from tilewright.analysis.nki.catalogue import FUNCTIONS
+from tilewright.knowledge.files import knowledge_root, read_folder
+from tilewright.knowledge.nki import NkiNotesFile, nki_interface, nki_note
 
 
 def test_results_are_returned_by_the_older_and_written_to_dst_by_the_newer() -> None:
@@ -45,3 +47,19 @@ def test_every_stated_engine_belongs_to_a_parameter() -> None:
         for name, function in nki_interface(flavour).functions.items():  # type: ignore[arg-type]
             if function.engines:
                 assert any("engine" in s.names for s in function.signatures), name
+
+
+def test_notes_are_of_names_that_a_package_has_and_each_name_has_one() -> None:
+    offered = nki_interface("neuronxcc").names | nki_interface("nki").names
+    (file,) = read_folder(knowledge_root(), "nki_notes", NkiNotesFile)
+    names = [name for note in file.notes for name in note.names]
+    assert set(names) <= offered
+    assert len(names) == len(set(names))
+
+
+def test_instructions_of_the_benchmark_have_notes_with_an_engine() -> None:
+    for name in ("load", "store", "copy", "add", "exp", "sum"):
+        assert nki_note(f"nki.language.{name}").engines  # type: ignore[union-attr]
+    instructions = [n for n in FUNCTIONS if n.startswith("nki.isa.")]
+    without = [name for name in instructions if nki_note(name) is None]
+    assert len(without) <= len(instructions) // 5, without

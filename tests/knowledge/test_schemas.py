@@ -13,7 +13,7 @@ from tilewright.hardware.model import HardwareFile
 from tilewright.knowledge import knowledge_root
 from tilewright.knowledge.api import ApiFile
 from tilewright.knowledge.model import ConstraintFile, TaxonomyFile
-from tilewright.knowledge.nki import NkiFile
+from tilewright.knowledge.nki import NkiFile, NkiNotesFile
 from tilewright.knowledge.patterns import PatternFile
 from tilewright.models.prices import PriceFile
 from tilewright.search.spec import StrategySpec
@@ -24,6 +24,7 @@ SCHEMAS: dict[str, tuple[type[Any], str]] = {
     "patterns": (PatternFile, "Tilewright patterns"),
     "hardware": (HardwareFile, "Tilewright chips"),
     "nki": (NkiFile, "Tilewright NKI interface"),
+    "nki_notes": (NkiNotesFile, "Tilewright notes on NKI functions"),
     "api": (ApiFile, "Names of triton.language by version"),
     "strategies": (StrategySpec, "Tilewright searches"),
     "models": (PriceFile, "Tilewright prices of language models"),

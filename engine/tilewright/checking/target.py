@@ -10,7 +10,12 @@ from tilewright.source.device_names import DeviceName
 from tilewright.targets import all_targets
 from tilewright.targets.model import Target
 
-USUAL = (Target("xpu", "bmg-g31"), Target("cuda", "90"), Target("hip", "gfx942"))
+USUAL = (
+    Target("xpu", "bmg-g31"),
+    Target("cuda", "90"),
+    Target("hip", "gfx942"),
+    Target("neuron", "trn2"),
+)
 """The chip that is meant where a vendor is named and no chip of it is known."""
 _MAKERS = {
     "xpu": "xpu", "intel": "xpu", "cuda": "cuda", "nvidia": "cuda", "hip": "hip", "rocm": "hip",
@@ -137,6 +142,7 @@ def _named(names: Sequence[DeviceName]) -> _Vendor | None:
     chip = Target(backend, archs.pop()) if len(archs) == 1 else None
     known = chip if chip in all_targets() else None
     where = "a launch option of the file is" if name.is_option else "the file's host code names"
+    where = "the file has" if backend == "neuron" else where
     return _Vendor(either, f"{where} {said}", known)
 
 

@@ -116,6 +116,43 @@ class NkiFile:
         return None if function is None else function.makes
 
 
+@dataclass(frozen=True)
+class NkiNote:
+    """What functions that behave alike do.
+
+    Attributes:
+        engines: that may run them, the usual one first; empty for what is no instruction.
+        limits: what they refuse or what is slow, a sentence each.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    names: Annotated[tuple[_Dotted, ...], Field(min_length=1)]
+    does: str
+    engines: tuple[Engine, ...] = ()
+    limits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NkiNotesFile:
+    """One file of ``knowledge/nki_notes``."""
+
+    __pydantic_config__ = _STRICT
+
+    notes: tuple[NkiNote, ...]
+
+
+def nki_note(dotted: str) -> NkiNote | None:
+    """What a function does and refuses; None where nothing is noted."""
+    return _notes(knowledge_root()).get(dotted)
+
+
+@cache
+def _notes(root: Path) -> Mapping[str, NkiNote]:
+    files = read_folder(root, "nki_notes", NkiNotesFile)
+    return MappingProxyType({name: note for f in files for note in f.notes for name in note.names})
+
+
 def nki_interface(flavour: Flavour) -> NkiFile:
     """What a package offers: "neuronxcc" for ``neuronxcc.nki``, "nki" for its successor."""
     known = _interfaces(knowledge_root())

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tilewright.source.model import Module
+from tilewright.source.model import Language, Module
 
 _AT_ALL = re.compile(
     r"cuda|xpu|hip|rocm|gfx|intel_ext|backends|extra|_eu|kpack|nonkdim|grf|native_code"
@@ -34,7 +34,7 @@ class DeviceName:
     """One place where a file names a vendor's device.
 
     Attributes:
-        backend: whose it is: "cuda", "hip", "xpu".
+        backend: whose it is: "cuda", "hip", "xpu", "neuron".
         words: as it stands there: ``torch.xpu``, ``"cuda"``, ``grf_mode``.
         line: 1-based.
         is_option: it is an option of a launch, not host code.
@@ -52,7 +52,12 @@ class DeviceName:
 
 
 def device_names(module: Module) -> tuple[DeviceName, ...]:
-    """Every place in the file's host code, imports and launch options, in the order of lines."""
+    """Every place in the file's host code, imports and launch options, in the order of lines.
+
+    Kernels in NKI run on NeuronCores alone: where a file has no others, that is its only name.
+    """
+    if module.lookup.languages == {Language.NKI}:
+        return (DeviceName("neuron", "NKI kernels", module.kernels[0].range.line),)
     if _AT_ALL.search(module.text) is None:
         return ()
     kernels = {id(kernel.node) for kernel in module.kernels}

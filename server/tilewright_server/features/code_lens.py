@@ -1,12 +1,13 @@
 """``textDocument/codeLens``: above each launched kernel, what is known and what can be done."""
 
+from collections.abc import Iterator
 from pathlib import PurePath
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from tilewright.source.model import Kernel
+from tilewright.source.model import Kernel, Language, Module
 from tilewright.source.text import Range
 from tilewright_server import wording
 from tilewright_server.analysis_cache import Analysis
@@ -45,7 +46,7 @@ async def code_lens(
         return None  # The engine works on files.
     lenses = []
     certified = await server.certificates.of(snapshot, analysis)
-    launched = {kernel.name for kernel in analysis.module.entry_kernels()}
+    launched = {kernel.name for kernel in _entries(analysis.module)}
     for kernel in analysis.module.kernels:
         place = Range(kernel.range.line, 0, kernel.range.line, 0)
         commands = compiled_commands(server, snapshot, analysis, kernel)
@@ -57,6 +58,14 @@ async def code_lens(
         for command in commands:
             lenses.append(types.CodeLens(range=snapshot.to_lsp(place), command=command))
     return lenses
+
+
+def _entries(module: Module) -> Iterator[Kernel]:
+    """Kernels that the host starts: what a launch names, and in NKI what no other kernel calls."""
+    yield from module.entry_kernels()
+    for kernel in module.kernels:
+        if kernel.language is Language.NKI and not module.callers_of(kernel):
+            yield kernel
 
 
 def _commands(

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import ceil, isfinite
 
 from tilewright.analysis.nki.affine import Affine, Symbol, SymbolKind, opaque, quotient
 from tilewright.analysis.nki.catalogue import (
@@ -288,6 +289,9 @@ def _rounded(state: State, call: Call, known: list[Affine]) -> Value:
     if len(call.positional) == 1 and (dtype := _converted_to(call)) is not None:
         return _converted(call.positional[0], dtype)
     if call.name in _CEILING and len(call.positional) == 1:
+        (value,) = call.positional
+        if isinstance(value, Literal) and isinstance(value.value, float):
+            return Affine.of(ceil(value.value)) if isfinite(value.value) else UNKNOWN
         return _ceiling(known)
     if call.name.rpartition(".")[2] in ("cdiv", "div_ceil", "ceil_div") and len(known) == 2:
         return quotient(known[0], known[1], up=True)

@@ -11,7 +11,15 @@ from tilewright.analysis.nki.catalogue import NL, Result
 from tilewright.analysis.nki.dtypes import element_type, promoted
 from tilewright.analysis.nki.facts import fact_of
 from tilewright.analysis.nki.flow import Call, Flow
-from tilewright.analysis.nki.model import NOTHING_KNOWN, Branch, Comparison, Mask, Read, View
+from tilewright.analysis.nki.model import (
+    NOTHING_KNOWN,
+    Branch,
+    Comparison,
+    Mask,
+    Memory,
+    Read,
+    View,
+)
 from tilewright.analysis.nki.shapes import result_shape
 from tilewright.analysis.nki.state import State, whole
 from tilewright.analysis.nki.values import (
@@ -159,7 +167,7 @@ def _elementwise(
     shape = result_shape(state, Result.ELEMENTWISE, tiles, {})
     sides = (left, right) if isinstance(node, ast.BinOp) else tiles
     dtype = promoted([element_type(side) for side in sides])
-    made = state.storage("tile", shape, None, dtype=dtype, zeroed=True, node=node)
+    made = state.storage("tile", shape, Memory.SBUF, dtype=dtype, zeroed=True, node=node)
     result = whole(made, node)
     state.operation(
         f"{NL}{name}" if name else "operator",

@@ -1,6 +1,8 @@
 """Expressions of an NKI kernel, evaluated over what is known of them."""
 
 import ast
+import operator
+from collections.abc import Callable
 
 from tilewright.analysis.nki.affine import ONE, ZERO, Affine, Symbol, SymbolKind, opaque, quotient
 from tilewright.analysis.nki.catalogue import BUFFERS, CONSTANTS, DTYPE_BYTES, NL
@@ -31,6 +33,12 @@ _OPAQUE: dict[type[ast.operator], str] = {
     ast.RShift: ">>",
     ast.BitAnd: "&",
     ast.BitOr: "|",
+}
+_FLOATS: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
 }
 
 
@@ -110,12 +118,38 @@ def buffer_of(value: Value) -> tuple[object, bool] | None:
 
 def arithmetic(op: ast.operator, left: Value, right: Value) -> Value:
     """Arithmetic on integers and index arrays; UNKNOWN for all else."""
+    folded = _folded(op, left, right)
+    if folded is not None:
+        return folded
     one, two = _array(left), _array(right)
     if one is None or two is None:
         return _list_arithmetic(op, left, right)
     rank = max(one.rank, two.rank)
     value = integer_arithmetic(op, one.value, two.value)
     return Array(value, rank) if rank else value
+
+
+def _folded(op: ast.operator, left: Value, right: Value) -> Value | None:
+    """Arithmetic on numbers that gives a float; None where one is not known or both are whole."""
+    one, two = _plain_number(left), _plain_number(right)
+    if one is None or two is None:
+        return None
+    if isinstance(one, int) and isinstance(two, int) and not isinstance(op, ast.Div):
+        return None
+    kinds = {v.dtype for v in (left, right) if isinstance(v, Literal)}
+    dtype = None if not kinds else kinds.pop() if len(kinds) == 1 else ""
+    function = _FLOATS.get(type(op))
+    if function is None or (isinstance(op, ast.Div) and two == 0):
+        return None
+    return Literal(function(one, two), dtype)
+
+
+def _plain_number(value: Value) -> int | float | None:
+    if isinstance(value, Affine):
+        return value.number
+    if isinstance(value, Literal) and isinstance(value.value, float):
+        return value.value
+    return None
 
 
 def _list_arithmetic(op: ast.operator, left: Value, right: Value) -> Value:

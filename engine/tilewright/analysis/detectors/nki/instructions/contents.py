@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import found, source_of
 from tilewright.analysis.detectors.nki.kernels import (
     computing,
+    free_size,
+    full_dims,
     interpreted,
     reads_of,
     see,
@@ -24,6 +26,7 @@ from tilewright.source.model import Module
 
 _NOT_FOLLOWED = ("call", "collect", "forget")
 _NARROW = ("float16", "bfloat16")
+_LONG = 128
 
 
 @detector("nki_uninitialised_tile")
@@ -126,6 +129,9 @@ def _widened(flow: Flow, operation: Operation) -> View | None:
         return None
     tile = next(iter(operation.operands.values()))
     uses = reads_of(flow).get(result.storage, ())
+    sides = full_dims(flow, result)
+    if sides is None or free_size(sides) < _LONG:
+        return None
     kept = any(use.source is not operation and use.name != NL + "store" for use in uses)
     return tile if tile.dtype in _NARROW and kept else None
 
