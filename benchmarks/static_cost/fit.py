@@ -29,7 +29,7 @@ from losses import group_losses
 
 from tilewright.costs.boxes import SECTOR
 from tilewright.costs.demand import Demand, demand
-from tilewright.costs.machines import machine_of
+from tilewright.costs.estimate import machine_of
 from tilewright.costs.phases import NEW, Phase
 from tilewright.costs.timing import Machine, spent
 from tilewright.costs.traffic import memory_bytes

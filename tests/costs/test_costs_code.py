@@ -3,8 +3,7 @@
 import pytest
 from costs_cases import constant, number, tensor, work_of
 
-from tilewright.costs.demand import Demand, atomic_lines, demand
-from tilewright.costs.lanes import last_comes_first, reached_lines
+from tilewright.costs.demand import Demand, atomic_lines, demand, last_comes_first, reached_lines
 from tilewright.costs.model import Touch
 from tilewright.targets.model import Access, CompileReport, LaunchFacts, LineReport, Target
 

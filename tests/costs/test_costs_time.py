@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tilewright.costs import Bound, estimate
 from tilewright.costs.demand import Demand, Phase
-from tilewright.costs.machines import machine_of
+from tilewright.costs.estimate import machine_of
 from tilewright.costs.timing import spent
 from tilewright.costs.traffic import Asked
 from tilewright.hardware import all_chips, chip

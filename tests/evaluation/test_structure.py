@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tilewright.evaluation.cascade import check_structure
 from tilewright.evaluation.model import StepStatus
-from tilewright.evaluation.structure import check_structure
 from tilewright.problems.model import Entry, EntryKind
 from tilewright.source import parse_module
 from tilewright.targets.model import Target

@@ -12,10 +12,9 @@ from unittest import mock
 
 from tilewright.devices.model import Device
 from tilewright.evaluation import cascade
-from tilewright.evaluation.cascade import Cascade
+from tilewright.evaluation.cascade import Cascade, check_structure
 from tilewright.evaluation.model import Evaluation, StepName, StepResult, StepStatus
 from tilewright.evaluation.speed import planned_timing
-from tilewright.evaluation.structure import check_structure
 from tilewright.evaluation.trial_client import Timing
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems import load_problem

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from candidates import DEFENCES, Candidate, Court, candidates, refusal, spec_of
 
+from tilewright.evaluation.cascade import check_structure
 from tilewright.evaluation.model import Level, StepName, StepStatus
-from tilewright.evaluation.structure import check_structure
 from tilewright.problems import load_problem
 from tilewright.source import parse_module
 

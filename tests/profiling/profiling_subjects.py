@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 
 from tilewright.hardware import chip
-from tilewright.profiling.counting import work_of
 from tilewright.profiling.model import Counters, Interval
 from tilewright.profiling.observed import Observed
+from tilewright.profiling.subjects import work_of
 from tilewright.source import parse_module
 from tilewright.source.model import Module
 from tilewright.targets.model import (

@@ -11,7 +11,7 @@ from profiling_subjects import (
     tensor,
 )
 
-from tilewright.profiling.counting import together, work_of
+from tilewright.profiling.subjects import together, work_of
 from tilewright.source import parse_module
 from tilewright.targets.model import LaunchFacts
 

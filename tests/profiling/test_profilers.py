@@ -11,8 +11,7 @@ from profiling_subjects import matmul, softmax
 from tilewright.profiling.counters import TIME, WANTED, Over, merged
 from tilewright.profiling.model import Counters
 from tilewright.profiling.profilers import PROFILERS, profilers_for
-from tilewright.profiling.profilers.ncu import METRICS, Ncu, launches_in
-from tilewright.profiling.profilers.ncu_source import samples_in
+from tilewright.profiling.profilers.ncu import METRICS, Ncu, launches_in, samples_in
 from tilewright.profiling.profilers.proton import Proton
 from tilewright.profiling.profilers.rocprof import Rocprof
 from tilewright.profiling.profilers.unitrace import Unitrace

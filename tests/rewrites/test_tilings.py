@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tilewright.evaluation.cascade import check_structure
 from tilewright.evaluation.model import StepStatus
-from tilewright.evaluation.structure import check_structure
 from tilewright.problems.model import Entry, EntryKind
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.tilings import Rule, Tiling, tiling_in, written

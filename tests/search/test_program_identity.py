@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.search.identity import program_hash
+from tilewright.search.menu import program_hash
 
 TEXT = """
 def kernel(x, n):

@@ -12,7 +12,7 @@ from tilewright.store import (
     RunState,
     Store,
 )
-from tilewright.store.schema import MIGRATIONS
+from tilewright.store.store import MIGRATIONS
 
 
 @pytest.fixture

@@ -46,15 +46,14 @@ from tilewright.search.spec import BeamSpec, MenuSpec, StopSpec, StrategySpec
 from tilewright.serialize import dump
 from tilewright.store import Store
 from tilewright.strategies import briefing
+from tilewright.strategies.author import expectation_words
 from tilewright.strategies.calls import Calls
-from tilewright.strategies.expectations import expectation_words
 from tilewright.strategies.generations import GenerationSearch
-from tilewright.strategies.guidance import Bandit, pitfalls
+from tilewright.strategies.guidance import Bandit, pitfalls, summarized
 from tilewright.strategies.ideas.patterns import drawn
 from tilewright.strategies.model import Trial
 from tilewright.strategies.present import gain_words
 from tilewright.strategies.run_models import run_models
-from tilewright.strategies.summaries import summarized
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
 
 KERNEL = """

@@ -24,7 +24,7 @@ from tilewright.evaluation.workbench import Capture
 from tilewright.problems.loading import load_problem
 from tilewright.rewrites.tilings import tiling_in
 from tilewright.search.node import Idea, IdeaKind, Node, Slot, State
-from tilewright.strategies.case_grades import CaseGrader
+from tilewright.strategies.grades import CaseGrader
 from tilewright.strategies.ideas import tilings
 from tilewright.targets import parse_target
 from tilewright.targets.model import ArgumentFacts, LaunchFacts

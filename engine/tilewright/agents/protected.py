@@ -1,7 +1,7 @@
 """The parts of a file that state the problem, test or time it: an answer may not change them.
 
 What a candidate may do in the parts that it may change, the verifier judges
-(``tilewright.evaluation.structure``).
+(``tilewright.evaluation.cascade``).
 """
 
 import ast

@@ -5,6 +5,7 @@ from textwrap import shorten
 from typing import Annotated, Any
 
 import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tilewright.certificates import CertificateFile
 from tilewright.certificates.files import as_json as file_json
@@ -15,8 +16,7 @@ from tilewright.cli.captured import CAPTURED_HELP, problem_for
 from tilewright.cli.certifying import keep
 from tilewright.cli.inputs import read_source, with_permissions, write_source
 from tilewright.cli.model_options import ModelOptions, within
-from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer
-from tilewright.cli.progress import BarObserver, observer_for
+from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer, emit_event
 from tilewright.cli.report_file import check_report, keep_report
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.show import show_diff, show_trials, speedup_line
@@ -36,14 +36,20 @@ from tilewright.serialize import load
 from tilewright.store import open_store
 from tilewright.strategies.first_prompts import dump_prompt, first_prompts
 from tilewright.strategies.model import OptimizeResult, Trial
-from tilewright.strategies.observer import Observer
+from tilewright.strategies.observer import Observer, Silent, Standing
 from tilewright.strategies.optimize import OptimizeRequest
 from tilewright.strategies.optimize import optimize as run_optimize
-from tilewright.strategies.present import dump_result, gain_words, spent_words
+from tilewright.strategies.present import (
+    dump_result,
+    dump_standing,
+    dump_trial,
+    gain_words,
+    spent_words,
+    standing_words,
+)
 
 DEFAULT_BUDGET = 64
 _LONGEST_RATIONALE = 240
-
 _Spec = Annotated[Path | None, typer.Option(help="Spec to run on. Default: the one next to FILE.")]
 _Chip = Annotated[str | None, typer.Option(help="Chip to optimize for. Default: the device's own.")]
 _Device = Annotated[
@@ -249,3 +255,55 @@ def _print(value: dict[str, object]) -> None:
         for cut in one["cut"]:
             OUT.print(f"left out: {cut}", markup=False)
     OUT.print(f"note: {value['note']}", markup=False)
+
+
+class EventObserver:
+    """Reports a run's progress as JSON lines."""
+
+    def started(self, run: str, *, resumed: bool) -> None:
+        emit_event("started", run=run, resumed=resumed)
+
+    def progress(self, percent: int, message: str, standing: Standing | None = None) -> None:
+        emit_event("progress", percent=percent, message=message, **dump_standing(standing))
+
+    def trial(self, trial: Trial) -> None:
+        emit_event("trial", trial=dump_trial(trial))
+
+
+class BarObserver:
+    """Shows a run's progress on standard error."""
+
+    def __init__(self) -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=ERR
+        )
+        self._task = self._bar.add_task("starting", total=100)
+
+    def started(self, run: str, *, resumed: bool) -> None:
+        self._bar.start()
+        if resumed:
+            self._bar.console.print(f"taking up run {run} where it was interrupted")
+
+    def progress(self, percent: int, message: str, standing: Standing | None = None) -> None:
+        said = f"{message}{standing_words(standing)}"
+        self._bar.update(self._task, completed=percent, description=said)
+
+    def trial(self, trial: Trial) -> None:
+        mark = "kept" if trial.kept else "left"
+        if trial.node is not None:
+            mark = "best" if trial.kept else "kept" if trial.node.alive else "left"
+        self._bar.console.print(
+            f"{trial.number:3d} {mark} {trial.candidate.proposer}: {trial.reason}", markup=False
+        )
+
+    def close(self) -> None:
+        self._bar.stop()
+
+
+def observer_for(form: StreamFormat, *, diff: bool) -> Observer:
+    """The observer of a command that answers in a format."""
+    if form is StreamFormat.EVENTS:
+        return EventObserver()
+    if form is StreamFormat.TEXT and not diff and ERR.is_terminal:
+        return BarObserver()
+    return Silent()

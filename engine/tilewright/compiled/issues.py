@@ -1,15 +1,19 @@
 """From compile reports to issues: every rule over every report, merged."""
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from tilewright.analysis.model import Issue
 from tilewright.analysis.suppression import visible_issues
-from tilewright.compiled.merging import Sighting, merged
-from tilewright.compiled.model import Probe, Rule, Subject
+from tilewright.compiled.model import Probe, Rule, Seen, Subject
 from tilewright.compiled.rules import RULES
 from tilewright.knowledge import taxonomy
+from tilewright.knowledge.model import IssueType
 from tilewright.source.model import Kernel, Module
-from tilewright.targets.model import CompileReport
+from tilewright.targets.model import CompileReport, LaunchFacts, Target, in_a_line
+
+_NUMBER = re.compile(r"\d+")
 
 
 def compiled_issues(
@@ -58,3 +62,122 @@ def _of_kernel(
 def rules() -> Mapping[str, Rule]:
     """The rule of each issue that reports can show."""
     return RULES
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """What a rule said of a report."""
+
+    seen: Seen
+    report: CompileReport
+    inferred: bool = False
+
+
+def merged(
+    kind: IssueType, kernel: str, sightings: Sequence[Sighting], reports: Sequence[CompileReport]
+) -> Iterator[Issue]:
+    """Issues of one kind and one kernel.
+
+    Args:
+        reports: all of this kernel, those of which nothing was said too.
+    """
+    told: dict[tuple[object, ...], list[tuple[Target, Sighting]]] = {}
+    for group in _by_place_and_target(sightings):
+        worst = max(group, key=lambda one: one.seen.amount)
+        target = worst.report.target
+        which = _which(group, worst, [r for r in reports if r.target == target])
+        which += ", for an inferred launch" if worst.inferred else ""
+        seen = worst.seen
+        form = _NUMBER.sub("#", seen.what)
+        key = (seen.where, seen.lead, which, form, seen.do, seen.severity)
+        told.setdefault(key, []).append((target, worst))
+    for common, found in told.items():
+        yield _issue(kind, kernel, str(common[2]), found)
+
+
+def _by_place_and_target(sightings: Iterable[Sighting]) -> Iterable[list[Sighting]]:
+    groups: dict[tuple[object, ...], list[Sighting]] = {}
+    for one in sightings:
+        groups.setdefault((one.seen.where, one.report.target), []).append(one)
+    return groups.values()
+
+
+def _issue(
+    kind: IssueType, kernel: str, which: str, found: Sequence[tuple[Target, Sighting]]
+) -> Issue:
+    targets = [str(target) for target, _ in found]
+    worst = found[0][1]
+    seen, report = worst.seen, worst.report
+    lead = seen.lead.format(targets=_listed(targets), which=which)
+    what = _joined([one.seen.what for _, one in found])
+    text = f"{lead}{what}; {seen.do}." if seen.do else f"{lead}{what}."
+    return Issue(
+        id=kind.id,
+        stage=kind.stage,
+        severity=min(kind.severity, seen.severity or kind.severity),
+        message=text[:1].upper() + text[1:],
+        kernel=kernel,
+        range=seen.where,
+        data={
+            "targets": ",".join(targets),
+            "toolchain": report.toolchain,
+            "configuration": in_a_line(report.launch.settings),
+            **seen.data,
+        },
+    )
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Texts that differ in numbers alone, in one: "25 and 72 instructions"."""
+    numbers = zip(*(_NUMBER.findall(text) for text in texts), strict=True)
+    said = iter([_listed(list(dict.fromkeys(each))) for each in numbers])
+    return _NUMBER.sub(lambda _: next(said), texts[0])
+
+
+def _which(group: Sequence[Sighting], worst: Sighting, reports: Sequence[CompileReport]) -> str:
+    """How many of a target's reports it holds for, and for which most; empty where there is one."""
+    launches = list({_identity(r.launch): r.launch for r in reports}.values())
+    holds = {_identity(one.report.launch) for one in group}
+    if len(launches) < 2:
+        return ""
+    varying = _varying(launches)
+    noun = "configurations" if varying else "launches"
+    if len(holds) < len(launches):
+        told = f"{len(holds)} of {len(launches)}"
+    else:
+        told = "both" if len(launches) == 2 else f"all {len(launches)}"
+    example = _example(worst.report.launch, varying) or _types(worst.report.launch, launches)
+    if len({one.seen.amount for one in group}) > 1:
+        example = f"worst {example}" if example else ""
+    elif len(holds) > 1:
+        example = ""
+    return f" in {told} {noun}{f' ({example})' if example else ''}"
+
+
+def _example(launch: LaunchFacts, varying: Sequence[str]) -> str:
+    settings = launch.settings
+    return " ".join(f"{name}={settings[name]}" for name in varying if name in settings)
+
+
+def _types(launch: LaunchFacts, launches: Sequence[LaunchFacts]) -> str:
+    """The first argument whose type is not the same in all launches."""
+    for argument in launch.arguments:
+        given = (other.argument(argument.name) for other in launches)
+        if len({each.type for each in given if each is not None}) > 1:
+            return f"{argument.name}: {argument.type}"
+    return ""
+
+
+def _varying(launches: Sequence[LaunchFacts]) -> list[str]:
+    """Constexprs and options that are not the same in all launches."""
+    all_settings = [launch.settings for launch in launches]
+    names = dict.fromkeys(name for settings in all_settings for name in settings)
+    return [n for n in names if len({str(settings.get(n)) for settings in all_settings}) > 1]
+
+
+def _identity(launch: LaunchFacts) -> str:
+    return repr((launch.arguments, launch.grid, sorted(launch.options.items())))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,11 +1,14 @@
 """The cascade: steps in order of cost, stopped at the first that fails."""
 
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 
+from tilewright.analysis import Issue, analyze
 from tilewright.evaluation.compile_step import check_compile
+from tilewright.evaluation.constraints import constraint_violations
 from tilewright.evaluation.correctness import correctness_step, judged_or_not, planned_checks
 from tilewright.evaluation.model import (
     Evaluation,
@@ -18,13 +21,15 @@ from tilewright.evaluation.model import (
 )
 from tilewright.evaluation.pytest_run import tests_step
 from tilewright.evaluation.replaying import launch_faults
+from tilewright.evaluation.rules import held_against
 from tilewright.evaluation.speed import not_measured, planned_timing, speed_step
-from tilewright.evaluation.structure import check_structure
 from tilewright.evaluation.syntax import check_syntax
 from tilewright.evaluation.trial_client import Heard, Timing, hear
 from tilewright.evaluation.workbench import Workbench
+from tilewright.knowledge import taxonomy
 from tilewright.problems.model import Entry
 from tilewright.source import parse_module
+from tilewright.source.model import Module
 from tilewright.targets.model import Target
 
 NO_PROBLEM = (
@@ -32,8 +37,6 @@ NO_PROBLEM = (
     "(a spec, a module with Model and get_inputs, a task's folder), or capture launches "
     "(`tilewright capture -- COMMAND`)"
 )
-
-
 OnStep = Callable[[StepName], None]
 
 
@@ -240,3 +243,48 @@ def _clocked(name: StepName, step: Callable[[], StepResult]) -> StepResult:
 
 def _skipped(name: StepName, why: str) -> StepResult:
     return StepResult(name, StepStatus.SKIPPED, why)
+
+
+def check_structure(
+    original: Module,
+    candidate: Module,
+    entry: Entry | None,
+    target: Target | None,
+    triton_version: tuple[int, int] | None = None,
+    allow: Collection[str] = (),
+) -> StepResult:
+    """Compare the candidate's structure with the original's; every violation is named.
+
+    ``data["evidence_needed"]`` lists what only running the candidate can settle, and
+    ``data["permitted"]`` what it does by leave of the project's ``allow``.
+    """
+    if candidate.text == original.text:
+        return StepResult(StepName.STRUCTURE, StepStatus.PASSED)
+    verdict = held_against(original, candidate, entry, allow)
+    faults = (
+        *verdict.faults,
+        *constraint_violations(original, candidate, target, triton_version),
+        *certain_faults(original, candidate),
+    )
+    told = {"evidence_needed": list(verdict.questions), "permitted": list(verdict.permitted)}
+    data = {name: texts for name, texts in told.items() if texts}
+    status = StepStatus.FAILED if faults else StepStatus.PASSED
+    return StepResult(StepName.STRUCTURE, status, "; ".join(faults), data=data)
+
+
+def certain_faults(original: Module, candidate: Module) -> tuple[str, ...]:
+    """Each new one with its line. Comments that suppress it in the candidate change nothing."""
+    before = Counter(issue.id for issue in _certain(original))
+    after = tuple(_certain(candidate))
+    counts = Counter(issue.id for issue in after)
+    return tuple(
+        f"line {issue.range.line}: {issue.message} ({issue.id}; the original has no such "
+        f"fault, see `tilewright explain {issue.id}`)"
+        for issue in after
+        if counts[issue.id] > before[issue.id]
+    )
+
+
+def _certain(module: Module) -> Iterator[Issue]:
+    types = taxonomy()
+    return (one for one in analyze(module, suppressed=True) if types[one.id].certain)

@@ -5,19 +5,165 @@ same around its kernels; code that shares pieces between versions compares ``Fin
 """
 
 import ast
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from tilewright.source.autotuning import AutotuneReader
 from tilewright.source.environment import environment_of
-from tilewright.source.facts import Function, bindings_of, calls_of, facts_of
+from tilewright.source.facts import Bindings, Call, Function, bindings_of, calls_of, facts_of
 from tilewright.source.kernels import Decorators, Jitted, make_kernel, wrapped_names
-from tilewright.source.launches import Meanings, Scope, attribute_meanings, meanings
 from tilewright.source.model import Kernel, Launch
 from tilewright.source.names import Names
 from tilewright.source.text import LineIndex
 from tilewright.source.tree import Piece
+
+_WRAPPERS = frozenset(
+    ("torch.library.wrap_triton", "torch._library.capture_triton", "torch.library.capture_triton")
+)
+_OF_RUN = frozenset(("grid", "warmup"))
+Meanings = Mapping[str, frozenset[str]]
+"""Names of a scope with the kernels each may stand for; other names hide a kernel of theirs."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What names stand for at module level and, by ``Class.attribute``, on instances."""
+
+    kernels: Mapping[str, Kernel]
+    names: Names
+    top: Meanings = field(default_factory=dict)
+    attributes: Meanings = field(default_factory=dict)
+    tables: Mapping[str, ast.Dict] = field(default_factory=dict)
+
+    def launches(self, call: Call, local: Meanings, index: LineIndex) -> Iterator[Launch]:
+        """The launches that a call may be, one for each kernel."""
+        target, grid, is_warmup = _parts(call.node)
+        if target is None:
+            return
+        found = sorted(self._meant(target, local, call.function))
+        for name in found:
+            kernel = self.kernels[name]
+            launch = _launch(call, kernel, grid, index)
+            if launch is not None:
+                yield replace(launch, is_warmup=is_warmup, is_certain=len(found) == 1)
+
+    def _meant(self, node: ast.expr, local: Meanings, function: Function | None) -> frozenset[str]:
+        match node:
+            case ast.Name(id=name):
+                return local.get(name, self.top.get(name, frozenset()))
+            case ast.Call(args=[inner]) if self.names.resolve(node.func) in _WRAPPERS:
+                return self._meant(inner, local, function)
+            case ast.IfExp():
+                body = self._meant(node.body, local, function)
+                return body | self._meant(node.orelse, local, function)
+            case ast.Subscript(value=ast.Name(id=name), slice=key) if name in self.tables:
+                return self._of_table(self.tables[name], key, local, function)
+            case ast.Attribute(value=owner, attr=attr):
+                return self._of_attribute(owner, attr, function)
+        return frozenset()
+
+    def _of_table(
+        self, table: ast.Dict, key: ast.expr, local: Meanings, function: Function | None
+    ) -> frozenset[str]:
+        wanted = ast.dump(key) if isinstance(key, ast.Constant) else None
+        values = [
+            value
+            for name, value in zip(table.keys, table.values, strict=True)
+            if wanted is None or (name is not None and ast.dump(name) == wanted)
+        ]
+        return frozenset[str]().union(*(self._meant(v, local, function) for v in values))
+
+    def _of_attribute(
+        self, owner: ast.expr, attr: str, function: Function | None
+    ) -> frozenset[str]:
+        if isinstance(owner, ast.Name) and owner.id in ("self", "cls") and function is not None:
+            given = self.attributes.get(f"{function.in_class}.{attr}")
+            if given is not None:
+                return given
+        if isinstance(owner, ast.Name) and owner.id in self.names.origins:
+            return frozenset()  # Another module's, whatever its name.
+        return frozenset((attr,)) if attr in self.kernels else frozenset()
+
+
+def _parts(call: ast.Call) -> tuple[ast.expr | None, ast.expr | None, bool]:
+    """The launched expression, the grid if it is stated, and whether it only compiles."""
+    if isinstance(call.func, ast.Subscript):
+        return call.func.value, call.func.slice, False
+    grid = next((k.value for k in call.keywords if k.arg == "grid"), None)
+    if isinstance(call.func, ast.Attribute) and grid is not None:
+        return call.func.value, grid, call.func.attr == "warmup"
+    return None, None, False
+
+
+def _launch(call: Call, kernel: Kernel, grid: ast.expr | None, index: LineIndex) -> Launch | None:
+    node = call.node
+    if grid is None:
+        return None
+    arguments: dict[str, ast.expr] = {}
+    options: dict[str, ast.expr] = {}
+    complete = True
+    for position, argument in enumerate(node.args):
+        if isinstance(argument, ast.Starred) or position >= len(kernel.parameters):
+            complete = False
+            break
+        arguments[kernel.parameters[position].name] = argument
+    by_method = isinstance(node.func, ast.Attribute)
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            complete = False
+        elif by_method and keyword.arg in _OF_RUN:
+            continue
+        elif kernel.parameter(keyword.arg) is not None:
+            arguments[keyword.arg] = keyword.value
+        else:
+            options[keyword.arg] = keyword.value
+    return Launch(
+        kernel=kernel.name,
+        range=index.range_of(node),
+        grid=grid,
+        arguments=arguments,
+        options=options,
+        host_function=None if call.function is None else call.function.name,
+        is_complete=complete,
+        node=node,
+    )
+
+
+def meanings(bindings: Bindings, known: Meanings) -> Meanings:
+    """What the names of a scope stand for, ``known`` being those of the scope around it.
+
+    A name that is also given something else stands for nothing known.
+    """
+    found: dict[str, frozenset[str]] = {}
+    for name, values in bindings.items():
+        parts = [_stands_for(value, known) for value in values]
+        if all(parts):
+            found[name] = frozenset[str]().union(*parts)
+        elif name in known:
+            found[name] = frozenset()
+    return found
+
+
+def attribute_meanings(
+    attributes: Iterable[tuple[str, ast.expr]], known: Meanings
+) -> dict[str, frozenset[str]]:
+    """``self.kernel = kernel`` and ``kernel = kernel`` in a class, by ``Class.attribute``."""
+    found: dict[str, frozenset[str]] = {}
+    for name, value in attributes:
+        meant = _stands_for(value, known)
+        if meant:
+            found[name] = found.get(name, frozenset()) | meant
+    return found
+
+
+def _stands_for(value: ast.expr | None, known: Meanings) -> frozenset[str]:
+    if isinstance(value, ast.Name):
+        return known.get(value.id, frozenset())
+    if isinstance(value, ast.IfExp):
+        one, two = _stands_for(value.body, known), _stands_for(value.orelse, known)
+        return one | two if one and two else frozenset()
+    return frozenset()
 
 
 @dataclass(frozen=True)

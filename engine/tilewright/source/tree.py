@@ -12,12 +12,11 @@ open), with a word that cannot continue a statement.
 import ast
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.python_syntax import parse
 from tilewright.source.model import SyntaxProblem
-from tilewright.source.repair import repaired
 from tilewright.source.segments import Segment, closing_segment, segments
 from tilewright.source.text import LineIndex, Range
 
@@ -25,6 +24,11 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What ``ast`` raises for a text it cannot read."""
 _TRIES = 6
+_BLOCK = re.compile(r"(?:class|if|try|else|elif|except|finally|with|for|while)\b")
+_FUNCTION = re.compile(r"(?:async\s+)?def\b")
+_INDENT = re.compile(r"[ \t]*")
+Broken = Callable[[str], Sequence[tuple[int, int]]]
+"""The stretches of lines of a text, 1-based and inclusive, that do not parse."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,3 +205,57 @@ def _problem(error: BaseException, index: LineIndex, segment: Segment) -> Syntax
     same_line = error.end_lineno == error.lineno and (error.end_offset or 0) > (error.offset or 0)
     end = min((error.end_offset or 1) - 1, width) if same_line else width
     return SyntaxProblem(error.msg, Range(line, column, line, max(end, column)))
+
+
+def repaired(text: str, broken: Broken) -> str | None:
+    """``text`` with as many lines, without what does not parse; None where nothing is kept."""
+    lines = text.split("\n")
+    words = (k for k, line in enumerate(lines) if _BLOCK.match(line) or _FUNCTION.match(line))
+    head = next(words, None)
+    if head is None:
+        return None
+    if _BLOCK.match(lines[head]):
+        return _without_broken_parts(lines, broken)
+    return _without_strays(lines, head)
+
+
+def _without_broken_parts(lines: list[str], broken: Broken) -> str | None:
+    kept = list(lines)
+    is_changed = False
+    for first, last, indent in _blocks(lines):
+        inner = "\n".join(line[len(indent) :] for line in lines[first:last])
+        for start, end in broken(inner):
+            is_changed = True
+            kept[first + start - 1] = f"{indent}pass"
+            kept[first + start : first + end] = [""] * (end - start)
+    return "\n".join(kept) if is_changed else None
+
+
+def _blocks(lines: list[str]) -> Iterator[tuple[int, int, str]]:
+    """Stretches of indented lines, with the indentation of their first."""
+    first: int | None = None
+    for number, line in enumerate([*lines, "end"]):
+        if line.strip() and line[0] not in " \t":
+            if first is not None:
+                yield first, number, _indent(lines[first])
+            first = None
+        elif line.strip() and first is None:
+            first = number
+
+
+def _without_strays(lines: list[str], head: int) -> str | None:
+    """Without the lines at the end that are indented less than the function's body."""
+    body = next((line for line in lines[head + 1 :] if line.strip()), "")
+    depth = len(_indent(body))
+    end = len(lines)
+    while end > head + 1 and len(_indent(lines[end - 1])) < depth:
+        end -= 1
+    strays = [line for line in lines[end:] if line.strip()]
+    if not strays or any(line[0] in ")]}" for line in strays):
+        return None
+    return "\n".join([*lines[:end], *[""] * (len(lines) - end)])
+
+
+def _indent(line: str) -> str:
+    found = _INDENT.match(line)
+    return found.group() if found is not None else ""

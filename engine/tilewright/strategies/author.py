@@ -7,7 +7,7 @@ from typing import Protocol
 
 from tilewright.agents import change, observation, optimizer
 from tilewright.agents.briefing import Briefing
-from tilewright.agents.change import Task
+from tilewright.agents.change import FACTS, Task
 from tilewright.agents.model import Proposal, Step, Unusable
 from tilewright.analysis.model import Issue
 from tilewright.evaluation.model import Candidate, Evaluation, Level
@@ -21,9 +21,9 @@ from tilewright.search.node import Idea, Node, Slot
 from tilewright.strategies.briefing import Briefer, Position, timed, trial_words
 from tilewright.strategies.calls import Answer, Calls, Place, SlotNumber
 from tilewright.strategies.cover import NAME, diff_of, parsed_answer
-from tilewright.strategies.expectations import expectation_words
 from tilewright.strategies.ideas.text_facts import FactsOf
 from tilewright.strategies.model import Trial
+from tilewright.strategies.verdict import reports_of
 
 TRIES = 3
 """Of an idea whose candidates are all refused: the first, and two whose author knows why."""
@@ -31,6 +31,11 @@ GAIN = 1.10
 """What a change is asked for: times the speed of the text that it changes."""
 Shown = Callable[[Node], Sequence[str]]
 """Paragraphs for a node's prompts: experiences of earlier runs."""
+_WORDS = {
+    "spill_bytes": "bytes spilled",
+    "registers": "registers a thread",
+    "shared_bytes": "bytes of shared memory",
+}
 
 
 class Guide(Protocol):
@@ -230,3 +235,30 @@ def _candidate(slot: Slot, answer: Answer | None, parsed: Proposal | Unusable) -
         call=answer.key if answer is not None else None,
         unusable=parsed.message if isinstance(parsed, Unusable) else "",
     )
+
+
+def figures(evaluation: Evaluation) -> Mapping[str, int]:
+    """The largest figure of each kind over kernels and configurations; what is not known is out."""
+    reports = [report for report in reports_of(evaluation) if report.ok]
+    found = {
+        name: [value for report in reports if (value := getattr(report, name)) is not None]
+        for name in FACTS
+    }
+    return {name: max(values) for name, values in found.items() if values}
+
+
+def expectation_words(
+    expects: Sequence[str], before: Evaluation, after: Evaluation
+) -> Iterator[str]:
+    """A sentence for each expected change of a figure that both evaluations have.
+
+    ``expects``: a fact with a sign, "spill_bytes-" where it was to fall.
+    """
+    old, new = figures(before), figures(after)
+    for one in expects:
+        name, sign = one[:-1], one[-1:]
+        if name not in old or name not in new:
+            continue
+        wanted = new[name] < old[name] if sign == "-" else new[name] > old[name]
+        verdict = "as expected" if wanted else f"expected to {'fall' if sign == '-' else 'rise'}"
+        yield f"{_WORDS[name]} {old[name]} -> {new[name]}, {verdict}"

@@ -25,9 +25,8 @@ from tilewright.search.spec import StrategyName, StrategySpec
 from tilewright.source.model import Module
 from tilewright.store import Ledger
 from tilewright.strategies.author import Author, Guide, NoGuide
-from tilewright.strategies.case_grades import CaseGrader
-from tilewright.strategies.grades import EstimateGrader
-from tilewright.strategies.guidance import Bandit
+from tilewright.strategies.grades import CaseGrader, EstimateGrader
+from tilewright.strategies.guidance import Bandit, summarized
 from tilewright.strategies.ideas.choice import STEPS, Available, idea_sources
 from tilewright.strategies.ideas.tilings import Tilings
 from tilewright.strategies.model import Proposer, SearchUse, Trial
@@ -35,7 +34,6 @@ from tilewright.strategies.observer import Observer
 from tilewright.strategies.present import dump_trial
 from tilewright.strategies.run_models import RunModels
 from tilewright.strategies.staged import StagedSearch
-from tilewright.strategies.summaries import summarized
 
 FINALISTS = 3
 """Texts that are measured against the original at the end until one holds."""

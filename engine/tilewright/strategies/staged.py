@@ -5,7 +5,9 @@ that was killed takes the same path again and repeats no finished evaluation.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from functools import partial
 from typing import Any
@@ -28,7 +30,6 @@ from tilewright.knowledge.stages import Stage
 from tilewright.serialize import dump, load
 from tilewright.source import parse_module
 from tilewright.store import BrokenOffError, Ledger
-from tilewright.strategies.ahead import ahead, unseen
 from tilewright.strategies.briefing import Position
 from tilewright.strategies.ideas.text_facts import TextFacts
 from tilewright.strategies.model import ProposalRequest, Proposer, SearchUse, Trial
@@ -345,3 +346,43 @@ class StagedSearch:
             return load(Evaluation, self._ledger.once("evaluate", key, described, judged))
         except BrokenOffError as broken_off:
             return load(Evaluation, broken_off.value)
+
+
+def unseen(candidates: Iterable[Candidate], seen: set[str]) -> Iterator[Candidate]:
+    """Each candidate once, without those whose hash is in ``seen`` when it is their turn.
+
+    One that has no text of its own is always new.
+    """
+    met: set[str] = set()
+    for candidate in candidates:
+        if candidate.unusable:
+            yield candidate
+        elif candidate.hash not in seen and candidate.hash not in met:
+            met.add(candidate.hash)
+            yield candidate
+
+
+def ahead(
+    candidates: Iterable[Candidate], look_at: Callable[[Candidate], None], count: int
+) -> Iterator[Candidate]:
+    """The candidates in their order, each once ``look_at`` is done with it; ``count`` at a time.
+
+    Whoever takes no more of them need not wait: what is under way ends by itself.
+    """
+    pool = ThreadPoolExecutor(count)
+    waiting: deque[tuple[Candidate, Future[None]]] = deque()
+    try:
+        for candidate in candidates:
+            waiting.append((candidate, pool.submit(look_at, candidate)))
+            if len(waiting) == count:
+                yield _next(waiting)
+        while waiting:
+            yield _next(waiting)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _next(waiting: deque[tuple[Candidate, Future[None]]]) -> Candidate:
+    candidate, done = waiting.popleft()
+    done.result()
+    return candidate

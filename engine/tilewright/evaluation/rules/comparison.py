@@ -9,11 +9,8 @@ from functools import lru_cache
 from itertools import chain
 
 from tilewright.evaluation.rules.contract import contract
-from tilewright.evaluation.rules.encoding import encoding
 from tilewright.evaluation.rules.flow import flow
-from tilewright.evaluation.rules.imports import imports
-from tilewright.evaluation.rules.kernels import kernels
-from tilewright.evaluation.rules.loggers import loggers
+from tilewright.evaluation.rules.foreign_code import encoding, imports, kernels, loggers
 from tilewright.evaluation.rules.model import Finding, Grade
 from tilewright.evaluation.rules.names import names
 from tilewright.evaluation.rules.operators import operators

@@ -6,12 +6,11 @@ Metric names and what they count: Nsight Compute's Kernel Profiling Guide, and `
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from tilewright.profiling.counters import TIME, merged
 from tilewright.profiling.model import Counters
 from tilewright.profiling.profilers.base import Reading, Row, failure, number, rows_of
-from tilewright.profiling.profilers.ncu_source import samples_in
 from tilewright.worker.messages.jobs import Counted, Tool
 
 METRICS: Mapping[str, tuple[str, ...]] = {
@@ -40,7 +39,6 @@ METRICS: Mapping[str, tuple[str, ...]] = {
     "waves": ("launch__waves_per_multiprocessor",),
 }
 """Metrics by our names; the first that was read counts."""
-
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 STALLS = (
     "barrier", "branch_resolve", "dispatch_stall", "drain", "gmma", "imc_miss", "lg_throttle",
@@ -56,6 +54,15 @@ _SCALES = {
     "second": 1e6, "s": 1e6, "byte": 1.0, "kbyte": 1e3, "mbyte": 1e6, "gbyte": 1e9, "tbyte": 1e12,
 }  # fmt: skip
 _FILE, _SOURCE = "counters.csv", "source.csv"
+Samples = Mapping[int, Mapping[str, float]]
+_LONG = {
+    "branch_resolving": "branch_resolve", "dispatch": "dispatch_stall", "imc": "imc_miss",
+    "lg": "lg_throttle", "long_sb": "long_scoreboard", "math": "math_pipe_throttle",
+    "mio": "mio_throttle", "no_inst": "no_instruction", "short_sb": "short_scoreboard",
+    "sleep": "sleeping", "tex": "tex_throttle",
+}  # fmt: skip
+_STALL = re.compile(r"stall_(\w+)$")
+_LINE = "Line No"
 
 
 class Ncu:
@@ -176,3 +183,44 @@ def _remark(text: str) -> str | None:
     """What the tool itself says went wrong."""
     said = [line for line in text.splitlines() if line.startswith(("==ERROR==", "==WARNING=="))]
     return said[0].strip("= ")[:300] if said else None
+
+
+@dataclass
+class _Part:
+    """Where reading has come to: whose rows these are, and where their numbers stand."""
+
+    kernel: str = ""
+    ours: bool = False
+    stalls: Mapping[int, str] = field(default_factory=dict)
+
+
+def samples_in(text: str, file: str) -> Mapping[str, Samples]:
+    """Samples of each kernel by line and reason, of the lines of ``file`` (its name) alone."""
+    found: dict[str, dict[int, dict[str, float]]] = {}
+    part = _Part()
+    for row in text.splitlines():
+        cells = row.strip()[1:-1].split('","') if row.startswith('"') else [""]
+        if cells[0] == "File Path":
+            part = _Part(ours=cells[-1].rpartition("/")[2] == file)
+        elif cells[0] in ("Function Name", "Kernel Name"):
+            part.kernel = cells[-1]
+        elif cells[0] == _LINE:
+            part.stalls = _columns(cells)
+        elif part.ours and cells[0].isdigit():
+            for reason, count in _samples(part, cells):
+                reasons = found.setdefault(part.kernel, {}).setdefault(int(cells[0]), {})
+                reasons[reason] = reasons.get(reason, 0.0) + count
+    return found
+
+
+def _columns(header: Sequence[str]) -> Mapping[int, str]:
+    """Reasons by the places of their columns, counted from the end."""
+    found = ((at - len(header), _STALL.match(name)) for at, name in enumerate(header))
+    return {at: _LONG.get(match[1], match[1]) for at, match in found if match}
+
+
+def _samples(part: _Part, cells: Sequence[str]) -> Iterator[tuple[str, float]]:
+    for at, reason in part.stalls.items():
+        count = number(cells[at]) if -at < len(cells) else None
+        if count:
+            yield reason, count
