@@ -1,11 +1,15 @@
 """The structure step: what a candidate may change, and what it may not."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from tilewright.evaluation.cascade import check_structure
+from tilewright.evaluation.constraints import _CHECKS, DETECTED
 from tilewright.evaluation.model import StepStatus
+from tilewright.knowledge import taxonomy
+from tilewright.knowledge.model import CheckName
 from tilewright.problems.model import Entry, EntryKind
 from tilewright.source import parse_module
 from tilewright.targets.model import Target
@@ -87,12 +91,36 @@ def test_operands_of_a_dot_must_be_large_enough_for_the_target() -> None:
 
 def test_tiles_must_be_powers_of_two() -> None:
     assert "tile_extents_power_of_two" in verdict(edited("BLOCK_M=32", "BLOCK_M=48"))
+    start = "    acc = tl.zeros("
+    wide = MATMUL.replace(start, "    wide = tl.zeros((48, 16), tl.float32)\n" + start, 1)
+    assert "a tile extent of 48" in verdict(wide)
+
+
+@pytest.mark.parametrize(
+    ("launch", "target", "issue"),
+    [
+        ("kpack=2", CUDA, "device_option_on_wrong_backend"),
+        ("generate_native_code=True", CUDA, "device_option_on_wrong_backend"),
+        ("grf_mode='large'", XPU, "grf_mode_value"),
+    ],
+)
+def test_options_that_the_backend_does_not_have_are_refused(
+    launch: str, target: Target, issue: str
+) -> None:
+    assert f"({issue};" in verdict(edited("BLOCK_K=32", f"BLOCK_K=32, {launch}"), target)
+
+
+def test_every_check_is_made_by_a_function_or_by_the_detector_of_a_certain_issue() -> None:
+    names = set(get_args(CheckName))
+    assert set(DETECTED) | set(_CHECKS) == names
+    assert not set(DETECTED) & set(_CHECKS)
+    assert all(taxonomy()[issue].certain for issue in DETECTED.values())
 
 
 def test_a_removed_call_is_refused_only_where_it_is_removed() -> None:
     first = MATMUL.replace("    acc = ", "    p = tl.make_block_ptr(a_ptr)\n    acc = ", 1)
-    assert "no_block_pointers" in verdict(first)
-    assert "no_block_pointers" not in verdict(first, version=(3, 6))
+    assert "tl.make_block_ptr is gone since Triton 3.9" in verdict(first)
+    assert "make_block_ptr" not in verdict(first, version=(3, 6))
 
 
 ACCUMULATING = """

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 
-from tilewright.analysis import Issue, analyze
+from tilewright.analysis import AnalysisContext, Issue, analyze
 from tilewright.evaluation.compile_step import check_compile
 from tilewright.evaluation.constraints import constraint_violations
 from tilewright.evaluation.correctness import correctness_step, judged_or_not, planned_checks
@@ -264,7 +264,7 @@ def check_structure(
     faults = (
         *verdict.faults,
         *constraint_violations(original, candidate, target, triton_version),
-        *certain_faults(original, candidate),
+        *certain_faults(original, candidate, AnalysisContext(target, triton_version)),
     )
     told = {"evidence_needed": list(verdict.questions), "permitted": list(verdict.permitted)}
     data = {name: texts for name, texts in told.items() if texts}
@@ -272,10 +272,12 @@ def check_structure(
     return StepResult(StepName.STRUCTURE, status, "; ".join(faults), data=data)
 
 
-def certain_faults(original: Module, candidate: Module) -> tuple[str, ...]:
+def certain_faults(
+    original: Module, candidate: Module, context: AnalysisContext
+) -> tuple[str, ...]:
     """Each new one with its line. Comments that suppress it in the candidate change nothing."""
-    before = Counter(issue.id for issue in _certain(original))
-    after = tuple(_certain(candidate))
+    before = Counter(issue.id for issue in _certain(original, context))
+    after = tuple(_certain(candidate, context))
     counts = Counter(issue.id for issue in after)
     return tuple(
         f"line {issue.range.line}: {issue.message} ({issue.id}; the original has no such "
@@ -285,6 +287,6 @@ def certain_faults(original: Module, candidate: Module) -> tuple[str, ...]:
     )
 
 
-def _certain(module: Module) -> Iterator[Issue]:
+def _certain(module: Module, context: AnalysisContext) -> Iterator[Issue]:
     types = taxonomy()
-    return (one for one in analyze(module, suppressed=True) if types[one.id].certain)
+    return (one for one in analyze(module, context, suppressed=True) if types[one.id].certain)

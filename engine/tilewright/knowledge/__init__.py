@@ -8,6 +8,7 @@ from tilewright.knowledge.base import (
     all_patterns,
     constraints,
     issue_type,
+    option_backends,
     patterns_of,
     taxonomy,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "explain",
     "issue_type",
     "knowledge_root",
+    "option_backends",
     "patterns_of",
     "taxonomy",
 ]

@@ -55,6 +55,17 @@ def constraints(
     return tuple(c for c in all_constraints() if _holds(c, target, triton))
 
 
+def option_backends() -> Mapping[str, tuple[str, ...]]:
+    """Launch options that some backends reject, with the backends that know them."""
+    known: dict[str, list[str]] = {}
+    for constraint in all_constraints():
+        if constraint.check.name == "option_forbidden":
+            option = str(constraint.check.parameters["option"])
+            homes = known.setdefault(option, ["cuda", "hip", "xpu"])
+            known[option] = [b for b in homes if b not in constraint.applies_to.backends]
+    return {option: tuple(homes) for option, homes in known.items()}
+
+
 def _holds(constraint: Constraint, target: object | None, triton: tuple[int, int] | None) -> bool:
     where = constraint.applies_to
     on_target = where.every_target if target is None else where.covers_target(str(target))

@@ -3,6 +3,7 @@
 import ast
 
 from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.knowledge import option_backends
 from tilewright.rewrites.calls import append_keywords, remove_dict_keys, remove_keywords
 from tilewright.rewrites.configs import config_calls
 from tilewright.rewrites.edit import Patch
@@ -12,16 +13,6 @@ from tilewright.rewrites.rows import warps_for_row
 from tilewright.rewrites.scope import argument_facts, kernel_of
 from tilewright.rewrites.tiles import TileKind, Tunable, coverage, tunable
 from tilewright.source.model import Kernel, Launch, Module
-
-BACKENDS_OF = {
-    "grf_mode": ("xpu",),
-    "generate_native_code": ("xpu",),
-    "waves_per_eu": ("hip",),
-    "matrix_instr_nonkdim": ("hip",),
-    "kpack": ("hip",),
-    "maxnreg": ("cuda",),
-}
-"""Options that only some backends know; the others stop at an unrecognised keyword."""
 
 DEFAULT_WARPS = 4
 _LARGE_TILE = 128 * 128
@@ -124,7 +115,7 @@ def _drop_foreign(module: Module, issue: Issue, context: AnalysisContext) -> str
     if kernel is None or context.target is None:
         return Refusal("there is no target to judge the options by")
     backend = context.target.backend
-    foreign = {n for n, homes in BACKENDS_OF.items() if backend not in homes}
+    foreign = {n for n, homes in option_backends().items() if backend not in homes}
     foreign -= {p.name for p in kernel.parameters}
     patch = Patch(module)
     for launch in module.launches_of(kernel.name):

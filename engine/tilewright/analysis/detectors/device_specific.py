@@ -19,6 +19,7 @@ from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import Shape, Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value, walk, within
 from tilewright.hardware import Chip
+from tilewright.knowledge import option_backends
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.text import Range
 
@@ -26,14 +27,6 @@ _LARGE_DOT = 128 * 128
 _LARGE_ROW = 16384
 _THREADS = 32
 _CONFIG = "triton.Config"
-_ONLY_ON = {
-    "grf_mode": ("xpu",),
-    "waves_per_eu": ("hip",),
-    "matrix_instr_nonkdim": ("hip",),
-    "kpack": ("hip",),
-    "maxnreg": ("cuda",),
-}
-"""Launch options that one backend knows; another ends with "unrecognised keyword"."""
 
 
 @detector("no_swizzling")
@@ -224,11 +217,11 @@ def device_option_on_wrong_backend(module: Module, context: AnalysisContext) -> 
     """A launch option that the chosen target's backend does not know."""
     if context.target is None or context.target.backend not in ("cuda", "hip", "xpu"):
         return
-    backend = context.target.backend
+    homes = option_backends()
     for kernel, _ in triton_kernels(module):
         for option, node in _stated_options(module, kernel):
-            if option in _ONLY_ON and backend not in _ONLY_ON[option]:
-                home = " or ".join(_ONLY_ON[option])
+            if context.target.backend not in homes.get(option, (context.target.backend,)):
+                home = " or ".join(homes[option])
                 yield Finding(
                     module.index.range_of(node),
                     f"{option} is an option of the {home} backend; on {context.target} the launch "

@@ -2,7 +2,7 @@
 
 import ast
 import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
 
 from tilewright.analysis.flow import flow_of
@@ -10,7 +10,7 @@ from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.per_kernel import kept_by
 from tilewright.analysis.tiles.engine import UNKNOWN, Engine, Subject, constexpr
 from tilewright.analysis.tiles.inline import Inliner
-from tilewright.analysis.tiles.model import Constant, TileFacts
+from tilewright.analysis.tiles.model import Constant, Shape, TileFacts
 from tilewright.analysis.tiles.operations import TRANSFERS
 from tilewright.analysis.tiles.parameters import parameter_facts
 from tilewright.analysis.tiles.programs import Programs
@@ -19,6 +19,8 @@ from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.model import Kernel, Module
 from tilewright.source.parse import module_constants
 from tilewright.targets.model import LaunchFacts
+
+_CREATIONS = ("triton.language.zeros", "triton.language.full")
 
 
 class Tiles:
@@ -119,3 +121,13 @@ def _constant(module: Module, constants: Mapping[str, ast.expr], node: ast.expr)
         return UNKNOWN
     is_plain = value is None or isinstance(value, int | float | str)
     return constexpr(Constant(value)) if is_plain else UNKNOWN
+
+
+def created_shapes(module: Module, kernel: Kernel) -> Iterator[tuple[ast.Call, Value, Shape]]:
+    """Calls of ``arange``, ``zeros`` and ``full`` in a kernel, with the shapes that they give."""
+    tiles = tiles_of(module, kernel)
+    for node, value in flow_of(module, kernel).values.items():
+        creates = value.op == "arange" or (value.op == "call" and value.detail in _CREATIONS)
+        shape = tiles.of(value).shape if creates and isinstance(node, ast.Call) else None
+        if isinstance(node, ast.Call) and shape is not None:
+            yield node, value, shape

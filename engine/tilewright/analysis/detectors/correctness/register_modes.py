@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import decorators_known, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.knowledge import all_constraints
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.text import Range
 
 _OPTION = "grf_mode"
-_WORDS = frozenset(("small", "large", "auto", "default"))
-_FIGURES = frozenset(("128", "256", "512", "auto", "default"))
-_FIGURES_SINCE = (3, 6)
 
 
 @detector("grf_mode_value")
@@ -21,11 +19,8 @@ def grf_mode_value(module: Module, context: AnalysisContext) -> Iterator[Finding
     if context.target is not None and context.target.backend != "xpu":
         return
     version = context.triton_version
-    if version is None:
-        allowed, here = _WORDS | _FIGURES, "any Triton"
-    else:
-        allowed = _FIGURES if version >= _FIGURES_SINCE else _WORDS
-        here = f"Triton {version[0]}.{version[1]}"
+    here = "any Triton" if version is None else f"Triton {version[0]}.{version[1]}"
+    allowed = _modes(version)
     for kernel, _ in triton_kernels(module):
         for value, where in _given(module, kernel):
             if value not in allowed:
@@ -36,6 +31,19 @@ def grf_mode_value(module: Module, context: AnalysisContext) -> Iterator[Finding
                     "not compile.",
                     kernel.name,
                 )
+
+
+def _modes(version: tuple[int, int] | None) -> set[str]:
+    """The modes of a version, or of any."""
+    modes: set[str] = set()
+    for constraint in all_constraints():
+        if constraint.check.name == "option_values" and (
+            version is None or constraint.applies_to.covers_triton(version)
+        ):
+            given = constraint.check.parameters
+            values = given["values"] if given["option"] == _OPTION else ()
+            modes |= set(map(str, values if isinstance(values, tuple) else ()))
+    return modes
 
 
 def _given(module: Module, kernel: Kernel) -> Iterator[tuple[str, Range]]:
