@@ -46,8 +46,8 @@ class InstructionRecord(TypedDict):
             where it is not known.
         bytes: of a transfer between HBM and the chip, or within HBM, after the mask.
         transpose: a product that moves and does not compute (``is_transpose``, nc_transpose).
-        transpose_x: of nki.language.matmul: the stationary operand comes with the contracted axis on
-            its partitions, so that it needs no transpose.
+        transpose_x: of nki.language.matmul: the contracted axis of the stationary operand lies on
+            its partitions already, so that it needs no transpose.
         accumulate: it adds to what it writes.
     """
 
