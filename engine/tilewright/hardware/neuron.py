@@ -10,41 +10,35 @@ _NAMES = frozenset({"id", "label", "vendor", "chip", "sources", "uncertain", "ca
 
 
 @dataclass(frozen=True)
-class Spread:
-    """Measured over bound: its least, usual and greatest value over the kernels it was found on."""
-
-    __pydantic_config__ = _STRICT
-
-    low: float
-    usual: float
-    high: float
-
-
-@dataclass(frozen=True)
 class Calibration:
     """Constants of the cost model that no document states, found from published profiles.
 
     Attributes:
         overhead_cycles: of one instruction beyond its elements, by engine, where instructions
             follow each other: access latency of memories, issue.
-        tensor_copy_share: of copies from PSUM that the compiler may give either of two engines, how
-            many it gives the scalar engine.
         elementwise_cycles: cycles an element of a partition, by function, where the documented ones
             do not fit ("reciprocal").
-        transfer_us: fixed time of one transfer on one queue.
-        spread: of the time over the bound of the busiest engine, on the calibration kernels.
-        pair_error: factor within which two estimates of one problem are not told apart.
-        chip: whose profiles these are; another chip's are taken over unchecked.
+        short_row_bytes: a transfer whose partitions get rows of this size runs at half the rate.
+        vector_share: of the priced work of the vector engine, the least that a compiler left of it
+            by merging instructions and giving them to other engines.
+        serial_share: of what all other engines are busy, what the busiest one waits for.
+        scale: of the estimate that these give, to the measured time.
+        low, high: least and greatest measured time over the estimate.
+        pair_error: two texts whose estimates differ by a smaller factor are not told apart.
+        chip: whose profiles these are; another chip takes them over unchecked.
         source: where the profiles come from.
     """
 
     __pydantic_config__ = _STRICT
 
     overhead_cycles: Mapping[str, float]
-    tensor_copy_share: float
     elementwise_cycles: Mapping[str, float]
-    transfer_us: float
-    spread: Spread
+    short_row_bytes: int
+    vector_share: float
+    serial_share: float
+    scale: float
+    low: float
+    high: float
     pair_error: float
     chip: str
     source: str

@@ -8,7 +8,7 @@ does not follow from the text stays a symbol or is None, and supports no finding
 
 from tilewright.analysis.nki.affine import Affine, Symbol, SymbolKind
 from tilewright.analysis.nki.flow import Call, Flow
-from tilewright.analysis.nki.interpret import nki_flow
+from tilewright.analysis.nki.interpret import launched_flow, nki_flow
 from tilewright.analysis.nki.model import (
     Binding,
     Fact,
@@ -25,6 +25,7 @@ from tilewright.analysis.nki.model import (
     View,
     Write,
 )
+from tilewright.analysis.nki.parameters import Given, TensorGiven
 
 __all__ = [
     "Affine",
@@ -32,6 +33,7 @@ __all__ = [
     "Call",
     "Fact",
     "Flow",
+    "Given",
     "Index",
     "Kind",
     "Loop",
@@ -44,7 +46,9 @@ __all__ = [
     "Storage",
     "Symbol",
     "SymbolKind",
+    "TensorGiven",
     "View",
     "Write",
+    "launched_flow",
     "nki_flow",
 ]

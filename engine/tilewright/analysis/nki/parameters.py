@@ -1,33 +1,55 @@
 """Parameters of an NKI kernel: tensors in HBM, with what the text says of their shapes."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import tilewright.analysis.nki.expressions as ex
+from tilewright.analysis.nki.affine import Affine
 from tilewright.analysis.nki.evaluate import value_of
 from tilewright.analysis.nki.facts import NUMBER
 from tilewright.analysis.nki.flow import Flow
 from tilewright.analysis.nki.model import NOTHING_KNOWN, Fact, Kind, Memory, Origin, Shape
 from tilewright.analysis.nki.state import State, whole
+from tilewright.analysis.nki.values import UNKNOWN, Literal, Value
 from tilewright.source.names import Names
 
 _PLAIN = frozenset({"int", "float", "bool", "str", "tuple", "list", "dict"})
 
 
-def bind_parameters(state: State, node: ast.FunctionDef) -> None:
-    """Put a kernel's parameters into the environment."""
+@dataclass(frozen=True)
+class TensorGiven:
+    """A tensor that is passed; ``dtype`` as NKI names it: "float32"."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+Given = TensorGiven | int | float | bool | str | None
+"""An argument of a launch."""
+
+
+def bind_parameters(
+    state: State, node: ast.FunctionDef, launched: Mapping[str, Given] | None = None
+) -> None:
+    """Put a kernel's parameters into the environment, with the arguments of a launch if any."""
     parts = node.args
     positional = [*parts.posonlyargs, *parts.args]
     without = len(positional) - len(parts.defaults)
-    given = [(p, place >= without) for place, p in enumerate(positional)]
-    given += [(p, d is not None) for p, d in zip(parts.kwonlyargs, parts.kw_defaults, strict=True)]
+    defaults: list[ast.expr | None] = [*([None] * without), *parts.defaults]
+    given = list(zip(positional, defaults, strict=True))
+    given += zip(parts.kwonlyargs, parts.kw_defaults, strict=True)
     ranks = _ranks(node, {p.arg for p, _ in given})
-    for parameter, has_default in given:
+    for parameter, default in given:
         name = parameter.arg
         plain = _is_plain(parameter.annotation)
         state.bind(name, NUMBER if plain else Fact(Kind.ARGUMENT, name=name), None)
-        if has_default:
-            state.env[name] = ex.size_symbol(name, None)
+        if launched is not None and name in launched:
+            state.env[name] = _passed(state, parameter, launched[name])
+            continue
+        if default is not None:
+            known = value_of(state, default) if launched is not None else UNKNOWN
+            state.env[name] = ex.size_symbol(name, None) if known == UNKNOWN else known
             continue
         shape = _annotated(state, parameter.annotation)
         if shape is None and name in ranks:
@@ -39,6 +61,23 @@ def bind_parameters(state: State, node: ast.FunctionDef) -> None:
     for extra in (parts.vararg, parts.kwarg):
         if extra is not None:
             state.bind(extra.arg, NOTHING_KNOWN, None)
+
+
+def _passed(state: State, parameter: ast.arg, given: Given) -> Value:
+    if isinstance(given, int) and not isinstance(given, bool):
+        return Affine.of(given)
+    if not isinstance(given, TensorGiven):
+        return Literal(given)
+    made = state.storage(
+        parameter.arg,
+        tuple(Affine.of(side) for side in given.shape),
+        Memory.HBM,
+        dtype=given.dtype,
+        origin=Origin.PARAMETER,
+        zeroed=True,
+        node=parameter,
+    )
+    return whole(made)
 
 
 def _is_plain(annotation: ast.expr | None) -> bool:

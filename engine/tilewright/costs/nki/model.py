@@ -17,21 +17,26 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True)
 class Footprint:
-    """On-chip memory that is alive at a time, at most. Bytes of one partition.
+    """On-chip memory that is alive at a time, at most.
 
     Attributes:
-        sbuf, psum: alive at once, if each loop keeps only what its iterations pass on.
-        sbuf_limit, psum_limit: of the chip.
-        spill: bytes of a partition that do not fit SBUF and go through HBM.
-        line: where SBUF is fullest; None where nothing is stored on the chip.
+        sbuf, psum: bytes of a partition that the text keeps at once.
+        working: of the SBUF bytes, those of tensors that are not spilled.
+        sbuf_limit, psum_limit: bytes of a partition that the chip has for kernels.
+        spill_saved, spill_reloaded: bytes to and from HBM, over the launch, of what does not fit.
+        line: that first fills the largest tensor alive where SBUF is fullest, 1-based.
+        largest: the largest tensors there, with their bytes of a partition.
     """
 
     sbuf: int
+    working: int
     psum: int
     sbuf_limit: int
     psum_limit: int
-    spill: int
+    spill_saved: int
+    spill_reloaded: int
     line: int | None
+    largest: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,11 +54,11 @@ class NkiEstimate:
 
     Attributes:
         target: "neuron:trn2".
-        busy: of each engine, all its instructions one after the other.
+        busy: of each engine, all its instructions one after the other, spills with the DMA.
         bottleneck: the engine that is busy longest.
-        bound: its busy time; the kernel takes at least that, as far as the figures are right.
-        low, usual, high: the range that measured kernels kept over such a bound, and its middle.
-        roofline: the least time of the arithmetic and of the traffic that cannot be avoided.
+        bound: the busiest engine, without spills, if the compiler merges what it was seen to merge.
+        low, usual, high: the estimate and the range that measured kernels kept around theirs.
+        roofline: the least time of the products, and of moving each byte of HBM once.
         roofline_percent: ``roofline`` over ``usual``.
         terms: values under the names that neuron-profile gives them; a value of None is not known.
         lines: by line.

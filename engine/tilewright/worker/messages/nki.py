@@ -44,6 +44,7 @@ class InstructionRecord(TypedDict):
             the stationary and of the moving operand, whatever a mask leaves of them.
         distinct: how many of ``count`` differ in what they read; the others repeat one. Left out
             where it is not known.
+        kept: how many different results must be kept at once so that nothing is repeated.
         bytes: of a transfer between HBM and the chip, or within HBM, after the mask.
         transpose: a product that moves and does not compute (``is_transpose``, nc_transpose).
         transpose_x: of nki.language.matmul: the contracted axis of the stationary operand lies on
@@ -63,6 +64,7 @@ class InstructionRecord(TypedDict):
     m: NotRequired[int]
     n: NotRequired[int]
     distinct: NotRequired[int]
+    kept: NotRequired[int]
     bytes: NotRequired[int]
     transpose: NotRequired[bool]
     transpose_x: NotRequired[bool]
