@@ -53,7 +53,7 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": {"source", "knowledge", "targets", "hardware"},
     "rewrites": {"analysis", "source", "knowledge", "targets", "hardware"},
     "compiled": {"analysis", "source", "knowledge", "targets", "hardware"},
-    "costs": {"analysis", "source", "knowledge", "targets", "hardware"},
+    "costs": {"analysis", "source", "knowledge", "targets", "hardware", "worker"},
 }
 ALLOWED["signatures"] = ALLOWED["captures"] | {"captures", "analysis"}
 ALLOWED["evaluation"] = ALLOWED["signatures"] | {"signatures", "compiled", "costs", "certificates"}

@@ -1,4 +1,4 @@
-"""Estimates from a kernel's text: of a launch whose sizes are known, and of two texts of one task."""
+"""Estimates from the text of a kernel: of one launch, and of two texts of one task."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

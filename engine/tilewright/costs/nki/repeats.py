@@ -70,16 +70,18 @@ class Repeats:
         """It with loops by their number of turns and the order in which they occur."""
         terms = []
         for factors, coefficient in sorted(value, key=lambda t: (t[1], repr(t[0]))):
-            parts: list[Hashable] = []
-            for symbol in factors:
-                if symbol.kind is SymbolKind.LOOP:
-                    place = names.setdefault(symbol, len(names))
-                    trip = None if symbol.extent is None else self._flow.number(symbol.extent)
-                    parts.append(("loop", place, trip if trip is not None else repr(symbol.key)))
-                else:
-                    parts.append(repr(symbol.key))
-            terms.append((coefficient, tuple(parts)))
+            terms.append((coefficient, tuple(self._symbol(one, names) for one in factors)))
         return tuple(terms)
+
+    def _symbol(self, symbol: Symbol, names: dict[Symbol, int]) -> Hashable:
+        extent = None if symbol.extent is None else self._flow.number(symbol.extent)
+        if extent is None:
+            return symbol.key
+        if symbol.kind is SymbolKind.LOOP:
+            return "loop", names.setdefault(symbol, len(names)), extent
+        # The lanes of a slice are its own, wherever it starts.
+        is_slice = isinstance(symbol.key, tuple) and symbol.key[0] == "slice"
+        return ("slice", extent) if is_slice else symbol.key
 
     def _form(self, structure: Hashable) -> int:
         return self._forms.setdefault(structure, len(self._forms))
