@@ -1,5 +1,6 @@
 """Writes ``docs/issues/``: a page for each issue, and the table of what is found and shown."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -7,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "analysis"))
 
 from golden_coverage import shown  # noqa: E402  beside the golden kernels that it counts
-from snippets import KERNELS  # noqa: E402
+from snippets import KERNELS, analyzed, snippets  # noqa: E402
 
 from tilewright.knowledge import explain, taxonomy  # noqa: E402
 from tilewright.knowledge.model import IssueType  # noqa: E402
@@ -25,13 +26,67 @@ compiling. Written by `make docs` from `knowledge/taxonomy/` and the golden kern
 "Firing" and "silent" count the golden kernels that show an issue and those that only look alike.
 """
 
+_NKI_HEAD = """\
+# Rules of NKI
+
+Which rules of NKI are decided from the source of a kernel, without the vendor's compiler. Written
+by `make docs`. "Shown in" names the packages of the golden kernels (`neuronxcc` and its successor
+`nki`), "firing" and "silent" count these kernels, and "vendor's name" is the error under which the
+vendor's documentation lists a rule. A kernel without a report is not shown to compile: a rule is
+decided only where the sizes it depends on follow from the text.
+"""
+_SIMULATED = """\
+## Not decided from the source
+
+| rule | found by |
+| --- | --- |
+| elements that a mask leaves out, or that nothing wrote, reach an output | `uninitialized` |
+| no store reaches some elements of an output that is stored to | `unwritten` |
+| an argument of a function lies outside of the range in which it is defined | `domain` |
+| affine iterations depend on each other where indices are not affine | `loop-order` |
+| programs depend on each other where indices are not affine | `program-order` |
+
+These are kinds of faults that the simulator reports. It runs a kernel on inputs that are given to
+it: what these do not reach stays unseen. Which engine bounds a kernel is said by the cost model.
+"""
+
 _FOUND_BY = {"source": "source", "compiled": "compiling"}
 
 
 def pages() -> dict[str, str]:
     """File name to text, of every page and the table."""
     found = {f"{issue_id}.md": _page(issue_id) for issue_id in taxonomy()}
-    return {"README.md": _table(), **found}
+    return {"README.md": _table(), "nki.md": _nki_table(), **found}
+
+
+def _nki_table() -> str:
+    """The rules of NKI, with the packages whose golden kernels show them."""
+    rows = []
+    for issue in taxonomy().values():
+        if issue.id.startswith("nki_"):
+            count = shown(issue.id)
+            fix = ", ".join(r.name for r in rewrites_for(issue.id)) or "-"
+            rows.append(
+                f"| [{issue.id}]({issue.id}.md) | {issue.stage} | {issue.severity} "
+                f"| {_packages(issue.id)} | {_vendors_name(issue)} | {fix} "
+                f"| {count.firing} | {count.silent} |"
+            )
+    head = (
+        "| issue | stage | severity | shown in | vendor's name | quick fix | firing | silent |\n"
+        "| --- | --- | --- | --- | --- | --- | --- | --- |\n"
+    )
+    return f"{_NKI_HEAD}\n{head}" + "\n".join(rows) + f"\n\n{_SIMULATED}"
+
+
+def _packages(issue_id: str) -> str:
+    modules = [analyzed(s)[0] for s in snippets() if s.issue == issue_id and s.fires]
+    flavours = {str(module.nki_flavour) for module in modules if module.nki_flavour}
+    return " and ".join(sorted(flavours, reverse=True)) or "-"
+
+
+def _vendors_name(issue: IssueType) -> str:
+    names = [n for r in issue.references for n in re.findall(r"\berr_\w+", r)]
+    return ", ".join(f"`{name}`" for name in names) or "-"
 
 
 def _page(issue_id: str) -> str:
