@@ -149,6 +149,26 @@ def test_a_job_whose_actor_is_killed_is_done_again(
     assert len(devices.members) == 2, "an actor that Ray restarted stays"
 
 
+def test_a_command_whose_actor_is_killed_prints_its_result_alone(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    original = str(EXAMPLES / "softmax.py")
+    killed = threading.Thread(target=kill_the_first_that_works, args=(nodes,))
+    killed.start()
+    value = tilewright(
+        "verify", original, original, "--device", "ray:auto", nodes=nodes, home=tmp_path / "home"
+    )
+    killed.join()
+    assert verdict(value) == (True, None)
+
+
+def kill_the_first_that_works(nodes: Nodes) -> None:
+    end = time.monotonic() + 120
+    while time.monotonic() < end and not workers_of(nodes):
+        time.sleep(0.05)
+    os.kill(actor_processes()[0], signal.SIGKILL)
+
+
 def during(devices: DevicePool, folder: Path, disturb: Any) -> list[JobOutcome]:
     """A job of four seconds on each member, while something happens."""
     job = {

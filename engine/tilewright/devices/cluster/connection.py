@@ -13,6 +13,7 @@ import tilewright
 from tilewright.devices.cluster.address import SYNTAX, ClusterAddress
 from tilewright.devices.cluster.bundles import Bundles
 from tilewright.devices.cluster.client import About, ActorClient
+from tilewright.devices.cluster.output import keep_output_to_the_command
 from tilewright.devices.model import DeviceError
 
 _START_S = 180.0
@@ -150,6 +151,7 @@ def _joined(address: ClusterAddress) -> Any:
         raise DeviceError(
             f"{address.place} needs Ray: pip install 'tilewright[ray]' ({error})"
         ) from error
+    keep_output_to_the_command()
     try:
         ray.init(
             address=address.for_ray,
