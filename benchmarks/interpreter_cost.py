@@ -31,6 +31,7 @@ from tilewright.evaluation.cascade import Cascade  # noqa: E402
 from tilewright.evaluation.workbench import Workbench  # noqa: E402
 from tilewright.problems import load_problem  # noqa: E402
 
+os.environ["TILEWRIGHT_SERVICE"] = "0"  # processes below this one are counted
 _TICKS = os.sysconf("SC_CLK_TCK")
 _CHANGED = {
     "matmul": (("BLOCK_K=32", "BLOCK_K=64"),),

@@ -8,21 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from tilewright.evaluation import permissions
-from tilewright.worker import read_names
+from tilewright.worker import operator_names
 
-# Host code allocates, shapes and copies; that is no work of a kernel.
-_PLUMBING = """
-    empty empty_like empty_strided empty_permuted new_empty new_empty_strided
-    zeros zeros_like new_zeros zero_ zero ones ones_like new_ones full full_like new_full fill_ fill
-    scalar_tensor tensor lift_fresh lift_fresh_copy lift arange
-    view reshape _unsafe_view _reshape_alias alias as_strided as_strided_ expand permute transpose t
-    unsqueeze squeeze unsqueeze_ squeeze_ transpose_ t_ slice select narrow split split_with_sizes
-    chunk unbind diagonal unfold movedim detach detach_ view_as_real view_as_complex
-    clone copy_ _to_copy contiguous resize_ resize_as_ set_ record_stream
-    is_pinned pin_memory is_same_size sym_size sym_stride
-    sym_storage_offset sym_numel _has_compatible_shallow_copy_type
-"""
-PLUMBING = frozenset(_PLUMBING.split())
 _IN_MEMORY = " lies in "
 # With every launch left out, this much more of a candidate's result than of the original's may
 # still be right: zeros of a cleared output that happen to be the result.
@@ -88,13 +75,13 @@ def _launches(original: _Facts, candidate: _Facts) -> Iterator[str]:
 def _operators(original: _Facts, candidate: _Facts) -> Iterator[str]:
     before = _of(original, "operators")
     for name, entry in _of(candidate, "operators").items():
-        space, _, operator = name.partition(".")
-        if name in before or (space in ("aten", "prim", "prims") and operator in PLUMBING):
+        if name in before or operator_names.is_plumbing(name):
             continue
         if not entry["bytes"]:
             continue
         way_out = permissions.reading_hint(name, entry)
-        if operator in read_names.ALL:
+        operator = name.partition(".")[2]
+        if operator in operator_names.READS:
             yield (
                 f"it reads the contents of a tensor ({operator}, {entry['where']}), which the "
                 f"original does not; leave the contents to kernels{way_out}"

@@ -15,6 +15,7 @@ from typing import Any
 from unittest import mock
 
 import triton.language as tl
+from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter
 
 _MOST = 4096
@@ -29,6 +30,7 @@ def shared() -> Iterator[None]:
         mock.patch.object(tl.tensor, "__init__", _tensors()),
         mock.patch.object(tl.block_type, "__init__", _blocks()),
         mock.patch.object(interpreter, "_get_np_dtype", _numpy_dtypes()),
+        mock.patch.object(TritonSemantic, "broadcast_impl_value", _broadcasts()),
     ):
         yield
 
@@ -71,6 +73,24 @@ def _blocks() -> Any:
             kept[key] = (element_ty, vars(block).copy())
 
     return initialize
+
+
+def _broadcasts() -> Any:
+    """``broadcast_impl_value`` that compares no extents of values of one shape."""
+    broadcast = TritonSemantic.broadcast_impl_value
+
+    def broadcasted(semantic: Any, one: Any, other: Any) -> Any:
+        mine, theirs = one.type, other.type
+        if mine is theirs or (
+            mine.is_block()
+            and theirs.is_block()
+            and (extents := _extents(mine.shape)) is not None
+            and extents == _extents(theirs.shape)
+        ):
+            return one, other
+        return broadcast(semantic, one, other)
+
+    return broadcasted
 
 
 def _extents(shape: Any) -> builtins.tuple[int, ...] | None:

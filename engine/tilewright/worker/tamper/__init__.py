@@ -8,11 +8,12 @@ of the code under test: native code in it could forge them, so they may convict,
 
 from .aliasing import shared
 from .launch_log import launches_skipped, unchanged_share
-from .monitor import Seen, merged, observed, warm_up
+from .monitor import Seen, exceeds, merged, observed, warm_up
 from .retained_state import tensors_kept_by
 
 __all__ = [
     "Seen",
+    "exceeds",
     "launches_skipped",
     "merged",
     "observed",

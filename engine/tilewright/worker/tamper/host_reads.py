@@ -7,7 +7,7 @@ from typing import Any
 
 from torch.overrides import TorchFunctionMode
 
-from ..read_names import PAST_THE_DISPATCHER
+from ..operator_names import PAST_THE_DISPATCHER
 from .operator_log import note
 from .user_frames import user_frame
 

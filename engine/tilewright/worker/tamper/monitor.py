@@ -6,11 +6,12 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
 
+from ..operator_names import is_plumbing
 from .audit_events import Events
 from .function_caches import RESULTS
 from .global_settings import changed, settings
@@ -23,6 +24,11 @@ from .streams_graphs import Making
 from .user_frames import inside
 
 _MOST = 32
+_MISSING = object()
+_JUDGED = (
+    "aside", "made", "events", "settings", "replaced", "threads", "native_threads", "kept",
+    "state", "unseen",
+)  # fmt: skip
 _ADDRESS = re.compile("<[0-9a-f]+>")
 
 
@@ -147,6 +153,29 @@ def merged(facts: Iterable[dict[str, Any]]) -> dict[str, Any]:
         for name, value in one.items():
             whole[name] = value if name not in whole else _joined(whole[name], value)
     return whole
+
+
+def exceeds(facts: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
+    """Whether facts of a version hold anything that those of another one lack, but for kernels of
+    the same files: only such can speak against it, and only more facts of the other excuse it."""
+    launches = facts.get("launches", {}).values()
+    files = {one["file"] for one in known.get("launches", {}).values()}
+    if not launches or any(one["file"] not in files or not one["programs"] for one in launches):
+        return True
+    work = [name for name in facts.get("operators", ()) if not is_plumbing(name)]
+    return any(name not in known.get("operators", ()) for name in work) or any(
+        _is_more(facts[name], known.get(name)) for name in facts if name in _JUDGED
+    )
+
+
+def _is_more(value: Any, known: Any) -> bool:
+    if known is _MISSING:
+        return True
+    if isinstance(value, dict):
+        return any(_is_more(one, (known or {}).get(name, _MISSING)) for name, one in value.items())
+    if isinstance(value, list):
+        return any(one not in (known or ()) for one in value)
+    return isinstance(value, int) and value > (known or 0)
 
 
 def _joined(one: Any, other: Any) -> Any:

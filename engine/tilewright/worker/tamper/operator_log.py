@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ..read_names import TO_HOST
+from ..operator_names import TO_HOST
 from .user_frames import place, user_frame
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from ..inputs import tensor_files
 from . import answers, results, run_faults
 from .baselines import Base, Originals
 from .results import Results
-from .runner_handle import Handle, RunnerEndedError, owned
+from .runner_handle import CandidateEndedError, Handle, RunnerEndedError, owned
 from .version import INTERPRETER, place_of
 
 if TYPE_CHECKING:
@@ -57,40 +57,60 @@ def _is_plain(check: Mapping[str, Any]) -> bool:
     return not changed
 
 
-def held(originals: Originals, candidate: Handle, job: Mapping[str, Any], pair: Pair) -> Repeated:
-    """What became of it; not asked where the original itself does not stand it."""
+def held(
+    originals: Originals, candidate: Handle, job: Mapping[str, Any], pair: Pair,
+    is_new: Callable[[dict[str, Any]], bool],
+) -> Repeated:  # fmt: skip
+    """What became of it. Nothing speaks against a candidate where the original itself does not
+    stand it, which is asked where anything would.
+
+    Args:
+        is_new: whether facts of such calls hold what the original was not seen doing so far.
+    """
     # Weights stay as they are from call to call: those of the first set, for both.
     if (job.get("entry") or {}).get("kind") == "model":
         pair = (pair[0], {**pair[1], "weights": int(pair[0]["seed"])})
-    first, second = (originals.base(job, check) for check in pair)
-    unfit = _unfit(originals, job, pair, first, second)
-    if unfit is not None:
+    first, second = bases = (originals.base(job, pair[0]), originals.base(job, pair[1]))
+    unfit = _unfit(bases) or first.repeats_well
+    if unfit:
         return Repeated(None, {"skipped": unfit})
     message = _message(pair, second, originals.device)
-    fault, calls, facts = _wrong(originals, candidate, message, pair, (first, second))
+    calls, facts, fault = 0, dict[str, Any](), None
+    try:
+        fault, calls, facts = _wrong(originals, candidate, message, pair, bases)
+    except CandidateEndedError as error:
+        fault = f"called many times in a row, it failed: {error}"
+    if (fault or is_new(facts)) and (unfit := _original(originals, job, pair, bases)):
+        return Repeated(None, {"skipped": unfit})
     told = fault and f"{pair[0]['name']}: {fault}"
-    return Repeated(told, {"calls": calls}, (first.repeated or {}, facts))
+    return Repeated(told, {"calls": calls} if calls else None, (first.repeated or {}, facts))
 
 
-def _unfit(
-    originals: Originals, job: Mapping[str, Any], pair: Pair, first: Base, second: Base
-) -> str | None:
-    for base in (first, second):
+def _unfit(bases: tuple[Base, Base]) -> str:
+    """Why it is asked of no version; empty where it is."""
+    for base in bases:
         if base.unfit or base.original is None:
             return base.unfit
         if base.original.told.get("inputs_changed"):
             return "the entry point changes its inputs in place"
+    return ""
+
+
+def _original(
+    originals: Originals, job: Mapping[str, Any], pair: Pair, bases: tuple[Base, Base]
+) -> str:
+    """Why the original does not stand it, found out once; empty if it does."""
+    first, second = bases
     with originals.lock:
         if first.repeats_well is None:
             message = _message(pair, second, originals.device)
             try:
                 original = originals.original(job)
-                told, _, facts = _wrong(originals, original, message, pair, (first, second))
-                first.repeated = facts
+                told, _, first.repeated = _wrong(originals, original, message, pair, bases)
             except RunnerEndedError as error:
                 told = str(error)
             first.repeats_well = f"the original itself fails it: {told}" if told else ""
-    return first.repeats_well or None
+    return first.repeats_well
 
 
 def _message(pair: Pair, second: Base, device: str) -> dict[str, Any]:

@@ -148,11 +148,11 @@ class Hearing:
         if fault is not None or not self._checks:
             return fault
         with self._turns.beside():
-            repeated = self._repeat()
+            repeated = self._repeat(found["prepared"])
             fault, found["repetition"] = repeated.fault, repeated.figures
             for facts, seen in zip(self._facts, repeated.facts, strict=True):
                 facts.append(seen)
-            if fault is None:
+            if fault is None and self._candidate.alive:
                 found["skipped_same"] = self._skipped()
                 fault = self._after() if self._job.get("timing") else None
         self._phases["rest"] = time.monotonic() - start
@@ -375,28 +375,32 @@ class Hearing:
             if told.get("facts"):
                 facts.append(told["facts"])
 
-    def _repeat(self) -> Repeated:
+    def _repeat(self, prepared: Mapping[str, Any]) -> Repeated:
         """Calls in a row."""
         pair = repeated_calls.pair_of(self._job["checks"])
         if pair is None:
             return Repeated(None, {"skipped": "no case has two seeds"})
-        try:
-            return repeated_calls.held(self._originals, self._candidate, self._job, pair)
-        except CandidateEndedError as error:
-            told = f"{pair[0]['name']}: called many times in a row, it failed: {error}"
-            return Repeated(told, None)
+
+        def is_new(facts: dict[str, Any]) -> bool:
+            known = self._seen(0, self._original())
+            return tamper.exceeds(self._seen(1, prepared, facts), known)
+
+        return repeated_calls.held(self._originals, self._candidate, self._job, pair, is_new)
 
     def _skipped(self) -> dict[str, float] | None:
-        """How much of the results is still right with no launch made, by version."""
+        """How much of the results is still right with no launch made, by version: the original is
+        asked where anything of the candidate's is."""
         if self._given is None:
             return None
         check = self._job["checks"][0]
         base = self._originals.base(self._job, check)
+        own = self._share(self._candidate, base, check, self._given)
+        if not own:
+            return {"candidate": own}
         with self._originals.lock:
             if base.skipped is None:
                 original = self._originals.original(self._job)
                 base.skipped = self._share(original, base, check, base.original)
-        own = self._share(self._candidate, base, check, self._given)
         return {"original": base.skipped, "candidate": own}
 
     def _share(
@@ -435,18 +439,25 @@ class Hearing:
 
     def _honesty(self, prepared: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
         """Facts of both versions over the same calls."""
-        skipped = told.get("skipped_same")
-        with self._originals.lock:
-            original = self._originals.original(self._job).prepared or {}
-        imported = (original.get("facts") or {}, prepared.get("facts") or {})
-        found = {}
-        for name, first, facts in zip(
-            ("original", "candidate"), imported, self._facts, strict=True
-        ):
-            found[name] = tamper.merged([one for one in (first, *facts) if one])
-            if skipped and name in skipped:
-                found[name]["skipped_same"] = skipped[name]
+        skipped = told.get("skipped_same") or {}
+        found = {
+            "original": self._seen(0, self._original()), "candidate": self._seen(1, prepared)
+        }  # fmt: skip
+        for name, share in skipped.items():
+            found[name]["skipped_same"] = share
         return found
+
+    def _original(self) -> Mapping[str, Any]:
+        """What the original's process said when it was ready."""
+        with self._originals.lock:
+            return self._originals.original(self._job).prepared or {}
+
+    def _seen(
+        self, which: int, prepared: Mapping[str, Any], *more: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Facts of a version's import and calls as one; 0 is the original, 1 the candidate."""
+        facts = (prepared.get("facts") or {}, *self._facts[which], *more)
+        return tamper.merged(one for one in facts if one)
 
 
 def first_checks(checks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
