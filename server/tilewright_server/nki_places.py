@@ -7,8 +7,10 @@ from tilewright.analysis.nki import Affine, Flow, Memory, nki_flow
 from tilewright.analysis.nki.lifetimes import lifetimes, live_by_line
 from tilewright.analysis.nki.values import UNKNOWN, Value
 from tilewright.analysis.per_kernel import per_kernel
+from tilewright.problems.model import Problem
 from tilewright.source.model import Kernel, Module
 from tilewright_server import nki_cards
+from tilewright_server.nki_estimates import kernel_estimates, line_costs
 
 _ON_CHIP = (Memory.SBUF, Memory.PSUM)
 LineUse = Mapping[int, dict[Memory, int]]
@@ -29,15 +31,21 @@ def nki_card(
     statement: ast.stmt,
     node: ast.expr,
     title: str,
+    problem: Problem | None = None,
 ) -> str | None:
-    """The card of an expression, or of the instruction that a call is."""
+    """The card of an expression, or of the instruction that a call is.
+
+    Args:
+        problem: what the file's spec says: its sizes are those of the estimate.
+    """
     flow = nki_flow(module, kernel)
     if isinstance(node, ast.Call):
         operation = next((o for o in flow.operations if o.node is node), None)
         dotted = module.names.resolve(node.func)
         if operation is not None and operation.name == dotted:
             live = live_use(module, kernel).get(statement.lineno, {})
-            return nki_cards.instruction_card(flow, title, operation, live, ())
+            costs = line_costs(kernel_estimates(module, kernel, problem), statement.lineno)
+            return nki_cards.instruction_card(flow, title, operation, live, costs)
         if dotted is not None and not nki_cards.is_creation(dotted):
             found = nki_cards.function_card(title, dotted)
             if found is not None:

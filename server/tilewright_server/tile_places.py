@@ -3,14 +3,17 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tilewright.analysis.tiles import TileFacts, tiles_of
 from tilewright.source.model import Kernel, Language
 from tilewright.source.text import LineIndex, Range
 from tilewright_server.analysis_cache import Analysis
 from tilewright_server.backend import ONE_AT_A_TIME
-from tilewright_server.nki_places import assignment_labels, loop_labels, nki_card
 from tilewright_server.tile_cards import inlay_label, tile_card
+
+if TYPE_CHECKING:
+    from tilewright.problems.model import Problem
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,9 @@ class Hint:
     label: str
 
 
-def card_at(analysis: Analysis, line: int, column: int) -> tuple[str, Range] | None:
+def card_at(
+    analysis: Analysis, line: int, column: int, problem: "Problem | None" = None
+) -> tuple[str, Range] | None:
     """What is known of the expression at a place, and the range of that expression."""
     kernel = analysis.module.kernel_at(line)
     if kernel is None:
@@ -35,7 +40,10 @@ def card_at(analysis: Analysis, line: int, column: int) -> tuple[str, Range] | N
     title = _title(index, node)
     with ONE_AT_A_TIME:
         if kernel.language is Language.NKI:
-            card = nki_card(analysis.module, kernel, statement, node, title)
+            # Here, as the cost model is read only where such kernels are.
+            from tilewright_server.nki_places import nki_card
+
+            card = nki_card(analysis.module, kernel, statement, node, title, problem)
         else:
             card = tile_card(title, _facts(analysis, kernel, statement, node))
     return None if card is None else (card, index.range_of(node))
@@ -53,6 +61,8 @@ def hints_in(analysis: Analysis, first: int, last: int) -> list[Hint]:
 
 
 def _nki_hints_of(analysis: Analysis, kernel: Kernel, first: int, last: int) -> Iterator[Hint]:
+    from tilewright_server.nki_places import assignment_labels, loop_labels
+
     index = analysis.module.index
     for target, label in assignment_labels(analysis.module, kernel):
         if first <= target.lineno <= last:

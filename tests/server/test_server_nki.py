@@ -1,12 +1,17 @@
 """What is known of an NKI kernel stands in hovers, hints and actions, for both packages."""
 
+import re
+from dataclasses import replace
+
 import pytest
 from conversation import Conversation
 from lsprotocol import types
 
 from tilewright.analysis.model import AnalysisContext
+from tilewright.problems.model import Case, Entry, EntryKind, Input, Problem
 from tilewright.source import parse_module
 from tilewright_server.analysis_cache import Analysis
+from tilewright_server.nki_estimates import estimate_card, kernel_estimates, lens_titles
 from tilewright_server.tile_places import card_at, hints_in
 
 OLDER = """\
@@ -144,7 +149,40 @@ async def test_an_nki_file_is_optimized_for_trainium(talk: Conversation) -> None
     assert not [a.title for a in actions if "cuda" in a.title or "xpu" in a.title]
 
 
-async def test_the_lens_of_an_nki_kernel_offers_its_optimization(talk: Conversation) -> None:
+async def test_lenses_of_an_nki_kernel_estimate_it_and_offer_its_optimization(
+    talk: Conversation,
+) -> None:
     await talk.begin()
     talk.open(text=OLDER)
-    assert "Optimize…" in await talk.lenses()
+    lenses = await talk.lenses()
+    assert lenses[-1] == "Optimize…"
+    first, second = lenses[:2]
+    assert re.fullmatch(
+        r"trn1: [\d.]+ ms \([\d.]+ to [\d.]+\), .* bound, \d+% of roofline, "
+        "estimated from the text, not measured",
+        first,
+    )
+    assert second.startswith("trn2: ")
+
+
+def test_a_kernel_of_unknown_sizes_is_estimated_for_the_case_that_its_spec_measures() -> None:
+    text = OLDER.replace("0:2048])\n        total", "0 : x.shape[1]])\n        total")
+    module = parse_module(text.replace("affine_range(32)", "affine_range(x.shape[0] // 128)"))
+    (kernel,) = module.kernels
+    unknown = kernel_estimates(module, kernel, None)
+    assert [title for title, _ in lens_titles(unknown)] == ["not estimated: sizes are not known"]
+    assert "x.shape[0] // 128" in estimate_card(unknown[0])
+    inputs = (Input("X", (4096, 2048), "bfloat16"), Input("G", (1, 2048), "bfloat16"))
+    case = Case("bench-trn", 0, {}, "bfloat16", inputs)
+    entry = Entry(EntryKind.FUNCTION, "normalize")
+    problem = Problem("k.yaml", "hash", entry, None, {"bench-trn": (case,)}, "bench-trn")
+    known = kernel_estimates(module, kernel, problem)
+    assert [chip for _, chip in lens_titles(known)] == ["neuron:trn1", "neuron:trn2"]
+    assert "- Sizes of bench-trn[0] in the spec" in estimate_card(known[1])
+    other = replace(problem, content_hash="other", entry=Entry(EntryKind.FUNCTION, "another"))
+    assert kernel_estimates(module, kernel, other) == unknown
+
+
+def test_an_estimate_of_a_line_names_the_engines_it_keeps_busy() -> None:
+    card = _card(OLDER, "nl.rsqrt", 4)
+    assert re.search(r"- This line on trn2: .*Scalar engine [\d.e-]+ ms.*, estimated", card)

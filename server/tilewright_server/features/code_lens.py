@@ -51,6 +51,8 @@ async def code_lens(
         place = Range(kernel.range.line, 0, kernel.range.line, 0)
         commands = compiled_commands(server, snapshot, analysis, kernel)
         commands += certificate_commands(server, snapshot, certified.proofs.get(kernel.name))
+        if kernel.language is Language.NKI:
+            commands += await _estimate_commands(server, snapshot, analysis, kernel)
         if kernel.name in launched:
             commands += _commands(server, snapshot, analysis, kernel)
         if certified.faults and kernel is analysis.module.kernels[0]:
@@ -80,9 +82,28 @@ def _commands(
     facts = server.facts.profiled(analysis, snapshot, kernel.name)
     told = server.facts.compiled_for(analysis, snapshot, kernel.name)
     titles = [wording.short_facts(known, compiles=known.target not in told) for known in facts]
-    titles = titles or [_unknown(server, snapshot, kernel)]
+    if not titles and kernel.language is not Language.NKI:
+        titles = [_unknown(server, snapshot, kernel)]
     profile = [types.Command(title=title, command=PROFILE, arguments=[subject]) for title in titles]
     return [*profile, optimize] if server.settings.trusted else profile
+
+
+async def _estimate_commands(
+    server: TilewrightServer, snapshot: Snapshot, analysis: Analysis, kernel: Kernel
+) -> list[types.Command]:
+    """A lens for each NeuronCore: the estimate of an NKI kernel; a click verifies and profiles."""
+    from tilewright_server.nki_estimates import kernel_estimates, lens_titles
+
+    problem = (await server.project(snapshot)).problem
+    found = await server.in_pool(kernel_estimates, analysis.module, kernel, problem)
+    return [
+        types.Command(
+            title=title,
+            command=PROFILE,
+            arguments=[{"uri": snapshot.uri, "kernel": kernel.name, "target": chip}],
+        )
+        for title, chip in lens_titles(found)
+    ]
 
 
 def compiled_commands(

@@ -6,7 +6,7 @@
 from lsprotocol import types
 
 from tilewright.analysis.model import Issue
-from tilewright.source.model import Kernel
+from tilewright.source.model import Kernel, Language
 from tilewright.source.text import Range
 from tilewright_server import hovers, wording
 from tilewright_server.analysis_cache import Analysis
@@ -34,15 +34,7 @@ async def hover(server: TilewrightServer, params: types.HoverParams) -> types.Ho
     named = kernel_named_at(snapshot, analysis, line, column)
     if named is not None:
         kernel, place = named
-        facts = server.facts.profiled(analysis, snapshot, kernel.name)
-        failure = server.facts.failure(JobKind.PROFILE, snapshot)
-        verified = server.facts.verified(snapshot.hash)
-        compiled = server.facts.compiled(analysis, snapshot, kernel.name)
-        cards.append(hovers.kernel_card(kernel, facts, failure, verified, compiled))
-        certified = await server.certificates.of(snapshot, analysis)
-        proof = certified.proofs.get(kernel.name)
-        if proof is not None and proof.state is not None:
-            cards.append(certificate_card(proof))
+        cards += await _kernel_cards(server, snapshot, analysis, kernel)
         shown.append(place)
     issues = [*analysis.issues]
     for known in server.facts.all_compiled(analysis, snapshot):
@@ -60,7 +52,8 @@ async def hover(server: TilewrightServer, params: types.HoverParams) -> types.Ho
             )
             cards.append("\n\n".join([card, *not_ready]))
             shown.append(issue.range)
-    value = await server.in_pool(card_at, analysis, line, column)
+    problem = (await server.project(snapshot)).problem
+    value = await server.in_pool(card_at, analysis, line, column, problem)
     if value is not None:
         cards.append(value[0])
         shown.append(value[1])
@@ -70,6 +63,35 @@ async def hover(server: TilewrightServer, params: types.HoverParams) -> types.Ho
             cards.append(told)
             shown.append(_words(snapshot, line))
     return _answer(server, snapshot, cards, shown)
+
+
+async def _kernel_cards(
+    server: TilewrightServer, snapshot: Snapshot, analysis: Analysis, kernel: Kernel
+) -> list[str]:
+    """What is known of a kernel: compilers, runs, estimates and its certificate."""
+    facts = server.facts.profiled(analysis, snapshot, kernel.name)
+    failure = server.facts.failure(JobKind.PROFILE, snapshot)
+    verified = server.facts.verified(snapshot.hash)
+    compiled = server.facts.compiled(analysis, snapshot, kernel.name)
+    cards = [hovers.kernel_card(kernel, facts, failure, verified, compiled)]
+    if kernel.language is Language.NKI:
+        cards += await _estimates(server, snapshot, analysis, kernel)
+    certified = await server.certificates.of(snapshot, analysis)
+    proof = certified.proofs.get(kernel.name)
+    if proof is not None and proof.state is not None:
+        cards.append(certificate_card(proof))
+    return cards
+
+
+async def _estimates(
+    server: TilewrightServer, snapshot: Snapshot, analysis: Analysis, kernel: Kernel
+) -> list[str]:
+    """What the cost model says of an NKI kernel, for each NeuronCore."""
+    from tilewright_server.nki_estimates import estimate_card, kernel_estimates
+
+    problem = (await server.project(snapshot)).problem
+    found = await server.in_pool(kernel_estimates, analysis.module, kernel, problem)
+    return [estimate_card(one) for one in found]
 
 
 def _words(snapshot: Snapshot, line: int) -> Range:
