@@ -124,7 +124,9 @@ def _rewritten(site: StatementSite, loop: Loop, width: int, wider: int) -> str |
     for root in roots:
         above = {id(c): p for p in ast.walk(root) for c in ast.iter_child_nodes(p)}
         for node in ast.walk(root):
-            if not isinstance(node, ast.Constant) or node.value not in new:
+            if not isinstance(node, ast.Constant) or type(node.value) is not int:
+                continue
+            if node.value not in new:
                 continue
             use = _use(site, node, above, loop, width)
             if use is None and node.value == width:
