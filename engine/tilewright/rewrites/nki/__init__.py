@@ -10,7 +10,6 @@ from tilewright.rewrites.nki import (
     motion,
     operands,
     tracing,
-    widths,
 )
 
 REWRITES: tuple[Rewrite, ...] = (
@@ -22,5 +21,4 @@ REWRITES: tuple[Rewrite, ...] = (
     *functions.REWRITES,
     *fusions.REWRITES,
     *matmuls.REWRITES,
-    *widths.REWRITES,
 )

@@ -1,0 +1,1 @@
+"""A functional simulator of NKI kernels on numpy: values, limits of the chip, order of loops."""
