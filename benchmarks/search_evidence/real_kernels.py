@@ -6,150 +6,11 @@ One that does not fit a text that others have changed gives none there.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
-from tilewright.analysis import analyze
-from tilewright.analysis.model import AnalysisContext
-from tilewright.rewrites import rewrites_for, set_launch_config
-from tilewright.rewrites.model import Refusal
-from tilewright.source import parse_module
-from tilewright.targets.model import LaunchFacts
+from kernel_sites import ROOT, Launches, RealKernel, Setting, Site, edit_site, exactly, rewrite_site
 
-ROOT = Path(__file__).resolve().parents[2]
-Launches = Callable[[str], Sequence[LaunchFacts]]
-Change = Callable[[str, Launches], str | None]
-"""A text with a change made, given what captures launches; None where it does not fit."""
-
-
-@dataclass(frozen=True)
-class Site:
-    """One place that a search may change; ``stage``: which of the engine's stages it belongs to."""
-
-    name: str
-    stage: str
-    change: Change
-
-
-@dataclass(frozen=True)
-class Setting:
-    """Constexprs and compiler options of the kernel that is tuned."""
-
-    values: Mapping[str, int]
-    options: Mapping[str, int]
-
-    def __str__(self) -> str:
-        return " ".join(
-            f"{name}={value}" for name, value in {**self.values, **self.options}.items()
-        )
-
-
-@dataclass(frozen=True)
-class RealKernel:
-    """A kernel of the repository.
-
-    Attributes:
-        file: relative to the repository; its spec is the YAML file of that name, or ``spec``.
-        tuned: the kernel whose launch the settings are for.
-        start: sites that are changed where a search begins, and its setting.
-        blind: kept apart while parameters of strategies are chosen.
-        without: a part of the file that is left out.
-        pin: how a setting is written down, where the engine's own way refuses the kernel.
-        fast: sets of sites one of which is in the fastest text, as far as one can guess.
-        shapes: extents of its timed case at which settings are measured too; may be empty.
-        tiled: the set of sites of the text that is measured at them.
-    """
-
-    name: str
-    file: str
-    tuned: str
-    sites: tuple[Site, ...]
-    settings: tuple[Setting, ...]
-    start: tuple[int, int] = (0, 0)
-    spec: str = ""
-    without: str = ""
-    pin: Callable[[str, Setting], str] | None = None
-    blind: bool = False
-    fast: tuple[int, ...] = (0,)
-    shapes: tuple[Mapping[str, int], ...] = ()
-    tiled: int = 0
-
-    @property
-    def base(self) -> str:
-        """The text that all others are changes of."""
-        text = (ROOT / self.file).read_text("utf-8").replace(self.without, "")
-        if not self.file.endswith(".md"):
-            return text
-        fence = re.search(r"```python\n(.*?)```", text, re.DOTALL)
-        assert fence is not None
-        return fence.group(1)
-
-    @property
-    def problem(self) -> Path:
-        return ROOT / (self.spec or str(Path(self.file).with_suffix(".yaml")))
-
-    def text(self, sites: int, setting: int, launches: Launches) -> str | None:
-        """The text with the sites of a bit mask changed, and a setting; None if there is none."""
-        text = self.changed(sites, launches)
-        return None if text is None else self.pinned(text, self.settings[setting])
-
-    def changed(self, sites: int, launches: Launches) -> str | None:
-        """The text with sites changed, one after the other; None where one does not fit."""
-        text: str | None = self.base
-        for number, site in enumerate(self.sites):
-            if text is not None and sites >> number & 1:
-                text = site.change(text, launches)
-        return text
-
-    def pinned(self, text: str, setting: Setting) -> str | None:
-        """The text with a launch setting; None where it cannot be written down."""
-        if not setting.values and not setting.options:
-            return text
-        if self.pin is not None:
-            return self.pin(text, setting)
-        module = parse_module(text, self.problem.with_suffix(".py").name)
-        pinned = set_launch_config(module, self.tuned, setting.values, setting.options)
-        return None if isinstance(pinned, Refusal) else pinned
-
-
-def _rewritten(text: str, launches: Launches, issue: str) -> str | None:
-    """Every rewrite of an issue, one after the other, as long as one applies."""
-    before = text
-    for _ in range(12):
-        module = parse_module(text, "kernel.py")
-        context = AnalysisContext(launches=tuple(launches(text)))
-        found = (one for one in analyze(module, context) if one.id == issue)
-        results = (
-            rewrite.apply(module, one, context) for one in found for rewrite in rewrites_for(issue)
-        )
-        new = next((one for one in results if not isinstance(one, Refusal)), None)
-        if new is None or new == text:
-            break
-        text = new
-    return text if text != before else None
-
-
-def _edited(text: str, launches: Launches, edits: Sequence[tuple[str, str]]) -> str | None:
-    """Each pattern replaced wherever it occurs; None where one does not occur."""
-    for old, new in edits:
-        text, count = re.subn(old, new, text)
-        if not count:
-            return None
-    return text
-
-
-def _rewrite(name: str, stage: str, issue: str) -> Site:
-    return Site(name, stage, partial(_rewritten, issue=issue))
-
-
-def _edit(name: str, stage: str, *edits: tuple[str, str]) -> Site:
-    return Site(name, stage, partial(_edited, edits=edits))
-
-
-def _exactly(old: str) -> str:
-    return re.escape(old)
+__all__ = ["KERNELS", "ROOT", "RealKernel", "Setting"]
 
 
 def _tiles(m: int, n: int, k: int, warps: int, stages: int) -> Setting:
@@ -172,20 +33,20 @@ _PRODUCT = (
     _tiles(128, 128, 32, 4, 4),
 )
 _DOT = r"(\w+) \+= tl\.dot\((.+)\)\n"
-_IN_DOT = _edit("accumulate in the dot", "memory_access", (_DOT, r"\1 = tl.dot(\2, \1)\n"))
+_IN_DOT = edit_site("accumulate in the dot", "memory_access", (_DOT, r"\1 = tl.dot(\2, \1)\n"))
 _FLAT_LOOP = r"for k in range\("
 _UNROLLED = (r"(for k in) range\((.*)\):", r"\1 tl.range(\2, loop_unroll_factor=2):")
-_UNROLL = _edit("unroll the loop", "algorithmic", _UNROLLED)
+_UNROLL = edit_site("unroll the loop", "algorithmic", _UNROLLED)
 
 _MATMUL = RealKernel(
     "matmul",
     "examples/matmul.py",
     "matmul_kernel",
     (
-        _rewrite("drop_dot_upcasts", "dtype_fix", "dtype_precision"),
-        _rewrite("group_programs", "persistent_kernel", "no_swizzling"),
+        rewrite_site("drop_dot_upcasts", "dtype_fix", "dtype_precision"),
+        rewrite_site("group_programs", "persistent_kernel", "no_swizzling"),
         _IN_DOT,
-        _edit(
+        edit_site(
             "wrap rows",
             "memory_access",
             (r"\+ offs_m\[:, None\] \* stride_am", "+ (offs_m % M)[:, None] * stride_am"),
@@ -194,7 +55,7 @@ _MATMUL = RealKernel(
             (r"(\(offs_k\[:, None\] < k_left\)) & \(offs_n\[None, :\] < N\)", r"\1"),
         ),
         _UNROLL,
-        _edit(
+        edit_site(
             "compute addresses anew",
             "memory_access",
             (r"tl\.load\(a_ptrs,", "tl.load(a_ptrs + k * BLOCK_K * stride_ak,"),
@@ -219,10 +80,10 @@ _LINEAR_GELU = RealKernel(
     "examples/linear_gelu.py",
     "linear_gelu_kernel",
     (
-        _rewrite("stable_tanh", "correctness", "unstable_tanh"),
-        _rewrite("group_programs", "persistent_kernel", "no_swizzling"),
+        rewrite_site("stable_tanh", "correctness", "unstable_tanh"),
+        rewrite_site("group_programs", "persistent_kernel", "no_swizzling"),
         _IN_DOT,
-        _edit(
+        edit_site(
             "wrap rows",
             "memory_access",
             (r"\+ offs_m\[:, None\] \* stride_xm", "+ (offs_m % M)[:, None] * stride_xm"),
@@ -231,7 +92,7 @@ _LINEAR_GELU = RealKernel(
             (r"(\(offs_k\[:, None\] < K\)) & \(offs_n\[None, :\] < N\)", r"\1"),
         ),
         _UNROLL,
-        _edit(
+        edit_site(
             "load the bias first",
             "memory_access",
             (r"    bias = tl\.load\(.*\n", ""),
@@ -252,40 +113,40 @@ _INT8_GEMM = RealKernel(
     "benchmarks/modules/int8_gemm.py",
     "int8_gemm_kernel",
     (
-        _edit(
+        edit_site(
             "rows first",
             "persistent_kernel",
-            (_exactly("tl.program_id(0) * BLOCK_M"), "tl.program_id(1) * BLOCK_M"),
-            (_exactly("tl.program_id(1) * BLOCK_N"), "tl.program_id(0) * BLOCK_N"),
+            (exactly("tl.program_id(0) * BLOCK_M"), "tl.program_id(1) * BLOCK_M"),
+            (exactly("tl.program_id(1) * BLOCK_N"), "tl.program_id(0) * BLOCK_N"),
             (
-                _exactly("(triton.cdiv(M, 32), triton.cdiv(N, 32))"),
+                exactly("(triton.cdiv(M, 32), triton.cdiv(N, 32))"),
                 "(triton.cdiv(N, 32), triton.cdiv(M, 32))",
             ),
         ),
-        _edit(
+        edit_site(
             "load weights by rows",
             "memory_access",
             (
-                _exactly("w_ptr + cols[None, :] * K + deep[:, None]"),
+                exactly("w_ptr + cols[None, :] * K + deep[:, None]"),
                 "w_ptr + cols[:, None] * K + deep[None, :]",
             ),
             (
-                _exactly("mask=(cols[None, :] < N) & (deep[:, None] < K), other=0,"),
+                exactly("mask=(cols[None, :] < N) & (deep[:, None] < K), other=0,"),
                 "mask=(cols[:, None] < N) & (deep[None, :] < K), other=0,",
             ),
-            (_exactly("w.to(x.dtype)"), "tl.trans(w).to(x.dtype)"),
+            (exactly("w.to(x.dtype)"), "tl.trans(w).to(x.dtype)"),
         ),
         _IN_DOT,
-        _edit(
+        edit_site(
             "wrap rows",
             "memory_access",
-            (_exactly("x_ptr + rows[:, None] * K"), "x_ptr + (rows % M)[:, None] * K"),
+            (exactly("x_ptr + rows[:, None] * K"), "x_ptr + (rows % M)[:, None] * K"),
             (r"w_ptr \+ cols(\[.*?\]) \* K", r"w_ptr + (cols % N)\1 * K"),
             (r"\(rows\[:, None\] < M\) & (\(deep\[None, :\] < K\))", r"\1"),
             (r"\(cols\[.*?\] < N\) & (\(deep\[.*?\] < K\), other=0,)", r"\1"),
         ),
         _UNROLL,
-        _edit(
+        edit_site(
             "widen both operands",
             "dtype_fix",
             (r"tl\.dot\(x, (.*)\.to\(x\.dtype\)", r"tl.dot(x.to(tl.float32), \1.to(tl.float32)"),
@@ -307,24 +168,26 @@ _SWIGLU = RealKernel(
     "benchmarks/replies/swiglu/good.md",
     "swiglu_kernel",
     (
-        _edit("no groups", "persistent_kernel", (r"GROUP=8", "GROUP=1")),
-        _edit("mask every tile", "memory_access", (_exactly("EVEN_K=K % 64 == 0"), "EVEN_K=False")),
-        _edit(
+        edit_site("no groups", "persistent_kernel", (r"GROUP=8", "GROUP=1")),
+        edit_site(
+            "mask every tile", "memory_access", (exactly("EVEN_K=K % 64 == 0"), "EVEN_K=False")
+        ),
+        edit_site(
             "widen operands",
             "dtype_fix",
             (r"tl\.dot\(x, (\w+), ", r"tl.dot(x.to(tl.float32), \1.to(tl.float32), "),
         ),
-        _edit(
+        edit_site(
             "add after the dot",
             "memory_access",
             (r"(\w+) = tl\.dot\((.*), \1\)\n", r"\1 += tl.dot(\2)\n"),
         ),
-        _edit(
+        edit_site(
             "divide by exp",
             "algorithmic",
             (r"tl\.sigmoid\(gate\)", "(1.0 / (1.0 + tl.exp(-gate)))"),
         ),
-        _edit("unroll the loop", "algorithmic", _UNROLLED),
+        edit_site("unroll the loop", "algorithmic", _UNROLLED),
     ),
     (
         OWN,
@@ -355,41 +218,41 @@ _ATTENTION = RealKernel(
     "benchmarks/replies/attention/good.md",
     "attention_kernel",
     (
-        _edit(
+        edit_site(
             "mask every tile",
             "memory_access",
-            (_exactly("DIM, BLOCK_N, False"), "DIM, BLOCK_N, True"),
+            (exactly("DIM, BLOCK_N, False"), "DIM, BLOCK_N, True"),
         ),
-        _edit(
+        edit_site(
             "powers of e",
             "algorithmic",
             (r"tl\.exp2\(", "tl.exp("),
-            (_exactly(" * 1.4426950408889634"), ""),
+            (exactly(" * 1.4426950408889634"), ""),
         ),
-        _edit(
+        edit_site(
             "add after the dot",
             "memory_access",
             (
-                _exactly("tl.dot(weight.to(v.dtype), v, acc * kept[:, None])"),
+                exactly("tl.dot(weight.to(v.dtype), v, acc * kept[:, None])"),
                 "acc * kept[:, None] + tl.dot(weight.to(v.dtype), v)",
             ),
         ),
-        _edit(
+        edit_site(
             "load keys by rows",
             "memory_access",
             (
-                _exactly("k_ptr + keys[None, :] * DIM + dims[:, None]"),
+                exactly("k_ptr + keys[None, :] * DIM + dims[:, None]"),
                 "k_ptr + keys[:, None] * DIM + dims[None, :]",
             ),
-            (_exactly("tl.load(k_at, mask=keys[None, :]"), "tl.load(k_at, mask=keys[:, None]"),
+            (exactly("tl.load(k_at, mask=keys[None, :]"), "tl.load(k_at, mask=keys[:, None]"),
             (r"tl\.dot\(q, k\)", "tl.dot(q, tl.trans(k))"),
         ),
-        _edit(
+        edit_site(
             "widen the second product",
             "dtype_fix",
-            (_exactly("tl.dot(weight.to(v.dtype), v"), "tl.dot(weight, v.to(tl.float32)"),
+            (exactly("tl.dot(weight.to(v.dtype), v"), "tl.dot(weight, v.to(tl.float32)"),
         ),
-        _edit(
+        edit_site(
             "load values late",
             "memory_access",
             (r" {8}v = tl\.load\(.*\n", ""),
@@ -433,7 +296,7 @@ def _online(text: str, launches: Launches) -> str | None:
     return _SOFTMAX_PASSES.sub(_ONLINE, text, count=1) if "    total +=" in text else None
 
 
-_PIPELINED = _edit(
+_PIPELINED = edit_site(
     "prefetch in loops",
     "memory_access",
     (r"for start in range\((.*)\):", r"for start in tl.range(\1, num_stages=3):"),
@@ -444,15 +307,17 @@ _SOFTMAX = RealKernel(
     "softmax_kernel",
     (
         Site("maximum and sum in one pass", "algorithmic", _online),
-        _edit("blocks of 4096", "autotuning", (r"BLOCK=1024", "BLOCK=4096")),
+        edit_site("blocks of 4096", "autotuning", (r"BLOCK=1024", "BLOCK=4096")),
         _PIPELINED,
-        _rewrite("single_pass_row", "algorithmic", "multi_pass_row"),
-        _edit(
+        rewrite_site("single_pass_row", "algorithmic", "multi_pass_row"),
+        edit_site(
             "powers of two",
             "algorithmic",
             (r"tl\.exp\((\w+) - (\w+)\)", r"tl.exp2((\1 - \2) * 1.4426950408889634)"),
         ),
-        _edit("multiply by the reciprocal", "algorithmic", (r" / row_sum", " * (1.0 / row_sum)")),
+        edit_site(
+            "multiply by the reciprocal", "algorithmic", (r" / row_sum", " * (1.0 / row_sum)")
+        ),
     ),
     _WARPS,
     shapes=(
@@ -514,8 +379,8 @@ _LAYERNORM = RealKernel(
             partial(_narrowed, first="    rstd =", last="        tl.store("),
         ),
         Site("variance in the first pass", "algorithmic", _one_pass),
-        _edit("blocks of 2048", "autotuning", (r"BLOCK=512", "BLOCK=2048")),
-        _rewrite("single_pass_row", "algorithmic", "multi_pass_row"),
+        edit_site("blocks of 2048", "autotuning", (r"BLOCK=512", "BLOCK=2048")),
+        rewrite_site("single_pass_row", "algorithmic", "multi_pass_row"),
     ),
     _WARPS,
     # Where every call waits for the device, the host's time hides what the kernel takes.
@@ -568,9 +433,9 @@ _GROUP_NORM = RealKernel(
     (
         Site("a loop over channels", "algorithmic", _by_channel),
         Site("variance in the first pass", "algorithmic", _both_moments),
-        _edit("blocks of 2048", "autotuning", (r"BLOCK=256", "BLOCK=2048")),
+        edit_site("blocks of 2048", "autotuning", (r"BLOCK=256", "BLOCK=2048")),
         _PIPELINED,
-        _edit(
+        edit_site(
             "keep what is read again",
             "memory_access",
             (
@@ -578,7 +443,7 @@ _GROUP_NORM = RealKernel(
                 r'mask=at < size, other=0.0, eviction_policy="evict_last")',
             ),
         ),
-        _edit(
+        edit_site(
             "do not keep results",
             "memory_access",
             (r"(tl\.store\(.*)\)\n", r'\1, cache_modifier=".cs")\n'),

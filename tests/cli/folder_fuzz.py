@@ -30,6 +30,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import odd_bytes
 import odd_texts
 
 ROOT = Path(__file__).parents[2]
@@ -92,25 +93,25 @@ def _make_entry(stem: bytes, rng: random.Random, corpus: Corpus, whole: dict[str
         shutil.copy(source, python)
         whole[os.fsdecode(python)] = source
     elif kind < 0.4:
-        _write(python, odd_texts.mutated(rng.choice(corpus.sources).read_bytes(), rng))
+        _write(python, odd_bytes.mutated(rng.choice(corpus.sources).read_bytes(), rng))
     elif kind < 0.66:
         text = rng.choice(odd_texts.TEXTS)(rng)
         data = text.encode(errors="surrogatepass")
-        _write(python, odd_texts.mutated(data, rng) if rng.random() < 0.15 else data)
+        _write(python, odd_bytes.mutated(data, rng) if rng.random() < 0.15 else data)
     elif kind < 0.76:
         text = rng.choice(corpus.sources).read_text(errors="replace")
-        _write(python, odd_texts.encoded(text, rng))
+        _write(python, odd_bytes.encoded(text, rng))
     elif kind < 0.86:
         texts = [p.read_text(errors="replace") for p in rng.sample(corpus.sources, 2)]
         texts.append(rng.choice(odd_texts.TEXTS)(rng).encode(errors="replace").decode())
-        _write(stem + b".ipynb", odd_texts.notebook(texts, rng))
+        _write(stem + b".ipynb", odd_bytes.notebook(texts, rng))
     else:
         _make_no_file(python, rng)
     if rng.random() < 0.3:
         known = [path.read_bytes() for path in corpus.specs]
-        _write(stem + rng.choice((b".yaml", b".yml")), odd_texts.specs(rng, known))
+        _write(stem + rng.choice((b".yaml", b".yml")), odd_bytes.specs(rng, known))
     if rng.random() < 0.05:
-        _write(stem + b".tilewright.json", odd_texts.mutated(b'{"version": 1, "hash": "x"}', rng))
+        _write(stem + b".tilewright.json", odd_bytes.mutated(b'{"version": 1, "hash": "x"}', rng))
 
 
 def _write(path: bytes, data: bytes) -> None:

@@ -12,7 +12,7 @@ from mcp import MCPError
 from mcp_session import here, words
 
 from tilewright.knowledge import taxonomy
-from tilewright_server.mcp.job_queue import JobQueue
+from tilewright_server.mcp.engine import JobQueue
 from tilewright_server.mcp.refusal import RefusedError
 from tilewright_server.mcp.tools import TOOLS
 

@@ -15,7 +15,7 @@ from tilewright.profiling.facts import facts_of
 from tilewright.profiling.model import Confidence, Counters, Host, Share, Source, Work
 from tilewright.profiling.observed import Observed
 from tilewright.profiling.rules import MOST, findings_of
-from tilewright.profiling.stalls import MEANING
+from tilewright.profiling.rules.programs import MEANING
 
 SOFTMAX_BYTES = 2 * 8192 * 8192 * 4
 

@@ -15,8 +15,7 @@ from tilewright.report import render, result_view
 from tilewright.report.charts import Point, best_chart, roof_chart, short
 from tilewright.report.curves import best_over_cost, best_so_far, roofline
 from tilewright.store import Store
-from tilewright.strategies.recorded import detail
-from tilewright.strategies.recorded_search import speeds
+from tilewright.strategies.recorded import detail, speeds
 
 
 class _Page(HTMLParser):

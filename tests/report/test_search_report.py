@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import recorded_runs
 
-from tilewright.cli.recorded_search import curve, over, search_lines
+from tilewright.cli.recorded_run import curve, over, search_lines
 from tilewright.report import render, result_view
 from tilewright.report.archive import archive_grid
 from tilewright.report.charts import Point, roof_chart

@@ -4,6 +4,7 @@
 # at: the text that the issue underlines
 # facts: parameter=*fp16 parameter=*fp32:ROWSxCOLUMNS parameter=4096   (the captured launch)
 # grid: 16 16
+# entry: x=*fp32:1024x512   (the problem's arguments, of a kernel that is called itself)
 # target: cuda:90
 # triton: 3.5
 # refuses: words of the reason
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.analysis.model import AnalysisContext, EntryFacts, Issue
 from tilewright.knowledge.stages import Stage
 from tilewright.rewrites import Refusal, Rewrite, all_rewrites
 from tilewright.source import Module, parse_module
@@ -68,12 +69,18 @@ def context_of(header: Mapping[str, str], module: Module) -> AnalysisContext:
         target=Target(backend, arch) if backend else None,
         triton_version=(version[0], version[1]) if version else None,
         launches=(launch(kernels[0], facts, grid),) if facts else (),
+        entry=entry(kernels[0], header["entry"].split()) if "entry" in header else None,
     )
 
 
 def launch(kernel: str, facts: list[str], grid: tuple[int, ...] = ()) -> LaunchFacts:
     """A captured launch from words such as ``x_ptr=*fp16`` and ``n=4096``."""
     return LaunchFacts(kernel, grid or (64, 64), tuple(_argument(word) for word in facts))
+
+
+def entry(kernel: str, words: list[str]) -> EntryFacts:
+    """What a problem says of the kernel that it calls."""
+    return EntryFacts(kernel, tuple(_argument(word) for word in words))
 
 
 def _argument(word: str) -> ArgumentFacts:

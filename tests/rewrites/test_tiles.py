@@ -4,7 +4,7 @@ import pytest
 from rewrite_cases import HERE, example, example_context, issue_at
 
 from tilewright.rewrites import Refusal, TileKind, Tunable, rewrites_for, tunable
-from tilewright.rewrites.blocks import stores_whole_blocks
+from tilewright.rewrites.pointers import stores_whole_blocks
 from tilewright.source import parse_module
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tilewright_server.jobs.queue import Lane
+from tilewright_server.jobs.manager import Lane
 
 
 async def _hold(lane: Lane, name: str, urgent: bool, order: list[str]) -> None:

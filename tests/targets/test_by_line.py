@@ -15,10 +15,10 @@ from tilewright.targets import (
     compile_launch,
     parse_target,
 )
+from tilewright.targets.assembly.listing import xe_instructions
 from tilewright.targets.assembly.model import Instruction
 from tilewright.targets.assembly.tiles import best_bits, tile_ops
 from tilewright.targets.assembly.widths import bits_of
-from tilewright.targets.assembly.xe import instructions as xe_instructions
 from tilewright.targets.line_report import digest
 from tilewright.targets.model import CompileReport, LineReport
 

@@ -1,7 +1,10 @@
 """Which pointer parameter a loaded value, or an address, comes from."""
 
 import ast
+from collections.abc import Mapping
 
+from tilewright.analysis.flow import flow_of
+from tilewright.analysis.tiles import Dim, Kind, TileFacts, tiles_of
 from tilewright.rewrites.scope import (
     argument,
     is_tl_call,
@@ -12,6 +15,10 @@ from tilewright.rewrites.scope import (
     targets_of,
 )
 from tilewright.source.model import Kernel, Module
+
+_BLOCK_MAKERS = ("make_block_ptr", "make_tensor_descriptor")
+Dimension = str | int | None
+Shape = tuple[Dimension, ...]
 
 
 def pointer_of(module: Module, kernel: Kernel, value: ast.expr) -> str | None:
@@ -74,3 +81,62 @@ def _first_value(kernel: Kernel, name: str) -> ast.expr | None:
     values = [s.value for s in plain if isinstance(s, ast.Assign)]
     outer = [v for v in values if name not in names_in(v)]
     return outer[0] if len(outer) == 1 else ast.Constant(None)
+
+
+def stores_whole_blocks(module: Module, kernel: Kernel) -> bool:
+    """Whether each of the kernel's stores is by a block pointer or tensor descriptor made in it."""
+    blocks = {
+        target.id
+        for node in ast.walk(kernel.node)
+        if isinstance(node, ast.Assign) and is_tl_call(module, node.value, *_BLOCK_MAKERS)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    stores = [_stored_to(module, node) for node in ast.walk(kernel.node)]
+    found = [name for name in stores if name is not None]
+    return bool(found) and blocks.issuperset(found)
+
+
+def _stored_to(module: Module, node: ast.AST) -> str | None:
+    """The name that a call stores to; empty where it is no name, None where it stores nothing."""
+    if not isinstance(node, ast.Call):
+        return None
+    if is_tl_call(module, node, "store") and node.args:
+        return node.args[0].id if isinstance(node.args[0], ast.Name) else ""
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "store":
+        return node.func.value.id if isinstance(node.func.value, ast.Name) else ""
+    return None
+
+
+class Shapes:
+    """The shapes of one kernel's names and expressions."""
+
+    def __init__(self, module: Module, kernel: Kernel) -> None:
+        self._tiles = tiles_of(module, kernel)
+        self._names: dict[str, Shape] = {p.name: () for p in kernel.parameters}
+        for name, definitions in flow_of(module, kernel).definitions.items():
+            for definition in definitions:
+                shape = _named(self._tiles.of(definition.value))
+                if shape is not None:
+                    self._names.setdefault(name, shape)
+
+    @property
+    def names(self) -> Mapping[str, Shape]:
+        """Shapes of the names that have one; scalars have the empty shape."""
+        return self._names
+
+    def of(self, node: ast.expr | None) -> Shape | None:
+        """The shape of an expression, None where it is not known."""
+        return None if node is None else _named(self._tiles.at(node))
+
+
+def _named(facts: TileFacts) -> Shape | None:
+    if facts.shape is None or facts.kind in (Kind.BLOCK_POINTER, Kind.DESCRIPTOR):
+        return None
+    return tuple(_dimension(extent) for extent in facts.shape)
+
+
+def _dimension(extent: Dim) -> Dimension:
+    if isinstance(extent, int):
+        return extent
+    return str(extent.detail) if extent.op == "param" else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tilewright.analysis.flow import flow_of
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.padding import Padding, reduction_of
+from tilewright.rewrites.pointers import Shapes
 from tilewright.rewrites.scope import (
     argument,
     assignments,
@@ -20,7 +21,6 @@ from tilewright.rewrites.scope import (
     tl_name,
     value_in,
 )
-from tilewright.rewrites.shapes import Shapes
 from tilewright.source.model import Kernel, Module
 
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tilewright.analysis.per_kernel import kept_by
-from tilewright.rewrites.blocks import stores_whole_blocks
 from tilewright.rewrites.grid import division
 from tilewright.rewrites.model import Refusal
-from tilewright.rewrites.pointers import pointer_of
+from tilewright.rewrites.pointers import Shapes, pointer_of, stores_whole_blocks
 from tilewright.rewrites.scope import (
     Scope,
     argument,
@@ -27,7 +26,6 @@ from tilewright.rewrites.scope import (
     statements,
     targets_of,
 )
-from tilewright.rewrites.shapes import Shapes
 from tilewright.rewrites.ties import Ties, is_counted_by_programs, ties_of
 from tilewright.source.model import Kernel, Launch, Module
 

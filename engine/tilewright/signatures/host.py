@@ -83,7 +83,10 @@ class _Reader:
         self._module = module
         self._inside = inside
         functions = {n.name: n for n in module.tree.body if isinstance(n, ast.FunctionDef)}
-        self._evaluator = Evaluator(module_constants(module.tree), functions, module.names)
+        self._extents = _Extents(extent)
+        self._evaluator = Evaluator(
+            module_constants(module.tree), functions, module.names, assume=self._extents
+        )
         self._extent = extent
         self._scope: dict[str, Any] = {}
         self._assumed: set[str] = set()
@@ -235,11 +238,10 @@ class _Reader:
 
     def _value(self, node: ast.expr) -> tuple[Any, bool]:
         """(value, whether it depends on what was assumed); raises ``Undecidable``."""
-        assuming = _Extents(self._extent, self._scope)
-        plain = ast.fix_missing_locations(assuming.visit(_copied(node)))
-        value = self._evaluator.value(plain, dict(self._scope))
+        before = self._extents.count
+        value = self._evaluator.value(node, dict(self._scope))
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-        return value, assuming.count > 0 or bool(names & self._assumed)
+        return value, self._extents.count > before or bool(names & self._assumed)
 
     def _note_strides(self, call: ast.Call) -> None:
         """The highest axis whose stride is passed is a tensor's innermost."""
@@ -282,54 +284,37 @@ def _reaches(statement: ast.stmt, line: int) -> bool:
     return statement.lineno < line <= (statement.end_lineno or line)
 
 
-class _Extents(ast.NodeTransformer):
+class _Extents:
     """Answers what the host asks of shapes with one extent, and counts the answers."""
 
-    def __init__(self, extent: int, known: Mapping[str, Any]) -> None:
+    def __init__(self, extent: int) -> None:
         self._extent = extent
-        self._known = known
         self.count = 0
 
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        if _is_shape(node.value):
-            return self._answer()
-        return self.generic_visit(node)
+    def __call__(self, node: ast.expr, known: Mapping[str, Any]) -> int | bool | None:
+        answer = self._answer(node, known)
+        self.count += answer is not None
+        return answer
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        match node.func:
-            case ast.Attribute(attr="size" | "stride") if node.args:
-                return self._answer()
-            case ast.Attribute(attr="numel" | "nelement" | "dim" | "element_size"):
-                return self._answer(_ANSWERS.get(node.func.attr))
-        return self.generic_visit(node)
-
-    def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        """What may be None is taken to be given."""
+    def _answer(self, node: ast.expr, known: Mapping[str, Any]) -> int | bool | None:
         match node:
+            case ast.Subscript(value=value) if _is_shape(value):
+                return self._extent
+            case ast.Call(func=ast.Attribute(attr="size" | "stride"), args=[_, *_]):
+                return self._extent
+            case ast.Call(func=ast.Attribute(attr=asked)) if asked in _ANSWERS:
+                return _ANSWERS[asked]
+            case ast.Attribute(attr="ndim"):
+                return 2
             case ast.Compare(
                 left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op],
                 comparators=[ast.Constant(value=None)],
-            ) if name not in self._known:  # fmt: skip
-                self.count += 1
-                return ast.Constant(isinstance(op, ast.IsNot))
-        return self.generic_visit(node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        if node.attr == "ndim":
-            return self._answer(2)
-        return self.generic_visit(node)
-
-    def _answer(self, value: int | None = None) -> ast.Constant:
-        self.count += 1
-        return ast.Constant(self._extent if value is None else value)
+            ) if name not in known:  # fmt: skip
+                return isinstance(op, ast.IsNot)  # what may be None is taken to be given
+        return None
 
 
 _ANSWERS = {"numel": 1 << 20, "nelement": 1 << 20, "dim": 2, "element_size": 2}
-
-
-def _copied(node: ast.expr) -> ast.expr:
-    copied: ast.expr = ast.parse(ast.unparse(node), mode="eval").body
-    return copied
 
 
 def _is_shape(node: ast.expr) -> bool:

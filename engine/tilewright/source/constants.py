@@ -67,6 +67,8 @@ class Evaluator:
             evaluated positional and keyword arguments.
         histories: module-level names given or changed by several statements.
         line: what the values are asked for at; histories count up to there.
+        assume: the value that an expression is taken to have, by its node and the names known
+            there; None where it is evaluated.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Evaluator:
         makes: Mapping[str, Callable[[ast.Call, "Evaluator", dict[str, Any]], Any]] | None = None,
         histories: Mapping[str, tuple[ast.stmt, ...]] | None = None,
         line: int | None = None,
+        assume: Callable[[ast.expr, Mapping[str, Any]], Any] | None = None,
     ) -> None:
         self._constants = constants
         self._functions = functions
@@ -84,6 +87,7 @@ class Evaluator:
         self._makes = makes or {}
         self._histories = histories or {}
         self._line = line
+        self._assume = assume
         self._steps = 0
         self._depth = 0
 
@@ -93,8 +97,10 @@ class Evaluator:
         if self._steps > _MAX_STEPS or self._depth > _MAX_DEPTH:
             raise Undecidable
         self._depth += 1
+        scope = {} if scope is None else scope
         try:
-            return self._value(node, {} if scope is None else scope)
+            assumed = None if self._assume is None else self._assume(node, scope)
+            return self._value(node, scope) if assumed is None else assumed
         except _FAILURES as error:
             raise Undecidable from error
         finally:

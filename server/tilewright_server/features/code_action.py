@@ -3,31 +3,37 @@
 Listing computes no edit; ``codeAction/resolve`` does, from ``data`` alone.
 """
 
+import asyncio
 from typing import Any
 
 from lsprotocol import types
 
-from tilewright.rewrites.model import Numerics
+from tilewright.analysis.model import Issue
+from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.source.text import Range
 from tilewright_server import wording
 from tilewright_server.analysis_cache import Analysis
 from tilewright_server.commands.names import OPTIMIZE
+from tilewright_server.diagnostics import SOURCE, every_issue
 from tilewright_server.features.code_action_resolve import (
     FIX_ALL_KIND,
     EditData,
     EditKind,
     at_once,
+    disabled,
+    resolve,
 )
-from tilewright_server.features.quick_fixes import ignores, quick_fixes
+from tilewright_server.fix_preconditions import lacking_launch
+from tilewright_server.ignoring import Scope, kernel_of
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 
 OPTIMIZE_KIND = "refactor.rewrite.tilewright"
-
 OPTIONS = types.CodeActionOptions(
     code_action_kinds=[types.CodeActionKind.QuickFix, OPTIMIZE_KIND, FIX_ALL_KIND],
     resolve_provider=True,
 )
+_MENU_S = 0.05
 
 
 async def code_action(
@@ -108,3 +114,100 @@ async def fix_all(
     )
     found = await at_once(server, action)
     return [found] if found.disabled is None else []
+
+
+async def quick_fixes(
+    server: TilewrightServer,
+    snapshot: Snapshot,
+    analysis: Analysis,
+    params: types.CodeActionParams,
+) -> list[types.CodeAction]:
+    """A fix for each rewrite of each issue there."""
+    place = snapshot.from_lsp(params.range)
+    candidates = [
+        (issue, rewrite)
+        for issue in analysis.issues
+        if issue.range.overlaps(place)
+        for rewrite in server.engine.rewrites_for(issue.id)
+    ]
+    refusals: dict[int, str] = {}
+    if params.context.trigger_kind is types.CodeActionTriggerKind.Invoked:
+        refusals = await _refusals(server, analysis, candidates)
+    actions = []
+    for number, (issue, rewrite) in enumerate(candidates):
+        action = _fix(snapshot, issue, rewrite, params.context.diagnostics)
+        lacking = lacking_launch(server, snapshot, analysis, issue, rewrite)
+        if lacking or number in refusals:
+            action = disabled(action, lacking or refusals[number])
+        elif not server.client.resolves_edits:
+            action = await resolve(server, action)
+        if action.disabled is None or server.client.shows_disabled:
+            actions.append(action)
+    return actions
+
+
+async def _refusals(
+    server: TilewrightServer, analysis: Analysis, candidates: list[tuple[Issue, Rewrite]]
+) -> dict[int, str]:
+    """Why some fixes cannot be made, as far as that is known in the time a menu may take.
+
+    Only when a person asked: moving the cursor must not start rewrites.
+    """
+    tasks = [
+        asyncio.create_task(server.fixes.apply(analysis, issue, rewrite))
+        for issue, rewrite in candidates
+    ]
+    if not tasks:
+        return {}
+    done, late = await asyncio.wait(tasks, timeout=_MENU_S)
+    for task in late:
+        task.cancel()
+    # A rewrite that raises is reported when its edit is asked for, not while a menu opens.
+    results = {
+        n: task.result()
+        for n, task in enumerate(tasks)
+        if task in done and task.exception() is None
+    }
+    return {n: new.reason for n, new in results.items() if isinstance(new, Refusal)}
+
+
+def _fix(snapshot: Snapshot, issue: Issue, rewrite: Rewrite, shown: Any) -> types.CodeAction:
+    return types.CodeAction(
+        title=wording.fix_title(rewrite),
+        kind=types.CodeActionKind.QuickFix,
+        is_preferred=rewrite.numerics is Numerics.EXACT or None,
+        diagnostics=_shown_for(snapshot, issue, shown),
+        data=EditData.of(EditKind.FIX, snapshot, issue, rewrite.name).to_json(),
+    )
+
+
+def _shown_for(snapshot: Snapshot, issue: Issue, shown: Any) -> list[types.Diagnostic] | None:
+    """The client's diagnostics that an action is about."""
+    where = snapshot.to_lsp(issue.range)
+    found = [d for d in shown if d.source == SOURCE and d.code == issue.id and d.range == where]
+    return found or None
+
+
+async def ignores(
+    server: TilewrightServer,
+    snapshot: Snapshot,
+    analysis: Analysis,
+    params: types.CodeActionParams,
+) -> list[types.CodeAction]:
+    """Ways to say that an issue does not apply; none of them is preferred."""
+    place = snapshot.from_lsp(params.range)
+    found: dict[str, types.CodeAction] = {}
+    for issue in every_issue(server.facts, snapshot, analysis):
+        if not issue.range.overlaps(place) or server.engine.issue_type(issue.id) is None:
+            continue
+        inside = kernel_of(analysis.module, issue) is not None
+        for scope in Scope if inside else (Scope.LINE,):
+            title = wording.ignore_title(issue.id, scope)
+            action = types.CodeAction(
+                title=title,
+                kind=types.CodeActionKind.QuickFix,
+                diagnostics=_shown_for(snapshot, issue, params.context.diagnostics),
+                data=EditData.of(EditKind.IGNORE, snapshot, issue, scope).to_json(),
+            )
+            found.setdefault(title, action)
+    return [await at_once(server, action) for action in found.values()]

@@ -1,20 +1,20 @@
 """Which jobs there are and were, one at a time in the engine, each owned by a task."""
 
 import asyncio
+import contextlib
 import logging
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from tilewright_server.jobs.process import EngineRun
-from tilewright_server.jobs.queue import Lane
 from tilewright_server.models import ModelUse
 
 logger = logging.getLogger(__name__)
-
 _REMEMBERED = 20
 CANCEL_GRACE_S = 3.0
 # A profile that gives way runs again later: nothing of it is worth waiting for.
@@ -157,3 +157,55 @@ class JobManager:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
+
+
+class Lane:
+    """One engine run at a time: two would disturb each other's measurements.
+
+    Urgent waiters go before others; among equals the first come is the first served.
+    """
+
+    def __init__(self) -> None:
+        self._busy = False
+        self._urgent: deque[asyncio.Future[None]] = deque()
+        self._others: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a new job has to wait."""
+        return self._busy
+
+    @contextlib.asynccontextmanager
+    async def turn(self, urgent: bool) -> AsyncIterator[None]:
+        """Wait for a turn and hold it."""
+        await self._enter(urgent)
+        while self._urgent and not urgent:
+            self._hand_on()
+            await self._enter(urgent)
+        try:
+            yield
+        finally:
+            self._hand_on()
+
+    async def _enter(self, urgent: bool) -> None:
+        if not self._busy:
+            self._busy = True
+            return
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        (self._urgent if urgent else self._others).append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self._hand_on()
+            raise
+
+    def _hand_on(self) -> None:
+        """Give the turn to the next who still waits."""
+        for queue in (self._urgent, self._others):
+            while queue:
+                place = queue.popleft()
+                if not place.done():
+                    place.set_result(None)
+                    return
+        self._busy = False

@@ -5,7 +5,8 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,6 @@ from tilewright.models.variables import KEY, STORED_KEYS
 from tilewright.textfile import ROOTS
 from tilewright_server import wording
 from tilewright_server.jobs.process import EngineRun, Outcome
-from tilewright_server.mcp.job_queue import JobQueue
 from tilewright_server.mcp.progress import Progress
 from tilewright_server.mcp.refusal import RefusedError
 from tilewright_server.mcp.roots import Place, Roots
@@ -30,6 +30,7 @@ _FAULT_CODE = "exit code 70"
 _USAGE = re.compile(
     r"the engine ended without a result \(exit code 2\): (?:tilewright: )?(.*)", re.S
 )
+OnMove = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -149,3 +150,61 @@ def _why(outcome: Outcome, limit_s: float, *, late: bool) -> str:
         return f"a fault in Tilewright, please report it: {error}"
     usage = _USAGE.match(error)
     return usage[1] if usage else error
+
+
+class JobQueue:
+    """Lets ``at_once`` calls run; at most ``most_waiting`` wait."""
+
+    def __init__(self, at_once: int, most_waiting: int) -> None:
+        self._free = at_once
+        self._most = most_waiting
+        self._waiting: deque[tuple[asyncio.Future[None], OnMove]] = deque()
+
+    @contextlib.asynccontextmanager
+    async def turn(self, on_move: OnMove) -> AsyncIterator[None]:
+        """Wait for a turn and hold it; ``on_move`` is given the number of calls ahead.
+
+        Raises:
+            RefusedError: too many wait already.
+        """
+        await self._enter(on_move)
+        try:
+            yield
+        finally:
+            self._leave()
+
+    async def _enter(self, on_move: OnMove) -> None:
+        if self._free > 0:
+            self._free -= 1
+            return
+        if len(self._waiting) >= self._most:
+            raise RefusedError(
+                f"{self._most} calls are waiting already; wait for their results, then call again"
+            )
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        entry = (place, on_move)
+        self._waiting.append(entry)
+        on_move(len(self._waiting))
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self._leave()
+            else:
+                with contextlib.suppress(ValueError):
+                    self._waiting.remove(entry)
+                self._announce()
+            raise
+
+    def _leave(self) -> None:
+        while self._waiting:
+            place, _ = self._waiting.popleft()
+            if not place.done():
+                place.set_result(None)
+                self._announce()
+                return
+        self._free += 1
+
+    def _announce(self) -> None:
+        for ahead, (_, on_move) in enumerate(self._waiting, 1):
+            on_move(ahead)

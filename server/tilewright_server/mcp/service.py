@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +16,14 @@ from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    ClientCapabilities,
     GetPromptRequestParams,
     GetPromptResult,
     InputRequiredResult,
     ListPromptsResult,
     ListResourcesResult,
+    ListRootsRequest,
+    ListRootsResult,
     ListToolsResult,
     PaginatedRequestParams,
     Prompt,
@@ -28,6 +32,7 @@ from mcp_types import (
     ReadResourceRequestParams,
     ReadResourceResult,
     Resource,
+    RootsCapability,
     TextContent,
     TextResourceContents,
     ToolAnnotations,
@@ -40,15 +45,55 @@ from tilewright.textfile import encodable
 from tilewright_server.mcp import pages
 from tilewright_server.mcp.answers import Answer
 from tilewright_server.mcp.boundary import guard
-from tilewright_server.mcp.client_roots import roots_for
 from tilewright_server.mcp.engine import Engine
 from tilewright_server.mcp.progress import Progress
 from tilewright_server.mcp.refusal import RefusedError
-from tilewright_server.mcp.roots import Roots
+from tilewright_server.mcp.roots import Roots, from_uris
 from tilewright_server.mcp.texts import as_text
 from tilewright_server.mcp.tools import TOOLS, Call, Certificates, Tool
 
 Context = ServerRequestContext[Any, Any]
+logger = logging.getLogger(__name__)
+_PATIENCE_S = 10.0
+_KEY = "roots"
+_WANTED = ClientCapabilities(roots=RootsCapability())
+
+
+async def roots_for(
+    ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams, own: Roots
+) -> Roots | InputRequiredResult:
+    """The server's roots and the client's, where it has any; or the question for them.
+
+    Raises:
+        RefusedError: the client has roots and does not name them.
+    """
+    if not ctx.session.check_client_capability(_WANTED):
+        return own
+    if ctx.session.can_send_request:
+        return own.meet(_folders(await _asked(ctx)))
+    answer = (params.input_responses or {}).get(_KEY)
+    if answer is None:
+        # A client of this version is asked by an unfinished result, and calls again.
+        return InputRequiredResult(input_requests={_KEY: ListRootsRequest()})
+    if not isinstance(answer, ListRootsResult):
+        raise RefusedError("the client answered the question for its roots with something else")
+    return own.meet(_folders(answer))
+
+
+async def _asked(ctx: ServerRequestContext[Any, Any]) -> ListRootsResult:
+    try:
+        return await ctx.session.send_request(
+            ListRootsRequest(), ListRootsResult, request_read_timeout_seconds=_PATIENCE_S
+        )
+    except (MCPError, ValidationError) as error:
+        logger.warning("roots/list: %s", error)
+        raise RefusedError(
+            "the client says that it has roots and does not list them, so nothing is read"
+        ) from None
+
+
+def _folders(result: ListRootsResult) -> tuple[str, ...]:
+    return from_uris(str(root.uri) for root in result.roots)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from tilewright.rewrites.nki import (
     motion,
     operands,
     tracing,
+    widths,
 )
 
 REWRITES: tuple[Rewrite, ...] = (
@@ -21,4 +22,5 @@ REWRITES: tuple[Rewrite, ...] = (
     *functions.REWRITES,
     *fusions.REWRITES,
     *matmuls.REWRITES,
+    *widths.REWRITES,
 )

@@ -5,7 +5,7 @@ import ast
 from tilewright.analysis.detectors.nki.instructions.fusions import function_of
 from tilewright.analysis.detectors.nki.kernels import producer, same_mask
 from tilewright.analysis.model import AnalysisContext, Issue
-from tilewright.analysis.nki import Operation
+from tilewright.analysis.nki import Operation, Storage
 from tilewright.analysis.nki.catalogue import ISA, NL
 from tilewright.rewrites.calls import local_name
 from tilewright.rewrites.edit import Patch
@@ -17,6 +17,7 @@ from tilewright.rewrites.nki.statements import (
     drop_producer,
     is_true,
     link_of,
+    move_before,
     others,
     positional_only_known,
     prefix,
@@ -24,6 +25,7 @@ from tilewright.rewrites.nki.statements import (
     site_of,
     source,
 )
+from tilewright.rewrites.scope import block_of, statement_of
 from tilewright.source.model import Module
 
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "maximum", "minimum", "divide", "power"})
@@ -229,9 +231,8 @@ def _sum_tile(
     statement = used.statement
     if "dst" in used.given:
         tile = used.operands["dst"].storage
-        late = tile.order > made.order
-        name = source(patch, used, "dst")
-        return Refusal(f"{tile.name} is allocated after the activation") if late else name
+        late = _allocated_before(site, patch, tile, made) if tile.order > made.order else None
+        return late or source(patch, used, "dst")
     target = statement.targets[0] if isinstance(statement, ast.Assign) else None
     if not isinstance(target, ast.Name) or getattr(statement, "value", None) is not used.node:
         return Refusal("the sum is part of a larger expression")
@@ -244,6 +245,17 @@ def _sum_tile(
     place = patch.line_start(first)
     patch.splice(place, place, patch.indent(made.statement) + new)
     return target.id
+
+
+def _allocated_before(
+    site: StatementSite, patch: Patch, tile: Storage, made: Operation
+) -> Refusal | None:
+    """Move the statement that allocates a tile before an instruction of the same block."""
+    place = statement_of(site.kernel.node, tile.node) if tile.node is not None else None
+    block = block_of(site.kernel.node, made.statement)
+    if not isinstance(place, ast.Assign) or place not in block:
+        return Refusal(f"{tile.name} is allocated after the activation, in another block")
+    return move_before(patch, place, made.statement)
 
 
 def _multiply_add(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:

@@ -1,6 +1,7 @@
 """Rewrites of the loops of NKI kernels: fused, run in order, or with a block loaded before."""
 
 import ast
+from math import prod
 
 from tilewright.analysis.detectors.nki.instructions.hazards import conflicting_loops
 from tilewright.analysis.detectors.nki.instructions.nests import fusible_pairs, reloading_nest
@@ -18,10 +19,16 @@ from tilewright.rewrites.nki.statements import (
     bindings_in,
     deletable,
     site_of,
+    stated_sizes,
     writes_to,
 )
 from tilewright.rewrites.scope import at_issue, kernel_of, names_in, set_in, statement_of
 from tilewright.source.model import Language, Module
+
+_LARGEST_TYPE = 4
+"""Bytes of an element, of a type that is not known."""
+_MOST_BYTES = 96 * 1024
+"""Of a partition, for one block: half of the 192 KiB that NKI counts on."""
 
 
 def _fuse(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
@@ -77,7 +84,11 @@ def _load_block(module: Module, issue: Issue, context: AnalysisContext) -> str |
     sides = full_dims(site.flow, target)
     if target is None or sides is None or len(sides) != 2 or None in heads:
         return Refusal("the tile or a loop around it has no size that can be written before")
-    refusal = _varies(site, found, outer, inner) or _changed(site, found, target.storage)
+    refusal = (
+        _varies(site, found, outer, inner)
+        or _changed(site, found, target.storage)
+        or _too_large(site, context, inner, sides[1])
+    )
     if refusal is not None:
         return refusal
     return _with_block(site, found, outer, inner, [h or "" for h in heads], sides)
@@ -113,6 +124,20 @@ def _varies(
 def _changed(site: StatementSite, found: Operation, tile: Storage) -> Refusal | None:
     if [w for w in writes_to(site.flow, tile) if w is not found]:
         return Refusal(f"{tile.name} is changed after it is loaded")
+    return None
+
+
+def _too_large(
+    site: StatementSite, context: AnalysisContext, inner: tuple[Loop, ...], free: int
+) -> Refusal | None:
+    """Whether the block may leave too little of SBUF to the other tiles."""
+    known = stated_sizes(site, context)
+    trips = [None if x.trip is None else x.trip.substitute(known).number for x in inner]
+    if None in trips:
+        return Refusal("the size of the block is not known here, and it has to fit into SBUF")
+    size = prod(trip or 1 for trip in trips) * free * _LARGEST_TYPE
+    if size > _MOST_BYTES:
+        return Refusal(f"the block takes {size >> 10} KiB of each partition of SBUF")
     return None
 
 

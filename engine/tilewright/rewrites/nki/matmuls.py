@@ -47,11 +47,8 @@ def _sum_in_psum(module: Module, issue: Issue, context: AnalysisContext) -> str 
     target = sum_target(site.flow, used) if site and used else None
     if site is None or used is None or target is None or not used.loops:
         return NOT_HERE
-    refusal = _unfit(site, used, target.storage)
-    if refusal is not None:
-        return refusal
     if used.name == "assign":
-        return _augmented(site, used, target)
+        return _unfit(site, used, target.storage) or _augmented(site, used, target)
     return _destination(site, used, target)
 
 

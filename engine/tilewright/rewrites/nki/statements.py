@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.analysis.detectors.nki.kernels import producer, reads_of, same_mask, writes_of
-from tilewright.analysis.model import Issue
-from tilewright.analysis.nki import Flow, Operation, Storage, View, nki_flow
+from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.analysis.nki import Affine, Flow, Operation, Storage, Symbol, View, nki_flow
+from tilewright.analysis.nki.expressions import size_symbol
 from tilewright.analysis.nki.model import Binding, Origin
 from tilewright.analysis.nki.values import Literal
 from tilewright.rewrites.edit import Patch
@@ -268,3 +269,17 @@ def relaid(patch: Patch, statement: ast.stmt, indent: str) -> str | None:
     if not patch.owns_lines(statement) or any(x.strip() and not x.startswith(own) for x in lines):
         return None
     return "".join(indent + x[len(own) :] if x.strip() else x for x in lines)
+
+
+def stated_sizes(site: StatementSite, context: AnalysisContext) -> dict[Symbol, Affine]:
+    """Sides of the kernel's arguments that the problem states, for ``Affine.substitute``."""
+    entry = context.entry
+    if entry is None or entry.function != site.kernel.name:
+        return dict(site.flow.known)
+    known = dict(site.flow.known)
+    for parameter, argument in zip(site.kernel.parameters, entry.arguments, strict=False):
+        for axis, extent in enumerate(argument.shape or ()):
+            symbol = size_symbol(parameter.name, axis).symbol
+            if symbol is not None:
+                known[symbol] = Affine.of(extent)
+    return known

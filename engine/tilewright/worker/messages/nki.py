@@ -34,7 +34,8 @@ class InstructionRecord(TypedDict):
             between tiles is its function ("nki.language.add"). ``t[...] = call(...)`` is the call,
             which writes to ``t``; only an assignment of a tile that no call of this statement made
             is "nki.language.copy". ``psum[...] += nc_matmul(...)`` is the product, with
-            ``accumulate``; ``sbuf[...] += call(...)`` is the call and an "nki.language.add".
+            ``accumulate``, and so is ``t[...] = nl.loop_reduce(...)`` one record;
+            ``sbuf[...] += call(...)`` is the call and an "nki.language.add".
         engine: that the call names: "tensor", "vector", "scalar", "gpsimd"; "" where it names none.
         count: how often it runs.
         line: 1-based, in the user's file.

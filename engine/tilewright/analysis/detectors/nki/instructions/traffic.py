@@ -7,7 +7,7 @@ from math import prod
 
 from tilewright.analysis.detectors.common import found
 from tilewright.analysis.detectors.nki.kernels import (
-    full_dims,
+    dims,
     interpreted,
     is_loop_running,
     on_chip,
@@ -244,8 +244,10 @@ def small_dma(module: Module, context: AnalysisContext) -> Iterator[Finding]:
 def _bytes(flow: Flow, operation: Operation, source: View) -> int | None:
     """Bytes in a row for each partition; at most, where the type is not known."""
     target = operation.result if operation.result is not None else operation.operands.get("dst")
-    sides = full_dims(flow, target)
-    if sides is None or len(sides) < 2 or sides[0] < 2:
+    sides = dims(flow, target)
+    if sides is None or len(sides) < 2 or (sides[0] is not None and sides[0] < 2):
         return None
+    free = [side for side in sides[1:] if side is not None]
     dtype = source.dtype or (target.dtype if target is not None else None)
-    return prod(sides[1:]) * DTYPE_BYTES.get(dtype or "float32", 4)
+    whole = len(free) == len(sides) - 1
+    return prod(free) * DTYPE_BYTES.get(dtype or "float32", 4) if whole else None

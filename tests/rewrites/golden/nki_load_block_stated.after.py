@@ -1,0 +1,22 @@
+# rewrite: nki_load_block
+# at: right = nl.load(y[nl.ds(k * 128, 128), 0:512])
+# entry: x=*fp32:1024x1024 y=*fp32:1024x512
+import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def kernel(x, y):
+    out = nl.ndarray((1024, 512), dtype=x.dtype, buffer=nl.shared_hbm)
+    y_block = nl.ndarray((128, y.shape[0] // 128, 512), dtype=y.dtype, buffer=nl.sbuf)
+    for k in nl.affine_range(y.shape[0] // 128):
+        y_block[0:128, k, 0:512] = nl.load(y[nl.ds(k * 128, 128), 0:512])
+    for m in nl.affine_range(8):
+        total = nl.zeros((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+        for k in nl.affine_range(y.shape[0] // 128):
+            left = nl.load(x[nl.ds(k * 128, 128), nl.ds(m * 128, 128)])
+            right = y_block[0:128, k, 0:512]
+            total += nisa.nc_matmul(left, right)
+        nl.store(out[nl.ds(m * 128, 128), 0:512], total)
+    return out

@@ -1,0 +1,19 @@
+# rewrite: nki_widen
+# at: nisa.dma_copy(dst=weight, src=y[0:128, i : i + 1])
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def kernel(x, y):
+    out = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x[0:128, 0:512])
+    total = nl.zeros((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+    for i in nl.static_range(4):
+        weight = nl.ndarray((128, 1), dtype=y.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=weight, src=y[0:128, i : i + 1])
+        nisa.scalar_tensor_tensor(total, tile, nl.multiply, weight, nl.add, total)
+    nisa.dma_copy(dst=out, src=total)
+    return out
