@@ -1,0 +1,1 @@
+"""``nki.isa``: instructions that write the tile that they are given."""
