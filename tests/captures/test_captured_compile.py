@@ -10,7 +10,7 @@ from command_line import run
 from test_capture import KERNEL, capture, script
 from typer.testing import CliRunner
 
-from tilewright.cli.compile_variants import launches_of
+from tilewright.cli.compile_options import launches_of
 from tilewright.cli.main import app
 
 pytestmark = pytest.mark.triton

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from tilewright.cli.compile_options import variant
 from tilewright.cli.compile_tables import line_in_words
-from tilewright.cli.compile_variants import Variant, variant, with_options
 from tilewright.cli.compile_versions import side_of
 from tilewright.cli.main import app
 from tilewright.errors import InputError
+from tilewright.inspection.variants import Variant, with_options
 from tilewright.targets import ArgumentFacts, LaunchFacts, Target
 from tilewright.targets.model import Access, LineReport
 

@@ -10,19 +10,13 @@ from typing import Annotated
 import typer
 
 from tilewright.cli.compile_issues import issues_as_json, judged, print_issues
+from tilewright.cli.compile_options import how_many, launches_of, say_rest, variant
 from tilewright.cli.compile_stages import show_stage
 from tilewright.cli.compile_tables import as_data, compared, report_table
-from tilewright.cli.compile_variants import (
-    Launches,
-    Variant,
-    compiled,
-    how_many,
-    launches_of,
-    variant,
-)
 from tilewright.cli.compile_versions import Side, pairs, side_of, unpaired
 from tilewright.cli.output import OUT, Exit, Format, emit_json, working
 from tilewright.errors import InputError
+from tilewright.inspection.variants import Launches, Variant, compiled
 from tilewright.targets import caveats
 from tilewright.targets.model import MACHINE_CODE, STAGES, CompileReport, Target
 
@@ -115,7 +109,7 @@ def _reports(path: Path, opened: _Opened, one: Variant, form: Format) -> Exit:
         rest = {"not_judged": outcome.rest_as_json(), "notes": list(notes)}
         emit_json({"path": str(path), **told, **rest})
     else:
-        outcome.say_rest()
+        say_rest(outcome)
         _print(reports, notes)
         print_issues(shown)
     return _exit(reports)
@@ -138,7 +132,7 @@ def _compare(path: Path, opened: _Opened, wanted: tuple[Side, Side], form: Forma
         emit_json({"path": str(path), "compared": found, "notes": list(launches.notes)})
     else:
         for side in sides:
-            side.say_rest()
+            say_rest(side)
         for pair in pairs(*columns):
             OUT.print(compared(pair, tuple(one.title for one in wanted)))
         for name in unpaired(*columns):

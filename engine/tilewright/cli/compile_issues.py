@@ -11,11 +11,12 @@ from tilewright.checking import Checked, configuration_for
 from tilewright.checking.checked import NOTEBOOK
 from tilewright.checking.configuration import Rules
 from tilewright.checking.present import as_json, as_lines
-from tilewright.cli.compile_variants import Launches, by_reason, launches_of
+from tilewright.cli.compile_options import launches_of
 from tilewright.cli.inputs import target_of
 from tilewright.cli.output import ERR, OUT, working
 from tilewright.compiled import compiled_issues
 from tilewright.errors import InputError, TilewrightError
+from tilewright.inspection.variants import Launches, by_reason
 from tilewright.source import parse_module
 from tilewright.source.model import Language, Module
 from tilewright.targets import NoToolchainError, compile_many

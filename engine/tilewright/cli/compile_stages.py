@@ -8,9 +8,10 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from tilewright.cli.compile_options import say_rest
 from tilewright.cli.compile_tables import line_in_words, options_of
-from tilewright.cli.compile_variants import Launches, Variant, compiled, staged
 from tilewright.cli.output import ERR, OUT, Exit, Format, emit_json, working
+from tilewright.inspection.variants import Launches, Variant, compiled, staged
 from tilewright.serialize import dump
 from tilewright.targets.assembly import (
     CODE,
@@ -39,7 +40,7 @@ def show_stage(
         told = {"path": str(path), "target": str(one.target), "stages": stages}
         emit_json({**told, "not_judged": outcome.rest_as_json()})
     else:
-        outcome.say_rest()
+        say_rest(outcome)
         for launch, text, report in together:
             _print(launch, text, path.name, launches.text, report)
     return Exit.DONE if all(text.text is not None for _, text in found) else Exit.FINDINGS

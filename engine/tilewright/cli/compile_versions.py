@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tilewright.cli.compile_variants import Judged, Launches, Variant, compiled, variant
+from tilewright.cli.compile_options import variant
 from tilewright.cli.inputs import read_source
 from tilewright.errors import InputError
 from tilewright.evaluation.syntax import require_python
+from tilewright.inspection.variants import Judged, Launches, Variant, compiled
 from tilewright.source import parse_module
 from tilewright.targets.model import STAGES, CompileReport
 

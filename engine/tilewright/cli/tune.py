@@ -10,11 +10,12 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from tilewright.cli.compile_variants import OPTIONS, Launches, launches_of
+from tilewright.cli.compile_options import launches_of
 from tilewright.cli.inputs import target_of
 from tilewright.cli.output import ERR, OUT, Exit, Format, emit_json, working
 from tilewright.errors import InputError
 from tilewright.hardware import Chip, chip
+from tilewright.inspection.variants import OPTIONS, Launches
 from tilewright.rewrites.launch_config import set_launch_config
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.tiles import tunable

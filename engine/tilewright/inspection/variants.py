@@ -1,17 +1,16 @@
-"""What is compiled: a problem's launches, for a target, with options set as asked."""
+"""What is compiled of a file: its launches, for a target, with options set as asked."""
 
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from tilewright.captures import CaptureError, load_captures, stale_note
-from tilewright.cli.inputs import problem_of, read_source, target_of
-from tilewright.cli.output import ERR
-from tilewright.cli.session import device_for
+from tilewright.devices import open_device
+from tilewright.devices.model import INTERPRETER
 from tilewright.errors import InputError
 from tilewright.evaluation.sizing import sized
 from tilewright.evaluation.syntax import require_python
@@ -23,6 +22,7 @@ from tilewright.inspection.launch_sources import (
     launch_sources,
 )
 from tilewright.inspection.report import Compilers
+from tilewright.problems import find_problem, load_problem
 from tilewright.scratch import scratch_folder
 from tilewright.signatures import Origin, Signature, problem_without_spec
 from tilewright.source import parse_module
@@ -76,56 +76,11 @@ class Launches:
         return self.compilers.text
 
 
-def variant(written: str, options: str = "") -> Variant:
-    """A variant as written, with options for those it does not set itself.
-
-    Raises:
-        InputError: an unknown target, or an option without a value.
-    """
-    name, _, own = written.partition(",")
-    target = target_of(name)
-    assert target is not None
-    return Variant(target, {**_settings(options), **_settings(own)})
-
-
-def _settings(text: str) -> dict[str, Value]:
-    found: dict[str, Value] = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        name, equals, value = part.partition("=")
-        if not equals or not name or not value:
-            raise InputError(f"cannot read option {part!r}; write num_warps=8")
-        found[name.strip()] = _value(value.strip())
-    return found
-
-
-def _value(text: str) -> Value:
-    if text in ("True", "False"):
-        return text == "True"
-    if text[-1].isdigit() or text[-1] == ".":  # `nan` and `inf` are words
-        for kind in (int, float):
-            with suppress(ValueError):
-                return kind(text)
-    return text
-
-
-def how_many(configs: str | None) -> int | None:
-    """``--configs``: None if it was not given, 0 for all.
-
-    Raises:
-        InputError: neither all, first nor a number above 0.
-    """
-    if configs is None:
-        return None
-    if configs in ("all", "first"):
-        return int(configs == "first")
-    if not configs.isdigit() or not int(configs):
-        raise InputError(f"--configs {configs}: write all, first, or how many, e.g. 8")
-    return int(configs)
-
-
 @contextmanager
 def launches_of(
     path: Path,
+    text: str,
+    say: Callable[[str], None],
     kernel: str | None = None,
     spec: Path | None = None,
     configs: int | None = None,
@@ -134,6 +89,8 @@ def launches_of(
     """What a file's kernels, or one of them, are compiled with, as ``launch_sources`` has it.
 
     Args:
+        text: the file's.
+        say: called with a sentence for each kernel edited since its launches were captured.
         spec: the problem; the one next to the file if None.
         configs: how many configurations of an autotuned kernel; 0 for all. None: all that a
             problem launches, the first of those inferred.
@@ -143,14 +100,16 @@ def launches_of(
         CaptureError: nothing in the folder fits the file as it is.
         InputError: no such kernel, host code that fails, or nothing launched.
     """
-    module = parse_module(read_source(path), str(path))
+    module = parse_module(text, str(path))
     require_python(module)
     if kernel is not None and module.kernel(kernel) is None:
         known = ", ".join(k.name for k in module.kernels)
         raise InputError(f"no kernel {kernel}; it has {known or 'none'}", str(path))
-    problem = problem_of(spec, path) if captured is None else None
+    problem = None
+    if captured is None:
+        problem = load_problem(spec, path) if spec else find_problem(path)
     captures = load_captures(captured) if captured is not None else captures_near(path)
-    with device_for("interpreter", None) as device, scratch_folder() as scratch:
+    with closing(open_device(INTERPRETER)) as device, scratch_folder() as scratch:
         problem = sized(problem, device, path, module.text) or problem_without_spec(path)
         bench = Workbench(device, problem, path, scratch, secrets.randbits(48))
         found = launch_sources(
@@ -165,7 +124,7 @@ def launches_of(
             raise InputError(f"its entry point fails: {found.failure}", str(path))
         stale = [stale_note(path, x) for x in found.recorded.stale if captured is not None]
         for note in stale:
-            ERR.print(note, markup=False)
+            say(note)
         chosen = _chosen(found, configs or 0)
         if not chosen and captured is not None:
             what = kernel or "any kernel of it"
@@ -248,13 +207,8 @@ class Judged(Generic[Outcome]):
     found: tuple[Outcome, ...]
     not_judged: tuple[tuple[str, str], ...] = ()
 
-    def say_rest(self) -> None:
-        """A line on standard error for each reason, with the kernels that it is of."""
-        for kernels, words in by_reason(self.not_judged):
-            ERR.print(f"{', '.join(kernels)}: {words}", markup=False)
-
     def rest_as_json(self) -> list[dict[str, str]]:
-        """The same for a program."""
+        """``not_judged`` for a program."""
         return [{"kernel": kernel, "message": words} for kernel, words in self.not_judged]
 
 
