@@ -12,7 +12,7 @@ from tilewright.problems.model import Case, EntryKind, Problem
 from tilewright.source.model import Kernel, Language, Module
 from tilewright_server.backend import ONE_AT_A_TIME
 
-NOT_MEASURED = "estimated from the text, not measured"
+NOT_MEASURED = "estimated, not measured"
 _LISTED = ("neuron:trn1", "neuron:trn2")
 _NAMES = {
     Engine.TENSOR: "Tensor engine",

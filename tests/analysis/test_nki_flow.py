@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from tilewright.analysis.nki import Affine, Flow, LoopKind, Memory, Operation, nki_flow
 from tilewright.analysis.nki.affine import Symbol, SymbolKind, quotient, text
 from tilewright.analysis.nki.catalogue import FUNCTIONS, ISA
+from tilewright.analysis.nki.dtypes import promoted
+from tilewright.analysis.nki.values import Literal
 from tilewright.knowledge.nki import nki_interface
 from tilewright.source import parse_module
 from tilewright.source.model import NkiFlavour
@@ -231,3 +233,88 @@ def test_quotients_are_exact_where_every_term_divides() -> None:
     assert quotient(Affine.of(128) * i + Affine.of(256), Affine.of(128)) == i + Affine.of(2)
     assert quotient(Affine.of(4000), Affine.of(512), up=True) == Affine.of(8)
     assert "//" in text(quotient(i, Affine.of(2)))
+
+
+def test_constants_of_classes_and_of_functions_around_are_known() -> None:
+    module = parse_module(
+        OLD
+        + """
+class Tiles:
+    ROWS = TILE
+    WIDTH = 512
+
+
+def build(width, other):
+    half = 256
+    @nki.jit
+    def kernel(x):
+        a = nl.load(x[0:Tiles.ROWS, 0:Tiles.WIDTH])
+        b = nl.load(x[0:64, 0:half])
+        c = nl.load(x[0:32, 0:width])
+    return kernel
+"""
+    )
+    (kernel,) = module.kernels
+    flow = nki_flow(module, kernel)
+    shapes = [flow.numbers(o.result.shape) for o in flow.operations if o.result is not None]
+    assert shapes == [(128, 512), (64, 256), None]
+
+
+def test_an_access_pattern_has_the_counts_of_its_pairs() -> None:
+    body = (
+        "t = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.sbuf)\n"
+        "r = nl.ndarray((64, 4), dtype=nl.float32, buffer=nl.sbuf)\n"
+        "nisa.tensor_copy(dst=r, src=t.ap(pattern=[[1024, 64], [2, 4]], offset=8))"
+    )
+    copy = the(flow_of(body, head=NEW), "tensor_copy")
+    flow = flow_of(body, head=NEW)
+    assert flow.numbers(copy.operands["src"].shape) == (64, 4)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "result"),
+    [
+        (("bfloat16", "float32"), "float32"),
+        (("float16", "bfloat16"), "float32"),
+        (("float8_e4m3", "float8_e5m2"), "bfloat16"),
+        (("int8", "uint8"), "int16"),
+        (("int8", "uint16"), "int32"),
+        (("int32", "uint32"), "float32"),
+        (("int32", "float16"), "float16"),
+        (("uint8", "uint32"), "uint32"),
+        (("int32", "uint8"), "int32"),
+        (("float32", None), None),
+    ],
+)
+def test_types_are_promoted_as_the_guide_says(kinds: tuple[str | None, ...], result: str) -> None:
+    assert promoted(kinds) == result
+    assert promoted(kinds[::-1]) == result
+
+
+@pytest.mark.parametrize(
+    ("expression", "dtype"),
+    [
+        ("t * 0.5", "float32"),
+        ("t * 2", "bfloat16"),
+        ("nl.add(t, np.float16(1.0))", "float32"),
+        ("nl.add(t, t)", "bfloat16"),
+        ("nl.exp(t)", "bfloat16"),
+        ("nisa.tensor_scalar(t, nl.multiply, 0.5)", "bfloat16"),
+        ("t * (1 / 3)", "float32"),
+    ],
+)
+def test_a_number_takes_part_in_promotion_in_nl_and_not_in_nisa(
+    expression: str, dtype: str
+) -> None:
+    body = f"t = nl.load(x[0:128, 0:64], dtype=nl.bfloat16)\nr = {expression}"
+    flow = flow_of(body, head=f"import numpy as np\n{OLD}")
+    result = flow.operations[-1].result
+    assert result is not None
+    assert result.dtype == dtype
+
+
+def test_a_converted_number_is_that_number() -> None:
+    body = "t = nl.load(x[0:128, 0:64])\nr = nisa.tensor_scalar(t, nl.add, np.float32(1))"
+    added = the(flow_of(body, head=f"import numpy as np\n{OLD}"), "tensor_scalar")
+    assert added.values["operand0"] == Literal(1.0)
+    assert added.values["operand0"].dtype == "float32"  # type: ignore[attr-defined]

@@ -115,6 +115,34 @@ async function tiles(editor) {
   return { hint, hover, value, offered };
 }
 
+/** An NKI kernel: shapes and memory behind names, cost and limits of an instruction, its estimate, a fix, Trainium. */
+async function nki(editor) {
+  const name = "normalize_nki.py";
+  await editor.open(name);
+  await editor.goTo(1);
+  const lens = await editor.waitText(LENS, /trn2: .*estimated, not measured/, 60_000);
+  await editor.screenshot("9-nki-lens");
+  const [line] = await place(name, "scale = nl.rsqrt");
+  await editor.goTo(line);
+  const hint = await editor.waitText(".view-line", /scale: 128 × 1 fp32 SBUF = nl\.rsqrt/, 30_000);
+  const loop = await editor.waitText(".view-line", /affine_range\(32\):.*SBUF .* KiB/, 30_000);
+  const [at, from] = await place(name, "tensor_scalar(");
+  const hover = await hoverAt(editor, [at, from + 2], /This line on trn2/);
+  await editor.screenshot("9-nki-hover");
+  await editor.press("Escape");
+  const [bad, start] = await place(name, "nisa.scalar_engine");
+  await editor.goTo(bad, start + 6);
+  await editor.page.waitForSelector(SQUIGGLE, { timeout: 30_000 });
+  const fixes = await editor.lightBulb();
+  await editor.screenshot("9-nki-actions");
+  await editor.press("Escape");
+  await editor.goTo(...(await place(name, "normalize(x, g)")));
+  const offered = await editor.lightBulb();
+  await editor.screenshot("9-nki-optimize");
+  await editor.press("Escape");
+  return { lens, hint, loop, hover, fixes, offered };
+}
+
 /** A quick fix is shown with what is known of it, then changes the text as one step to undo. */
 async function quickFix(editor) {
   await editor.open("linear_gelu.py");
@@ -508,6 +536,7 @@ async function untrusted(editor) {
 const all = {
   diagnostics,
   tiles,
+  nki,
   quickFix,
   outdated,
   chip,

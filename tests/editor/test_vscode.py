@@ -44,6 +44,19 @@ def test_a_value_is_explained_in_the_kernels_own_names(reports: Reports) -> None
     assert "tile [BLOCK_M, BLOCK_N] fp32" in facts["value"]
 
 
+def test_an_nki_kernel_is_explained_estimated_and_fixed(reports: Reports) -> None:
+    facts = seen(reports, "nki")
+    assert "bound" in facts["lens"]
+    assert "estimated, not measured" in facts["lens"]
+    assert "scale: 128 × 1 fp32 SBUF" in facts["hint"]
+    assert "KiB" in facts["loop"]
+    for words in ("Vector", "data: 128 × 2048 float32 in SBUF", "Runs 32 times", "Limit:"):
+        assert words in facts["hover"]
+    assert any("Let the compiler choose the engine" in title for title in facts["fixes"])
+    for chip in ("neuron:trn1", "neuron:trn2"):
+        assert any(f"AWS Trainium ({chip})" in title for title in facts["offered"])
+
+
 def test_what_does_not_apply_can_be_ignored(reports: Reports) -> None:
     offered = seen(reports, "tiles")["offered"]
     assert any(title.startswith("Ignore ") and title.endswith("on this line") for title in offered)

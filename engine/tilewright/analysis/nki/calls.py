@@ -68,9 +68,21 @@ def method(state: State, call: Call, owner: View, name: str) -> Value:
         return View(owner.storage, None, shape, owner.dtype, node=call.node)
     if name == "astype":
         return View(owner.storage, None, owner.shape, dtype_name(given), node=call.node)
-    if name in ("ap", "view", "permute", "expand_dims", "squeeze", "bitcast", "indirect"):
+    if name == "ap":
+        shape = _pattern(call.keywords.get("pattern", given))
+        return View(owner.storage, None, shape, owner.dtype, node=call.node)
+    if name in ("view", "permute", "expand_dims", "squeeze", "bitcast", "indirect"):
         return View(owner.storage, None, None, owner.dtype, node=call.node)
     return _unknown(state, call, (owner,))
+
+
+def _pattern(value: Value) -> Shape | None:
+    """The shape that an access pattern reads: the counts of its pairs of step and count."""
+    if not isinstance(value, Items) or len(value.values) < 2:
+        return None
+    pairs = [pair.values for pair in value.values if isinstance(pair, Items)]
+    counts = [pair[1] for pair in pairs if len(pair) == 2]
+    return shape_of(Items(tuple(counts))) if len(counts) == len(value.values) else None
 
 
 def _broadcast(state: State, call: Call, owner: View, shape: Shape | None) -> View:

@@ -108,12 +108,16 @@ def _name(state: State, node: ast.Name) -> Value:
     dotted = state.names.resolve(node)
     if dotted is not None and dotted != node.id:
         return ex.dotted_value(dotted)
-    if node.id in state.constants and state.constant_depth < _MAX_DEPTH:
-        depth = state.constant_depth + 1
-        outside = Flow(state.flow.flavour)
-        file = State(state.names, outside, state.constants, constant_depth=depth)
-        return value_of(file, state.constants[node.id])
-    return UNKNOWN
+    return _outside(state, node.id)
+
+
+def _outside(state: State, name: str) -> Value:
+    """The value of a name that the kernel finds around it."""
+    if name not in state.constants or state.constant_depth >= _MAX_DEPTH:
+        return UNKNOWN
+    depth = state.constant_depth + 1
+    file = State(state.names, Flow(state.flow.flavour), state.constants, constant_depth=depth)
+    return value_of(file, state.constants[name])
 
 
 def _attribute(state: State, node: ast.Attribute) -> Value:
@@ -121,6 +125,8 @@ def _attribute(state: State, node: ast.Attribute) -> Value:
     dotted = state.dotted(node)
     if dotted is not None and dotted.startswith(_MODULES):
         return ex.dotted_value(dotted)
+    if dotted is not None and dotted in state.constants:
+        return _outside(state, dotted)
     return ex.attribute(node, base)
 
 

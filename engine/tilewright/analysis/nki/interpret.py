@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from tilewright.analysis.nki.affine import Affine, Symbol, SymbolKind
+from tilewright.analysis.nki.constants import constants_around
 from tilewright.analysis.nki.flavour import flavour_of
 from tilewright.analysis.nki.flow import Flow
 from tilewright.analysis.nki.parameters import Given, bind_parameters
@@ -10,7 +11,6 @@ from tilewright.analysis.nki.state import State
 from tilewright.analysis.nki.statements import run_block
 from tilewright.analysis.per_kernel import per_kernel
 from tilewright.source.model import Kernel, Module
-from tilewright.source.parse import module_constants
 
 
 @per_kernel
@@ -38,7 +38,7 @@ def _interpreted(
     for axis, programs in enumerate(grid):
         symbol = Symbol(("num_programs", axis), SymbolKind.OTHER, f"nl.num_programs({axis})")
         flow.known[symbol] = Affine.of(programs)
-    state = State(module.names, flow, module_constants(module.tree))
+    state = State(module.names, flow, constants_around(module, kernel))
     bind_parameters(state, kernel.node, given)
     run_block(state, kernel.node.body)
     return flow

@@ -1,6 +1,6 @@
 """Values of expressions in an NKI kernel, over what is known of its sizes and loops."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tilewright.analysis.nki.affine import Affine
 from tilewright.analysis.nki.model import Comparison, Index, Mask, Storage, View
@@ -36,7 +36,7 @@ class Literal:
     """
 
     value: str | float | bool | None
-    dtype: str | None = None
+    dtype: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
