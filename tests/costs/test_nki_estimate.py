@@ -143,17 +143,31 @@ def test_another_chip_says_that_its_constants_are_unchecked() -> None:
     assert any("fitted to profiles of trn1" in caveat for caveat in two.caveats)
 
 
+def scaled(one: NkiEstimate, by: float, **engines: float) -> NkiEstimate:
+    """An estimate of other work: the whole, and single engines, times a factor."""
+    busy = {engine: time * engines.get(engine.value, by) for engine, time in one.busy.items()}
+    return replace(one, usual=one.usual * by, busy=busy)
+
+
 def test_estimates_within_the_error_are_not_told_apart() -> None:
     before = estimated(ROWS, tensor(512, 512), tensor(1, 512))
-    slightly, clearly = (replace(before, usual=before.usual / by) for by in (1.1, 2.0))
-    near, far = compare(before, slightly, TRN1), compare(before, clearly, TRN1)
+    near = compare(before, scaled(before, 0.9, dma=1.1), TRN1)
     assert near.is_faster is None
-    assert "does not tell factors below 1.25 apart" in near.reason
+    assert "does not tell factors below 1.25 apart where one engine has more" in near.reason
+    far = compare(before, scaled(before, 0.5, dma=1.1), TRN1)
     assert far.is_faster is True
     assert "2.00 times less, not measured" in far.reason
-    assert compare(clearly, before, TRN1).is_faster is False
+    assert compare(scaled(before, 0.5, dma=1.1), before, TRN1).is_faster is False
     with pytest.raises(ValueError, match="do not compare"):
         compare(before, replace(before, target="neuron:trn2"), TRN1)
+
+
+def test_less_work_on_all_engines_is_told_apart_sooner() -> None:
+    before = estimated(ROWS, tensor(512, 512), tensor(1, 512))
+    assert compare(before, scaled(before, 0.9), TRN1).is_faster is True
+    assert compare(scaled(before, 0.9), before, TRN1).is_faster is False
+    assert compare(before, scaled(before, 0.97), TRN1).is_faster is None
+    assert compare(before, before, TRN1).is_faster is None
 
 
 def test_an_engine_that_the_call_names_does_the_work() -> None:

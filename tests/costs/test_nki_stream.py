@@ -136,3 +136,35 @@ def helped(x):
     return something_else(tile)
 """
     assert stream_of(text, tensor(128, 64)).unknown == ("line 11 calls what is not followed",)
+
+
+def test_a_tile_may_depend_on_the_turn() -> None:
+    text = """
+@nki.jit
+def pieces(x):
+    columns = x.shape[1]
+    out = nl.ndarray((128, columns), dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in nl.static_range((columns + 511) // 512):
+        size = min(512, columns - 512 * i)
+        nl.store(out[0:128, nl.ds(512 * i, size)], nl.load(x[0:128, nl.ds(512 * i, size)]))
+    return out
+"""
+    stream = stream_of(text, tensor(128, 1300))
+    assert {one["free"]: one["count"] for one in named(stream, "load")} == {512: 2, 276: 1}
+    assert sum(one["count"] * one["bytes"] for one in named(stream, "store")) == 128 * 1300 * 4
+
+
+def test_an_inner_loop_may_turn_less_often_each_time() -> None:
+    text = """
+@nki.jit
+def triangle(x):
+    out = nl.ndarray((512, 512), dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in nl.static_range(4):
+        for j in nl.static_range(i + 1):
+            tile = nl.load(x[i * 128:(i + 1) * 128, j * 128:(j + 1) * 128])
+            nl.store(out[i * 128:(i + 1) * 128, j * 128:(j + 1) * 128], tile)
+    return out
+"""
+    stream = stream_of(text, tensor(512, 512))
+    assert stream.unknown == ()
+    assert [(one["count"], one["distinct"]) for one in named(stream, "load")] == [(10, 10)]

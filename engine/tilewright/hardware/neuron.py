@@ -25,6 +25,8 @@ class Calibration:
         scale: of the estimate that these give, to the measured time.
         low, high: least and greatest measured time over the estimate.
         pair_error: two texts whose estimates differ by a smaller factor are not told apart.
+        ordered_error: the same where no engine has more to do in one text than in the other, so
+            that their order follows from the counts and from no fitted constant.
         chip: whose profiles these are; another chip takes them over unchecked.
         source: where the profiles come from.
     """
@@ -40,6 +42,7 @@ class Calibration:
     low: float
     high: float
     pair_error: float
+    ordered_error: float
     chip: str
     source: str
 

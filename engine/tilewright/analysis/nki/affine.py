@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeGuard
 
 
 class SymbolKind(StrEnum):
@@ -148,7 +149,22 @@ def _replaced(symbol: Symbol, known: Mapping[Symbol, Affine]) -> Affine:
         case ("//" | "/^" as sign, Affine() as left, Affine() as right):
             up = sign == "/^"
             return quotient(left.substitute(known), right.substitute(known), up=up)
+        case ("min" | "max" as name, *parts):
+            return _extreme(symbol, name, [p.substitute(known) for p in parts if _is_affine(p)])
     return Affine.of(symbol)
+
+
+def _is_affine(part: object) -> TypeGuard[Affine]:
+    return isinstance(part, Affine)
+
+
+def _extreme(symbol: Symbol, name: str, parts: list[Affine]) -> Affine:
+    """The least or greatest of integers; the same symbol where one of them is not a number."""
+    numbers = [part.number for part in parts]
+    exact = [number for number in numbers if number is not None]
+    if not exact or len(exact) != len(numbers):
+        return Affine.of(symbol)
+    return Affine.of(min(exact) if name == "min" else max(exact))
 
 
 def _normal(total: Mapping[_Monomial, int]) -> Affine:

@@ -10,6 +10,8 @@ from tilewright.costs.nki.stream import instruction_stream
 from tilewright.hardware import NeuronChip
 from tilewright.source.model import Kernel, Module
 
+_SLIGHTLY = 1e-3
+
 
 @dataclass(frozen=True)
 class Unestimated:
@@ -75,19 +77,30 @@ def estimate_flow(
 def compare(before: NkiEstimate, after: NkiEstimate, chip: NeuronChip) -> Comparison:
     """Whether the model tells that one of two texts is faster, and which.
 
-    The error of one estimate against the hardware is larger than that of two estimates of one task
-    against each other; the latter is what counts here (``Calibration.pair_error``).
+    The factor below which it does not is smaller where no engine has more to do in one text than
+    in the other: their order then depends on no fitted constant (``hardware.neuron.Calibration``).
 
     Raises:
         ValueError: they are of different chips.
     """
     if before.target != after.target:
         raise ValueError(f"estimates of {before.target} and of {after.target} do not compare")
-    ratio, error = before.usual / after.usual, chip.calibration.pair_error
+    fitted, ratio = chip.calibration, before.usual / after.usual
+    ordered = _has_no_more_to_do(after, before) or _has_no_more_to_do(before, after)
+    error = fitted.ordered_error if ordered else fitted.pair_error
     shown = f"estimated {before.usual * 1e3:.3g} ms before, {after.usual * 1e3:.3g} ms after"
     if 1 / error < ratio < error:
-        reason = f"{shown}: the model does not tell factors below {error:g} apart"
+        why = "" if ordered else " where one engine has more to do and another less"
+        reason = f"{shown}: the model does not tell factors below {error:g} apart{why}"
         return Comparison(ratio, None, error, reason)
     words = "less" if ratio > 1 else "more"
     factor = max(ratio, 1 / ratio)
     return Comparison(ratio, ratio > 1, error, f"{shown}: {factor:.2f} times {words}, not measured")
+
+
+def _has_no_more_to_do(one: NkiEstimate, other: NkiEstimate) -> bool:
+    """Whether no engine is busy for longer, but for a thousandth."""
+    longest = max(other.busy.values())
+    return all(
+        one.busy[engine] <= seconds + _SLIGHTLY * longest for engine, seconds in other.busy.items()
+    )

@@ -4,15 +4,17 @@ A loop's body is visited once and counts as often as its loops turn; a mask give
 shape that it leaves of a tile. Sizes that the text does not fix are unknown, and are named.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from tilewright.analysis.nki import Flow, Memory, Operation, Storage, Symbol, View
+from tilewright.analysis.nki import Flow, Loop, Mask, Memory, Operation, Storage, Symbol, View
 from tilewright.analysis.nki.affine import Affine, text
 from tilewright.analysis.nki.catalogue import DTYPE_BYTES, ISA, NL
+from tilewright.analysis.nki.model import Comparison
 from tilewright.analysis.nki.values import Literal, Named
-from tilewright.costs.nki.masks import Turns, masked_shapes
+from tilewright.costs.nki.masks import MaskedShape, Turns, masked_shapes
 from tilewright.costs.nki.repeats import Repeats
 from tilewright.worker.messages.nki import InstructionRecord, TilePart
 
@@ -29,6 +31,7 @@ _TRANSFERS = frozenset(
         *(ISA + name for name in ("dma_copy", "dma_transpose", "dma_compute")),
     }
 )
+_MOST_TURNS = 1 << 13
 _PRODUCTS = frozenset({ISA + "nc_matmul", NL + "matmul", ISA + "nc_transpose", NL + "transpose"})
 
 
@@ -54,8 +57,30 @@ def instruction_stream(flow: Flow, grid: tuple[int, ...] = ()) -> Stream:
     A grid's programs are counted as running one after the other on one core.
     """
     reader = _Reader(flow, grid)
-    records = tuple(record for op in flow.operations for record in reader.records(op))
-    return Stream(records, tuple(dict.fromkeys(reader.unknown)), tuple(reader.assumed))
+    found = [record for op in flow.operations for record in reader.records(op)]
+    return Stream(
+        tuple(_joined(found)), tuple(dict.fromkeys(reader.unknown)), tuple(reader.assumed)
+    )
+
+
+def _joined(records: Sequence[InstructionRecord]) -> Iterator[InstructionRecord]:
+    """Records that follow each other and differ in their numbers of turns alone, as one."""
+    last: InstructionRecord | None = None
+    for record in records:
+        same = last is not None and {**last, **_NO_TURNS} == {**record, **_NO_TURNS}
+        if last is not None and same:
+            last["count"] += record["count"]
+            last["distinct"] = last.get("distinct", 0) + record.get("distinct", 0)
+            last["kept"] = max(last.get("kept", 1), record.get("kept", 1))
+            continue
+        if last is not None:
+            yield last
+        last = record
+    if last is not None:
+        yield last
+
+
+_NO_TURNS = {"count": 0, "distinct": 0, "kept": 0}
 
 
 class _Reader:
@@ -122,38 +147,97 @@ class _Reader:
         writes: tuple[View, ...],
         target: Operation | None = None,
     ) -> Iterator[InstructionRecord]:
-        """The records of one operation, by the shapes that its mask leaves."""
-        parts = [self._part(view, op) for view in (*reads, *writes)]
-        trips = [self._trip(loop.trip, op) for loop in op.loops]
-        known = [part for part in parts if part is not None]
-        turns = [trip for trip in trips if trip is not None]
-        if len(known) != len(parts) or len(turns) != len(trips):
+        """The records of one operation, by the shapes that its loops and its mask give."""
+        around = self._turns_around(op, (*reads, *writes))
+        if around is None:
             return
-        read, written = known[: len(reads)], known[len(reads) :]
-        base = self._base(op, name, read, written)
-        around = Turns(op.loops, tuple(turns), self._turns)
+        groups: dict[_Shapes, list[_At]] = {}
+        for at in around:
+            sides = tuple(self._sides(view, at, op) for view in (*reads, *writes))
+            rest = tuple(self._trip(loop, at, op) for loop in op.loops if loop.symbol not in at)
+            groups.setdefault((sides, rest), []).append(at)
+        for (sides, rest), turns in groups.items():
+            known = [side for side in sides if side is not None]
+            trips = [trip for trip in rest if trip is not None]
+            if len(known) != len(sides) or len(trips) != len(rest):
+                continue
+            tiles = [
+                self._part(view, side) for view, side in zip((*reads, *writes), known, strict=True)
+            ]
+            base = self._base(op, name, tiles[: len(reads)], tiles[len(reads) :])
+            if target is not None and target.accumulates:
+                base["accumulate"] = True
+            yield from self._masked(op, base, turns, tuple(trips))
+
+    def _masked(
+        self, op: Operation, base: InstructionRecord, turns: "list[_At]", trips: tuple[int, ...]
+    ) -> Iterator[InstructionRecord]:
+        """A record for each shape that the mask leaves of a tile; ``turns`` differ in it alone."""
+        inner = tuple(loop for loop in op.loops if loop.symbol not in turns[0])
+        around = Turns(inner, trips, self._turns)
         varying, earlier = self._repeats.varying(op), self._repeats.repeated(op)
-        shapes = masked_shapes(op.mask, self._flow, around, varying)
-        if shapes is None:
-            said = (
-                f"the mask in line {op.statement.lineno} is not followed: whole tiles are counted"
-            )
-            self.assumed[said] = None
-            shapes = masked_shapes(None, self._flow, around, varying) or ()
-        for shape in shapes:
-            partitions, free = shape.left(base["partitions"], base["free"])
-            if not shape.count or not partitions or not free:
+        found: Counter[tuple[int, int]] = Counter()
+        distinct: Counter[tuple[int, int]] = Counter()
+        for at in turns:
+            for shape in self._shapes(op, at, around, varying):
+                left = shape.left(base["partitions"], base["free"])
+                found[left] += shape.count
+                distinct[left] += shape.distinct
+        kept = _kept(op.loops, self._trips_of(op, turns[0]), varying, earlier)
+        for (partitions, free), count in found.items():
+            if not count or not partitions or not free:
                 continue
             record: InstructionRecord = {
-                **base, "count": shape.count, "partitions": partitions, "free": free,
-                "distinct": shape.distinct if earlier is None else 0,
-                "kept": _kept(around, varying, earlier),
+                **base, "count": count, "partitions": partitions, "free": free, "kept": kept,
+                "distinct": 0 if earlier is not None else distinct[partitions, free],
             }  # fmt: skip
-            if name in _TRANSFERS:
-                record["bytes"] = partitions * free * _element_bytes(read, written)
-            if target is not None and target.accumulates:
-                record["accumulate"] = True
+            if base["op"] in _TRANSFERS:
+                size = _element_bytes(base["reads"], base["writes"])
+                record["bytes"] = partitions * free * size
             yield record
+
+    def _shapes(
+        self, op: Operation, at: "_At", around: Turns, varying: frozenset[Symbol]
+    ) -> tuple[MaskedShape, ...]:
+        mask = op.mask
+        if mask is not None and mask.parts is not None and at:
+            parts = (Comparison(p.value.substitute(at), p.equality) for p in mask.parts)
+            mask = Mask(tuple(parts))
+        shapes = masked_shapes(mask, self._flow, around, varying)
+        if shapes is not None:
+            return shapes
+        line = op.statement.lineno
+        self.assumed[f"the mask in line {line} is not followed: whole tiles are counted"] = None
+        return masked_shapes(None, self._flow, around, varying) or ()
+
+    def _turns_around(self, op: Operation, views: Sequence[View]) -> "list[_At] | None":
+        """The turns of the loops that a shape or an inner loop depends on; one if none does."""
+        sizes = [side for view in views for side in view.shape or ()]
+        sizes += [loop.trip for loop in op.loops if loop.trip is not None]
+        known = self._flow.known
+        named = {symbol for size in sizes for symbol in size.substitute(known).symbols}
+        turns: list[_At] = [{}]
+        for loop in op.loops:
+            if loop.symbol is None or loop.symbol not in named:
+                continue
+            trips = [self._trip(loop, at, op) for at in turns]
+            if any(trip is None for trip in trips):
+                return None
+            if sum(trip or 0 for trip in trips) > _MOST_TURNS:
+                self.unknown.append(f"the shapes of {_MOST_TURNS} turns and more")
+                return None
+            turns = [
+                {**at, loop.symbol: Affine.of(turn)}
+                for at, trip in zip(turns, trips, strict=True)
+                for turn in range(trip or 0)
+            ]
+        return turns
+
+    def _trips_of(self, op: Operation, at: "_At") -> list[int]:
+        return [self._trip(loop, at, op) or 1 for loop in op.loops]
+
+    def _number(self, value: Affine, at: "_At") -> int | None:
+        return value.substitute(self._flow.known).substitute(at).number
 
     def _base(
         self, op: Operation, name: str, read: list[TilePart], written: list[TilePart]
@@ -178,39 +262,51 @@ class _Reader:
                 record["free"] = written[0]["free"]
         return record
 
-    def _part(self, view: View, op: Operation) -> TilePart | None:
-        sides = self._flow.numbers(view.shape)
-        if sides is None or any(side is None for side in sides):
-            shown = view.storage.name
-            unknown = [text(s) for s in view.shape or () if self._flow.number(s) is None]
-            where = f"line {op.statement.lineno}"
-            self.unknown += unknown or [f"the shape of {shown} in {where}"]
+    def _sides(self, view: View, at: "_At", op: Operation) -> tuple[int, ...] | None:
+        where = f"line {op.statement.lineno}"
+        if view.shape is None:
+            self.unknown.append(f"the shape of {view.storage.name} in {where}")
             return None
-        known = [side for side in sides if side is not None]
-        number = self._numbers.setdefault(id(view.storage), len(self._numbers))
+        sides = [(side, self._number(side, at)) for side in view.shape]
+        self.unknown += [text(side) for side, number in sides if number is None]
+        known = tuple(number for _, number in sides if number is not None)
+        return known if len(known) == len(sides) else None
+
+    def _part(self, view: View, sides: tuple[int, ...]) -> TilePart:
         return {
-            "tensor": number,
+            "tensor": self._numbers.setdefault(id(view.storage), len(self._numbers)),
             "memory": _memory(view.storage),
             "dtype": view.dtype or "",
-            "partitions": known[0] if known else 1,
-            "free": prod(known[1:]),
+            "partitions": sides[0] if sides else 1,
+            "free": prod(sides[1:]),
         }
 
-    def _trip(self, trip: Affine | None, op: Operation) -> int | None:
-        number = self._flow.number(trip)
+    def _trip(self, loop: Loop, at: "_At", op: Operation) -> int | None:
+        number = None if loop.trip is None else self._number(loop.trip, at)
         if number is None:
-            shown = "a loop" if trip is None else text(trip)
+            shown = "a loop" if loop.trip is None else text(loop.trip)
             self.unknown.append(f"how often {shown} turns in line {op.statement.lineno}")
         return number
 
 
-def _kept(turns: Turns, varying: frozenset[Symbol], earlier: Operation | None) -> int:
+_At = dict[Symbol, Affine]
+"""One turn of some loops."""
+_Shapes = tuple[tuple[tuple[int, ...] | None, ...], tuple[int | None, ...]]
+"""Sides of all tiles, and the trips of the loops that they do not depend on."""
+
+
+def _kept(
+    loops: Sequence[Loop],
+    trips: Sequence[int],
+    varying: frozenset[Symbol],
+    earlier: Operation | None,
+) -> int:
     """Turns of the loops that vary, inside the first loop that only repeats.
 
     What an earlier operation computed is needed again after the loops that are not around both.
     """
     kept, repeats = 1, False
-    for loop, trip in zip(turns.loops, turns.trips, strict=True):
+    for loop, trip in zip(loops, trips, strict=True):
         repeats |= loop.symbol not in varying
         repeats |= earlier is not None and loop not in earlier.loops
         kept *= trip if repeats and loop.symbol in varying else 1
@@ -266,6 +362,3 @@ def _element_bytes(read: list[TilePart], written: list[TilePart]) -> int:
     sides = [tile for tile in (*read, *written) if tile["memory"] == "HBM"] or read or written
     named = [tile["dtype"] for tile in (*sides, *read, *written) if tile["dtype"]]
     return DTYPE_BYTES.get(named[0], 4) if named else 4
-
-
-__all__ = ["Stream", "Symbol", "instruction_stream"]
