@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilewright.worker.nki.simulation import TypedArray, simulate
 
 from tilewright.worker.nki import isa as nisa
 from tilewright.worker.nki import language
 from tilewright.worker.nki.settings import Fault, Limits, Settings, Simulated
+from tilewright.worker.nki.simulation import TypedArray, simulate
 
 nl: Any = language
 hbm, sbuf, psum = language.shared_hbm, language.sbuf, language.psum

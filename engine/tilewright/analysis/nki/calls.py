@@ -227,8 +227,11 @@ def _result(
 ) -> View | None:
     if function.result is Result.NOTHING:
         return None
+    constant: str | None = None
     if function.result is Result.FILL:
         shape, _ = _declared(state, arguments.get("shape", UNKNOWN))
+    elif function.memory is Memory.HBM:
+        shape, constant = _constant(state, call, arguments)
     else:
         shape = result_shape(state, function.result, tiles, arguments)
     memory = function.memory
@@ -238,13 +241,34 @@ def _result(
         _target_name(state),
         shape,
         memory,
-        dtype=_dtype(call.name, function, arguments, tiles),
+        dtype=_dtype(call.name, function, arguments, tiles) or constant,
         origin=Origin.CONSTANT if memory is Memory.HBM else Origin.RESULT,
         zeroed=True,
         node=call.node,
     )
     view = whole(made, call.node)
     return replace(view, broadcast=True) if function.result is Result.BROADCAST else view
+
+
+def _constant(
+    state: State, call: Call, arguments: Mapping[str, Value]
+) -> tuple[Shape | None, str | None]:
+    """Shape and type of ``shared_identity_matrix(n)``, and of what a function of numpy makes."""
+    side = as_integer(arguments.get("n", UNKNOWN))
+    if side is not None:
+        return (side, side), None
+    node = call.node.args[0] if call.node.args else call.argument("constant")
+    made = next((one for one in reversed(state.flow.calls) if one.node is node), None)
+    if made is None or made.dotted is None or not made.positional:
+        return None, None
+    dtype = dtype_name(made.keywords.get("dtype", UNKNOWN))
+    match made.dotted.removeprefix("numpy."):
+        case "identity" | "eye" if len(made.positional) == 1:
+            side = as_integer(made.positional[0])
+            return (None if side is None else (side, side)), dtype
+        case "zeros" | "ones" | "full" | "empty":
+            return shape_of(made.positional[0]), dtype
+    return None, None
 
 
 def _engine(arguments: Mapping[str, Value]) -> str | None:

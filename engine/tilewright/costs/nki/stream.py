@@ -32,7 +32,10 @@ _TRANSFERS = frozenset(
     }
 )
 _MOST_TURNS = 1 << 13
-_PRODUCTS = frozenset({ISA + "nc_matmul", NL + "matmul", ISA + "nc_transpose", NL + "transpose"})
+_TRANSPOSES = frozenset({ISA + "nc_transpose", NL + "transpose"})
+_PRODUCTS = _TRANSPOSES | {ISA + "nc_matmul", NL + "matmul"}
+_VECTOR_TRANSPOSE = 32
+"""Rows and columns of the largest tile that the vector engine transposes."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,11 @@ class _Reader:
         self._target = {
             id(op.source): op for op in flow.operations if op.name == "assign" and op.source
         }
+        self._transposed = {
+            op.result.storage
+            for op in flow.operations
+            if op.name in _TRANSPOSES and op.result is not None
+        }
         self._numbers: dict[int, int] = {}
         self.unknown: list[str] = [
             f"the number of programs on axis {axis}" for axis in flow.program if axis >= len(grid)
@@ -114,12 +122,12 @@ class _Reader:
             return
         target = self._target.get(id(op))
         adds = target is not None and target.accumulates and not _keeps_sum(op, target)
-        writes = target.writes if target is not None and not adds else op.writes
-        if op.result is not None and not writes:
-            writes = (op.result,)
-        yield from self._counted(op, op.name, _tiles(op), writes, target)
+        result = (op.result,) if op.result is not None else ()
+        made = target.writes if target is not None and not adds else result
+        writes = (*made, *op.writes)
+        sums = target is not None and target.accumulates and not adds
+        yield from self._counted(op, op.name, _tiles(op), writes, accumulates=sums)
         if adds and target is not None:
-            result = (op.result,) if op.result is not None else ()
             yield from self._counted(target, NL + "add", (*target.writes, *result), target.writes)
 
     def _assume(self, op: Operation) -> None:
@@ -145,7 +153,8 @@ class _Reader:
         name: str,
         reads: tuple[View, ...],
         writes: tuple[View, ...],
-        target: Operation | None = None,
+        *,
+        accumulates: bool = False,
     ) -> Iterator[InstructionRecord]:
         """The records of one operation, by the shapes that its loops and its mask give."""
         around = self._turns_around(op, (*reads, *writes))
@@ -165,7 +174,7 @@ class _Reader:
                 self._part(view, side) for view, side in zip((*reads, *writes), known, strict=True)
             ]
             base = self._base(op, name, tiles[: len(reads)], tiles[len(reads) :])
-            if target is not None and target.accumulates:
+            if accumulates:
                 base["accumulate"] = True
             yield from self._masked(op, base, turns, tuple(trips))
 
@@ -249,7 +258,7 @@ class _Reader:
             "op": name,
             "engine": _engine(op.values),
             "count": 1,
-            "line": op.statement.lineno,
+            "line": op.node.lineno,
             "reads": read,
             "writes": written,
             "partitions": max((tile["partitions"] for tile in tiles), default=0),
@@ -257,9 +266,6 @@ class _Reader:
         }
         if name in _PRODUCTS and read:
             record.update(_product(name, read, op.values))
-            if written:
-                record["partitions"] = written[0]["partitions"]
-                record["free"] = written[0]["free"]
         return record
 
     def _sides(self, view: View, at: "_At", op: Operation) -> tuple[int, ...] | None:
@@ -275,11 +281,17 @@ class _Reader:
     def _part(self, view: View, sides: tuple[int, ...]) -> TilePart:
         return {
             "tensor": self._numbers.setdefault(id(view.storage), len(self._numbers)),
-            "memory": _memory(view.storage),
+            "memory": self._memory(view.storage, sides),
             "dtype": view.dtype or "",
             "partitions": sides[0] if sides else 1,
             "free": prod(sides[1:]),
         }
+
+    def _memory(self, storage: Storage, sides: tuple[int, ...]) -> str:
+        if storage.memory is not None:
+            return storage.memory.value
+        on_tensor_engine = storage in self._transposed and max(sides) > _VECTOR_TRANSPOSE
+        return "PSUM" if on_tensor_engine else "SBUF"
 
     def _trip(self, loop: Loop, at: "_At", op: Operation) -> int | None:
         number = None if loop.trip is None else self._number(loop.trip, at)
@@ -325,12 +337,6 @@ def _keeps_sum(op: Operation, target: Operation) -> bool:
     return product or op.name == NL + "loop_reduce"
 
 
-def _memory(storage: Storage) -> str:
-    if storage.memory is None:
-        return "SBUF" if storage.node is not None else ""
-    return storage.memory.value
-
-
 def _engine(values: Mapping[str, object]) -> str:
     given = values.get("engine")
     name = given.dotted.rpartition(".")[2] if isinstance(given, Named) else ""
@@ -342,7 +348,7 @@ def _product(name: str, read: list[TilePart], values: Mapping[str, object]) -> I
     """Extents of a product; a transpose is one with the identity."""
     first = read[0]
     found: InstructionRecord = {}  # type: ignore[typeddict-item]
-    if name in (ISA + "nc_transpose", NL + "transpose"):
+    if name in _TRANSPOSES:
         partitions = first["partitions"]
         found.update({"k": partitions, "m": first["free"], "n": partitions, "transpose": True})
         return found
