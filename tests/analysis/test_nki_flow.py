@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tilewright.analysis import analyze
 from tilewright.analysis.nki import Affine, Flow, LoopKind, Memory, Operation, nki_flow
 from tilewright.analysis.nki.affine import Symbol, SymbolKind, quotient, text
 from tilewright.analysis.nki.catalogue import FUNCTIONS, ISA
@@ -318,3 +319,62 @@ def test_a_converted_number_is_that_number() -> None:
     added = the(flow_of(body, head=f"import numpy as np\n{OLD}"), "tensor_scalar")
     assert added.values["operand0"] == Literal(1.0)
     assert added.values["operand0"].dtype == "float32"  # type: ignore[attr-defined]
+
+
+HELPERS = """
+def scaled(tile, factor=2.0, *, keep=False):
+    if keep:
+        return tile
+    return nl.multiply(tile, factor)
+
+
+def total(tile):
+    squared = nl.square(tile)
+    return nl.sum(squared, axis=1)
+
+
+def stored(out, tile, i):
+    nl.store(out[i], value=tile)
+
+
+def endless(tile):
+    return endless(tile)
+"""
+
+
+def test_functions_of_the_file_are_followed_where_they_are_called() -> None:
+    body = (
+        "out = nl.ndarray((8, 128, 1), dtype=nl.float32, buffer=nl.shared_hbm)\n"
+        "for i in nl.affine_range(8):\n"
+        "    tile = nl.load(x[i, 0:128, 0:512])\n"
+        "    kept = scaled(tile, keep=True)\n"
+        "    stored(out, total(scaled(kept, 0.5)), i)\n"
+        "return out"
+    )
+    flow = flow_of(body, head=OLD + HELPERS)
+    made = [(o.short, o.loops[-1].index if o.loops else None) for o in flow.operations]
+    assert made == [
+        *(("load", "i"), ("multiply", "i"), ("square", "i"), ("sum", "i"), ("store", "i")),
+        ("return", None),
+    ]
+    assert shape(flow, "sum") == (128, 1)
+    assert flow.complete
+
+
+def test_a_function_that_calls_itself_is_followed_a_few_times_only() -> None:
+    flow = flow_of("t = endless(nl.load(x[0:128, 0:512]))", head=OLD + HELPERS)
+    assert not flow.complete
+
+
+def test_a_fault_in_a_function_is_found_once_though_two_kernels_call_it() -> None:
+    kernel = """
+@nki.jit
+def {name}(x):
+    out = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.shared_hbm)
+    nl.store(out, wrong(nl.load(x[0:128, 0:512])))
+    return out
+"""
+    helper = "\ndef wrong(tile):\n    return nl.sum(tile, axis=0)\n"
+    module = parse_module(OLD + helper + kernel.format(name="a") + kernel.format(name="b"))
+    found = [i for i in analyze(module) if i.id == "nki_partition_reduction"]
+    assert [(i.kernel, i.range.line) for i in found] == [("a", 8)]

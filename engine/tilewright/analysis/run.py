@@ -35,7 +35,9 @@ def analyze(
     for host in launching_functions(module):
         find = partial(_found, replace(module, focus=host), context, _HOST)
         issues += _CACHE.get(around.of_host(host), around.layout, find)
-    ordered = sorted(issues, key=lambda issue: (issue.range, issue.id, issue.message))
+    # A helper that several kernels call is followed from each of them.
+    unique = {(issue.range, issue.id, issue.message): issue for issue in reversed(issues)}
+    ordered = [unique[place] for place in sorted(unique)]
     return tuple(ordered) if suppressed else visible_issues(module, ordered)
 
 

@@ -55,6 +55,11 @@ def apply(state: State, call: Call) -> Value:
     function = FUNCTIONS.get(call.name)
     if function is not None:
         return _instruction(state, call, function)
+    helper = state.helpers.get(call.dotted or "")
+    if helper is not None and state.follow is not None:
+        value = state.follow(state, call, helper)
+        if value is not None:
+            return value
     return _small(state, call)
 
 

@@ -6,6 +6,7 @@ from tilewright.analysis.nki.affine import Affine, Symbol, SymbolKind
 from tilewright.analysis.nki.constants import constants_around
 from tilewright.analysis.nki.flavour import flavour_of
 from tilewright.analysis.nki.flow import Flow
+from tilewright.analysis.nki.helpers import follow, helper_functions
 from tilewright.analysis.nki.parameters import Given, bind_parameters
 from tilewright.analysis.nki.state import State
 from tilewright.analysis.nki.statements import run_block
@@ -38,7 +39,13 @@ def _interpreted(
     for axis, programs in enumerate(grid):
         symbol = Symbol(("num_programs", axis), SymbolKind.OTHER, f"nl.num_programs({axis})")
         flow.known[symbol] = Affine.of(programs)
-    state = State(module.names, flow, constants_around(module, kernel))
+    state = State(
+        module.names,
+        flow,
+        constants_around(module, kernel),
+        helpers=helper_functions(module),
+        follow=follow,
+    )
     bind_parameters(state, kernel.node, given)
     run_block(state, kernel.node.body)
     return flow

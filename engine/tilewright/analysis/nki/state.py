@@ -1,13 +1,13 @@
 """What the interpreter carries along: local names, regions, and the record it fills in."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from tilewright.analysis.nki.affine import Affine, SymbolKind
-from tilewright.analysis.nki.flow import Flow
+from tilewright.analysis.nki.flow import Call, Flow
 from tilewright.analysis.nki.model import (
     Binding,
     Fact,
@@ -28,6 +28,35 @@ from tilewright.source.model import NkiFlavour
 from tilewright.source.names import Names
 
 
+@dataclass(frozen=True)
+class Result:
+    """What a function of the file returns, with the operation that made it."""
+
+    value: Value
+    source: Operation | None
+
+
+@dataclass
+class Frame:
+    """A function of the file while it is followed.
+
+    Attributes:
+        branches: undecided conditions around the call.
+        results: of the returns that were met.
+        is_over: a return was met that no condition is around.
+    """
+
+    branches: tuple[int, ...]
+    results: list[Result] = field(default_factory=list)
+    is_over: bool = False
+
+    def returns(self, result: Result, branches: tuple[int, ...]) -> None:
+        """A return under these conditions; one that never happens does not count."""
+        if -1 not in branches[len(self.branches) :]:
+            self.results.append(result)
+            self.is_over = branches == self.branches
+
+
 @dataclass
 class State:
     """Mutable while one kernel is interpreted; only its ``flow`` leaves.
@@ -39,6 +68,9 @@ class State:
         env: values of local names in the turn and the branch that is followed.
         path: regions around the statement, and the loops among them.
         branches: undecided conditions around it.
+        helpers: functions of the file that calls are followed into, by ``follow``.
+        frame: of the function that is followed; None in the kernel itself.
+        depth, followed: functions around the statement, and calls followed so far.
     """
 
     names: Names
@@ -53,6 +85,11 @@ class State:
     statement: ast.stmt = field(default_factory=ast.Pass)
     order: int = 0
     constant_depth: int = 0
+    helpers: Mapping[str, ast.FunctionDef] = field(default_factory=dict)
+    follow: "Callable[[State, Call, ast.FunctionDef], Value | None] | None" = None
+    frame: Frame | None = None
+    depth: int = 0
+    followed: int = 0
 
     @cached_property
     def offers(self) -> NkiFile:

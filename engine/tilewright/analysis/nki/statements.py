@@ -11,8 +11,8 @@ from tilewright.analysis.nki.facts import joined_fact
 from tilewright.analysis.nki.loops import run_for, run_while
 from tilewright.analysis.nki.model import NOTHING_KNOWN, Binding, Branch, Kind, Region, View
 from tilewright.analysis.nki.parameters import asserted
-from tilewright.analysis.nki.state import State
-from tilewright.analysis.nki.values import UNKNOWN, Items, Value
+from tilewright.analysis.nki.state import Result, State
+from tilewright.analysis.nki.values import UNKNOWN, Items, Literal, Value
 
 _VARYING = frozenset({Kind.LOOP, Kind.INDEX, Kind.MASK, Kind.TILE, Kind.VIEW})
 
@@ -20,6 +20,8 @@ _VARYING = frozenset({Kind.LOOP, Kind.INDEX, Kind.MASK, Kind.TILE, Kind.VIEW})
 def run_block(state: State, statements: Iterable[ast.stmt]) -> None:
     """Interpret statements in order."""
     for statement in statements:
+        if state.frame is not None and state.frame.is_over:
+            return
         state.statement = statement
         _statement(state, statement)
 
@@ -97,6 +99,11 @@ def _unify(state: State, left: Value, right: Value) -> None:
 
 
 def _return(state: State, statement: ast.Return) -> None:
+    if state.frame is not None:
+        value = Literal(None) if statement.value is None else value_of(state, statement.value)
+        source = state.by_node.get(id(statement.value))
+        state.frame.returns(Result(value, source), state.branches)
+        return
     state.flow.returns.append(statement)
     if statement.value is None:
         return
