@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from .. import tamper
 from ..interpreter import batched_launch
 from ..protocol import ERROR, TIMEOUT, UNSUPPORTED
-from . import answers, masked_nan, repeated_calls, results, run_faults, timed_contest
+from . import answers, masked_nan, records, repeated_calls, results, run_faults, timed_contest
 from .baselines import Base, Originals, message_of, with_config
 from .device_lock import Turns
 from .interpreter_pass import Watched, Watching
@@ -245,7 +245,7 @@ class Hearing:
         notes = [base.note] if base.note else []
         if base.unfit and not base.failure and check.get("required", True):
             check, base = self._plain(check, base, notes)
-        record = _record(check, base, notes)
+        record = records.of_check(check, base, notes)
         if asked.fault:
             record["fault"] = asked.fault
         self._checks.append(record)
@@ -261,7 +261,7 @@ class Hearing:
         fault = self._of_original(base)
         for _ in range(0 if fault else int(check.get("repeats") or 1)):
             fault = fault or self._called(check, base, record)
-        return fault and f"{', '.join([check['name'], *_drawn(check, base)])}: {fault}"
+        return fault and f"{', '.join([check['name'], *records.drawn(check, base)])}: {fault}"
 
     def _of_original(self, base: Base) -> str | None:
         """That the original failed, which is the candidate's fault where it is the same text."""
@@ -468,38 +468,8 @@ def first_checks(checks: Sequence[Check]) -> list[Check]:
     return [check for check in checks if check.get("required", True)][:1]
 
 
-def _drawn(check: Check, base: Base) -> Iterator[str]:
-    """The plain numbers that are not the spec's in a check, with their values."""
-    usual = {one["name"]: one.get("value") for one in check["case"].get("inputs") or ()}
-    for entry in base.inputs:
-        if "value" in entry and usual.get(entry["name"]) not in (None, entry["value"]):
-            yield f"{entry['name']} {entry['value']:.6g}"
-
-
 def _may_win(timing: Contest) -> bool:
     """Whether nothing that was measured speaks against a candidate."""
     undecided = timing.get("verdict") is None and float(timing.get("low") or 0.0) > 1.0
     faster = timing.get("verdict") == "faster" or undecided
     return faster and not timing.get("wrong") and not timing.get("faults")
-
-
-def _record(check: Check, base: Base, notes: list[str]) -> Record:
-    """What a person may want to know of a check beside its figures."""
-    case = check["case"]
-    record: Record = {
-        "name": check["name"],
-        "case": f"{case['category']}[{case['index']}]",
-        "seed": check["seed"],
-        "config": check.get("config_index") or 0,
-        "oracle": base.oracle_name,
-        "rtol": case["rtol"],
-        "atol": case["atol"],
-    }
-    record |= cast("Record", run_faults.unusual(check))
-    if check.get("training"):
-        record["training"] = True
-    if check.get("gradients"):
-        record["gradients"] = True
-    if notes:
-        record["note"] = "; ".join(dict.fromkeys(notes))
-    return record
