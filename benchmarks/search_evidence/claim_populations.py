@@ -17,6 +17,8 @@ STORED = True
 KINDS: tuple[Kind, ...] = ("independent", "valley", "deceptive")
 EVALUATIONS = 160
 FAILS = 0.4
+HINTED = 30
+"""Landscapes on which hints are tried."""
 _NARROW = {"width": 4, "ideas": 4, "diverse": 0}
 Values = dict[object, list[float]]
 
@@ -127,13 +129,13 @@ def runs(kind: Kind, landscapes: int, seeds: int) -> Runs:
 
 def evidence(size: str) -> Evidence:
     """What each population finds, and what hints by gradients save."""
-    landscapes, seeds = (30, 2) if size == "whole" else (3, 1)
+    landscapes, seeds = (60, 2) if size == "whole" else (3, 1)
     every = {kind: runs(kind, landscapes, seeds) for kind in KINDS}
     findings = (
         _greedy_kept(every["independent"]),
         *(_beam_gains(every[kind], asked) for kind, asked in (("valley", 0.6), ("deceptive", 0.7))),
         *(_diversity(every[kind]) for kind in KINDS),
-        _hints(landscapes),
+        _hints(min(landscapes, HINTED)),
     )
     panels = tuple(
         Panel(kind, tuple(found.curve(name) for name in _SHOWN), steps=True)

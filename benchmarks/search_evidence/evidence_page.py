@@ -84,8 +84,17 @@ def keep(name: str, evidence: Evidence) -> None:
         told = f"{date}, {machine} {platform.python_version()}"
         evidence = replace(evidence, machine=told)
     RESULTS.mkdir(exist_ok=True)
-    text = json.dumps(dump(evidence), indent=1) + "\n"
+    text = json.dumps(_short(dump(evidence)), separators=(",", ":")) + "\n"
     (RESULTS / f"claim_{name}.json").write_text(text, "utf-8")
+
+
+def _short(value: Any) -> Any:
+    """Numbers of curves with the digits that a picture shows; all others have few anyway."""
+    if isinstance(value, dict):
+        return {name: _short(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_short(part) for part in value]
+    return round(value, 5) if isinstance(value, float) else value
 
 
 def page(found: Mapping[str, Evidence]) -> str:

@@ -1,6 +1,6 @@
 """Searches on the tables of landscape L1: the engine's loop with moves and verdicts of a table."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -12,7 +12,7 @@ from tilewright.search.budget import Budget
 from tilewright.search.grade import ContestGrader
 from tilewright.search.gradient import Gradient
 from tilewright.search.idea_source import IdeaSource
-from tilewright.search.loop import Loop, Surroundings
+from tilewright.search.loop import Loop, Outcome, Surroundings
 from tilewright.search.node import Idea, IdeaKind, Node, Slot, State
 from tilewright.search.population import Population
 from tilewright.search.populations.choice import population
@@ -185,6 +185,7 @@ def table_search(
     shuffled: bool = False,
     sources: Sequence[IdeaSource] | None = None,
     members: Population | None = None,
+    report: Callable[[Outcome], None] = lambda outcome: None,
 ) -> TableRun:
     """Search a table by a specification, or with sources and a population of one's own."""
     judge, cells, gradient = TabulatedJudge(table, seed), Resources(table, shuffled), Gradient()
@@ -197,12 +198,13 @@ def table_search(
             spec,
             members or population(spec.steps[-1], spec, gradient),
             sources or (TableMoves(table),),
-            Surroundings(judge, ContestGrader(), cells),
+            Surroundings(judge, ContestGrader(), cells, report=report),
             Budget({"evaluations": evaluations - len(judge.curve)}),
             seed,
             root,
             gradient=gradient,
             known=known,
+            generation=max((node.generation for node in known), default=0),
         )
         loop.run()
     curve = judge.curve or [0.0]

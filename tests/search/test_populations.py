@@ -113,6 +113,16 @@ def test_a_beam_goes_on_from_what_is_a_little_slower() -> None:
     assert found.best().text == "root"
 
 
+def test_what_the_best_has_left_far_behind_competes_only_if_nothing_else_does() -> None:
+    found = Beam(BeamSpec(width=3, ideas=1, diverse=0, tolerance=1.10))
+    found.tell(ROOT)
+    found.tell(child("slower", -0.05))
+    found.tell(child("fast", 0.5))
+    assert [one.text for one in found.select(9, Random(1))] == ["fast"]
+    found.retire(text_hash("fast"))
+    assert [one.text for one in found.select(9, Random(1))] == ["root", "slower"]
+
+
 def test_a_strict_beam_does_not() -> None:
     found = Beam(BeamSpec(width=2, ideas=1, diverse=0, tolerance=1.0))
     found.tell(ROOT)

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from random import Random
 
 import pytest
@@ -30,7 +31,7 @@ from tilewright.evaluation.model import (
 from tilewright.search.behaviour import NoBehaviour
 from tilewright.search.budget import Budget
 from tilewright.search.grade import ContestGrader
-from tilewright.search.loop import End, Loop, Outcome, Surroundings
+from tilewright.search.loop import EMPTY_GENERATIONS, End, Loop, Outcome, Surroundings
 from tilewright.search.node import Idea, IdeaKind, Node, Slot
 from tilewright.search.population import Place
 from tilewright.search.populations.beam import Beam
@@ -150,11 +151,31 @@ def test_an_author_who_repeats_a_program_costs_no_evaluation() -> None:
     )
     spec = StrategySpec(strategy="beam", beam=BeamSpec(width=1, ideas=2, diverse=0))
     budget = Budget({"evaluations": 100})
-    assert Loop(spec, Beam(spec.beam), (Free(()),), surroundings, budget, 1, ROOT).run()
+    found = Loop(spec, Beam(spec.beam), (Free(()),), surroundings, budget, 1, ROOT)
+    assert found.run() is End.NO_IDEAS
     assert recorder.judged == [written]
     repeated = [one for one in recorder.outcomes if one.node is None]
     assert repeated
     assert repeated[0].placement.reason == "the same program as that of slot 1.1"
+
+
+def test_ideas_without_end_that_give_one_text_end_a_search() -> None:
+    recorder, numbers = Recorder(), count()
+
+    class Endless(Listed):
+        def ideas(self, node: Node, want: int, rng: Random) -> Sequence[Idea]:
+            return [Idea(f"free {next(numbers)}", "anything", IdeaKind.MODEL)]
+
+    def author(slot: Slot) -> Candidate:
+        return Candidate(text_of(frozenset({1})), slot.parent.hash, "author", slot.idea.text)
+
+    spec = StrategySpec(strategy="beam", beam=BeamSpec(width=1, ideas=1, diverse=0))
+    surroundings = Surroundings(recorder, ContestGrader(), NoBehaviour(), author)
+    budget = Budget({"evaluations": 100})
+    found = Loop(spec, Beam(spec.beam), (Endless(()),), surroundings, budget, 1, ROOT)
+    assert found.run() is End.NOTHING_NEW
+    assert len(recorder.judged) == 1
+    assert found.generation == 1 + EMPTY_GENERATIONS
 
 
 def test_a_reply_without_a_text_is_reported_and_not_judged() -> None:
@@ -193,6 +214,23 @@ def test_what_ends_a_search(given: dict[str, object], stop: StopSpec, expected: 
     found = loop(Recorder(), texts, spec, **given)
     assert found.run() is expected
     assert program_of(found.best().text) == {gaining}
+
+
+def test_a_search_after_another_numbers_its_generations_on() -> None:
+    """Nodes that failed are not passed on, and their slots' names are taken all the same."""
+    spec = StrategySpec(strategy="incumbent", stop=StopSpec(stall=2))
+    costing = [m for m, gain in enumerate(VALLEY.gains) if gain > 0]
+    texts = [text_of(frozenset({move})) for move in costing]
+    first = loop(Recorder(), texts, spec)
+    assert first.run() is End.STALL
+    assert first.generation == 2
+    surroundings = Surroundings(Recorder(), ContestGrader(), NoBehaviour())
+    second = Loop(
+        spec, Incumbent(), (Listed(texts[2:]),), surroundings, Budget({"evaluations": 1}), 1, ROOT,
+        generation=first.generation,
+    )  # fmt: skip
+    assert second.run() is End.BUDGET
+    assert [node.slot for node in second.nodes] == ["3.1"]
 
 
 def test_judges_work_at_the_same_time() -> None:

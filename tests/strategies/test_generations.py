@@ -16,6 +16,7 @@ from tilewright.search.configurations import configurations
 from tilewright.search.node import Idea, IdeaKind, Node
 from tilewright.search.spec import BeamSpec, BudgetSpec, StopSpec, StrategySpec
 from tilewright.store import Store
+from tilewright.strategies import generations
 from tilewright.strategies.generations import GenerationSearch
 from tilewright.strategies.ideas import choice
 
@@ -171,6 +172,34 @@ def test_the_time_that_is_over_is_on_record(store: Store) -> None:
     spec = BEAM.model_copy(update={"budget": BudgetSpec(minutes=1e-9)})
     found = searched(store, ScriptedCascade(source(100)), spec)
     assert found.trials == []
+    use = found.use()
+    assert use is not None
+    assert use.ended == ("beam: the time is over",)
+
+
+def test_minutes_before_an_interruption_count(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each verdict takes a minute; of five minutes the first process takes three."""
+    now = [0.0]
+    monkeypatch.setattr(generations.time, "monotonic", lambda: now[0])
+
+    class Slow(ScriptedCascade):
+        def judge(self, text: str, baseline: str, *, thorough: bool = True) -> Evaluation:
+            found = super().judge(text, baseline, thorough=thorough)
+            now[0] += 60
+            return found
+
+    spec = BEAM.model_copy(
+        update={"budget": BudgetSpec(minutes=5), "beam": BeamSpec(width=1, ideas=1), "seed": 3}
+    )
+    whole = searched(Store(store.path.with_name("whole")), Slow(source(100)), spec)
+    assert len(whole.trials) == 4, "the root takes a minute as well"
+    with pytest.raises(KeyboardInterrupt):
+        searched(store, Slow(source(100), dies_after=3), spec)
+    now[0] += 6000
+    found = searched(store, Slow(source(100)), spec)
+    assert tree(found) == tree(whole)
     use = found.use()
     assert use is not None
     assert use.ended == ("beam: the time is over",)

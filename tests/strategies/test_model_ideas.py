@@ -2,7 +2,9 @@
 
 import json
 import re
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
 from random import Random
@@ -36,6 +38,7 @@ from tilewright.models.model import (
     BudgetSpentError,
     CallRequest,
     ContextLengthError,
+    Limits,
     ModelError,
     Role,
     Spent,
@@ -230,6 +233,20 @@ def test_without_a_plan_the_author_chooses_and_the_run_says_so(search: Search) -
     assert "2 of 2 plans are of no use: the candidate's author chooses" in run.notes
 
 
+def test_a_planner_that_repeats_a_plan_does_not_end_the_search(search: Search) -> None:
+    replies = iter([*(whole(-n) for n in range(1, 7)), *(whole(us) for us in (90, 80))])
+    same = json.dumps({"plan": "Do the same.", "entry": None, "stage": "fusion", "expects": []})
+
+    def script(request: CallRequest, number: int) -> str | ModelError:
+        if request.role is Role.PLANNER and "Plan exactly one change" in prompt_of(request):
+            return same
+        return NO_ISSUES if request.role is Role.ANALYZER else next(replies)
+
+    run = search(script, "model", phases=2, budget=8, strategy="incumbent")
+    assert run.search.current == text(80)
+    assert "1 of 1 plans are of no use: the candidate's author chooses" in run.notes
+
+
 def test_menus_differ_from_slot_to_slot_and_are_the_same_again(search: Search) -> None:
     found = [
         [section(r, 10) for r in search(ever_faster(), "model", name=name).asked(Role.OPTIMIZER)]
@@ -255,6 +272,20 @@ def test_a_refused_candidate_is_tried_again_with_what_was_found(search: Search) 
     assert "-TIME = 100.0 #" in section(again[0], 11)
     ideas = [trial.node.idea.id for trial in run.search.trials if trial.node and trial.node.idea]
     assert max(ideas.count(one) for one in ideas) <= 3
+
+
+def test_samples_of_one_generation_are_one_try(search: Search) -> None:
+    replies = iter([*(whole(-n) for n in range(1, 5)), whole(90), whole(80)])
+
+    def script(request: CallRequest, number: int) -> str | ModelError:
+        return NO_ISSUES if request.role is Role.ANALYZER else next(replies)
+
+    beam = BeamSpec(width=1, ideas=1, samples=2, diverse=0)
+    run = search(script, "model", budget=6, beam=beam)
+    first = [trial.node for trial in run.search.trials if trial.node is not None]
+    assert [node.generation for node in first] == [1, 1, 2, 2, 3, 3]
+    assert len({node.idea.id for node in first if node.idea}) == 1, "two tries, and a third"
+    assert run.search.current == text(80)
 
 
 def test_bottlenecks_of_the_profile_are_ideas(search: Search) -> None:
@@ -284,6 +315,30 @@ def test_the_tree_is_the_same_for_any_number_of_threads(search: Search) -> None:
     assert runs[0].tree() == runs[1].tree() == runs[2].tree()
     calls = [[(c.key, c.role, c.stage) for c in run.use.calls] for run in runs]
     assert calls[0] == calls[1] == calls[2]
+
+
+def test_near_a_limit_on_calls_the_tree_is_the_same_for_any_number_of_threads(
+    search: Search,
+) -> None:
+    def script(request: CallRequest, number: int) -> str | ModelError:
+        if number > 6:
+            return BudgetSpentError("the limit on calls does not allow another call", "calls")
+        if request.role is Role.ANALYZER:
+            return NO_ISSUES
+        us = int(text_hash(prompt_of(request))[:4], 16) % 90 + 5
+        time.sleep(us / 5000)  # another order of arrival than that of the slots
+        return whole(us)
+
+    runs = [
+        search(
+            script, "model", budget=20, name=str(n),
+            models=replace(ensemble(concurrency=n), limits=Limits(calls=6)),
+        )
+        for n in (1, 4)
+    ]  # fmt: skip
+    assert runs[0].tree() == runs[1].tree()
+    assert runs[0].use.ended == runs[1].use.ended == "calls"
+    assert [len(run.client.sent) for run in runs] == [len(runs[0].client.sent)] * 2
 
 
 def test_a_prompt_that_is_too_long_is_asked_again_in_half(search: Search) -> None:
@@ -497,3 +552,14 @@ def test_prompts_have_what_is_remembered_and_free_changes_are_named(search: Sear
         assert "+x = 2" in shown
     assert [one.title for one in memory.named] == ["Read the row once"]
     assert [call.role for call in run.use.calls][-1] is Role.SUMMARIZER
+
+
+def test_calls_are_made_one_after_the_other_where_a_limit_may_not_allow_all(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store.sqlite")
+    client = ScriptedClient(lambda request, number: "")
+    models = replace(ensemble(concurrency=4), limits=Limits(calls=6))
+    with store.run("key", "kernel.py", {}) as (_, ledger):
+        calls = Calls(lambda ensemble, spent: client, models, ledger, lambda note: None)
+        assert [calls.side_by_side(slots) for slots in (1, 3, 4)] == [4, 4, 1]
+        ledger.close()
+    store.close()

@@ -13,7 +13,7 @@ from tilewright.evaluation.model import Candidate, Speedup, text_hash
 from tilewright.memory.bank import Bank
 from tilewright.memory.model import Origin, Outcome
 from tilewright.search.node import Idea, IdeaKind, Node
-from tilewright.search.spec import MemorySpec, StopSpec, StrategySpec
+from tilewright.search.spec import MemorySpec, ShownSpec, StopSpec, StrategySpec
 from tilewright.store import Store
 from tilewright.strategies.generations import GenerationSearch
 from tilewright.strategies.ideas import choice
@@ -199,3 +199,11 @@ def test_nothing_is_rewound_where_nothing_can_be_timed(store: Store) -> None:
         search.run()
     assert search.current == source(100)
     assert notes == ["the step rewind was left out: nothing can be timed here"]
+
+
+def test_what_is_learned_does_not_depend_on_what_prompts_show(store: Store, bank: Bank) -> None:
+    shown = ShownSpec(helped=0, hurt=0)
+    memory = LOCAL.memory.model_copy(update={"shown": shown})
+    searched(store, bank, 100, LOCAL.model_copy(update={"memory": memory}))
+    outcomes = {one.outcome for one in bank.snapshot().experiences}
+    assert outcomes == {Outcome.HELPED, Outcome.HURT}

@@ -1,16 +1,15 @@
-"""Entries in words, for prompts, reports and the terminal."""
+"""Entries in words, without their code, for prompts, reports and the terminal."""
 
 from tilewright.memory.model import Experience, Outcome, Recalled
 
 
 def entry_words(recalled: Recalled) -> str:
-    """An entry as one paragraph with its code, as far as the asking project may see it."""
+    """An entry as one paragraph."""
     entry = recalled.entry
     parts = [f"{headline(entry)}.", entry.mechanism.strip()]
     parts += [f"It applies when {one.statement}." for one in entry.when]
     parts += [f"Avoid it when {one.statement.rstrip('.')}." for one in entry.avoid]
-    text = " ".join(filter(None, parts))
-    return f"{text}\n{entry.diff}" if entry.diff else text
+    return " ".join(filter(None, parts))
 
 
 def headline(entry: Experience) -> str:

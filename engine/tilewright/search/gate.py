@@ -19,7 +19,12 @@ def is_within(node: Node, parent: Node | None, best: Node, tolerance: float) -> 
     if math.isinf(tolerance) or parent is None:
         return True
     slower = parent.log_speed - node.log_speed
-    return slower <= math.log(tolerance) and best.log_speed - node.log_speed <= FARTHEST
+    return slower <= math.log(tolerance) and is_near(node, best)
+
+
+def is_near(node: Node, best: Node) -> bool:
+    """Whether a node is not too far behind the best to be a parent."""
+    return best.log_speed - node.log_speed <= FARTHEST
 
 
 def tolerance_at(tolerance: float | Sequence[float], generation: int) -> float:

@@ -32,7 +32,7 @@ from tilewright.search.population import Place, Placement, Population
 from tilewright.search.spec import StrategySpec
 
 EMPTY_GENERATIONS = 3
-"""In a row without an evaluation: nothing new comes any more."""
+"""In a row without an evaluation: what comes repeats what was tried, or gives no text."""
 ANCHOR_DEPTH = 4
 """Steps of a chain of contests after which a parent is measured against the root."""
 _MOST_SLOTS = 10_000
@@ -46,6 +46,7 @@ class End(StrEnum):
 
     BUDGET = "the budget is spent"
     NO_IDEAS = "no source has another idea"
+    NOTHING_NEW = f"{EMPTY_GENERATIONS} generations in a row gave no new text to judge"
     STALL = "too many evaluations without a gain"
     ROOF = "the best is close to what the chip allows"
     TIME = "the time is over"
@@ -78,7 +79,8 @@ class Surroundings:
         corrected: is given each node that was measured once more.
         is_over: whether the time is over, asked before each generation by its number.
         roof: the share of the attainable speed that a node reaches; None where it is not known.
-        width: candidates that are judged at the same time; ``calls``: that are written.
+        width: candidates that are judged at the same time.
+        calls: how many of so many slots are written at the same time.
     """
 
     judge: Judge
@@ -90,15 +92,18 @@ class Surroundings:
     is_over: Callable[[int], bool] = lambda generation: False
     roof: Callable[[Node], float | None] = lambda node: None
     width: int = 1
-    calls: int = 1
+    calls: Callable[[int], int] = lambda slots: 1
 
 
 class Loop:
     """One search from a root; ``nodes`` holds the tree in the order of the slots.
 
+    ``generation`` is the number of the last generation that was begun.
+
     Args:
         gradient: learns from each transition; a population may use it as well.
         known: further nodes that a search before this one evaluated.
+        generation: the last one of that search, whether or not a node of it is left.
     """
 
     def __init__(
@@ -113,8 +118,10 @@ class Loop:
         *,
         gradient: Gradient | None = None,
         known: Sequence[Node] = (),
+        generation: int = 0,
     ) -> None:
         self.nodes: list[Node] = []
+        self.generation = generation
         self._spec = spec
         self.population = population
         self._out = surroundings
@@ -125,7 +132,6 @@ class Loop:
         self._menu = Menu(sources, spec, seed, surroundings.behaviour, hints)
         self._raw: dict[str, Node] = {}
         self._root = root
-        self._generation = max((node.generation for node in known), default=0)
         self._since = 0
         self._measured_again: set[str] = set()
         for node in (root, *known):
@@ -143,7 +149,7 @@ class Loop:
             judged = self._generate()
             empty = 0 if judged else empty + 1
             if judged is None or empty == EMPTY_GENERATIONS:
-                return self._end() or End.NO_IDEAS
+                return self._end() or (End.NO_IDEAS if judged is None else End.NOTHING_NEW)
         return end
 
     def _end(self) -> End | None:
@@ -155,7 +161,7 @@ class Loop:
         share = self._out.roof(best) if self._spec.stop.roof is not None else None
         if share is not None and self._spec.stop.roof is not None and share >= self._spec.stop.roof:
             return End.ROOF
-        return End.TIME if self._out.is_over(self._generation + 1) else None
+        return End.TIME if self._out.is_over(self.generation + 1) else None
 
     def _generate(self) -> int | None:
         """One generation; how many of its candidates were judged, None if it has no slot."""
@@ -177,15 +183,15 @@ class Loop:
     def _planned(self) -> list[Slot]:
         """The slots of the next generation; parents without further ideas make way for others."""
         self._measure_again(self.population.unsure())
-        self._generation += 1
-        draw = rng(self._seed, self._spec.hash(), "select", self._generation)
+        self.generation += 1
+        draw = rng(self._seed, self._spec.hash(), "select", self.generation)
         while parents := self.population.select(self._left, draw):
             self._measure_again([parent for parent in parents if self._is_chained_far(parent)])
             known = [self._raw[parent.hash] for parent in parents]
             parents = [node for node in known if node.alive][: self._left]
             if not parents and self._left:
                 continue  # all of them failed as they were measured again
-            slots, exhausted = self._menu.slots(self._generation, parents)
+            slots, exhausted = self._menu.slots(self.generation, parents)
             for name in exhausted:
                 self.population.retire(name)
             if slots or not exhausted:
@@ -199,7 +205,8 @@ class Loop:
 
     def _implemented(self, slots: Sequence[Slot]) -> Iterator[tuple[Slot, Candidate]]:
         """The slots with their candidates; what has to be written is written side by side."""
-        with _Lanes(self._out.calls) as lanes:
+        written = sum(slot.idea.candidate is None for slot in slots)
+        with _Lanes(self._out.calls(written)) as lanes:
             yield from zip(slots, lanes.map(self._candidate, slots), strict=True)
 
     def _candidate(self, slot: Slot) -> Candidate:

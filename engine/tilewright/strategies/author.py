@@ -26,7 +26,8 @@ from tilewright.strategies.model import Trial
 from tilewright.strategies.verdict import reports_of
 
 TRIES = 3
-"""Of an idea whose candidates are all refused: the first, and two whose author knows why."""
+"""Generations that try an idea whose candidates are all refused: in the second and the third its
+author knows why."""
 GAIN = 1.10
 """What a change is asked for: times the speed of the text that it changes."""
 Shown = Callable[[Node], Sequence[str]]
@@ -135,9 +136,13 @@ class Author:
         return f"at most {time(found[0] / GAIN)} where the present one takes {time(found[0])}"
 
     def is_open(self, node: Node, idea: Idea) -> bool:
-        """Whether all candidates of an idea on a node were refused, and it may be tried again."""
+        """Whether all candidates of an idea on a node were refused, and it may be tried again.
+
+        The samples of one generation are one try: none of them was shown what became of another.
+        """
         tries = self._tries(node, idea)
-        return 0 < len(tries) < TRIES and all(t.evaluation.level is Level.REJECTED for t in tries)
+        times = len({trial.node.generation for trial in tries if trial.node is not None})
+        return 0 < times < TRIES and all(t.evaluation.level is Level.REJECTED for t in tries)
 
     def _tries(self, node: Node, idea: Idea) -> list[Trial]:
         """The candidates of an idea on a node."""

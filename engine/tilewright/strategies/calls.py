@@ -55,6 +55,8 @@ class Completer(Protocol):
     def close(self) -> None: ...
 
 
+CALLS_OF_A_SLOT = 2
+"""Most calls of a slot: one, and one with a shorter prompt."""
 Connect = Callable[[Ensemble, Spent], Completer]
 """Makes the client of a run, given what an interrupted part of the run has spent."""
 
@@ -204,6 +206,15 @@ class Calls:
         """Give back the connections."""
         if self._client is not None:
             self._client.close()
+
+    def side_by_side(self, slots: int) -> int:
+        """How many of so many slots may ask at a time.
+
+        One after the other where the calls may not suffice for all: which of them is refused must
+        not depend on which thread is faster. A slot takes two calls at most.
+        """
+        most = CALLS_OF_A_SLOT * slots
+        return self.ensemble.concurrency if self._calls_left(most) == most else 1
 
     def _calls_left(self, wanted: int) -> int:
         most = self.ensemble.limits.calls

@@ -13,7 +13,6 @@ from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.model import Evaluation, Level, text_hash
 from tilewright.evaluation.physics import least_time
 from tilewright.knowledge.stages import Stage
-from tilewright.memory.sentences import entry_words
 from tilewright.search.axes import Axes
 from tilewright.search.budget import Budget
 from tilewright.search.grade import ContestGrader, Grader
@@ -28,6 +27,7 @@ from tilewright.strategies.author import Author, Guide, NoGuide
 from tilewright.strategies.grades import CaseGrader, EstimateGrader
 from tilewright.strategies.guidance import Bandit, summarized
 from tilewright.strategies.ideas.choice import STEPS, Available, idea_sources
+from tilewright.strategies.ideas.memory import with_code
 from tilewright.strategies.ideas.tilings import Tilings
 from tilewright.strategies.model import Proposer, SearchUse, Trial
 from tilewright.strategies.observer import Observer
@@ -40,6 +40,21 @@ FINALISTS = 3
 MOST_REWINDS = 20
 """Evaluations of a step that measures what issues cost."""
 _STRIDED = "uncoalesced_access"
+
+
+class _Clock:
+    """Minutes that a run takes, those before it was interrupted included."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    def minutes(self) -> float:
+        """Since the beginning."""
+        return (time.monotonic() - self._began) / 60
+
+    def put_forward(self, minutes: float) -> None:
+        """Show at least what was on record."""
+        self._began = min(self._began, time.monotonic() - 60 * minutes)
 
 
 class GenerationSearch(StagedSearch):
@@ -75,7 +90,8 @@ class GenerationSearch(StagedSearch):
         self._nodes: list[Node] = []
         self._ended: list[str] = []
         self._used = 0
-        self._began = time.monotonic()
+        self._generation = 0
+        self._clock = _Clock()
         self._author = self._new_author()
 
     @property
@@ -145,9 +161,11 @@ class GenerationSearch(StagedSearch):
             root,
             gradient=self._gradient,
             known=known,
+            generation=self._generation,
         )
         self._nodes = [root, *known]
         end = loop.run()
+        self._generation = loop.generation
         self._used += int(budget.spent("evaluations"))
         self._ended.append(f"{step}: {end.value}")
         return [node for node in self._nodes[1:] if math.isfinite(node.log_speed)]
@@ -175,7 +193,7 @@ class GenerationSearch(StagedSearch):
         if self.memory is None:
             return ()
         most = self._spec.memory.shown.helped
-        return tuple(entry_words(one) for one in self.memory.recalled(node, most))
+        return tuple(with_code(one) for one in self.memory.recalled(node, most))
 
     def _summarize(self) -> None:
         """Have a model name the free changes that the bank is to get."""
@@ -201,7 +219,7 @@ class GenerationSearch(StagedSearch):
             is_over=self._is_over,
             roof=self._roof,
             width=self._width,
-            calls=self._models.calls.ensemble.concurrency if self._models else 1,
+            calls=self._models.calls.side_by_side if self._models else lambda slots: 1,
         )
 
     def judge(self, text: str, parent: str, thorough: bool) -> Evaluation:
@@ -287,10 +305,9 @@ class GenerationSearch(StagedSearch):
         if limit is None:
             return False
 
-        def passed() -> bool:
-            return (time.monotonic() - self._began) / 60 >= limit
-
-        return bool(self._ledger.once("clock", f"clock:{generation}", {}, passed))
+        minutes = self._ledger.once("clock", f"minutes:{generation}", {}, self._clock.minutes)
+        self._clock.put_forward(minutes)
+        return bool(minutes >= limit)
 
     def _roof(self, node: Node) -> float | None:
         """The least time that the chip allows over the time of a node."""

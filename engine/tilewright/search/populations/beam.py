@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from tilewright.search.archive import Archive
-from tilewright.search.gate import is_within, tolerance_at
+from tilewright.search.gate import is_near, is_within, tolerance_at
 from tilewright.search.node import Node
 from tilewright.search.population import Place, Placement
 from tilewright.search.spec import BeamSpec
@@ -83,12 +83,17 @@ class Beam:
         return min(self._spec.diverse, self._spec.width - 1)
 
     def _ranked(self) -> list[Node]:
-        """Parents and children, fastest first; of equals the one that was there before."""
+        """Parents and children, fastest first; of equals the one that was there before.
+
+        What the best has left far behind since it was judged competes only if nothing else does.
+        """
         nodes = [
             node
             for name in self._competing
             if name not in self._retired and (node := self._archive.get(name))
         ]
+        if not math.isinf(tolerance_at(self._spec.tolerance, self._generation)):
+            nodes = [n for n in nodes if is_near(n, self._archive.best())] or nodes
         return sorted(_few_of_each_idea(nodes, self._spec.keep_per_idea), key=_slowness)
 
     def _chosen(self) -> list[Node]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from random import Random
 
+from tilewright.agents.prompt import fenced
 from tilewright.memory.evidence import drawn
 from tilewright.memory.model import Outcome, Query, Recalled, key_of
 from tilewright.memory.run_memory import RunMemory
@@ -69,6 +70,10 @@ class Remembered:
 def _written(recalled: Recalled) -> Idea:
     """An idea that a model has to write, from an entry that no other source offers."""
     entry = recalled.entry
-    return Idea(
-        f"{entry.key}@memory:{entry.id}", entry_words(recalled), IdeaKind.MEMORY, entry.stage
-    )
+    return Idea(f"{entry.key}@memory:{entry.id}", with_code(recalled), IdeaKind.MEMORY, entry.stage)
+
+
+def with_code(recalled: Recalled) -> str:
+    """An entry for a prompt: its code, as far as the asking project may see it, is data there."""
+    words, diff = entry_words(recalled), recalled.entry.diff
+    return f"{words}\n{fenced(diff, 'diff')}" if diff else words

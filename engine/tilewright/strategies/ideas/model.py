@@ -57,7 +57,7 @@ class ModelIdeas:
         ]
         if self._phases == 1 or not self._author.calls.can_ask(Role.PLANNER):
             return [self._free(node, f"{name}.{n}", task) for n, task in enumerate(tasks)]
-        plans = self._planned(node, menus, tasks)
+        plans = self._unlike(node, self._planned(node, menus, tasks))
         ideas = [
             plan or self._free(node, f"{name}.{n}", task)
             for n, (plan, task) in enumerate(zip(plans, tasks, strict=True))
@@ -66,7 +66,17 @@ class ModelIdeas:
             self._author.note(
                 f"{missing} of {len(plans)} plans are of no use: the candidate's author chooses"
             )
-        return list({idea.id: idea for idea in ideas}.values())
+        return ideas
+
+    def _unlike(self, node: Node, plans: Sequence[Idea | None]) -> list[Idea | None]:
+        """The plans without those that repeat another of the text, which would end its search."""
+        known = {idea.id for idea in self._known[node.hash]}
+        found: list[Idea | None] = []
+        for plan in plans:
+            is_new = plan is not None and plan.id not in known
+            found.append(plan if is_new else None)
+            known |= {plan.id} if plan is not None else set()
+        return found
 
     def _free(self, node: Node, name: str, task: Task) -> Idea:
         idea = Idea(f"free:{name}", "", IdeaKind.MODEL, Stage.DISCOVERY)
