@@ -142,6 +142,15 @@ def test_uses_of_a_project_without_entries_leave_no_bytes_either(bank: Bank, sto
     assert not any(b"proprietary_name" in path.read_bytes() for path in files)
 
 
+def test_the_oldest_uses_are_left_out(store: Store) -> None:
+    bank = Bank(store, uses=3)
+    used = [Use(entry().id, "/p", "k", "r", number > 2) for number in range(5)]
+    bank.merge(Learned([entry()], [schedule()], used))
+    assert bank.uses() == {entry().id: (3, 2)}
+    assert len(bank.snapshot().schedules) == 1
+    bank.close()
+
+
 def test_bytes_that_another_process_holds_are_reported(bank: Bank, store: Store) -> None:
     bank.merge(Learned([entry()]))
     bank._connection.execute("PRAGMA busy_timeout = 0")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tilewright.errors import TilewrightError
 from tilewright.store import (
     BrokenOffError,
     NoRunError,
@@ -90,6 +91,24 @@ def test_a_text_is_kept_once_and_goes_with_the_last_run_that_refers_to_it(store:
         for table in ("run", "unit", "text", "run_text", "progress"):
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
     assert not list((store.path.parent / "locks").iterdir())
+
+
+def test_bytes_of_removed_runs_are_gone_or_reported(store: Store) -> None:
+    def bytes_left() -> bool:
+        files = [path for path in store.path.parent.iterdir() if path.is_file()]
+        return any(b"proprietary_name" in path.read_bytes() for path in files)
+
+    ids = [run_of(store, f"proprietary_name {number}") for number in range(2)]
+    assert bytes_left()
+    store._connection.execute("PRAGMA busy_timeout = 0")
+    reader = sqlite3.connect(store.path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM run").fetchone()
+    with pytest.raises(TilewrightError, match="1 runs are removed, but their bytes are still in"):
+        store.records.forget(ids[:1])
+    reader.close()
+    assert store.records.forget(ids[1:]) == ids[1:]
+    assert not bytes_left()
 
 
 def test_a_run_that_is_running_is_not_removed(store: Store) -> None:

@@ -13,11 +13,13 @@ from tilewright.errors import InputError
 from tilewright.memory.model import Experience, Schedule
 from tilewright.serialize import dump, load
 from tilewright.store import Store
-from tilewright.store.store import transaction
+from tilewright.store.transactions import overwrite, transaction
 
 T = TypeVar("T")
 CAPACITY = 1024
 """Most entries of a bank, and most schedules."""
+MOST_USES = 8 * CAPACITY
+"""Uses of entries that are kept, the newest ones."""
 
 
 class BankError(InputError):
@@ -65,11 +67,13 @@ class Bank:
     Args:
         capacity: most entries, and most schedules. Above it the key with the most entries loses
             its oldest one.
+        uses: most uses of entries; of more the oldest are removed.
     """
 
-    def __init__(self, store: Store, capacity: int = CAPACITY) -> None:
+    def __init__(self, store: Store, capacity: int = CAPACITY, uses: int = MOST_USES) -> None:
         self._connection = sqlite3.connect(store.path, timeout=30, isolation_level=None)
         self._capacity = capacity
+        self._most_uses = uses
 
     def close(self) -> None:
         self._connection.close()
@@ -119,6 +123,11 @@ class Bank:
                 self._put("use", f"{use.run}:{at}", use.entry, use.project, dump(use))
             self._evict("experience")
             self._evict("schedule")
+            self._delete(
+                "kind = 'use' AND number NOT IN "
+                "(SELECT number FROM memory WHERE kind = 'use' ORDER BY number DESC LIMIT ?)",
+                self._most_uses,
+            )
 
     def _put(self, kind: str, name: str, key: str, project: str, value: Any) -> None:
         self._connection.execute(
@@ -198,24 +207,11 @@ class Bank:
                 self._delete("project = ?", project)
             self._delete("kind = 'use' AND key NOT IN (SELECT id FROM memory WHERE kind != 'use')")
             gone = before - self._count("experience") - self._count("schedule")
-        self._overwrite()
+        if why := overwrite(self._connection):
+            raise BankError(f"the entries are removed, but {why}")
         return gone
 
-    def _overwrite(self) -> None:
-        """Write the file anew: rows that are deleted, or were replaced, stay readable till then."""
-        try:
-            self._connection.execute("VACUUM")
-            busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            why = "another process uses it" if busy else ""
-        except sqlite3.OperationalError as error:
-            why = str(error)
-        if why:
-            raise BankError(
-                f"the entries are removed, but their bytes are still in the file ({why}); run "
-                "the command again when no run is in progress"
-            )
-
-    def _delete(self, where: str, *values: str) -> None:
+    def _delete(self, where: str, *values: str | int) -> None:
         self._connection.execute(f"DELETE FROM memory WHERE {where}", values)
 
 

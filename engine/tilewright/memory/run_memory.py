@@ -61,7 +61,7 @@ class RunMemory:
         self._transitions: list[Transition] = []
         self._open: list[Transition] = []
         self._closed: list[Experience] = []
-        self._shown: dict[str, tuple[Recalled, ...]] = {}
+        self._shown: dict[str, dict[str, Experience]] = {}
         self._uses: list[Use] = []
         self._retrieval: Retrieval | None = None
 
@@ -78,7 +78,9 @@ class RunMemory:
             return self._ranked().recall(query, k, self.evidence.hidden)
 
         recalled = self._recorded(lambda: f"{query.text}:{k}:{self.version()}", Recalled, found)
-        self._shown[query.text] = recalled
+        # A text is asked about for its prompt and for the weights of its ideas.
+        shown = self._shown.setdefault(query.text, {})
+        shown |= {one.entry.id: one.entry for one in recalled}
         return recalled
 
     def schedules(self, query: Query) -> Sequence[Schedule]:
@@ -120,9 +122,9 @@ class RunMemory:
             return
         key = key_of(transition.idea)
         shown = [
-            one.entry.id
-            for one in self._shown.get(transition.source.kernel, ())
-            if one.entry.key == key and one.entry.outcome is Outcome.HELPED
+            name
+            for name, entry in self._shown.get(transition.source.kernel, {}).items()
+            if entry.key == key and entry.outcome is Outcome.HELPED
         ]
         self.evidence.note(key, transition.evaluation, shown)
         speedup = transition.evaluation.speedup

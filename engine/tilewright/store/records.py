@@ -8,9 +8,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from tilewright.errors import InputError
+from tilewright.errors import InputError, TilewrightError
 from tilewright.store import locks
 from tilewright.store.ledger import RecordedLedger
+from tilewright.store.transactions import overwrite, transaction
 
 LAST = "last"
 
@@ -167,6 +168,9 @@ class Records:
         """Remove runs, and texts that no other run refers to; the ids of those removed.
 
         One that a process works on is left.
+
+        Raises:
+            TilewrightError: they were removed, and their bytes could not be overwritten.
         """
         removed = []
         for run_id in run_ids:
@@ -177,23 +181,18 @@ class Records:
                 self._remove(run_id)
             locks.remove(self._path, run_id)
             removed.append(run_id)
-        if removed:
-            self._connection.execute("VACUUM")
+        if removed and (why := overwrite(self._connection)):
+            raise TilewrightError(f"{len(removed)} runs are removed, but {why}")
         return removed
 
     def _remove(self, run_id: str) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(self._connection):
             for table in ("unit", "progress", "run_text"):
                 self._connection.execute(f"DELETE FROM {table} WHERE run = ?", (run_id,))
             self._connection.execute("DELETE FROM run WHERE id = ?", (run_id,))
             self._connection.execute(
                 "DELETE FROM text WHERE hash NOT IN (SELECT hash FROM run_text)"
             )
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
 
 
 def _json(value: str | None) -> Any:

@@ -14,6 +14,7 @@ from tilewright.home import home
 from tilewright.store import locks
 from tilewright.store.ledger import Ledger, now
 from tilewright.store.records import Records
+from tilewright.store.transactions import transaction
 
 MIGRATIONS: tuple[str, ...] = (
     """
@@ -99,18 +100,6 @@ class Run:
 def open_store(path: Path | None = None) -> "Store":
     """The store at ``path``, by default in Tilewright's home folder."""
     return Store(path or home() / "store.sqlite")
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All statements of the block or none; no other process writes meanwhile."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
 
 
 class Store:
