@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-KILLS = 10
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow]
 
@@ -59,9 +58,12 @@ def result_of(output: str) -> dict[str, Any]:
     return dict(last["result"])
 
 
-def told(result: dict[str, Any]) -> list[tuple[int, str, str, bool, str]]:
+def tree(result: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """What was tried on what, where it stands in the tree, and what became of it."""
+    of_trial = ("number", "proposer", "candidate", "parent", "level", "kept", "rationale")
+    of_node = ("slot", "parent", "idea", "state", "may_return")
     return [
-        (t["number"], t["proposer"], t["level"], t["kept"], t["rationale"])
+        (*(t[name] for name in of_trial), *((t["node"] or {}).get(name) for name in of_node))
         for t in result["trials"]
     ]
 
@@ -73,18 +75,24 @@ def units(home: Path) -> list[tuple[str, str, int, bool]]:
         ).fetchall()
 
 
-def test_killed_ten_times_it_resumes_loses_nothing_and_leaves_no_orphan(
-    bed: tuple[list[str], dict[str, str], str], tmp_path: Path
+@pytest.mark.parametrize(("strategy", "kills"), [("staged", 10), ("beam", 3), ("grid", 3)])
+def test_killed_several_times_it_resumes_loses_nothing_and_leaves_no_orphan(
+    bed: tuple[list[str], dict[str, str], str], tmp_path: Path, strategy: str, kills: int
 ) -> None:
     command, environment, mark = bed
+    if strategy != "staged":
+        # Draws follow from the seed, which each run has of its own unless one is given.
+        spec = tmp_path / "strategy.yaml"
+        spec.write_text(f"strategy: {strategy}\nseed: 7\n")
+        command += ["--strategy", str(spec), "--budget", "5"]
     whole = {**environment, "TILEWRIGHT_HOME": str(tmp_path / "whole")}
     began = time.monotonic()
     expected = subprocess.run(command, env=whole, capture_output=True, text=True, check=True)
-    # Ten kills must fall into one run, however quick the machine is.
-    longest = (time.monotonic() - began) / KILLS
+    # All kills must fall into one run, however quick the machine is.
+    longest = (time.monotonic() - began) / max(kills, 6)
     draw = random.Random(20261121)
     engine_kills = 0
-    for number in range(KILLS):
+    for number in range(kills):
         engine = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         assert engine.stdout is not None
         assert json.loads(engine.stdout.readline())["resumed"] is (number > 0)
@@ -105,7 +113,8 @@ def test_killed_ten_times_it_resumes_loses_nothing_and_leaves_no_orphan(
         assert not left, f"orphans after kill {number}: {left}"
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert json.loads(ended.stdout.splitlines()[0])["resumed"] is True
-    assert told(result_of(ended.stdout)) == told(result_of(expected.stdout))
+    assert tree(result_of(ended.stdout)) == tree(result_of(expected.stdout))
+    assert len(tree(result_of(ended.stdout))) >= 3
     assert result_of(ended.stdout)["final"] == result_of(expected.stdout)["final"]
     rows = units(tmp_path / "home")
     assert len({row[0] for row in rows}) == 1, "every restart took up the same run"

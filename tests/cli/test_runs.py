@@ -8,6 +8,7 @@ import pytest
 import recorded_runs
 from command_line import run
 
+from tilewright.cli import recorded_run
 from tilewright.store import Store, open_store
 
 KERNEL = Path(__file__).parents[2] / "examples" / "softmax.py"
@@ -173,3 +174,11 @@ def test_a_report_is_written_where_it_can_be(store: Store, tmp_path: Path) -> No
     ended = run("show", run_id, "--report", str(page / "below.html"))
     assert ended.returncode == 2
     assert f"tilewright show {run_id} --report FILE" in ended.stderr
+
+
+def test_a_tree_may_be_deeper_than_python_recurses() -> None:
+    named = {"level": "correct", "stage": "fusion", "proposer": "p", "reason": "r", "kept": True}
+    chain = [{"number": n, "parent_trial": n - 1, **named} for n in range(1, 3001)]
+    lines = list(recorded_run._tree(chain))
+    assert len(lines) == 3001
+    assert lines[-1].startswith("   " * 2999 + "└─ 3000")

@@ -30,9 +30,7 @@ def test_an_address_of_a_cluster(text: str, address: ClusterAddress) -> None:
     assert parse_cluster(text) == address
 
 
-@pytest.mark.parametrize(
-    "text", ["ray:", "ray://head", "ray:auto#", "ray:auto,cuda:0", "ray:auto#:2"]
-)
+@pytest.mark.parametrize("text", ["ray:", "ray://head", "ray:auto#", "ray:auto#:2"])
 def test_what_names_no_cluster_is_refused_with_the_form(text: str) -> None:
     with pytest.raises(
         DeviceError, match=r"names no Ray cluster; write ray:auto or ray://HOST:PORT"
@@ -212,3 +210,9 @@ def test_what_an_ended_actor_wrote_is_asked_of_that_one_alone(
     assert [asked.get("incarnation") for asked in actor.asked] == [None, "one", None]
     unknown = {"kind": "run", "inputs": [{"name": "x", "file": "/nowhere/x.bin"}]}
     assert client.run(unknown, 5).status is JobStatus.LOST
+
+
+@pytest.mark.parametrize("device", ["cuda:0,ray:auto", "ray:auto,cuda:0"])
+def test_a_cluster_next_to_other_devices_is_refused(device: str) -> None:
+    with pytest.raises(DeviceError, match="a Ray cluster goes alone"):
+        open_device(device)

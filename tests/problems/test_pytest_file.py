@@ -60,6 +60,38 @@ def test_classes_of_unittest_have_tests_whatever_their_name(kernel: Path) -> Non
         find_problem(kernel)
 
 
+@pytest.mark.parametrize(
+    ("text", "test", "line"),
+    [
+        ("async def test_a():\n    pass\n", "test_a", 1),
+        ("import sys\nif sys.argv:\n    def test_a(): ...\n", "test_a", 3),
+        ("try:\n    import x\nexcept ImportError:\n    def test_a(): ...\n", "test_a", 4),
+        ("class Base:\n    def test_a(self): ...\nclass TestB(Base): ...\n", "TestB::test_a", 2),
+        (
+            "from unittest import TestCase\nclass Base(TestCase): ...\n"
+            "class Kernels(Base):\n    async def test_a(self): ...\n",
+            "Kernels::test_a",
+            4,
+        ),
+    ],
+)
+def test_a_test_may_be_async_conditional_or_inherited(
+    kernel: Path, text: str, test: str, line: int
+) -> None:
+    (kernel.parent / "tests/test_kernel.py").write_text(text)
+    kernel.with_suffix(".yaml").write_text(f'problem: {{pytest: "tests/test_kernel.py::{test}"}}\n')
+    problem = find_problem(kernel)
+    assert problem is not None
+    assert problem.pytest is not None
+    assert problem.pytest.line == line
+
+
+def test_a_function_inside_another_is_no_test(kernel: Path) -> None:
+    (kernel.parent / "tests/test_kernel.py").write_text("def f():\n    def test_a(): ...\n")
+    with pytest.raises(ProblemError, match="has no test"):
+        find_problem(kernel)
+
+
 def test_with_inputs_the_tests_are_asked_in_addition(kernel: Path) -> None:
     kernel.with_suffix(".yaml").write_text(SPEC + INPUTS)
     problem = find_problem(kernel)

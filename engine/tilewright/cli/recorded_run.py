@@ -127,18 +127,28 @@ def _tree(trials: Sequence[Json]) -> Iterator[str]:
     for one in trials:
         children.setdefault(one["parent_trial"], []).append(one)
     yield "original"
-    yield from _branches(children, 0, "")
-    yield from _branches(children, None, "")
+    for parent in (0, None):
+        yield from _branches(children, parent)
 
 
-def _branches(
+def _branches(children: Mapping[int | None, Sequence[Json]], parent: int | None) -> Iterator[str]:
+    """What is below a trial; a stack in place of recursion, as trees may be a thousand deep."""
+    waiting = _forks(children, parent, "")
+    while waiting:
+        one, fork, stem = waiting.pop()
+        yield f"{fork}{_line(one)}"
+        waiting += _forks(children, one["number"], stem)
+
+
+def _forks(
     children: Mapping[int | None, Sequence[Json]], parent: int | None, before: str
-) -> Iterator[str]:
-    below = children.get(parent, ())
-    for at, one in enumerate(below, 1):
-        fork, stem = ("└─ ", "   ") if at == len(below) else ("├─ ", "│  ")
-        yield f"{before}{fork}{_line(one)}"
-        yield from _branches(children, one["number"], before + stem)
+) -> list[tuple[Json, str, str]]:
+    """A trial's children, the last one first, each with what stands before it and what is below."""
+    below = children.get(parent, ())[::-1]
+    return [
+        (one, f"{before}{'├─ ' if at else '└─ '}", f"{before}{'│  ' if at else '   '}")
+        for at, one in enumerate(below)
+    ]
 
 
 def _line(trial: Json) -> str:

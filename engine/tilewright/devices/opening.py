@@ -32,7 +32,7 @@ def open_device(device: str = AUTO, python: str | None = None) -> WorkerDevice |
     ``cuda:0,cuda:1`` and ``cuda:all`` are several GPUs; ``ray:auto`` and ``ray://host:port`` those
     of a cluster.
     """
-    if is_cluster(device):
+    if is_cluster(device) and "," not in device:
         return _together(_of_cluster(parse_cluster(device)))
     ids = tuple(_ids(device, python))
     return _together([_opened(one, python) for one in ids])
@@ -48,6 +48,11 @@ def _ids(device: str, python: str | None) -> Iterator[str]:
     host: Address | None = None
     for part in device.split(","):
         one = part.strip()
+        if is_cluster(one):
+            raise DeviceError(
+                f"{device!r} names {one} next to other devices; a Ray cluster goes alone: its GPUs "
+                "are one device, and '#' chooses among them"
+            )
         if is_address(one):
             host = parse_address(one)
         elif host is not None:

@@ -67,6 +67,9 @@ def read_file(path: Path, kind: type[T]) -> T:
     except yaml.MarkedYAMLError as problem:
         line = problem.problem_mark.line + 1 if problem.problem_mark else None
         raise KnowledgeError(f"this is not YAML: {problem.problem}", str(path), line) from None
+    if not isinstance(data, dict):
+        found = "it is empty" if data is None else f"it holds a {type(data).__name__}"
+        raise KnowledgeError(f"{found}; fields are needed, such as 'name: value'", str(path), 1)
     try:
         value: T = load(kind, data)
     except ValidationError as problem:

@@ -6,7 +6,7 @@ What the tests call of the file under test is what it is run on; that they pass 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -16,6 +16,7 @@ from tilewright.problems.nodes import SpecNode, unreadable
 from tilewright.textfile import python_text
 
 _KEYS = frozenset({"pytest"})
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _OUTERMOST = ("pyproject.toml", ".git", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
 Fail = Callable[[str], NoReturn]
 
@@ -68,24 +69,57 @@ def _text(path: Path) -> str:
 def _tests(tree: ast.Module) -> dict[str, int]:
     """Names of tests, of classes and of their methods, with their lines."""
     found: dict[str, int] = {}
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
+    classes: dict[str, ast.ClassDef] = {}
+    for node in _statements(tree.body):
+        if isinstance(node, _FUNCTIONS) and node.name.startswith("test"):
             found[node.name] = node.lineno
-        if isinstance(node, ast.ClassDef) and _has_tests(node):
-            inner = [one for one in node.body if isinstance(one, ast.FunctionDef)]
-            methods = {
-                f"{node.name}::{one.name}": one.lineno
-                for one in inner
-                if one.name.startswith("test")
-            }
-            found |= {node.name: node.lineno, **methods} if methods else {}
+        if isinstance(node, ast.ClassDef):
+            classes[node.name] = node
+    for node in classes.values():
+        family = _family(node, classes)
+        if node.name.startswith("Test") or any(map(_is_of_unittest, family)):
+            methods = _methods(family)
+            found |= {node.name: node.lineno} if methods else {}
+            found |= {f"{node.name}::{name}": line for name, line in methods.items()}
     return found
 
 
-def _has_tests(node: ast.ClassDef) -> bool:
-    """Whether pytest looks for tests in a class: one named so, or one of unittest's."""
-    bases = (ast.unparse(base).rpartition(".")[2] for base in node.bases)
-    return node.name.startswith("Test") or any(base.endswith("TestCase") for base in bases)
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements of a file or class, those under ``if``, ``try`` and ``with`` included."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.If | ast.Try | ast.With):
+            handlers = node.handlers if isinstance(node, ast.Try) else []
+            inner = (one for one in ast.iter_child_nodes(node) if isinstance(one, ast.stmt))
+            yield from _statements([*inner, *(one for each in handlers for one in each.body)])
+
+
+def _family(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> list[ast.ClassDef]:
+    """A class and those of the file that it inherits from, the nearest first."""
+    found: list[ast.ClassDef] = []
+    waiting = [node]
+    while waiting:
+        one = waiting.pop(0)
+        if one not in found:
+            found.append(one)
+            names = (base.id for base in one.bases if isinstance(base, ast.Name))
+            waiting += [classes[name] for name in names if name in classes]
+    return found
+
+
+def _methods(family: Sequence[ast.ClassDef]) -> dict[str, int]:
+    """Tests of a class by name, those that it inherits included, with their lines."""
+    found: dict[str, int] = {}
+    for one in family:
+        for method in _statements(one.body):
+            if isinstance(method, _FUNCTIONS) and method.name.startswith("test"):
+                found.setdefault(method.name, method.lineno)
+    return found
+
+
+def _is_of_unittest(node: ast.ClassDef) -> bool:
+    """Whether pytest looks for tests in a class whatever its name."""
+    return any(ast.unparse(base).endswith("TestCase") for base in node.bases)
 
 
 def _conftests(path: Path) -> list[Path]:
