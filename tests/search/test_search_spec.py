@@ -127,3 +127,11 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_auto_stands_for_its_steps_wherever_it_is_named() -> None:
     assert StrategySpec(strategy="auto").steps == ("staged", "stall")
     assert StrategySpec(strategy=("auto", "tiling")).steps == ("staged", "stall", "tiling")
+
+
+@pytest.mark.parametrize(("text", "words"), [("", "it is empty"), ("- beam\n", "it holds a list")])
+def test_a_file_without_fields_says_so(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "strategy.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError, match=f"{words}; fields are needed"):
+        configured(str(file), StrategySpec())

@@ -71,8 +71,7 @@ class SearchMemory:
         self._replayed: Replayed | None = None
         self._inverted: list[Transition] = []
         self._named: dict[str, tuple[str, str]] = {}
-        per_generation = spec.shown.helped + spec.shown.hurt
-        limits = Thresholds(spec.gain, spec.loss, per_generation, spec.capacity)
+        limits = Thresholds(spec.gain, spec.loss, per_run=spec.capacity)
         self._memory = RunMemory(
             self._snapshot(ledger, bank), str(project), self._kernel, run, limits,
             lambda key, work: ledger.once("recall", key, {}, work), shared=spec.share,

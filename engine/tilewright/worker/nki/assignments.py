@@ -78,12 +78,8 @@ def check_start(launch: Launch, target: Reference, what: str) -> None:
         )
 
 
-def assign_tile(target: Reference, value: Tile, accumulates: bool = False) -> None:
-    """Copies a tile, or takes over the result of an instruction, which then writes the target.
-
-    Args:
-        accumulates: others are added to it, in any order.
-    """
+def assign_tile(target: Reference, value: Tile) -> None:
+    """Copies a tile, or takes over the result of an instruction, which then writes the target."""
     launch = target.launch
     selection = getattr(value, "selection", None)
     fresh = value.storage.fresh and isinstance(value, Tensor)
@@ -96,7 +92,7 @@ def assign_tile(target: Reference, value: Tile, accumulates: bool = False) -> No
             tensors.check_scope(value.storage)
             if value.shape == target.shape and target.inside():
                 block = value.storage.blocks[()]
-                if memory.adopt(target.place(None), block, accumulates):
+                if memory.adopt(target.place(None), block):
                     return
     found = tensors.values(value)
     if not fresh:
@@ -107,7 +103,7 @@ def assign_tile(target: Reference, value: Tile, accumulates: bool = False) -> No
         # The masked part is not written at all.
         kept = selection.array(target.shape)
         undefined = undefined & kept if (undefined & kept).any() else None
-    put(target, target.dtype.cast(same.data), undefined, same.origin, selection, accumulates)
+    put(target, target.dtype.cast(same.data), undefined, same.origin, selection)
 
 
 def fitted(launch: Launch, found: Values, shape: Shape) -> Values:
@@ -189,12 +185,8 @@ def _assign_sum(target: Reference, value: Accumulation) -> None:
     add_into(target, value.value)
 
 
-def add_into(target: Reference, value: Any, op: str = "nki.language.add") -> None:
-    """``target += value``, whose turns of an affine loop have no order.
-
-    Args:
-        op: as records name it where it is no sum of products.
-    """
+def add_into(target: Reference, value: Any) -> None:
+    """``target += value``, whose turns of an affine loop have no order."""
     launch = target.launch
     check_start(launch, target, "the target")
     if isinstance(value, (int, float, np.number)):
@@ -213,7 +205,7 @@ def add_into(target: Reference, value: Any, op: str = "nki.language.add") -> Non
         launch.accumulating.add(number)
     else:
         value.storage.fresh = False
-        record(launch, op, [target, found], [target], selection)
+        record(launch, "nki.language.add", [target, found], [target], selection)
     _sum(target, found, selection)
 
 

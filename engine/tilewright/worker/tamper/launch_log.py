@@ -6,7 +6,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest import mock
 
 import torch
@@ -14,9 +14,6 @@ from triton.compiler.compiler import CompiledKernel
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.interpreter import GridExecutor
 from triton.runtime.jit import JITFunction
-
-if TYPE_CHECKING:
-    from ..messages.trial import LaunchSeen
 
 
 class Launches:
@@ -27,7 +24,7 @@ class Launches:
     """
 
     def __init__(self, module_file: str) -> None:
-        self.seen: dict[str, LaunchSeen] = {}
+        self.seen: dict[str, dict[str, Any]] = {}
         self.aside = 0
         self._folder = Path(module_file).resolve().parent
         self._stream: int | None = None
@@ -92,7 +89,7 @@ class Launches:
 
         return asked
 
-    def _entry(self, function: Any, name: str) -> LaunchSeen:
+    def _entry(self, function: Any, name: str) -> dict[str, Any]:
         code = getattr(function, "__code__", None)
         name = getattr(function, "__name__", name)
         if name not in self.seen:
@@ -108,7 +105,7 @@ class Launches:
         return str(path.relative_to(self._folder)) if inside else str(path)
 
 
-def _count_programs(entry: LaunchSeen, grid: Any) -> None:
+def _count_programs(entry: dict[str, Any], grid: Any) -> None:
     with contextlib.suppress(TypeError, ValueError):  # what is no grid fails in the launch itself
         entry["programs"] = max(entry["programs"], math.prod(int(size) for size in grid))
 

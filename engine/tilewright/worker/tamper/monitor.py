@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import torch
 
@@ -22,9 +22,6 @@ from .patched_functions import identities, replaced
 from .retained_state import Kept, kept_by, know_libraries
 from .streams_graphs import Making
 from .user_frames import inside
-
-if TYPE_CHECKING:
-    from ..messages.trial import Facts
 
 _MOST = 32
 _MISSING = object()
@@ -47,9 +44,9 @@ class Seen:
         self._file = module_file
         self._model = model
         self._stack = contextlib.ExitStack()
-        self._facts: Facts = {}
+        self._facts: dict[str, Any] = {}
 
-    def facts(self) -> Facts:
+    def facts(self) -> dict[str, Any]:
         """JSON: see ``merged`` for the fields."""
         return self._facts
 
@@ -85,7 +82,7 @@ class Seen:
         self._facts |= _kept_facts(self._kept, kept_by(self._file, self._model))
 
 
-def _kept_facts(before: Kept, after: Kept) -> Facts:
+def _kept_facts(before: Kept, after: Kept) -> dict[str, Any]:
     moved = [
         name
         for name, value in after.values.items()
@@ -132,7 +129,7 @@ def warm_up() -> None:
     know_libraries()
 
 
-def merged(facts: Iterable[Facts]) -> Facts:
+def merged(facts: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """What several blocks did, as one.
 
     Fields:
@@ -155,10 +152,10 @@ def merged(facts: Iterable[Facts]) -> Facts:
     for one in facts:
         for name, value in one.items():
             whole[name] = value if name not in whole else _joined(whole[name], value)
-    return cast("Facts", whole)
+    return whole
 
 
-def exceeds(facts: Facts, known: Facts) -> bool:
+def exceeds(facts: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
     """Whether facts of a version hold anything that those of another one lack, but for kernels of
     the same files: only such can speak against it, and only more facts of the other excuse it."""
     launches = facts.get("launches", {}).values()
@@ -166,9 +163,8 @@ def exceeds(facts: Facts, known: Facts) -> bool:
     if not launches or any(one["file"] not in files or not one["programs"] for one in launches):
         return True
     work = [name for name in facts.get("operators", ()) if not is_plumbing(name)]
-    before: Mapping[str, object] = known
     return any(name not in known.get("operators", ()) for name in work) or any(
-        _is_more(value, before.get(name)) for name, value in facts.items() if name in _JUDGED
+        _is_more(facts[name], known.get(name)) for name in facts if name in _JUDGED
     )
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..messages.parts import Entries
-    from ..messages.trial import Called, Facts, Repeated
 
 _PLAIN = (int, float, bool, str, type(None))
 
@@ -55,31 +54,29 @@ _REPEATED = Fields(
 )
 
 
-def of_call(reply: Called) -> Called:
+def of_call(reply: dict[str, Any]) -> dict[str, Any]:
     """The answer to ``call``. Raises ValueError."""
     _needs(reply, _CALL, "the answer")
-    manifest(reply["outputs"], "outputs")
-    manifest(reply["changed_inputs"], "changed_inputs")
-    manifest(reply.get("state") or [], "state")
+    for name in ("outputs", "changed_inputs", "state"):
+        manifest(reply.get(name) or [], name)
     tree(reply["output_tree"])
     facts(reply.get("facts") or {})
     return reply
 
 
-def of_repeat(reply: Repeated) -> Repeated:
+def of_repeat(reply: dict[str, Any]) -> dict[str, Any]:
     """The answer to ``repeat``. Raises ValueError."""
     _needs(reply, _REPEATED, "the answer")
-    manifest(reply["first"], "first")
-    manifest(reply["second"], "second")
-    manifest(reply["third"], "third")
+    for name in ("first", "second", "third"):
+        manifest(reply[name], name)
     facts(reply["facts"])
     return reply
 
 
-def facts(told: Any) -> Facts:
+def facts(told: Any) -> dict[str, Any]:
     """What a version was seen doing. Raises ValueError."""
     _needs(told, _FACTS, "facts")
-    found: Facts = told
+    found: dict[str, Any] = told
     return found
 
 

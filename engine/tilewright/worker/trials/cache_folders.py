@@ -5,13 +5,10 @@ from __future__ import annotations
 import hashlib
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..sandbox import triton_cache
 from .version import INTERPRETER
-
-if TYPE_CHECKING:
-    from ..messages.trial import Cached
 
 
 class Caches:
@@ -24,11 +21,11 @@ class Caches:
         self._compiles = device != INTERPRETER
         self._folder = folder
 
-    def of_kept(self, module: str) -> Cached:
+    def of_kept(self, module: str) -> dict[str, Any]:
         """For a version that is kept: an original, a reference, a baseline."""
         return self._made(self._of(module))
 
-    def of_candidate(self, trial: int, *kept: str | None) -> Cached:
+    def of_candidate(self, trial: int, *kept: str | None) -> dict[str, Any]:
         """For a candidate, which also finds what the versions that are kept have compiled."""
         found = [self._of(module) for module in kept if module]
         return self._made(self._folder / f"cache-{trial}", *found)
@@ -37,7 +34,7 @@ class Caches:
         """Remove a candidate's."""
         shutil.rmtree(self._folder / f"cache-{trial}", ignore_errors=True)
 
-    def _made(self, own: Path, *others: Path) -> Cached:
+    def _made(self, own: Path, *others: Path) -> dict[str, Any]:
         if not self._compiles:
             return {"cache": triton_cache.EMPTY}
         own.mkdir(mode=0o700, exist_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -14,7 +14,6 @@ from .version import WEIGHT
 
 if TYPE_CHECKING:
     from ..messages.parts import Entries
-    from ..messages.trial import Called, Check, Message, Record
 
 Fault = str
 
@@ -26,7 +25,7 @@ class Results:
 
     names: tuple[str, ...]
     values: tuple[Any, ...]
-    told: Called
+    told: Mapping[str, Any]
 
     @property
     def named(self) -> dict[str, Any]:
@@ -64,7 +63,7 @@ class Results:
     def seconds_alone(self) -> float:
         """What the call takes where the interpreter runs its programs one after another."""
         told = self.told.get("interpreted") or {}
-        programs, steps = told.get("programs") or 1, told.get("steps") or 1
+        programs, steps = (int(told.get(name) or 1) for name in ("programs", "steps"))
         return self.seconds * max(1.0, programs / steps)
 
     @property
@@ -78,12 +77,10 @@ class Results:
         return sum(int(value.untyped_storage().nbytes()) for value in self.tensors)
 
 
-def read(reply: Called, place: str) -> Results:
+def read(reply: Mapping[str, Any], place: str) -> Results:
     """Load a reply's outputs to where the judge compares them."""
     entries = [*reply["outputs"], *reply["changed_inputs"]]
-    told = cast(
-        "Called", {k: v for k, v in reply.items() if k not in ("outputs", "changed_inputs")}
-    )
+    told = {k: v for k, v in reply.items() if k not in ("outputs", "changed_inputs")}
     values = tuple(tensor_files.load_entry(entry, place) for entry in entries)
     if place == "cpu":  # a mapping of a file that is about to go
         values = tuple(v.clone() if isinstance(v, torch.Tensor) else v for v in values)
@@ -94,8 +91,8 @@ def fault(
     expected: Results,
     base: Results | None,
     actual: Results,
-    check: Check | Message,
-    figures: Record | None = None,
+    check: Mapping[str, Any],
+    figures: dict[str, Any] | None = None,
     noisy: Sequence[Results] = (),
 ) -> Fault | None:
     """What is wrong with ``actual``, None if nothing is; errors go into ``figures``.
@@ -115,7 +112,7 @@ def fault(
         scaled=check.get("values", "normal") != "normal", wide=base is None,
     )  # fmt: skip
     if figures is not None:
-        _merge(cast("dict[str, Any]", figures), verdict)
+        _merge(figures, verdict)
     return verdict["message"] or None
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from .version import WEIGHT
-
-if TYPE_CHECKING:
-    from ..messages.trial import Called, Check, Message, Reached
 
 USUAL = {"values": "normal", "layout": "plain", "order": "forward"}
 """What a check asks where it asks for nothing out of the ordinary."""
@@ -18,7 +15,7 @@ _ORDER_MATTERS = (
 )
 
 
-def of_run(base: Called, told: Called) -> Iterator[str]:
+def of_run(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
     """Inputs overwritten, memory reached that is nobody's."""
     allowed = base.get("inputs_changed") or ()
     changed = [name for name in told.get("inputs_changed") or () if name not in allowed]
@@ -59,7 +56,7 @@ def _inputs_and_weights(names: Sequence[str]) -> Iterator[tuple[str, list[str]]]
     yield from ((what, several) for what, several in found.items() if several)
 
 
-def _too_early(base: Called, told: Called) -> Iterator[str]:
+def _too_early(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
     """Memory that was loaded from before anything had written it."""
     known = {one["name"] for one in base.get("unwritten") or ()}
     for one in told.get("unwritten") or ():
@@ -72,10 +69,10 @@ def _too_early(base: Called, told: Called) -> Iterator[str]:
             )
 
 
-def _borrowed(base: Called, told: Called) -> Iterator[str]:
+def _borrowed(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
     """Inputs and weights that kernels store into, where nothing of the original does."""
     changed = {f"input {name}" for name in base.get("inputs_changed") or ()}
-    known = _names(base.get("stored_inputs") or ()) | changed
+    known = _names(base, "stored_inputs") | changed
     for one in told.get("stored_inputs") or ():
         if one["changes"] and known.isdisjoint(one["inputs"]):
             yield (
@@ -84,10 +81,9 @@ def _borrowed(base: Called, told: Called) -> Iterator[str]:
             )
 
 
-def _looked_at(base: Called, told: Called) -> Iterator[str]:
+def _looked_at(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
     """Tensors that the original only stores into, loaded from before anything is stored there."""
-    written = _names(base.get("stored_inputs") or ())
-    loaded = _names(base.get("loaded_inputs") or ())
+    written, loaded = _names(base, "stored_inputs"), _names(base, "loaded_inputs")
     for one in told.get("loaded_inputs") or ():
         if written.intersection(one["inputs"]) and loaded.isdisjoint(one["inputs"]):
             yield (
@@ -96,15 +92,15 @@ def _looked_at(base: Called, told: Called) -> Iterator[str]:
             )
 
 
-def _names(reached: Sequence[Reached]) -> set[str]:
-    return {name for one in reached for name in one["inputs"]}
+def _names(told: Mapping[str, Any], which: str) -> set[str]:
+    return {name for one in told.get(which) or () for name in one["inputs"]}
 
 
 def _at(lines: Sequence[str]) -> str:
     return f" at {', '.join(lines)}" if lines else ""
 
 
-def raced(told: Called) -> Iterator[tuple[str, str]]:
+def raced(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What two programs of a launch do to the same memory: (what, the same with lines)."""
     lines = told.get("races_lines") or ()
     for at, text in enumerate(told.get("races") or ()):
@@ -112,7 +108,7 @@ def raced(told: Called) -> Iterator[tuple[str, str]]:
         yield text, f"{text}{where}"
 
 
-def strayed(told: Called) -> Iterator[tuple[str, str]]:
+def strayed(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What was reached outside of a tensor: (which place, the same with lines and the way out)."""
     lines = told.get("out_of_bounds_lines") or ()
     for at, place in enumerate(told.get("out_of_bounds") or ()):
@@ -121,13 +117,12 @@ def strayed(told: Called) -> Iterator[tuple[str, str]]:
         yield place, f"{place}{where}: check the mask of the {access}, and its offsets"
 
 
-def unusual(check: Check | Message) -> dict[str, object]:
+def unusual(check: Mapping[str, Any]) -> dict[str, Any]:
     """Which values, layout and order a check asks for, as far as they are not the usual ones."""
-    asked: Mapping[str, object] = check
-    return {name: asked[name] for name in USUAL if asked.get(name, USUAL[name]) != USUAL[name]}
+    return {name: check[name] for name in USUAL if check.get(name, USUAL[name]) != USUAL[name]}
 
 
-def in_other_order(check: Check, wrong: str) -> str:
+def in_other_order(check: Mapping[str, Any], wrong: str) -> str:
     """A difference, said of the order of programs where nothing else was out of the ordinary."""
     orders = {"reversed": "from the last program to the first", "shuffled": "in another order"}
     order = orders.get(str(check.get("order", "forward")))
