@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tilewright.problems import nkibench
 from tilewright.problems.facts import sentences
 from tilewright.problems.model import (
     Entry,
@@ -71,6 +72,9 @@ def find_problem(source_path: str | Path) -> Problem | None:
     task = task_of(source)
     if task is not None and _is_of_task(source):
         return load_problem(task, source)
+    reference = nkibench.reference_of(source)
+    if reference is not None:
+        return load_problem(reference, source)
     return _tests_problem(source)
 
 
@@ -83,17 +87,22 @@ def problem_or_flaw(source: Path) -> tuple[Problem | None, ProblemError | None]:
 
 
 def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
-    """Read a spec (YAML) or a KernelBench module (.py).
+    """Read a spec (YAML), a KernelBench module or a reference of NKIBench (.py).
 
     Args:
-        path: the spec or module.
+        path: the spec or module, or a folder of NKIBench that lists ``source``.
         source: the file under test; for a spec, by default the ``.py`` of the same stem beside it.
 
     Raises ProblemError with file, line and the way out.
     """
     where = Path(path)
     if where.is_dir():
-        where = where / TASK
+        where = nkibench.named_reference(where, None if source is None else Path(source)) or (
+            where / TASK
+        )
+    if where.suffix == ".py" and nkibench.is_reference(read_python(where)):
+        text = read_python(where).text
+        return nkibench.problem(where, where if source is None else Path(source), _hash(text))
     if where.suffix == ".py":
         made = _tests_problem(where) if source is None or Path(source) == where else None
         if made is not None and not is_kernelbench(where):
@@ -272,13 +281,14 @@ def _inferred(spec: Spec, file: PythonFile) -> tuple[Entry, tuple[str, ...]]:
     counts = {len(list(node.elements("'params'"))) for node in spec.params}
     fitting = [
         name
-        for name in file.launching
+        for name in file.launching or file.nki_kernels
         if name not in file.arities or all(map(file.arities[name].takes, counts))
     ]
     if len(fitting) == 1:
         name = fitting[0]
+        does = "is a kernel" if name in file.nki_kernels else "launches kernels"
         note = (
-            f"entry '{name}': the one function of {file.path} that launches kernels and takes "
+            f"entry '{name}': the one function of {file.path} that {does} and takes "
             f"these inputs; 'entry: {name}' would say so"
         )
         return Entry(EntryKind.FUNCTION, name), (spec.root.note(note),)

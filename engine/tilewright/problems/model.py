@@ -39,12 +39,15 @@ class Entry:
     Attributes:
         path: None for the file under test itself.
         preferred: taken where a file defines it, as KernelBench's kernels do ``ModelNew``.
+        layout: file whose functions bring inputs into a kernel's layout and results back, as
+            NKIBench's references have them.
     """
 
     kind: EntryKind
     name: str
     path: str | None = None
     preferred: str | None = None
+    layout: str | None = None
 
     def among(self, defined: Collection[str]) -> str:
         """The name that it has in a file that defines these."""
@@ -251,6 +254,24 @@ class PytestFile:
 
 
 @dataclass(frozen=True)
+class OwnRule:
+    """The verdict of a benchmark itself, reported next to Tilewright's; it decides nothing.
+
+    Attributes:
+        name: of the benchmark.
+        tolerance: most of the Euclidean norm of the error over that of the reference, in each
+            output.
+        seeds: of numpy's generator, before the module makes its inputs.
+        refused: what a kernel's text, without comments, may not hold.
+    """
+
+    name: str
+    tolerance: float
+    seeds: tuple[int, ...]
+    refused: str = ""
+
+
+@dataclass(frozen=True)
 class Problem:
     """A spec, read and resolved. ``cases`` keeps the spec's order of categories.
 
@@ -271,6 +292,7 @@ class Problem:
         has_tests: whether tests below the part under test say what it is called with.
         interpreted: small cases at extents that the interpreter finishes; none where they are so.
         pytest: tests that have to pass; where there are no cases, their calls become these.
+        own_rule: of a benchmark that judges by a rule of its own.
     """
 
     path: str
@@ -290,6 +312,7 @@ class Problem:
     has_tests: bool = False
     interpreted: tuple[Case, ...] = ()
     pytest: PytestFile | None = None
+    own_rule: OwnRule | None = None
 
     @property
     def is_captured(self) -> bool:

@@ -11,6 +11,8 @@ from tilewright.problems.nodes import unreadable
 from tilewright.python_syntax import parse
 from tilewright.textfile import python_text
 
+_NKI_PACKAGES = ("neuronxcc", "nki")
+_NKI_KERNELS = ("jit", "baremetal", "benchmark", "profile")
 KERNELBENCH_FUNCTIONS = frozenset({"get_inputs", "get_init_inputs"})
 
 
@@ -29,9 +31,11 @@ class Arity:
 
 @dataclass(frozen=True)
 class PythonFile:
-    """Top-level names of a file. ``jitted`` functions carry a ``jit`` decorator: no entries.
+    """Top-level names of a file. ``jitted`` functions carry Triton's decorator: no entries.
 
     Attributes:
+        nki_kernels: functions with a decorator of NKI, which are called like any function, so that
+            ``functions`` has them as well.
         arities: of functions and of models' ``forward``, where no decorator may have changed them.
         constructors: of models' ``__init__``, likewise.
         launching: functions that launch a kernel of the file, themselves or by a function that they
@@ -48,6 +52,7 @@ class PythonFile:
     constructors: Mapping[str, Arity] = field(default_factory=dict)
     launching: tuple[str, ...] = ()
     tree: ast.Module | None = None
+    nki_kernels: tuple[str, ...] = ()
 
     @property
     def is_kernelbench(self) -> bool:
@@ -91,18 +96,22 @@ def python_file(path: Path, text: str) -> PythonFile:
     jitted: list[str] = []
     called: dict[str, list[ast.FunctionDef]] = {}
     built: dict[str, list[ast.FunctionDef]] = {}
+    of_nki = nki_names(tree)
+    nki_kernels: list[str] = []
     for node in _top_level(tree.body):
         if isinstance(node, ast.ClassDef):
             classes.append(node.name)
             called.setdefault(node.name, []).extend(_methods(node, "forward"))
             built.setdefault(node.name, []).extend(_methods(node, "__init__"))
         elif isinstance(node, ast.FunctionDef):
-            (jitted if _is_jitted(node) else functions).append(node.name)
+            is_nki = _is_nki_kernel(node, of_nki)
+            nki_kernels += [node.name] if is_nki else []
+            (jitted if _is_jitted(node) and not is_nki else functions).append(node.name)
             called.setdefault(node.name, []).append(node)
     arities = {
         name: _arity(nodes[0], bound=name in classes)
         for name, nodes in called.items()
-        if len(nodes) == 1 and not nodes[0].decorator_list
+        if len(nodes) == 1 and (not nodes[0].decorator_list or name in nki_kernels)
     }
     hosts = [nodes[0] for name, nodes in called.items() if name in functions]
     return PythonFile(
@@ -116,6 +125,7 @@ def python_file(path: Path, text: str) -> PythonFile:
         {name: _arity(nodes[0], bound=True) for name, nodes in built.items() if len(nodes) == 1},
         _launching(hosts, frozenset(jitted)),
         tree,
+        _unique(nki_kernels),
     )
 
 
@@ -176,6 +186,36 @@ def _top_level(body: list[ast.stmt]) -> list[ast.stmt]:
         if isinstance(node, ast.If | ast.Try):
             found += _top_level(node.body) + _top_level(node.orelse)
     return found
+
+
+def nki_names(tree: ast.Module) -> frozenset[str]:
+    """The local names that a file's imports bind to NKI or to a part of it."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = ((alias.name, alias.asname) for alias in node.names)
+            found |= {
+                bound or name.partition(".")[0]
+                for name, bound in names
+                if name.partition(".")[0] in _NKI_PACKAGES
+            }
+        elif isinstance(node, ast.ImportFrom):
+            is_nki = not node.level and (node.module or "").partition(".")[0] in _NKI_PACKAGES
+            found |= {alias.asname or alias.name for alias in node.names if is_nki}
+    return frozenset(found)
+
+
+def _is_nki_kernel(node: ast.FunctionDef, of_nki: frozenset[str]) -> bool:
+    """Whether a decorator of NKI makes a function a kernel; ``trace`` marks a part of one."""
+    for decorator in node.decorator_list:
+        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        root = target
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+        if name in _NKI_KERNELS and isinstance(root, ast.Name) and root.id in of_nki:
+            return True
+    return False
 
 
 def _is_jitted(node: ast.FunctionDef) -> bool:

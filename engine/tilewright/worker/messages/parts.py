@@ -66,6 +66,7 @@ class Entry(TypedDict):
     name: str
     path: NotRequired[str | None]
     preferred: NotRequired[str | None]
+    layout: NotRequired[str | None]
 
 
 class View(TypedDict):
