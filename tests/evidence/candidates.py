@@ -20,7 +20,10 @@ from tilewright.evaluation.workbench import Workbench
 from tilewright.problems import load_problem
 
 HERE = Path(__file__).parent
+NKI = HERE / "nki"
+"""The same folders for NKI kernels, which the simulator runs."""
 BASES = tuple(sorted(path.name for path in (HERE / "bases").iterdir()))
+NKI_BASES = tuple(sorted(path.name for path in (NKI / "bases").iterdir() if path.is_dir()))
 _OBSERVED = re.compile(
     r"it |a call changes |a thread of |\d+ ?% of its result |no longer so: |result \d"
 )
@@ -41,6 +44,11 @@ class Candidate:
     @property
     def base(self) -> str:
         return self.name.partition("__")[0]
+
+    @property
+    def original(self) -> Path:
+        """The original of its base."""
+        return self.path.parents[1] / "bases" / self.base / "original.py"
 
     @property
     def says(self) -> str:
@@ -69,16 +77,15 @@ class Candidate:
         return found.group(1).strip() if found else ""
 
 
-def spec_of(base: str) -> Path:
+def spec_of(original: Path) -> Path:
     """A base's spec; its own file where that is in KernelBench's form."""
-    source = HERE / "bases" / base / "original.py"
-    spec = source.with_name(f"{base}.yaml")
-    return spec if spec.is_file() else source
+    spec = original.with_name(f"{original.parent.name}.yaml")
+    return spec if spec.is_file() else original
 
 
-def candidates(folder: str) -> tuple[Candidate, ...]:
+def candidates(folder: str, root: Path = HERE) -> tuple[Candidate, ...]:
     """Those of ``cheats`` or ``legit``, by name."""
-    return tuple(Candidate(p, p.read_text("utf-8")) for p in sorted((HERE / folder).glob("*.py")))
+    return tuple(Candidate(p, p.read_text("utf-8")) for p in sorted((root / folder).glob("*.py")))
 
 
 class _Reads(threading.local):
@@ -105,7 +112,7 @@ class Court:
 
     def judge(self, candidate: Candidate) -> Evaluation:
         """Take a candidate through the whole cascade."""
-        court = self._cascade(candidate.base, candidate.allow)
+        court = self._cascade(candidate.original, candidate.allow)
         if "timing" not in candidate.caught_by:
             self._untimed.add(candidate.text)
         return court.judge(candidate.text, court.original)
@@ -118,18 +125,17 @@ class Court:
         finally:
             self._reads.text = True
 
-    def original(self, base: str) -> Evaluation:
+    def original(self, source: Path) -> Evaluation:
         """A base's original as its own candidate."""
-        court = self._cascade(base)
+        court = self._cascade(source)
         return court.judge(court.original, court.original)
 
-    def _cascade(self, base: str, allow: tuple[str, ...] = ()) -> Cascade:
-        key = (base, *allow)
+    def _cascade(self, source: Path, allow: tuple[str, ...] = ()) -> Cascade:
+        key = (str(source), *allow)
         with self._lock:
             if key not in self._cascades:
-                source = HERE / "bases" / base / "original.py"
-                problem = replace(load_problem(spec_of(base), source), allow=allow)
-                scratch = self._scratch / "-".join(key)
+                problem = replace(load_problem(spec_of(source), source), allow=allow)
+                scratch = self._scratch / "-".join((source.parent.name, *allow))
                 bench = Workbench(self._device, problem, source, scratch, 1)
                 self._cascades[key] = Cascade(source.read_text("utf-8"), str(source), bench, None)
             return self._cascades[key]

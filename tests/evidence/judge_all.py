@@ -2,7 +2,9 @@
 
 python tests/evidence/judge_all.py interpreter tests/evidence/results/interpreter.json
 python tests/evidence/judge_all.py cuda:0 tests/evidence/results/h200.json [once] [2/4]
+python tests/evidence/judge_all.py neuron-sim tests/evidence/results/neuron_sim.json
 
+The last judges the candidates below ``nki``.
 ``once``: a cheat whose text gives it away is not run a second time with nobody reading it.
 ``2/4``: the second fourth of the candidates, for a file of its own.
 """
@@ -15,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from candidates import BASES, Candidate, Court, candidates, court_on, refusal, refused_by
+from candidates import HERE, NKI, Candidate, Court, candidates, court_on, refusal, refused_by
 
 from tilewright.devices import open_device
 
@@ -35,6 +37,7 @@ def main(device_id: str, out: str, *how: str) -> None:
     if Path(out).is_file():
         found |= json.loads(Path(out).read_text("utf-8"))
     on_gpu = device.info.target is not None
+    root = NKI if device.info.runs_nki else HERE
     lock = threading.Lock()
 
     def judge(folder: str, candidate: Candidate) -> None:
@@ -46,10 +49,11 @@ def main(device_id: str, out: str, *how: str) -> None:
 
     # One at a time in the interpreter, where each takes a processor.
     with court_on(device) as court, ThreadPoolExecutor(_AT_A_TIME if on_gpu else 1) as pool:
-        for base in BASES:
-            if base not in found["originals"]:
-                found["originals"][base] = {"level": court.original(base).level.value}
-        wanted = [one for one in _wanted(found, how) if on_gpu or not one[1].needs_gpu]
+        for source in sorted((root / "bases").glob("*/original.py")):
+            if source.parent.name not in found["originals"]:
+                level = court.original(source).level.value
+                found["originals"][source.parent.name] = {"level": level}
+        wanted = [one for one in _wanted(found, how, root) if on_gpu or not one[1].needs_gpu]
         try:
             list(pool.map(lambda one: judge(*one), wanted))
         finally:  # where one fails, or this is interrupted, the rest is not begun
@@ -59,13 +63,13 @@ def main(device_id: str, out: str, *how: str) -> None:
 
 
 def _wanted(
-    found: Mapping[str, Mapping[str, Any]], how: Sequence[str]
+    found: Mapping[str, Mapping[str, Any]], how: Sequence[str], root: Path
 ) -> Iterator[tuple[str, Candidate]]:
     """(folder, candidate) of this share that has not been judged."""
     share = next((part for part in how if "/" in part), "1/1")
     first, parts = (int(number) for number in share.split("/"))
     for folder in ("legit", "cheats"):
-        for candidate in candidates(folder)[first - 1 :: parts]:
+        for candidate in candidates(folder, root)[first - 1 :: parts]:
             if candidate.name not in found[folder]:
                 yield folder, candidate
 

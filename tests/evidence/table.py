@@ -6,13 +6,16 @@ What was not run on a device is shown as not run.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from candidates import HERE, Candidate, candidates
+from candidates import HERE, NKI, Candidate, candidates
 
 DOC = HERE.parents[1] / "docs" / "honesty.md"
 RESULTS = (("interpreter", "CPU interpreter"), ("h200", "H200"))
+NKI_RESULTS = (("neuron_sim", "NKI simulator"),)
+Devices = Sequence[tuple[str, str]]
 _MARKS = "<!-- {name}: written by tests/evidence/table.py -->"
 
 
@@ -24,7 +27,13 @@ def results(name: str) -> Mapping[str, Any]:
 
 def document(text: str) -> str:
     """The document with its tables as the verdicts have them."""
-    for name, lines in (("cheats", _cheats()), ("legit", _legit())):
+    tables = (
+        ("cheats", _cheats(HERE, RESULTS)),
+        ("legit", _legit(HERE, RESULTS)),
+        ("nki cheats", _cheats(NKI, NKI_RESULTS)),
+        ("nki legit", _legit(NKI, NKI_RESULTS)),
+    )
+    for name, lines in tables:
         mark = _MARKS.format(name=name)
         before, inside, after = text.split(mark)
         del inside
@@ -32,14 +41,14 @@ def document(text: str) -> str:
     return text
 
 
-def _cheats() -> Iterator[str]:
-    yield _summary("cheats", "accepted", lambda verdict: verdict["level"] != "rejected")
+def _cheats(root: Path, devices: Devices) -> Iterator[str]:
+    yield _summary("cheats", "accepted", lambda verdict: verdict["level"] != "rejected", devices)
     yield ""
-    heads = [title for _, title in RESULTS]
+    heads = [title for _, title in devices]
     yield f"| cheat | what it does | {' | '.join(heads)} |"
     yield "| --- | --- |" + " --- |" * len(heads)
-    for cheat in candidates("cheats"):
-        cells = [_cheat_cell(cheat, results(name)) for name, _ in RESULTS]
+    for cheat in candidates("cheats", root):
+        cells = [_cheat_cell(cheat, results(name)) for name, _ in devices]
         yield f"| `{cheat.name}` | {cheat.kind}: {cheat.says} | {' | '.join(cells)} |"
 
 
@@ -54,15 +63,15 @@ def _cheat_cell(cheat: Candidate, found: Mapping[str, Any]) -> str:
     return f"structure; unread: {verdict['unread'] or 'accepted'}"
 
 
-def _legit() -> Iterator[str]:
-    yield _summary("legit", "rejected", lambda verdict: verdict["level"] == "rejected")
+def _legit(root: Path, devices: Devices) -> Iterator[str]:
+    yield _summary("legit", "rejected", lambda verdict: verdict["level"] == "rejected", devices)
     yield ""
-    heads = [title for _, title in RESULTS]
+    heads = [title for _, title in devices]
     yield f"| kernel | what is unusual | {' | '.join(heads)} |"
     yield "| --- | --- |" + " --- |" * len(heads)
-    for kernel in candidates("legit"):
+    for kernel in candidates("legit", root):
         cells = []
-        for name, _ in RESULTS:
+        for name, _ in devices:
             found = results(name)
             verdict = found.get("legit", {}).get(kernel.name)
             missing = "needs a GPU" if found and kernel.needs_gpu else "not run"
@@ -70,9 +79,9 @@ def _legit() -> Iterator[str]:
         yield f"| `{kernel.name}` | {kernel.says} | {' | '.join(cells)} |"
 
 
-def _summary(folder: str, what: str, counts: Any) -> str:
+def _summary(folder: str, what: str, counts: Any, devices: Devices) -> str:
     told = []
-    for name, title in RESULTS:
+    for name, title in devices:
         found = results(name).get(folder, {})
         wrong = sum(1 for verdict in found.values() if counts(verdict))
         told.append(f"{title}: {f'{wrong} of {len(found)} {what}' if found else 'not run'}")

@@ -41,8 +41,8 @@ def test_there_are_at_least_forty_of_every_kind() -> None:
 
 @pytest.mark.parametrize("cheat", READ, ids=_id)
 def test_its_text_gives_it_away(cheat: Candidate) -> None:
-    source = cheat.path.parents[1] / "bases" / cheat.base / "original.py"
-    problem = load_problem(spec_of(cheat.base), source)
+    source = cheat.original
+    problem = load_problem(spec_of(source), source)
     checked = check_structure(
         parse_module(source.read_text(), "original.py"),
         parse_module(cheat.text, "candidate.py"),

@@ -34,8 +34,8 @@ def test_there_are_at_least_twenty_five() -> None:
 
 @pytest.mark.parametrize("kernel", LEGIT, ids=_id)
 def test_its_text_is_not_held_against_it(kernel: Candidate) -> None:
-    source = kernel.path.parents[1] / "bases" / kernel.base / "original.py"
-    problem = load_problem(spec_of(kernel.base), source)
+    source = kernel.original
+    problem = load_problem(spec_of(source), source)
     verdict = held_against(
         parse_module(source.read_text(), "original.py"),
         parse_module(kernel.text, "candidate.py"),
@@ -47,8 +47,8 @@ def test_its_text_is_not_held_against_it(kernel: Candidate) -> None:
 
 @pytest.mark.parametrize("kernel", [kernel for kernel in LEGIT if kernel.allow], ids=_id)
 def test_what_it_needs_to_be_permitted_is_named(kernel: Candidate) -> None:
-    source = kernel.path.parents[1] / "bases" / kernel.base / "original.py"
-    problem = load_problem(spec_of(kernel.base), source)
+    source = kernel.original
+    problem = load_problem(spec_of(source), source)
     verdict = held_against(
         parse_module(source.read_text(), "original.py"),
         parse_module(kernel.text, "candidate.py"),

@@ -91,4 +91,4 @@ _PLUMBING = frozenset(
 def is_plumbing(name: str) -> bool:
     """Whether an operator, as ``namespace.name``, only allocates, shapes or copies."""
     space, _, operator = name.partition(".")
-    return space in ("aten", "prim", "prims") and operator in _PLUMBING
+    return space in ("aten", "prim", "prims", "numpy") and operator in _PLUMBING

@@ -30,6 +30,34 @@ MODULES = listed(
 )
 """What a candidate may import though the original does not."""
 
+OF_TILES = listed(
+    "shape dtype ndim size itemsize buffer broadcast_to reshape ap astype view expand_dims T p x y "
+    "z w"
+)
+"""Attributes of NKI's tensors, tiles and indices that NKI documents or kernels rely on."""
+OF_CONTAINERS = listed(
+    "append extend insert pop remove clear index count copy items keys values get update "
+    "setdefault join format split strip startswith endswith lower upper replace bit_length "
+    "is_integer type add"
+)
+"""Methods of Python's own containers, words and numbers."""
+NUMPY_TYPES = listed(
+    "bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 dtype finfo "
+    "iinfo inf nan pi e newaxis ndarray generic integer floating number"
+)
+"""Names of numpy that NKI kernels use for element types and for numbers."""
+NUMPY_OPERATORS = listed(
+    "abs absolute add subtract multiply divide maximum minimum max min power exp log sqrt square "
+    "sin cos tanh arctan sign floor ceil negative reciprocal equal not_equal less less_equal "
+    "greater greater_equal logical_and logical_or logical_xor logical_not bitwise_and bitwise_or "
+    "bitwise_xor bitwise_not invert left_shift right_shift sum prod mod"
+)
+"""Names of numpy that instructions of NKI take for the operator of the same name."""
+NUMPY_CONSTANTS = listed("identity eye ones zeros full arange tri")
+"""Functions of numpy by which NKI kernels make constants, of numbers alone."""
+NUMPY_OF_CONSTANTS = listed("array tril triu")
+"""The same, of literals and of what the former make."""
+
 KEEPING = listed(
     "functools.reduce functools.singledispatch functools.singledispatchmethod itertools.count "
     "itertools.cycle itertools.tee dataclasses.make_dataclass typing.get_type_hints"

@@ -13,6 +13,7 @@ from tilewright.evaluation.rules.flow import flow
 from tilewright.evaluation.rules.foreign_code import encoding, imports, kernels, loggers
 from tilewright.evaluation.rules.model import Finding, Grade
 from tilewright.evaluation.rules.names import names
+from tilewright.evaluation.rules.nki import nki
 from tilewright.evaluation.rules.operators import operators
 from tilewright.evaluation.rules.reflection import reflection
 from tilewright.evaluation.rules.state import state
@@ -25,6 +26,7 @@ from tilewright.source.model import Module
 
 _RULES = (
     encoding, imports, reflection, names, stores, state, operators, flow, kernels, loggers,
+    nki,
 )  # fmt: skip
 _SPELLED = re.compile(r"torch\.(?:nn\.)?(?:functional\.)?(\w+)|\.(\w+)\(\) of a tensor")
 _SIGNS = {"the @ operator": "matmul", "the + operator on tensors": "add"}
@@ -53,6 +55,8 @@ def held_against(
         *((finding, finding.key) for finding in contract(original, candidate, entry)),
         *_new(_had(original), view_of(candidate)),
     ]
+    if view_of(candidate).is_nki:
+        found = [(replace(one, way_out=in_nki(one.way_out)), text) for one, text in found]
     if not original.kernels:
         found = [(_if_it_runs(finding), text) for finding, text in found]
     permitted = [one for one in found if not set(allow).isdisjoint(one[0].allowed_by)]
@@ -68,6 +72,18 @@ def held_against(
 def _counted(text: str, path: str) -> Counter[str]:
     """How often an original, judged against by many candidates, has each finding."""
     return Counter(finding.key for finding in _findings(view_of(parse_module(text, path))))
+
+
+_FOR_NKI = {
+    "the work must stay in Triton": "the work must stay in NKI kernels",
+    "its work must stay in Triton": "its work must stay in NKI kernels",
+    "allocate by torch.empty": "pass it as an argument",
+}
+
+
+def in_nki(way_out: str) -> str:
+    """A way out in the words of NKI."""
+    return _FOR_NKI.get(way_out, way_out)
 
 
 def _had(original: Module) -> Callable[[str], int]:

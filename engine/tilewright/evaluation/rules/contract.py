@@ -7,7 +7,7 @@ from tilewright.evaluation.rules.model import Finding, Grade
 from tilewright.evaluation.rules.view import is_script
 from tilewright.problems.model import Entry, EntryKind
 from tilewright.source.callgraph import call_graph
-from tilewright.source.model import Module
+from tilewright.source.model import Language, Module
 
 _STAY = "its work must stay in Triton"
 
@@ -23,6 +23,11 @@ def contract(original: Module, candidate: Module, entry: Entry | None) -> Iterat
 
 def _kernels(original: Module, candidate: Module, entry: Entry | None) -> Iterator[Finding]:
     """Kernels may be fused and split; one that is launched by itself must stay what it is."""
+    if entry is not None and _is_kernel(original, entry):
+        if not _is_kernel(candidate, entry):
+            what = f"the entry point {entry.name} is no NKI kernel any more"
+            yield Finding(what, 1, "keep its decorator")
+        return
     is_called = entry is not None and entry.kind is not EntryKind.LAUNCH and entry.path is None
     reached = _reached(candidate, entry) if entry is not None and is_called else frozenset()
     there = {kernel.name for kernel in candidate.kernels}
@@ -42,6 +47,12 @@ def _kernels(original: Module, candidate: Module, entry: Entry | None) -> Iterat
     if wanted and not reached and entry is not None:
         grade = Grade.EVIDENCE if is_picked else Grade.HARD
         yield Finding(f"{entry.name} launches no kernel", 1, _STAY, grade)
+
+
+def _is_kernel(module: Module, entry: Entry) -> bool:
+    """Whether the entry point is itself a kernel, as those of NKI are."""
+    kernel = module.kernel(entry.name) if entry.path is None else None
+    return kernel is not None and kernel.language is Language.NKI
 
 
 def _picks(module: Module) -> bool:

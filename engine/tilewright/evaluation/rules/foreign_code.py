@@ -22,7 +22,7 @@ def imports(view: View) -> Iterator[Finding]:
     for node in (*view.host, *view.kernels):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield from _module(alias.name, node)
+                yield from _module(view, alias.name, node)
         elif isinstance(node, ast.ImportFrom):
             if any(alias.name == "*" for alias in node.names):
                 name = "." * node.level + (node.module or "")
@@ -30,12 +30,12 @@ def imports(view: View) -> Iterator[Finding]:
             if node.level:
                 yield Finding(f"module {'.' * node.level}{node.module or ''}", line_of(node))
             else:
-                yield from _module(node.module or "", node)
+                yield from _module(view, node.module or "", node)
 
 
-def _module(name: str, node: ast.AST) -> Iterator[Finding]:
+def _module(view: View, name: str, node: ast.AST) -> Iterator[Finding]:
     root = name.partition(".")[0]
-    if root not in MODULES:
+    if root not in MODULES and not (view.is_nki and name == "numpy"):
         yield Finding(f"module {root}", line_of(node))
 
 

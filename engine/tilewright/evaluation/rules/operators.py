@@ -43,6 +43,8 @@ def operators(view: View) -> Iterator[Finding]:
 def _found(view: View, node: ast.AST, known: frozenset[str]) -> Iterator[Finding]:
     if isinstance(node, ast.Attribute):
         yield from _attribute(view, node, known)
+    elif view.is_in_nki_code(node):
+        return  # tiles have signs and items too
     elif isinstance(node, ast.BinOp | ast.UnaryOp | ast.AugAssign | ast.Compare):
         yield from _signed(view, node, known)
     elif isinstance(node, ast.Subscript):

@@ -6,17 +6,20 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeGuard
 
-from tilewright.source.model import Module
+from tilewright.source.model import Language, Module
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _CONSTRUCTORS = ("__init__", "reset_parameters")
 _CALLED_BY_TORCH = ("forward", "backward", "setup_context", "__call__")
+_NKI_CODE = ("nki.language.", "nki.isa.")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 @dataclass(frozen=True)
 class View:
     """Host nodes and kernel nodes in source order, and who encloses whom.
+
+    The body of an NKI kernel is Python that runs, so its nodes are among the host's.
 
     Attributes:
         modules: names that plain ``import`` statements bind.
@@ -30,6 +33,25 @@ class View:
     globals: Mapping[str, tuple[ast.AST, ...]]
     _parents: Mapping[int, ast.AST] = field(repr=False)
     _locals: dict[int, frozenset[str]] = field(default_factory=dict, repr=False)
+    _nki: dict[int, bool] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_nki(self) -> bool:
+        """Whether the file imports NKI."""
+        return any(name.split(".")[0] in ("nki", "neuronxcc") for name in self.module.names.imports)
+
+    def is_in_nki_code(self, node: ast.AST) -> bool:
+        """Whether a node stands in an NKI kernel, or in a function that uses its instructions."""
+        functions = [one for one in self.around(node) if isinstance(one, FUNCTIONS)]
+        return any(self._uses_nki(one) for one in functions)
+
+    def _uses_nki(self, function: Function) -> bool:
+        if id(function) not in self._nki:
+            names = (one for one in ast.walk(function) if isinstance(one, ast.Attribute))
+            self._nki[id(function)] = self.is_nki and any(
+                (self.dotted(one) or "").startswith(_NKI_CODE) for one in names
+            )
+        return self._nki[id(function)]
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         return self._parents.get(id(node))
@@ -130,7 +152,7 @@ class View:
 def view_of(module: Module) -> View:
     """The view of a module."""
     parents: dict[int, ast.AST] = {}
-    inside = {id(kernel.node) for kernel in module.kernels}
+    inside = {id(one.node) for one in module.kernels if one.language is not Language.NKI}
     host: list[ast.AST] = []
     kernels: list[ast.AST] = []
     body = _imported(module.tree.body)

@@ -1,0 +1,27 @@
+"""Gives each tile the gate of the tile before, in a loop that is declared to have no order.
+
+Class: concurrency
+Caught by: correctness
+"""
+
+import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def gated(x, gate):
+    rows, columns = x.shape
+    out = nl.ndarray((rows, columns), dtype=x.dtype, buffer=nl.shared_hbm)
+    i_p = nl.arange(128)[:, None]
+    i_f = nl.arange(columns)[None, :]
+    kept = nl.zeros((128, columns), dtype=x.dtype)
+    for r in nl.affine_range((rows + 127) // 128):
+        inside = r * 128 + i_p < rows
+        tile = nl.load(x[r * 128 + i_p, i_f], mask=inside)
+        other = nl.load(gate[r * 128 + i_p, i_f], mask=inside)
+        kept[...] = nl.copy(other, mask=inside)
+        smooth = nisa.activation(nl.silu, tile, mask=inside)
+        result = nisa.tensor_tensor(smooth, kept, nl.multiply, mask=inside)
+        nl.store(out[r * 128 + i_p, i_f], result, mask=inside)
+    return out
