@@ -7,12 +7,13 @@ import logging
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 
 from tilewright.devices.client import WorkerClient
 from tilewright.devices.cluster import Cluster, ClusterAddress, is_cluster
 from tilewright.devices.hello_cache import keep_gpus, keep_hello, known_gpus, known_hello
 from tilewright.devices.local_process import way_out
-from tilewright.devices.model import INTERPRETER, DeviceError, DeviceInfo, JobStatus
+from tilewright.devices.model import INTERPRETER, NEURON_SIM, DeviceError, DeviceInfo, JobStatus
 from tilewright.devices.remote import Address, RemoteClient, is_address
 from tilewright.devices.service.places import enabled
 from tilewright.targets.model import Target
@@ -100,6 +101,17 @@ def interpreter(python: str) -> DeviceInfo:
             keep_hello(python, found)
         _hellos[python] = found
     return _interpreter(_hellos[python])
+
+
+def simulator(python: str) -> DeviceInfo:
+    """The NKI simulator as a device; it runs in the same workers. Raises DeviceError."""
+    return simulated(interpreter(python))
+
+
+def simulated(info: DeviceInfo) -> DeviceInfo:
+    """The NKI simulator next to a Triton interpreter."""
+    own = info.id.removesuffix(INTERPRETER) + NEURON_SIM
+    return replace(info, id=own, name="NKI simulator on CPU")
 
 
 def probe(python: str, *, fresh: bool = False) -> tuple[DeviceInfo, ...]:

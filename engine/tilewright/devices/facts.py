@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tilewright.devices.discovery import chosen_python, probe, probe_host
+from tilewright.devices.discovery import chosen_python, probe, probe_host, simulated
 from tilewright.devices.model import Device, DeviceError, DeviceInfo, JobStatus
 from tilewright.devices.opening import open_device
 from tilewright.devices.pool import DevicePool
@@ -58,13 +58,15 @@ def device_facts(device: str | None = None, python: str | None = None) -> tuple[
         DeviceError: there is no such device, or its worker cannot start or tell.
     """
     if device is None:
-        return _all_of(open_device("interpreter", python), probe(chosen_python(python)))
+        first, *gpus = probe(chosen_python(python))
+        return _all_of(open_device("interpreter", python), (first, simulated(first), *gpus))
     if not is_address(device) or parse_address(device.partition(",")[0]).device:
         opened = open_device(device, python)
         members = opened.members if isinstance(opened, DevicePool) else (opened,)
         return tuple(found for one in members for found in _all_of(one, (one.info,)))
     address = parse_address(device)
-    infos = (replace(info, id=address.of(info.id)) for info in probe_host(address))
+    first, *gpus = probe_host(address)
+    infos = (replace(one, id=address.of(one.id)) for one in (first, simulated(first), *gpus))
     return _all_of(open_device(address.of("interpreter")), tuple(infos))
 
 

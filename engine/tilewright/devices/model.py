@@ -7,9 +7,19 @@ from typing import Any, Generic, Protocol, TypeVar
 from tilewright.errors import TilewrightError
 from tilewright.targets.model import Target
 from tilewright.worker.messages.envelope import Job
+from tilewright.worker.neuron import device_ids
 
 INTERPRETER = "interpreter"
 """The id of Triton's interpreter on this machine's CPU."""
+NEURON_SIM = device_ids.NEURON_SIM
+"""The id of the NKI simulator on this machine's CPU."""
+NEURON = device_ids.NEURON
+"""The id of the Neuron SDK, where the interpreter that runs kernels has one."""
+
+
+def is_neuron_target(target: Target) -> bool:
+    """Whether a chip runs NKI kernels, and no Triton ones."""
+    return target.backend == "neuron"
 
 
 class DeviceError(TilewrightError):
@@ -57,8 +67,8 @@ class DeviceInfo:
     """A place to run kernels.
 
     Attributes:
-        id: "interpreter", "cuda:0", "xpu:0"; "ssh://host#cuda:0" of another host.
-        name: the chip's marketing name, or "Triton interpreter on CPU".
+        id: "interpreter", "neuron-sim", "cuda:0", "xpu:0"; "ssh://host#cuda:0" of another host.
+        name: the chip's marketing name, "Triton interpreter on CPU", or "NKI simulator on CPU".
         target: what to compile for on it; None for the interpreter.
         can_time: whether a time measured here says anything.
         torch, triton, python: versions of what runs there.
@@ -71,6 +81,11 @@ class DeviceInfo:
     torch: str
     triton: str
     python: str
+
+    @property
+    def runs_nki(self) -> bool:
+        """Whether it runs NKI kernels, and no Triton ones."""
+        return device_ids.is_neuron(self.id.rpartition("#")[2])
 
 
 class Device(Protocol):

@@ -15,9 +15,11 @@ from tilewright.devices.discovery import (
     probe_host,
     remote_client,
     reported,
+    simulated,
+    simulator,
 )
 from tilewright.devices.local import WorkerDevice
-from tilewright.devices.model import INTERPRETER, Device, DeviceError, DeviceInfo
+from tilewright.devices.model import INTERPRETER, NEURON_SIM, Device, DeviceError, DeviceInfo
 from tilewright.devices.pool import DevicePool
 from tilewright.devices.remote import Address, RemoteDevice, is_address, parse_address
 
@@ -75,11 +77,15 @@ def _opened(device: str, python: str | None) -> WorkerDevice:
     if device == INTERPRETER:
         about = interpreter(path)
         return WorkerDevice(client(path), about)
+    if device == NEURON_SIM:
+        return WorkerDevice(client(path), simulator(path))
     return WorkerDevice(client(path), _chosen(probe(path), device, None))
 
 
 def _remote(address: Address) -> RemoteDevice:
-    info = _chosen(probe_host(address), address.device or AUTO, address)
+    infos = probe_host(address)
+    here = (*infos, simulated(infos[0]))
+    info = _chosen(here, address.device or AUTO, address)
     return RemoteDevice(remote_client(address), address.of(info.id), info)
 
 
@@ -103,6 +109,6 @@ def _chosen(infos: tuple[DeviceInfo, ...], device: str, host: Address | None) ->
 
 
 def _unknown(infos: tuple[DeviceInfo, ...], device: str, host: Address | None) -> DeviceError:
-    known = ", ".join(info.id for info in infos)
+    known = ", ".join(dict.fromkeys((INTERPRETER, NEURON_SIM, *(info.id for info in infos))))
     where = f"on {host.host}" if host else "here"
     return DeviceError(f"no device {device!r} {where}; there are {known}, and auto")

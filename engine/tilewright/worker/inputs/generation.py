@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from ..compare.tolerance import ULP_OF_SINGLE, wide_of
@@ -59,7 +60,10 @@ def make_inputs(
         raise JobError(f"unknown values {values!r}; there are {', '.join(families.FAMILIES)}")
     if case.get("inputs_from_module"):
         given = _from_module(case, module, seed)
-        return {name: _reshaped(value, values, seed, name) for name, value in given.items()}
+        return {
+            name: _kept_sign(value, _reshaped(_tensor_of(value), values, seed, name))
+            for name, value in given.items()
+        }
     check_memory(case)
     made: dict[str, Any] = {}
     for spec in case["inputs"]:
@@ -290,7 +294,21 @@ def _formatted(value: Any, memory_format: str | None) -> Any:
 
 def _from_module(case: Case, module: Any, seed: int) -> dict[str, Any]:
     torch.default_generator.set_state(_state(torch.default_generator.get_state(), str(seed)))
+    np.random.seed(seed % (1 << 32))
     return module_inputs.inputs(module, case)
+
+
+def _tensor_of(value: Any) -> Any:
+    """An array of numpy as a tensor."""
+    return torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+
+
+def _kept_sign(given: Any, made: Any) -> Any:
+    """Numbers without a sign where a module's array has none, such as variances."""
+    has_none = (
+        isinstance(given, np.ndarray) and given.dtype.kind == "f" and bool((given >= 0).all())
+    )
+    return made.abs() if has_none else made
 
 
 def fake_inputs(case: Case, module: Any, device: str) -> list[Any]:

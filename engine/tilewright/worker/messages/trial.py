@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict
 
 from .envelope import Job
+from .nki import InstructionRecord
 from .parts import Case, Entry, Plan
 
 
 class Check(TypedDict):
     """A comparison: of a case with inputs of a seed and a family, in a layout and an order of
-    programs. ``simpler``: what may be asked in its place where the original does not stand it."""
+    programs. ``simpler``: what may be asked in its place where the original does not stand it;
+    ``record``: list the instructions of NKI kernels."""
 
     name: str
     case: Case
@@ -26,6 +28,7 @@ class Check(TypedDict):
     simpler: list[Check]
     config_index: NotRequired[int]
     weights: NotRequired[int]
+    record: NotRequired[bool]
     launching: NotRequired[dict[str, Plan]]
 
 
@@ -96,11 +99,21 @@ class Found(TypedDict, total=False):
     watched: list[dict[str, Any]]
     repetition: dict[str, Any]
     honesty: dict[str, dict[str, Any]]
+    own_rule: dict[str, Any]
+    instructions: dict[str, list[InstructionRecord]]
     timing: list[Contest]
     permitted: list[str]
     checked_s: float
     waited_s: float
     heard_s: float
+
+
+class OwnRule(TypedDict):
+    """The verdict of a benchmark itself: seeds of numpy, most of an output's relative error."""
+
+    name: str
+    tolerance: float
+    seeds: list[int]
 
 
 class TrialJob(Job[Found]):
@@ -122,3 +135,4 @@ class TrialJob(Job[Found]):
     each_config: NotRequired[Check | None]
     timing: NotRequired[TrialTiming]
     watched: NotRequired[InterpreterPass]
+    own_rule: NotRequired[OwnRule]

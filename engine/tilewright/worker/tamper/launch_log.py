@@ -15,6 +15,8 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.interpreter import GridExecutor
 from triton.runtime.jit import JITFunction
 
+from ..neuron import kernel_calls
+
 
 class Launches:
     """Counts launches by kernel while it is entered; on a device tuning runs count as well.
@@ -38,6 +40,7 @@ class Launches:
             (CompiledKernel, "__getitem__", self._compiled(CompiledKernel.__getitem__)),
         ):
             self._stack.enter_context(mock.patch.object(owner, name, made))
+        self._stack.enter_context(kernel_calls.watched(self._simulated))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -71,6 +74,9 @@ class Launches:
             return run
 
         return item
+
+    def _simulated(self, kernel: Any, grid: Any) -> None:
+        self._noted(kernel, grid or (1,))
 
     def _noted(self, function: Any, grid: Any, name: str = "a kernel") -> Any:
         """Count a launch; a grid that is a function is counted when it is asked."""
@@ -135,6 +141,7 @@ def launches_skipped() -> Iterator[None]:
         mock.patch.object(Autotuner, "run", nothing),
         mock.patch.object(GridExecutor, "__call__", nothing),
         mock.patch.object(CompiledKernel, "__getitem__", no_runner),
+        kernel_calls.skipped(),
     ):
         yield
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ..neuron import arrays
 from ..operator_names import TO_HOST
 from .user_frames import place, user_frame
 
@@ -18,12 +19,33 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Notes each operator that reaches the dispatcher, however it was spelled.
 
     ``seen``: by ``namespace.name`` the calls, the most bytes of one call, and the first place. What
-    Triton (an autotuner that clears a cache) or this package does for itself is not counted.
+    Triton (an autotuner that clears a cache) or this package does for itself is not counted. Of
+    host code that gets arrays, what numpy computes is noted likewise.
     """
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.seen: dict[str, dict[str, Any]] = {}
+
+    def __enter__(self) -> Operators:
+        arrays.NOTED.append(self._computed)
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *given: Any) -> None:
+        super().__exit__(*given)  # type: ignore[no-untyped-call]
+        arrays.NOTED.remove(self._computed)
+
+    def _computed(self, name: str, size: int) -> None:
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename == arrays.__file__:
+            frame = frame.f_back
+        frame = None if frame is None else user_frame(frame)
+        if frame is not None:
+            known = {"calls": 0, "bytes": 0, "where": place(frame)}
+            entry = self.seen.setdefault(f"numpy.{name}", known)
+            entry["calls"] += 1
+            entry["bytes"] = max(entry["bytes"], size)
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None

@@ -22,6 +22,7 @@ from triton.compiler import compiler
 from triton.runtime import autotuner, interpreter, jit
 
 from ..host import device_api
+from ..neuron import kernel_calls
 
 _NAMESPACES: tuple[tuple[str, Any], ...] = (
     ("builtins", builtins), ("time", time), ("json", json), ("os", os), ("io", io), ("sys", sys),
@@ -55,7 +56,8 @@ def identities() -> Identities:
 
     A function's code is watched by its audit event, so the object is enough here.
     """
-    return {name: vars(owner).copy() for name, owner in (*_NAMESPACES, *_our_modules())}
+    every = (*_NAMESPACES, *_our_modules(), *kernel_calls.stand_ins())
+    return {name: vars(owner).copy() for name, owner in every}
 
 
 def replaced(before: Identities, after: Identities) -> list[str]:

@@ -38,6 +38,17 @@ _FACTS = Fields(
 )  # fmt: skip
 _REACHED = [Fields({"inputs": [str], "lines": [str], "changes": bool})]
 _UNWRITTEN = Fields({"name": (str, type(None)), "text": str, "elements": int, "lines": [str]})
+_PART = Fields({"tensor": int, "memory": str, "dtype": str, "partitions": int, "free": int})
+_INSTRUCTION = Fields(
+    {
+        "op": str, "engine": str, "count": int, "line": int, "partitions": int, "free": int,
+        "reads": [_PART], "writes": [_PART],
+    },
+    {
+        **dict.fromkeys(("k", "m", "n", "distinct", "kept", "bytes"), int),
+        **dict.fromkeys(("transpose", "transpose_x", "accumulate"), bool),
+    },
+)  # fmt: skip
 _CALL = Fields(
     {"outputs": [object], "changed_inputs": [object], "output_tree": dict, "inputs_changed": [str]},
     {
@@ -47,6 +58,8 @@ _CALL = Fields(
         "out_of_bounds": [str], "out_of_bounds_lines": [[str]], "races": [str],
         "races_lines": [[str]], "unwritten": [_UNWRITTEN], "stored_inputs": _REACHED,
         "loaded_inputs": _REACHED,
+        "instructions": [_INSTRUCTION],
+        "kernel_faults": [Fields({"kind": str, "severity": str, "message": str, "line": int})],
     },
 )  # fmt: skip
 _REPEATED = Fields(

@@ -23,7 +23,7 @@ from ..protocol import LOST, OUT_OF_MEMORY, TIMEOUT, UNSUPPORTED
 from . import answers, results, run_faults, weights
 from .results import Results
 from .runner_handle import Handle, RunnerEndedError, owned
-from .version import INTERPRETER, place_of
+from .version import is_on_host, place_of
 
 if TYPE_CHECKING:
     from ..messages.parts import Entries
@@ -213,6 +213,10 @@ class Originals:
             f"the original itself {said}" for _, said in run_faults.strayed(base.original.told)
         ]
         strayed += [f"in the original {said}" for _, said in run_faults.raced(base.original.told)]
+        strayed += [
+            f"the original itself, line {one['line']}: {one['message']} ({one['kind']})"
+            for one in run_faults.kernel_faults(base.original.told)
+        ]
         base.note = base.luck = base.fault = "; ".join(strayed)
         if check.get("order", "forward") != "forward" or check.get("launch_options"):
             self._hold_against_plain(job, check, base)
@@ -317,6 +321,12 @@ class Originals:
                 performer, message = self.original(job), {**_of_original(check), **fill}
             return self.results(performer, base, message, _FIRST_CALL_S)
 
+    def reference_results(
+        self, job: Mapping[str, Any], base: Base, check: Mapping[str, Any]
+    ) -> Results:
+        """What the reference gives in its own precision."""
+        return self.results(self._reference(job), base, check, _FIRST_CALL_S)
+
     def _reference(self, job: Mapping[str, Any]) -> Handle:
         """The performer of a job's reference; what its file does beside computing is no matter."""
         return self.performer({**job["performer"], **job["reference"], "observe": False})
@@ -372,7 +382,7 @@ class Originals:
         """Files of a check's inputs in the judge's folder, made once for all layouts and turns."""
         case, values = check["case"], str(check.get("values", "normal"))
         layout = str(check.get("layout", "plain"))
-        seed = int(job["seed"]) + int(check["seed"])
+        seed = int(check.get("exact_seed", int(job["seed"]) + int(check["seed"])))
         maker = job["inputs_from"] if case.get("inputs_from_module") else None
         key = _key([case, seed, values, layout, maker])
         if key not in self._inputs:
@@ -406,7 +416,7 @@ class Originals:
             performer.clear()
             return None
         values = tensor_files.load(owned(state, performer.outbox))
-        if self.device == INTERPRETER:
+        if is_on_host(self.device):
             self._weights[case] = {name: tensor_files.own(value) for name, value in values.items()}
             while len(self._weights) > _KEPT_WEIGHTS:
                 self._weights.popitem(last=False)
@@ -437,7 +447,7 @@ class Originals:
     def _let_go(self) -> None:
         """Forget the measures used longest ago when they hold too much."""
         limit = _KEPT_ON_HOST
-        if self.device != INTERPRETER:
+        if not is_on_host(self.device):
             kind = getattr(torch, self.device.split(":")[0])
             limit = int(kind.get_device_properties(self.device).total_memory * _KEPT_SHARE)
         held = sum(base.bytes_held for base in self._bases.values())

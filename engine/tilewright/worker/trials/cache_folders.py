@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from ..sandbox import triton_cache
-from .version import INTERPRETER
+from .version import is_on_host
 
 
 class Caches:
     """Folders below a judge's own; each gives the fields of a job that ``confine`` goes by.
 
-    The interpreter compiles nothing, and finds nothing.
+    What runs on the host compiles nothing, and finds nothing.
     """
 
     def __init__(self, device: str, folder: Path) -> None:
-        self._compiles = device != INTERPRETER
+        self._compiles = not is_on_host(device)
         self._folder = folder
 
     def of_kept(self, module: str) -> dict[str, Any]:

@@ -46,7 +46,7 @@ from .runner_handle import (
 )
 from .runner_pool import RunnerPool
 from .trial import Hearing, first_checks
-from .version import INTERPRETER
+from .version import is_on_host
 
 if TYPE_CHECKING:
     from ..messages.jobs import CoordinatorJob
@@ -68,7 +68,7 @@ def main(job: CoordinatorJob, parent: int) -> None:
     confinement.hide_from_ptrace()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
-    if job["device"] == INTERPRETER:
+    if is_on_host(job["device"]):
         torch.set_num_threads(1)  # small results, and candidates that compute beside it
     wire = Wire(socket.socket(fileno=job["channel"]))
     code = 1
@@ -130,7 +130,7 @@ class Coordinator:
         self._turns = Turns()
         self._begun: set[str] = set()
         # In the interpreter a second hearing would take the first one's processor.
-        self._most = 1 if device == INTERPRETER else _HEARINGS
+        self._most = 1 if is_on_host(device) else _HEARINGS
         self._heard, self._bell = socket.socketpair()
 
     def serve(self) -> None:

@@ -12,7 +12,7 @@ from . import answers, results, run_faults
 from .baselines import Base, Originals
 from .results import Results
 from .runner_handle import CandidateEndedError, Handle, RunnerEndedError, owned
-from .version import INTERPRETER, place_of
+from .version import is_on_host, place_of
 
 if TYPE_CHECKING:
     from ..messages.parts import Entries
@@ -117,7 +117,7 @@ def _message(pair: Pair, second: Base, device: str) -> dict[str, Any]:
     """How often, and which of them are watched, is drawn anew each time: no candidate can count
     on it."""
     draw = random.SystemRandom()
-    slow = device == INTERPRETER
+    slow = is_on_host(device)
     return {
         **pair[0], "do": "repeat", "second": second.inputs,
         "calls": _CALLS[slow] + draw.randrange(_MORE[slow]), "limit_s": _LIMIT_S[slow],

@@ -33,6 +33,7 @@ def of_run(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
     yield from _too_early(base, told)
     yield from _borrowed(base, told)
     yield from _looked_at(base, told)
+    yield from _of_kernels(base, told)
 
 
 def of_gradients(base: Sequence[str], told: Sequence[str]) -> str | None:
@@ -90,6 +91,19 @@ def _looked_at(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str
                 f"it reads {', '.join(one['inputs'])}{_at(one['lines'])} before it has written "
                 "there, where the original only writes: its contents depend on earlier kernels"
             )
+
+
+def _of_kernels(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
+    """What an NKI kernel does wrong though it ran to its end; an original may do the same kind."""
+    known = {one["kind"] for one in kernel_faults(base)}
+    for one in kernel_faults(told):
+        if one["kind"] not in known:
+            yield f"line {one['line']}: {one['message']} ({one['kind']})"
+
+
+def kernel_faults(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The errors among the faults of NKI kernels."""
+    return [one for one in told.get("kernel_faults") or () if one["severity"] == "error"]
 
 
 def _names(told: Mapping[str, Any], which: str) -> set[str]:

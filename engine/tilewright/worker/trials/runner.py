@@ -38,7 +38,7 @@ from ..timing.clocks import AnyClock, clock_for
 from ..timing.paired_runner import Contest
 from . import call_sequences
 from . import version as calling
-from .version import INTERPRETER, Version
+from .version import Version
 
 _TICK_S = 3600.0
 
@@ -112,7 +112,7 @@ class Runner:
 
     def _prepare(self, message: dict[str, Any]) -> dict[str, Any]:
         start = time.perf_counter()
-        if self._job["device"] != INTERPRETER:
+        if not calling.is_on_host(self._job["device"]):
             # Before the file is imported: what it changes of torch is not what is timed with.
             self._clock = _opened(self._job["device"])
         self._reached["opened"] = time.monotonic()

@@ -13,14 +13,23 @@ from typing import Any
 from .. import tamper
 from ..interpreter import batched_launch
 from ..protocol import ERROR, TIMEOUT, UNSUPPORTED
-from . import answers, masked_nan, repeated_calls, results, run_faults, timed_contest
+from . import (
+    answers,
+    check_records,
+    masked_nan,
+    own_rule,
+    repeated_calls,
+    results,
+    run_faults,
+    timed_contest,
+)
 from .baselines import Base, Originals, with_config
 from .device_lock import Turns
 from .interpreter_pass import Watched, Watching
 from .repeated_calls import Repeated
 from .results import Results
 from .runner_handle import BrokenOffError, CandidateEndedError, Handle, RunnerEndedError
-from .version import INTERPRETER
+from .version import INTERPRETER, is_on_host
 
 _PATIENCE_S = 15.0
 _PATIENCE_RATIO = 10.0
@@ -31,6 +40,7 @@ _OBSERVED = 3
 # With fewer processors the interpreter would take some from the host code that is timed.
 _CPUS, _SEVERAL = os.cpu_count() or 1, 8
 _WHERE_ANY = "where any"
+_LONG = "a call takes long at the sizes of the benchmark"
 _FORWARD_ONLY = (
     "forward only, under no_grad: the original's results have no gradients to compare with"
 )
@@ -101,6 +111,11 @@ class Hearing:
         start = time.monotonic()
         try:
             fault = self._go_through(found, start)
+            if self._job.get("own_rule") and self._candidate.alive:
+                first = self._originals.base(self._job, self._job["checks"][0])
+                found["own_rule"] = own_rule.verdict(
+                    self._originals, self._candidate, self._job, self._patience(first)
+                )
         except NotJudgedError as error:
             fault, found["unjudged"] = None, str(error)
         finally:
@@ -110,6 +125,7 @@ class Hearing:
         found["checked_s"] = time.monotonic() - start
         if self._job["device"] == INTERPRETER:
             found["interpreted"] = dataclasses.asdict(self._interpreted)
+        found["instructions"] = self._executed()
         found["spent_s"] = {**self._candidate.spent_s, **self._phases}
         return {**found, "fault": fault, "honesty": self._honesty(prepared, found)}
 
@@ -195,7 +211,7 @@ class Hearing:
         again = self._job.get("each_config")
         if again is None:
             return
-        if self._job["device"] != INTERPRETER:  # there the first was taken all along
+        if not is_on_host(self._job["device"]):  # there the first was taken all along
             yield with_config(again, 0)
         for config in range(1, self._configs):
             yield with_config(again, config)
@@ -232,7 +248,7 @@ class Hearing:
         notes = [base.note] if base.note else []
         if base.unfit and not base.failure and check.get("required", True):
             check, base = self._plain(check, base, notes)
-        record = _record(check, base, notes)
+        record = check_records.record(check, base, notes)
         if asked.fault:
             record["fault"] = asked.fault
         self._checks.append(record)
@@ -248,7 +264,7 @@ class Hearing:
         fault = self._of_original(base)
         for _ in range(0 if fault else int(check.get("repeats") or 1)):
             fault = fault or self._called(check, base, record)
-        return fault and f"{', '.join([check['name'], *_drawn(check, base)])}: {fault}"
+        return fault and f"{', '.join([check['name'], *check_records.drawn(check, base)])}: {fault}"
 
     def _of_original(self, base: Base) -> str | None:
         """That the original failed, which is the candidate's fault where it is the same text."""
@@ -377,6 +393,8 @@ class Hearing:
 
     def _repeat(self, prepared: Mapping[str, Any]) -> Repeated:
         """Calls in a row."""
+        if self._job.get("own_rule"):
+            return Repeated(None, {"skipped": _LONG})
         pair = repeated_calls.pair_of(self._job["checks"])
         if pair is None:
             return Repeated(None, {"skipped": "no case has two seeds"})
@@ -390,7 +408,7 @@ class Hearing:
     def _skipped(self) -> dict[str, float] | None:
         """How much of the results is still right with no launch made, by version: the original is
         asked where anything of the candidate's is."""
-        if self._given is None:
+        if self._given is None or self._job.get("own_rule"):
             return None
         check = self._job["checks"][0]
         base = self._originals.base(self._job, check)
@@ -437,6 +455,15 @@ class Hearing:
         fault = self._called(check, base, {})
         return fault and f"{check['name']}, after it was timed: {fault}"
 
+    def _executed(self) -> dict[str, Any]:
+        """The instructions of the first check by version, where they were noted."""
+        if self._given is None or not self._given.told.get("instructions"):
+            return {}
+        base = self._originals.base(self._job, self._job["checks"][0])
+        told = base.original.told if base.original is not None else {}
+        own = self._given.told["instructions"]
+        return {"original": told.get("instructions") or [], "candidate": own}
+
     def _honesty(self, prepared: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
         """Facts of both versions over the same calls."""
         skipped = told.get("skipped_same") or {}
@@ -465,35 +492,8 @@ def first_checks(checks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [check for check in checks if check.get("required", True)][:1]
 
 
-def _drawn(check: Mapping[str, Any], base: Base) -> Iterator[str]:
-    """The plain numbers that are not the spec's in a check, with their values."""
-    usual = {one["name"]: one.get("value") for one in check["case"].get("inputs") or ()}
-    for entry in base.inputs:
-        if "value" in entry and usual.get(entry["name"]) not in (None, entry["value"]):
-            yield f"{entry['name']} {entry['value']:.6g}"
-
-
 def _may_win(timing: Mapping[str, Any]) -> bool:
     """Whether nothing that was measured speaks against a candidate."""
     undecided = timing.get("verdict") is None and float(timing.get("low") or 0.0) > 1.0
     faster = timing.get("verdict") == "faster" or undecided
     return faster and not timing.get("wrong") and not timing.get("faults")
-
-
-def _record(check: Mapping[str, Any], base: Base, notes: list[str]) -> dict[str, Any]:
-    """What a person may want to know of a check beside its figures."""
-    case = check["case"]
-    record: dict[str, Any] = {
-        "name": check["name"],
-        "case": f"{case['category']}[{case['index']}]",
-        "seed": check["seed"],
-        "config": check.get("config_index") or 0,
-        "oracle": base.oracle_name,
-        "rtol": case["rtol"],
-        "atol": case["atol"],
-    }
-    record |= run_faults.unusual(check)
-    record |= {name: True for name in ("training", "gradients") if check.get(name)}
-    if notes:
-        record["note"] = "; ".join(dict.fromkeys(notes))
-    return record

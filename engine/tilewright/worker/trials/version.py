@@ -19,6 +19,8 @@ from ..interpreter import batched_launch, switch
 from ..launches import hooks
 from ..loading import entry_call, entry_point
 from ..memcheck import access_monitor, allocator_hooks, poison, redzones, uninitialized
+from ..neuron import kernel_calls
+from ..neuron.device_ids import is_neuron
 from ..protocol import JobError
 from ..timing import resampled_inputs
 from . import gradients
@@ -34,8 +36,13 @@ WEIGHT = "weight "
 
 
 def place_of(device: str) -> str:
-    """Where tensors lie for a device: the interpreter's are the CPU's."""
-    return "cpu" if device == INTERPRETER else device
+    """Where tensors lie for a device: those of the interpreter and of NKI kernels are the CPU's."""
+    return "cpu" if is_on_host(device) else device
+
+
+def is_on_host(device: str) -> bool:
+    """Whether kernels run in the process itself, on tensors of the CPU."""
+    return device == INTERPRETER or is_neuron(device)
 
 
 @contextlib.contextmanager
@@ -44,6 +51,11 @@ def surroundings(device: str, module: str) -> Iterator[None]:
     device of another kind than it was written for, that one in its place."""
     kind = device_api.written_for(module)
     with contextlib.ExitStack() as stack:
+        if is_neuron(device):
+            torch.set_num_threads(1)
+            stack.enter_context(kernel_calls.surroundings(device))
+            yield
+            return
         if device == INTERPRETER:
             kind = kind or "cuda"
             # Its tensors are small: threads of an operator would wait for each other, and take
@@ -64,7 +76,7 @@ def surroundings(device: str, module: str) -> Iterator[None]:
 def stood_in(device: str, module: str) -> list[str]:
     """What stands in for the device that a file's host code names, for people."""
     kind = device_api.written_for(module)
-    if kind is None or device.startswith(kind):
+    if kind is None or device.startswith(kind) or is_neuron(device):
         return []
     by = "the CPU" if device == INTERPRETER else device.partition(":")[0]
     return [
@@ -93,7 +105,8 @@ class Version:
 
     def _called(self, job: dict[str, Any]) -> dict[str, Any]:
         device = place_of(job["device"])
-        around = redzones.Bands() if job.get("guard", True) else None
+        guards = job.get("guard", True) and not is_neuron(job["device"])
+        around = redzones.Bands() if guards else None
         with unseen():
             loaded = arranged(job["inputs"], job, device)
             state = weights(job)
@@ -106,6 +119,7 @@ class Version:
             before = tensors_of(model)
         with (
             hooks.counted() as counts,
+            kernel_calls.launched(job) as of_nki,
             _circumstances(job, around) as found,
             _seen(job, model) as seen,
             _training(model, wanted=bool(job.get("training"))),
@@ -120,7 +134,9 @@ class Version:
             changed = changed_inputs(loaded, inputs) | changed_inputs(
                 before, tensors_of(model, own=True)
             )
+            counts.update(of_nki.counts)
             value: dict[str, Any] = {**collect(job, returned, changed, counts)}
+            value |= of_nki.found()
         value["interpreted"] = interpreted
         if set(tensors_of(model, own=True)) != set(before):
             self._models.clear()  # one that makes buffers at its first call begins anew
@@ -152,6 +168,8 @@ class Version:
         if key not in self._models:
             told = {**job, "case": case}
             made = entry_call.build_call(told, self.module, device, state)
+            if is_neuron(job["device"]):
+                made = (kernel_calls.adapted(made[0], job["entry"]), made[1])
             if made[1] is None:
                 return made
             first = {name: value.clone() for name, value in made[1].state_dict().items()}
@@ -230,7 +248,7 @@ def _seen(job: Mapping[str, Any], model: Any) -> Iterator[tamper.Seen | None]:
 def one_config(job: Mapping[str, Any], configs: dict[str, int]) -> Iterator[None]:
     """One configuration of what is autotuned: the interpreter cannot choose by time."""
     index = job.get("config_index")
-    if index is None and job["device"] != INTERPRETER:
+    if is_neuron(job["device"]) or (index is None and job["device"] != INTERPRETER):
         yield
         return
     tried = bool(job.get("tried")) and job["device"] == INTERPRETER
@@ -295,7 +313,7 @@ def _circumstances(
 
 def _order(job: Mapping[str, Any]) -> contextlib.AbstractContextManager[None]:
     order = str(job.get("order") or "forward")
-    if order == "forward":
+    if order == "forward" or is_neuron(job["device"]):
         return contextlib.nullcontext()
     if job["device"] != INTERPRETER:
         raise JobError("only the interpreter runs programs in an order of one's choice")
@@ -402,6 +420,8 @@ def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 def _caveats(job: Mapping[str, Any]) -> list[str]:
     said = stood_in(job["device"], job["module"])
+    if is_neuron(job["device"]):
+        return kernel_calls.caveats(job["device"])
     if job["device"] != INTERPRETER:
         names = ", ".join(sorted(hooks.left_out))
         return said + [f"launched without {names}, which this backend does not know"] * bool(names)
