@@ -166,6 +166,28 @@ class SpeedFigures:
 
 
 @dataclass(frozen=True)
+class EstimateFigures:
+    """What a cost model says of the original and of the text; nothing of it was measured.
+
+    Attributes:
+        case: whose sizes the estimate is of.
+        target: the chip that it is for.
+        value: estimated time of the original over that of the text.
+        error: factor within which the model does not tell two texts apart.
+        original_us, candidate_us: low, usual and high end in microseconds.
+        bottlenecks: the busiest engine of the original, and of the text.
+    """
+
+    case: str
+    target: str
+    value: float
+    error: float
+    original_us: tuple[float, float, float]
+    candidate_us: tuple[float, float, float]
+    bottlenecks: tuple[str, str]
+
+
+@dataclass(frozen=True)
 class Edit:
     """One edit on the way from the original to the verified text.
 
@@ -213,6 +235,7 @@ class CertificateFile:
     subject: Subject
     original: Original
     edits: tuple[Edit, ...] = ()
+    estimate: EstimateFigures | None = None
 
     @property
     def slowest(self) -> SpeedFigures | None:

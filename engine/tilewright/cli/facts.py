@@ -14,6 +14,7 @@ from tilewright.cli.inputs import read_source, target_of
 from tilewright.cli.output import OUT, Exit, Format, emit_json
 from tilewright.devices import list_devices
 from tilewright.devices.facts import DeviceFacts, device_facts
+from tilewright.devices.model import DeviceInfo
 from tilewright.errors import InputError
 from tilewright.knowledge import all_patterns, patterns_of, taxonomy
 from tilewright.knowledge import explain as explain_issue
@@ -85,14 +86,21 @@ def _rows(facts: DeviceFacts) -> Iterator[tuple[str, str]]:
         yield "memory", f"{facts.memory_bytes >> 20} MiB{free}"
     if facts.driver:
         yield "driver", facts.driver
-    yield "runs", "yes" if facts.can_run else "no: this Triton has no driver for it"
-    yield "times", "yes" if info.can_time else "no: an interpreter's time is not a chip's time"
+    kernels = "NKI kernels" if info.runs_nki else "yes"
+    yield "runs", kernels if facts.can_run else "no: this Triton has no driver for it"
+    yield "times", "yes" if info.can_time else _untimed(info)
     if info.target is not None:
         yield "used by", _users(facts)
         found = ", ".join(f"{name} ({where})" for name, where in facts.profilers.items())
         yield "profilers", found or "none"
     why = f": {'; '.join(facts.reasons)}" if facts.reasons else ""
     yield "isolation", f"{facts.isolation or 'not known'}{why}"
+
+
+def _untimed(info: DeviceInfo) -> str:
+    if info.runs_nki:
+        return "no: a cost model estimates the time on neuron:trn1 and neuron:trn2"
+    return "no: an interpreter's time is not a chip's time"
 
 
 def _users(facts: DeviceFacts) -> str:

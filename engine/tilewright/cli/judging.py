@@ -21,6 +21,7 @@ _PERCENT = {
     StepName.STRUCTURE: 12,
     StepName.COMPILE: 15,
     StepName.CORRECTNESS: 30,
+    StepName.ESTIMATE: 85,
     StepName.SPEED: 90,
 }
 

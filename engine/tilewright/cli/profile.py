@@ -14,6 +14,7 @@ from tilewright.cli.target import target_for
 from tilewright.evaluation.sizing import sized
 from tilewright.evaluation.syntax import require_python
 from tilewright.evaluation.workbench import Workbench
+from tilewright.profiling.nki import sentence
 from tilewright.profiling.run import profile_source
 from tilewright.scratch import scratch_folder
 from tilewright.source import parse_module
@@ -83,6 +84,8 @@ def _print(value: dict[str, Any]) -> None:
                 f"on {time['device']}, {time['case']}",
                 markup=False,
             )
+        if kernel.get("estimate"):
+            OUT.print(f"  {sentence(kernel['estimate'])}", markup=False)
         _print_findings(kernel)
         for note in kernel["notes"]:
             OUT.print(f"  {note}", markup=False)

@@ -21,7 +21,7 @@ from tilewright.cli.judging import Subject, judge
 from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event, working
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.devices import list_devices
-from tilewright.devices.model import INTERPRETER, DeviceError, DeviceInfo
+from tilewright.devices.model import INTERPRETER, NEURON_SIM, DeviceError, DeviceInfo
 from tilewright.errors import InputError
 from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.rechecking import Outcome, Recheck, compared, renewed
@@ -179,7 +179,7 @@ def _device(before: CertificateFile, named: str) -> str:
     if named != "auto":
         return named
     if not before.device.can_time:
-        return INTERPRETER
+        return NEURON_SIM if before.device.id == NEURON_SIM else INTERPRETER
     here = [info for info in list_devices() if info.can_time]
     fitting = [info for info in here if str(info.target) == before.device.target]
     same = [info for info in fitting if info.name == before.device.name]

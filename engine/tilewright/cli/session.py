@@ -6,25 +6,33 @@ from contextlib import contextmanager
 from types import FrameType
 
 from tilewright.devices import list_devices, open_device
-from tilewright.devices.model import INTERPRETER, Device
+from tilewright.devices.model import (
+    INTERPRETER,
+    NEURON_SIM,
+    Device,
+    DeviceInfo,
+    is_neuron_target,
+)
 from tilewright.errors import InputError, Stopped
 from tilewright.targets.model import Target
 
 
 @contextmanager
 def device_for(device: str, target: Target | None) -> Iterator[Device]:
-    """The device that was named; for ``auto`` a GPU of the target's own kind, else the interpreter.
+    """The device that was named; for ``auto`` a GPU of the target's own kind, else the interpreter,
+    or what runs NKI kernels where the target is a NeuronCore.
 
     Times of two chips cannot be compared, so a GPU is never used for a target that
     it is not.
 
     Raises:
-        InputError: the named device is another chip than the target.
+        InputError: the named device is another chip than the target, or runs other kernels.
         DeviceError: no such device, or no interpreter with torch and triton.
     """
     chosen = _fitting(target) if device == "auto" else device
     opened = open_device(chosen)
     try:
+        _check_language(device, opened.info, target)
         own = opened.info.target
         if target is not None and own is not None and own != target:
             raise InputError(
@@ -36,7 +44,25 @@ def device_for(device: str, target: Target | None) -> Iterator[Device]:
         opened.close()
 
 
+def _check_language(device: str, info: DeviceInfo, target: Target | None) -> None:
+    """Refuse a device that runs kernels of the other language than the target's."""
+    if target is None:
+        return
+    if is_neuron_target(target) and not info.runs_nki:
+        raise InputError(
+            f"device {device} runs Triton kernels, and {target} runs NKI kernels; leave --device "
+            f"out, or name {NEURON_SIM}"
+        )
+    if info.runs_nki and not is_neuron_target(target):
+        raise InputError(
+            f"device {device} runs NKI kernels, and {target} runs Triton kernels; leave --device "
+            "out to check in the interpreter"
+        )
+
+
 def _fitting(target: Target | None) -> str:
+    if target is not None and is_neuron_target(target):
+        return NEURON_SIM
     gpus = [info for info in list_devices() if info.can_time]
     fitting = [info for info in gpus if target is None or info.target == target]
     return fitting[0].id if fitting else INTERPRETER

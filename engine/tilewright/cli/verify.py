@@ -19,6 +19,7 @@ from tilewright.cli.show import speedup_line
 from tilewright.cli.target import target_for
 from tilewright.devices.discovery import start_worker
 from tilewright.errors import InputError
+from tilewright.evaluation.certificate_file import own_rule_text
 from tilewright.evaluation.model import Evaluation, Level, StepName, StepStatus
 from tilewright.evaluation.sizing import sized
 from tilewright.problems.model import Problem
@@ -170,8 +171,15 @@ def _value(judged: Judged, needed: Level, spec: Problem | None) -> dict[str, Any
         **as_json(judged.evaluation, needed),
         "certificate": dump(judged.certificate),
         "certificate_file": file_json(judged.file) if judged.file else None,
-        "notes": list(spec.warnings) if spec else [],
+        "notes": [*(spec.warnings if spec else ()), *_own_rule(judged.evaluation)],
     }
+
+
+def _own_rule(evaluation: Evaluation) -> list[str]:
+    """What a benchmark's own rule says, which decides nothing."""
+    checked = evaluation.step(StepName.CORRECTNESS)
+    found = checked.data.get("own_rule") if checked is not None else None
+    return [own_rule_text(found)] if found else []
 
 
 def _default(*, can_time: bool) -> Level:

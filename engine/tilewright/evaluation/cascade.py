@@ -7,10 +7,13 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from tilewright.analysis import AnalysisContext, Issue, analyze
+from tilewright.devices.model import is_neuron_target
 from tilewright.evaluation.compile_step import check_compile
 from tilewright.evaluation.constraints import constraint_violations
 from tilewright.evaluation.correctness import correctness_step, judged_or_not, planned_checks
+from tilewright.evaluation.estimate_step import estimate_step
 from tilewright.evaluation.model import (
+    EstimatedGain,
     Evaluation,
     Level,
     Speedup,
@@ -36,6 +39,12 @@ NO_PROBLEM = (
     "there is no spec to run it on; put a spec next to the kernel ({stem}.yaml), pass --problem "
     "(a spec, a module with Model and get_inputs, a task's folder), or capture launches "
     "(`tilewright capture -- COMMAND`)"
+)
+
+
+NOT_COMPILED = (
+    "nothing here compiles for {target}: AWS's compiler is on no public registry; the kernel was "
+    "parsed and simulated instead"
 )
 OnStep = Callable[[StepName], None]
 
@@ -79,15 +88,15 @@ class Cascade:
         steps: list[StepResult] = []
         with ThreadPoolExecutor(1) as aside:
             trial = _Trial(self, text, baseline, aside, thorough)
-            speedup = self._judge(text, trial, steps, on_step)
+            speedup, gain = self._judge(text, trial, steps, on_step)
         return Evaluation(
-            text_hash(text), text_hash(baseline), level_of(steps), tuple(steps), speedup
+            text_hash(text), text_hash(baseline), level_of(steps), tuple(steps), speedup, gain
         )
 
     def _judge(
         self, text: str, trial: "_Trial", steps: list[StepResult], on_step: OnStep
-    ) -> Speedup | None:
-        """Fill ``steps`` up to the first that fails; what the last one measured."""
+    ) -> tuple[Speedup | None, EstimatedGain | None]:
+        """Fill ``steps`` up to the first that fails; what the last ones measured or estimated."""
         for name, step in (
             (StepName.SYNTAX, lambda: check_syntax(text)),
             (StepName.STRUCTURE, lambda: self._structure(text)),
@@ -97,12 +106,23 @@ class Cascade:
             on_step(name)
             steps.append(_clocked(name, step))
             if steps[-1].status in (StepStatus.FAILED, StepStatus.ERROR):
-                return None
+                return None, None
+        gain = None
+        if self._is_neuron:
+            on_step(StepName.ESTIMATE)
+            started = time.perf_counter()
+            estimated, gain = trial.estimate(steps[-1])
+            steps.append(replace(estimated, seconds=time.perf_counter() - started))
         on_step(StepName.SPEED)
         started = time.perf_counter()
         last, speedup = trial.speed(steps)
         steps.append(replace(last, seconds=time.perf_counter() - started))
-        return speedup
+        return speedup, gain
+
+    @property
+    def _is_neuron(self) -> bool:
+        """Whether what is judged are NKI kernels, whose time is estimated from their text."""
+        return self.target is not None and is_neuron_target(self.target)
 
     def _structure(self, text: str) -> StepResult:
         checked = check_structure(
@@ -125,7 +145,7 @@ class Cascade:
     @property
     def triton_version(self) -> tuple[int, int] | None:
         """(major, minor) of the Triton that runs candidates; None where nothing runs."""
-        if self.bench is None or not self.bench.device.info.triton:
+        if self.bench is None or not self.bench.device.info.triton or self._is_neuron:
             return None
         major, minor, *_ = self.bench.device.info.triton.split(".")
         return int(major), int(minor)
@@ -136,6 +156,8 @@ class Cascade:
     def _compile(self, text: str) -> StepResult:
         if self.target is None:
             return _skipped(StepName.COMPILE, "no target was named")
+        if self._is_neuron:
+            return _skipped(StepName.COMPILE, NOT_COMPILED.format(target=self.target))
         if self.bench is None:
             return _skipped(StepName.COMPILE, self.no_problem())
         problem = self.bench.problem
@@ -177,7 +199,7 @@ class _Trial:
         if bench is None:
             return _skipped(StepName.CORRECTNESS, self._cascade.no_problem())
         self._heard = self._begun.result() if self._begun is not None else self._hear()
-        checked = correctness_step(bench, self._heard)
+        checked = correctness_step(bench, self._heard, self._text)
         return (
             checked
             if self._text == self._cascade.original
@@ -195,12 +217,25 @@ class _Trial:
             return None
         return hear(bench, original, text, checks, self._timing, thorough=self._thorough)
 
+    def estimate(self, checked: StepResult) -> tuple[StepResult, EstimatedGain | None]:
+        """What the cost model says of the candidate and its baseline."""
+        bench, target = self._cascade.bench, self._cascade.target
+        assert target is not None
+        if bench is None:
+            return _skipped(StepName.ESTIMATE, self._cascade.no_problem()), None
+        if checked.status is not StepStatus.PASSED:
+            return _skipped(StepName.ESTIMATE, "not estimated: its results were not checked"), None
+        if self._text == self._baseline:
+            return _skipped(StepName.ESTIMATE, "not estimated: it is the same text"), None
+        return estimate_step(bench, self._baseline, self._text, target)
+
     def speed(self, steps: list[StepResult]) -> tuple[StepResult, Speedup | None]:
         """What it said of speed, or why there is nothing to say."""
         bench = self._cascade.bench
         if bench is None:
             return _skipped(StepName.SPEED, self._cascade.no_problem()), None
-        if steps[-1].status is not StepStatus.PASSED:
+        checked = next(step for step in steps if step.step is StepName.CORRECTNESS)
+        if checked.status is not StepStatus.PASSED:
             return _skipped(StepName.SPEED, "not measured: its results were not checked"), None
         if self._text == self._baseline:
             return _skipped(StepName.SPEED, "not measured: it is the same text"), None

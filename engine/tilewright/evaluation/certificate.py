@@ -29,6 +29,7 @@ def certify(evaluation: Evaluation, bench: Workbench | None, target: Target | No
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         tilewright=tilewright.__version__,
         isolation=_isolation(evaluation),
+        estimate=evaluation.estimate,
     )
     return replace(certificate, unverified=unverified(certificate))
 

@@ -16,6 +16,7 @@ from tilewright.certificates.model import (
     CompiledFigures,
     DeviceFacts,
     Edit,
+    EstimateFigures,
     Isolation,
     Original,
     ProblemFacts,
@@ -26,7 +27,13 @@ from tilewright.certificates.model import (
 )
 from tilewright.certificates.parts import reached
 from tilewright.devices.model import DeviceInfo
-from tilewright.evaluation.model import Certificate, Level, StepName, text_hash
+from tilewright.evaluation.model import (
+    Certificate,
+    EstimatedGain,
+    Level,
+    StepName,
+    text_hash,
+)
 from tilewright.figures import detectable
 from tilewright.problems.model import Problem
 from tilewright.source import parse_module
@@ -83,6 +90,7 @@ def certificate_file(
         speed=speed,
         isolation=_isolation(certificate.isolation),
         honesty=tuple(map(placeless, _honesty(steps.get(StepName.CORRECTNESS, {})))),
+        estimate=_estimate(certificate.estimate),
         unverified=tuple(map(placeless, (*certificate.unverified, *foreign))),
         edits=tuple(edits),
     )
@@ -172,6 +180,8 @@ def _honesty(data: Json) -> Iterator[str]:
     facts: Json = found.get("candidate") or {}
     for name, launch in (facts.get("launches") or {}).items():
         yield f"{name} was launched, {launch.get('programs')} programs in all"
+    if rule := data.get("own_rule"):
+        yield own_rule_text(rule)
     if isinstance(facts.get("skipped_same"), int | float):
         yield f"with no launch made, {100 * facts['skipped_same']:.0f} % of its results were right"
     calls = (data.get("repetition") or {}).get("calls")
@@ -181,6 +191,17 @@ def _honesty(data: Json) -> Iterator[str]:
     if watched:
         yield f"in the interpreter each load and store was watched: {'; '.join(watched)}"
     yield from (str(note) for note in found.get("notes") or ())
+
+
+def own_rule_text(found: Json) -> str:
+    """What a benchmark's own rule said, in a sentence."""
+    name, seeds = found["name"], ", ".join(map(str, found["seeds"]))
+    if not found["passed"]:
+        return f"{name}'s own rule refuses it: {found['message']}"
+    return (
+        f"{name}'s own rule accepts it: relative error {found['largest_error']:.2g} at seeds "
+        f"{seeds}, less than {found['tolerance']:g}"
+    )
 
 
 @dataclass(frozen=True)
@@ -275,6 +296,20 @@ def _speeds(cases: Sequence[Json]) -> Iterator[SpeedFigures]:
         )
 
 
+def _estimate(gain: EstimatedGain | None) -> EstimateFigures | None:
+    if gain is None:
+        return None
+    before, after = (
+        tuple(_round(one, 4) for one in times) for times in (gain.before_us, gain.after_us)
+    )
+    return EstimateFigures(
+        gain.case, gain.target, _round(gain.value, 4), gain.error,
+        before,  # type: ignore[arg-type]  # three each
+        after,  # type: ignore[arg-type]
+        gain.bottlenecks,
+    )  # fmt: skip
+
+
 def _known(data: Json, name: str) -> float | None:
     value = data.get(name)
     if isinstance(value, int | float) and math.isfinite(value):
@@ -292,16 +327,30 @@ def _summary(
     if certificate.level.reaches(Level.CORRECT):
         count = sum(check.count for check in checks)
         compared = f" in {count} comparisons" if count else ""
-        parts.append(f"correct{compared} on {info.name}")
+        where = f"in the {info.name}" if info.runs_nki else f"on {info.name}"
+        parts.append(f"correct{compared} {where}")
     compiled = next((s for s in certificate.steps if s.step is StepName.COMPILE), None)
     if compiled is not None and compiled.status.value == "passed":
         parts.append(f"compiled for {certificate.target}")
     slowest = min(speed, key=lambda one: one.low, default=None)
-    if slowest is None:
+    if slowest is None and (gain := certificate.estimate) is not None:
+        parts.append(estimate_text(gain))
+        parts.append("not compiled; nothing was measured")
+    elif slowest is None:
         parts.append("speed not measured")
     else:
         parts.insert(0, speed_text(certificate.level, slowest))
     return "; ".join(parts)
+
+
+def estimate_text(gain: EstimatedGain) -> str:
+    """``estimated faster: 1.42x by the cost model for neuron:trn2, ...``; never a measured word."""
+    told = f"{gain.words}, {gain.case}"
+    if gain.is_faster:
+        return f"estimated faster: {told}"
+    if gain.is_slower:
+        return f"estimated slower: {told}"
+    return f"not separated by the cost model, whose error is {gain.error:g}x: {told}"
 
 
 def speed_text(level: Level, one: SpeedFigures) -> str:

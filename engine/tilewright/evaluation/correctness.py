@@ -12,6 +12,7 @@ from tilewright.evaluation.trial_client import Heard, hear
 from tilewright.evaluation.workbench import BrokenOffError, Workbench
 from tilewright.harness_fault import HarnessFaultError
 from tilewright.problems.model import RAGGED, Case, Problem
+from tilewright.problems.nkibench import holds_refused
 from tilewright.problems.permissions import (
     FINITE,
     FIXED_LAYOUTS,
@@ -99,8 +100,11 @@ def judged_or_not(name: StepName, step: Callable[[], StepResult]) -> StepResult:
         return StepResult(name, StepStatus.FAILED, f"the candidate cannot be run: {error}")
 
 
-def correctness_step(bench: Workbench, heard: Heard | None) -> StepResult:
-    """What the judge's findings are to the cascade; None: there was nothing to ask it."""
+def correctness_step(bench: Workbench, heard: Heard | None, text: str = "") -> StepResult:
+    """What the judge's findings are to the cascade; None: there was nothing to ask it.
+
+    ``text``: of the candidate, for a benchmark's own rule.
+    """
     if heard is None:
         return StepResult(StepName.CORRECTNESS, StepStatus.SKIPPED, _no_case(bench.problem))
     status = StepStatus.PASSED if heard.fault is None else StepStatus.FAILED
@@ -114,11 +118,23 @@ def correctness_step(bench: Workbench, heard: Heard | None) -> StepResult:
         **_notes(bench, heard),
         **_kept(heard.data),
         **_relied_on(bench.problem, heard.data),
+        **_by_own_rule(bench.problem, heard.data, text),
     }
     told = f"not judged here: {unjudged}" if unjudged else ""
     if heard.fault:
         told = f"{heard.fault}{way_out(heard.fault, heard.checks, bench.problem)}"
     return StepResult(StepName.CORRECTNESS, status, told, data=data)
+
+
+def _by_own_rule(problem: Problem, data: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """The verdict of the benchmark itself: what its rule on results and its rule on texts say."""
+    rule, found = problem.own_rule, data.get("own_rule")
+    if rule is None or found is None:
+        return {}
+    told = dict(found)
+    if holds_refused(rule, text):
+        told |= {"passed": False, "message": f"the text holds {rule.refused}"}
+    return {"own_rule": told}
 
 
 def _relied_on(problem: Problem, data: Mapping[str, Any]) -> dict[str, Any]:

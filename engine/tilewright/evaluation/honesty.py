@@ -10,6 +10,7 @@ from typing import Any
 from tilewright.evaluation import permissions
 from tilewright.worker import operator_names
 
+IN_TRITON, IN_NKI = "the work must stay in Triton", "the work must stay in NKI kernels"
 _IN_MEMORY = " lies in "
 # With every launch left out, this much more of a candidate's result than of the original's may
 # still be right: zeros of a cleared output that happen to be the result.
@@ -50,10 +51,7 @@ def notes(original: _Facts, candidate: _Facts) -> tuple[str, ...]:
 def _launches(original: _Facts, candidate: _Facts) -> Iterator[str]:
     before, after = _of(original, "launches"), _of(candidate, "launches")
     if before and not after:
-        yield (
-            f"it launched no kernel, where the original launches {_listed(before)}; the work must "
-            "stay in Triton"
-        )
+        yield (f"it launched no kernel, where the original launches {_listed(before)}; {IN_TRITON}")
     files = {entry["file"] for entry in before.values()}
     for name, entry in after.items():
         if entry["file"].startswith("/") and entry["file"] not in files:
@@ -89,7 +87,7 @@ def _operators(original: _Facts, candidate: _Facts) -> Iterator[str]:
             continue
         yield (
             f"it runs the operator {name} ({entry['calls']} times, {entry['where']}), which the "
-            f"original does not; the work must stay in Triton{way_out}"
+            f"original does not; {IN_TRITON}{way_out}"
         )
 
 

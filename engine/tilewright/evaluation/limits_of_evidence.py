@@ -4,12 +4,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tilewright.devices.model import INTERPRETER
+from tilewright.devices.model import INTERPRETER, NEURON_SIM
 from tilewright.evaluation.model import Certificate, StepName, StepResult, StepStatus
 
 INTERPRETER_LIMITS = (
     "Correctness was checked in Triton's interpreter on a CPU, not on the chip: what the compiler "
     "and the chip's own instructions do otherwise would not show."
+)
+SIMULATOR_LIMITS = (
+    "Correctness was checked in Tilewright's NKI simulator on a CPU, not on the chip and not with "
+    "the vendor's compiler: what these do otherwise would not show."
 )
 NO_REFERENCE = (
     "Results were compared with the original's alone, as there is no independent reference that "
@@ -53,13 +57,16 @@ def _open(certificate: Certificate) -> Iterator[str]:
         yield from _texts(text.data, "evidence_needed", "permitted")
     checked = steps.get(StepName.CORRECTNESS)
     if checked is not None and checked.status not in _OPEN:
-        interpreted = (certificate.device or "").rpartition("#")[2].startswith(INTERPRETER)
+        device = (certificate.device or "").rpartition("#")[2]
+        simulated = device.startswith(NEURON_SIM)
+        interpreted = simulated or device.startswith(INTERPRETER)
         if interpreted:
-            yield INTERPRETER_LIMITS
+            yield SIMULATOR_LIMITS if simulated else INTERPRETER_LIMITS
         yield from _of_checks(checked)
         if not interpreted and not checked.data.get("left_out"):
             itself = certificate.original == certificate.candidate
             yield from _of_accesses(checked.data.get("watched") or (), itself)
+    yield from _of_estimate(steps.get(StepName.ESTIMATE))
     yield from _of_speed(steps.get(StepName.SPEED))
     yield from _of_isolation(certificate)
 
@@ -74,7 +81,8 @@ def _of_checks(step: StepResult) -> Iterator[str]:
         for text in () if check.get("skipped") else _texts(check, "caveats", "note"):
             noted.setdefault(_but_numbers(text), text)
     yield from noted.values()
-    if checks and not any(check.get("gradients") for check in checks):
+    simulated = str(step.data.get("device", "")).rpartition("#")[2] == NEURON_SIM
+    if checks and not simulated and not any(check.get("gradients") for check in checks):
         yield FORWARD_ONLY
     yield from _not_asked(checks)
     left_out = step.data.get("left_out")
@@ -112,6 +120,15 @@ def _of_accesses(watched: Sequence[Json], itself: bool) -> Iterator[str]:
     told = "original and candidate are the same" if itself else "there is no small case for it"
     why = "; ".join(reasons) or told
     yield f"single loads and stores were not watched in the interpreter: {why}"
+
+
+def _of_estimate(step: StepResult | None) -> Iterator[str]:
+    """What an estimate leaves out; nothing where there is no such step, as for Triton kernels."""
+    if step is None:
+        return
+    if step.status in _OPEN:
+        yield f"time was not estimated: {step.message.removeprefix('not estimated: ')}"
+    yield from _texts(step.data, "caveats")
 
 
 def _of_speed(step: StepResult | None) -> Iterator[str]:

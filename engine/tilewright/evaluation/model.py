@@ -28,12 +28,13 @@ class Level(StrEnum):
 
 
 class StepName(StrEnum):
-    """The cascade's steps, cheap ones first."""
+    """The cascade's steps, cheap ones first. ``ESTIMATE`` is of NKI kernels alone."""
 
     SYNTAX = "syntax"
     STRUCTURE = "structure"
     COMPILE = "compile"
     CORRECTNESS = "correctness"
+    ESTIMATE = "estimate"
     SPEED = "speed"
 
 
@@ -172,6 +173,49 @@ class Speedup:
 
 
 @dataclass(frozen=True)
+class EstimatedGain:
+    """Times of two texts by a cost model; nothing of it was measured.
+
+    Attributes:
+        value: estimated time of the baseline over that of the candidate; above 1 is faster.
+        error: factor within which the model does not tell two texts apart, above 1.
+        before_us, after_us: (low, usual, high) in microseconds.
+        bottlenecks: the busiest engine of the baseline and of the candidate.
+        target: the chip that it is estimated for.
+        case: the inputs that the instructions are of.
+        baseline: hash of the source that it is compared with.
+    """
+
+    value: float
+    error: float
+    before_us: tuple[float, float, float]
+    after_us: tuple[float, float, float]
+    bottlenecks: tuple[str, str]
+    target: str
+    case: str
+    baseline: str
+
+    @property
+    def is_faster(self) -> bool:
+        """Faster by more than the model's error."""
+        return self.value > self.error
+
+    @property
+    def is_slower(self) -> bool:
+        return self.value < 1 / self.error
+
+    @property
+    def words(self) -> str:
+        """``1.42x by the cost model for neuron:trn2, 41.2 us [33.8, 70.6] -> 29.0 us [...]``."""
+        before, after = (_span(*times) for times in (self.before_us, self.after_us))
+        return f"{self.value:.2f}x by the cost model for {self.target}, {before} -> {after}"
+
+
+def _span(low: float, usual: float, high: float) -> str:
+    return f"{usual:,.3g} us [{low:,.3g}, {high:,.3g}]"
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """What the cascade made of one candidate."""
 
@@ -180,6 +224,7 @@ class Evaluation:
     level: Level
     steps: tuple[StepResult, ...]
     speedup: Speedup | None = None
+    estimate: EstimatedGain | None = None
 
     @property
     def failed(self) -> StepResult | None:
@@ -223,3 +268,4 @@ class Certificate:
     tilewright: str
     isolation: Mapping[str, Any] | None = None
     unverified: tuple[str, ...] = ()
+    estimate: EstimatedGain | None = None

@@ -1,6 +1,6 @@
 """One candidate before the device's judge: what it is asked, and what came of it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -89,32 +89,59 @@ def hear(
             if not isinstance(check, str)
         ]
         job["timing"] = {"baseline": str(bench.place(timing.baseline)), "cases": cases}
+    if bench.device.info.runs_nki:
+        _ask_of_nki(bench, job)
+    elif candidate != original:
+        _ask_of_triton(bench, job, candidate, texts)
+    outcome = bench.run(job, TIMEOUT_S)
+    if outcome.status in _CAUSES:
+        raise BrokenOffError(_CAUSES[outcome.status], explain(outcome))
+    if outcome.status is not JobStatus.OK:
+        raise bench.fault(job, outcome)
+    executed = outcome.value.pop("instructions", {})
+    for text, whose in ((original, "original"), (candidate, "candidate")):
+        bench.keep_instructions(text, executed.get(whose) or [])
+    return _heard(bench, outcome, itself=candidate == original)
+
+
+def _ask_of_triton(
+    bench: Workbench, job: messages.TrialJob, candidate: str, texts: Mapping[str, str]
+) -> None:
+    """Configurations of a tuner, and what single loads and stores do next to a device."""
+    on_device = bench.device.info.target is not None
     # Of a tuner on a device the configurations that it does not choose are to be right as well.
-    tunes = bench.device.info.target is None or "autotune" in candidate
-    if tunes and candidate != original:
-        job["each_config"] = next((one for one in asked if one["seed"] == SEEDS[0]), None)
-    if bench.device.info.target is not None and candidate != original:
+    if not on_device or "autotune" in candidate:
+        first = (one for one in job["checks"] if one["seed"] == SEEDS[0])
+        job["each_config"] = next(first, None)
+    if on_device:
         # Of what the interpreter cannot call, nothing is looked at there.
         there = [_sent(bench, check, texts) for check in watched_for(bench.problem)]
         watched = [check for check in there if not isinstance(check, str)]
         if watched:
             runner: messages.RunnerPart = {"device": INTERPRETER, "entry": bench.entry}
             job["watched"] = {"performer": runner, "checks": watched}
-    outcome = bench.run(job, TIMEOUT_S)
-    if outcome.status in _CAUSES:
-        raise BrokenOffError(_CAUSES[outcome.status], explain(outcome))
-    if outcome.status is not JobStatus.OK:
-        raise bench.fault(job, outcome)
-    return _heard(outcome, bench.problem.allow, itself=candidate == original)
 
 
-def _heard(outcome: JobOutcome[messages.Found], allow: Collection[str], *, itself: bool) -> Heard:
+def _ask_of_nki(bench: Workbench, job: messages.TrialJob) -> None:
+    """The instructions of the first check, and the verdict of a benchmark that has its own rule."""
+    if job["checks"]:
+        job["checks"][0]["record"] = True
+    rule = bench.problem.own_rule
+    if rule is not None:
+        seeds = list(rule.seeds)
+        job["own_rule"] = {"name": rule.name, "tolerance": rule.tolerance, "seeds": seeds}
+
+
+def _heard(bench: Workbench, outcome: JobOutcome[messages.Found], *, itself: bool) -> Heard:
+    allow = bench.problem.allow
     value = dict(outcome.value)
     fault, checks = outcome.value["fault"], tuple(outcome.value["checks"])
     facts = outcome.value.get("honesty") or {}
     before, now = facts.get("original") or {}, facts.get("candidate") or {}
     if fault is None and not itself:
         fault = "; ".join(honesty.faults(before, now, allow)) or None
+    if fault is not None and bench.device.info.runs_nki:
+        fault = fault.replace(honesty.IN_TRITON, honesty.IN_NKI)
     value["permitted"] = list(permissions.used(before, now, allow))
     value["honesty"] = {"candidate": now, "notes": list(honesty.notes(before, now))}
     rest = {name: part for name, part in value.items() if name not in ("fault", "checks")}

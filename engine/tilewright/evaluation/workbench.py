@@ -108,6 +108,15 @@ class Workbench:
         there."""
         return str(self.scratch / "triton" / text_hash(text))
 
+    def instructions(self, text: str) -> list[Any]:
+        """What the simulator saw an NKI text execute in its first check; empty where it did not."""
+        found: list[Any] = self._kept.get(("instructions", text_hash(text)), [])
+        return found
+
+    def keep_instructions(self, text: str, records: list[Any]) -> None:
+        """Keep what the simulator saw a text execute, for estimates."""
+        self._kept["instructions", text_hash(text)] = records
+
     def run(self, job: Job[Value], timeout_s: float) -> JobOutcome[Value]:
         """Run a job on the device.
 

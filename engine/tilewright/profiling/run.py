@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilewright.devices.model import is_neuron_target
 from tilewright.evaluation.compile_step import check_compile
 from tilewright.evaluation.correctness import check_correctness
 from tilewright.evaluation.model import StepResult, StepStatus
@@ -13,6 +14,7 @@ from tilewright.problems.model import Case
 from tilewright.profiling.bounds import verdict_of
 from tilewright.profiling.facts import facts_of
 from tilewright.profiling.measurement import Timed, Watched, count, watch
+from tilewright.profiling.nki import nki_entries
 from tilewright.profiling.observed import Observed
 from tilewright.profiling.rules import findings_of
 from tilewright.profiling.subjects import Subjects, watched_of
@@ -45,6 +47,8 @@ def profile_source(
         verify: run the problem's checks too, which takes seconds.
     """
     module = parse_module(text, path)
+    if target is not None and is_neuron_target(target):
+        return _of_nki(module, bench, target, tell, verify=verify)
     kernels = _kernels(module, bench)
     if bench is None:
         note = f"no spec next to the file, and no captured launches of it: {_NOTHING}"
@@ -61,6 +65,24 @@ def profile_source(
         timed = [_with_counters(bench, text, case, one) for case, one in timed]
     subjects = Subjects(bench, text, module, compiled, target)
     return _Profile(bench, subjects, compiled, timed).value(path, kernels, checked)
+
+
+def _of_nki(
+    module: Module, bench: Workbench | None, target: Target, tell: Tell, *, verify: bool
+) -> dict[str, Any]:
+    """The same value for NKI kernels: each entry has an ``estimate`` as well, and no time."""
+    found, checked = nki_entries(module, bench, target, tell, verify=verify)
+    notes = [] if bench is not None else ["no spec next to the file: not simulated, not checked"]
+    judged = _Judged(None, notes[0]) if bench is None else _judged(checked)
+    by_name = {kernel.name: kernel for kernel in module.kernels}
+    entries = []
+    for one in found:
+        told = _entry(by_name[one.pop("name")])
+        told |= {"correct": judged.correct, "correct_why": judged.why or None, **one}
+        told["notes"] = [*judged.notes, *one["notes"]]
+        entries.append(told)
+    device = bench.device.info.id if bench is not None else None
+    return _value(module.path, device, entries, notes) | {"chip": str(target)}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tilewright.evaluation.compile_step import spill_bytes
-from tilewright.evaluation.model import Evaluation, Level, Promise, StepName
+from tilewright.evaluation.model import Evaluation, Level, Promise, StepName, StepResult
 from tilewright.knowledge.stages import Stage
 from tilewright.serialize import load
 from tilewright.targets.model import CompileReport
@@ -35,7 +35,8 @@ def decide(
     fixes: bool = True,
     promise: Promise | None = None,
 ) -> Verdict:
-    """Keep what is measurably faster; where nothing can be timed, what is correct and no worse.
+    """Keep what is measurably faster; where nothing can be timed, what is correct and no worse, and
+    of NKI kernels what the cost model tells to be faster.
 
     A fault that is fixed stays fixed even if the fix costs time, and the reason says what it costs.
     ``fixes``: False where the stage is about faults and the candidate is not known to fix one.
@@ -62,6 +63,8 @@ def _decide(
         return Verdict(True, f"fixes a fault; {_speed_words(after)}", fixes=True)
     if can_time:
         return _by_time(after)
+    if (estimated := after.step(StepName.ESTIMATE)) is not None:
+        return _by_estimate(after, estimated)
     return _by_compiler(stage, before, after)
 
 
@@ -70,6 +73,14 @@ def _by_time(after: Evaluation) -> Verdict:
         return Verdict(True, _speed_words(after))
     failed = after.failed
     return Verdict(False, failed.message if failed else "it was not measured")
+
+
+def _by_estimate(after: Evaluation, step: StepResult) -> Verdict:
+    """Faster by more than the cost model may be wrong; nothing was measured."""
+    gain = after.estimate
+    if gain is None:
+        return Verdict(False, f"correct; {step.message or 'its time was not estimated'}")
+    return Verdict(gain.is_faster, step.message)
 
 
 def _by_compiler(stage: Stage, before: Evaluation, after: Evaluation) -> Verdict:
@@ -117,6 +128,8 @@ def _range(
 
 def _speed_words(after: Evaluation) -> str:
     speedup = after.speedup
+    if after.estimate is not None:
+        return f"estimated {after.estimate.words}"
     if speedup is None:
         return "speed not measured"
     return f"{speedup.words} on {speedup.device}"
