@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from nki_kernels import MASKED, MATMUL, ROWS, flow_of, parsed, stream_of, tensor
+from nki_kernels import IMPORTS, MASKED, MATMUL, ROWS, flow_of, parsed, stream_of, tensor
 
 from tilewright.costs.nki.estimate import estimate, footprint_of
 from tilewright.costs.nki.launches import Unestimated, compare, estimate_flow, estimate_launch
-from tilewright.costs.nki.model import Engine, NkiEstimate
+from tilewright.costs.nki.model import Engine, NkiEstimate, NkiFinding
 from tilewright.costs.nki.work import works
 from tilewright.hardware import neuron_chip
+from tilewright.knowledge.base import taxonomy
 
 TRN1, TRN2 = neuron_chip("neuron:trn1"), neuron_chip("neuron:trn2")
 
@@ -182,3 +183,54 @@ def placed(x):
     found = estimated(text, tensor(128, 512))
     assert found.busy[Engine.GPSIMD] > 0
     assert found.busy[Engine.VECTOR] == 0
+
+
+def found_in(text: str, *given: object) -> dict[str, NkiFinding]:
+    return {one.id: one for one in estimated(text, *given).findings}
+
+
+def test_findings_name_the_busiest_engine_and_its_line() -> None:
+    found = found_in(MATMUL, tensor(1024, 1024), tensor(1024, 4096))
+    assert found["busiest"].text.startswith("the tensor engine is busy for")
+    assert found["busiest"].line == 21
+    assert "512 nc_matmul of 128 x 512" in found["busiest"].text
+    assert found["fp32"].suggests == ("nki_fp32_matmul",)
+    assert "unfilled" not in found
+    weights = [one.weight for one in estimated(MATMUL, tensor(512, 256), tensor(256, 512)).findings]
+    assert weights == sorted(weights, reverse=True)
+
+
+def test_findings_are_of_known_issues() -> None:
+    known = set(taxonomy())
+    for text, given in (
+        (MATMUL, (tensor(1024, 1024), tensor(1024, 4096))),
+        (MASKED, (tensor(4096, 256),)),
+        (ROWS, (tensor(512, 1024), tensor(1, 1024))),
+    ):
+        for one in estimated(text, *given).findings:
+            assert set(one.suggests) <= known
+            assert one.line is None or one.line <= (IMPORTS + text).count("\n")
+
+
+def test_short_rows_are_found() -> None:
+    found = found_in(MASKED, tensor(4096, 64))
+    assert "moves 256 bytes of a partition" in found["short_rows"].text
+    assert "short_rows" not in found_in(ROWS, tensor(4096, 1024), tensor(1, 1024))
+
+
+def test_narrow_products_are_found_and_broadcasts_are_not() -> None:
+    text = """
+@nki.jit
+def narrow(a, b):
+    out = nl.ndarray((128, 512), dtype=a.dtype, buffer=nl.shared_hbm)
+    left = nl.load(a[0:32, 0:128])
+    right = nl.load(b[0:32, 0:512])
+    total = nl.zeros((par_dim(128), 512), dtype=nl.float32, buffer=nl.psum)
+    for i in nl.affine_range(64):
+        total += nisa.nc_matmul(left, right)
+    nl.store(out[0:128, 0:512], nl.copy(total))
+    return out
+"""
+    found = found_in(text, tensor(32, 128), tensor(32, 512))
+    assert "multiplies 32 x 128 by 512 columns" in found["unfilled"].text
+    assert "unfilled" not in found_in(ROWS, tensor(128, 8192), tensor(1, 8192))

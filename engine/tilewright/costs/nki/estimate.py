@@ -13,6 +13,7 @@ from dataclasses import replace
 from tilewright.analysis.nki import Flow, Memory
 from tilewright.analysis.nki.footprint import lives, peak
 from tilewright.costs.nki.cycles import short_name
+from tilewright.costs.nki.findings import findings_of
 from tilewright.costs.nki.model import Engine, Footprint, LineTime, NkiEstimate
 from tilewright.costs.nki.profile_terms import profile_terms
 from tilewright.costs.nki.work import Work, works
@@ -62,6 +63,7 @@ def estimate(
         terms=profile_terms(found, chip, footprint, usual, busy),
         lines=_lines(found),
         footprint=footprint,
+        findings=findings_of(found, chip, busy, usual, footprint),
         caveats=tuple(_caveats(found, chip, footprint)),
     )
 

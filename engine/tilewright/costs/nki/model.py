@@ -49,6 +49,25 @@ class LineTime:
 
 
 @dataclass(frozen=True)
+class NkiFinding:
+    """A sentence about an estimate.
+
+    Attributes:
+        id: of the kind: "busiest", "fp32", "unfilled", "transposes", "short_rows", "again",
+            "spills".
+        weight: part of the estimated time at stake; it orders findings.
+        line: of the file, 1-based, where it is about one.
+        suggests: ids of the taxonomy.
+    """
+
+    id: str
+    text: str
+    weight: float
+    line: int | None
+    suggests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class NkiEstimate:
     """An estimate of one launch on one NeuronCore; times in seconds. Nothing of it was measured.
 
@@ -63,6 +82,7 @@ class NkiEstimate:
         terms: values under the names that neuron-profile gives them; a value of None is not known.
         lines: by line.
         footprint: None where the stream does not tell lifetimes.
+        findings: what takes the time, the heaviest first.
         caveats: what the estimate leaves out or assumes, as sentences.
     """
 
@@ -78,4 +98,5 @@ class NkiEstimate:
     terms: Mapping[str, float | None]
     lines: tuple[LineTime, ...] = ()
     footprint: Footprint | None = None
+    findings: tuple[NkiFinding, ...] = ()
     caveats: tuple[str, ...] = ()

@@ -72,7 +72,7 @@ def is_broadcast(record: InstructionRecord) -> bool:
 
 def flops_factor(record: InstructionRecord) -> int:
     """What the profiler counts a product's operations times: 2 for fp32, 1 for a broadcast."""
-    return 1 if is_broadcast(record) or not _is_fp32(record) else 2
+    return 1 if is_broadcast(record) or not is_fp32(record) else 2
 
 
 def _expanded(record: InstructionRecord) -> Iterator[InstructionRecord]:
@@ -166,14 +166,15 @@ def _with_overhead(cycles: float, engine: Engine, chip: NeuronChip) -> float:
 def _product_cycles(record: InstructionRecord, chip: NeuronChip) -> float:
     m, n = record["m"], record["n"]
     passes = 1
-    if _is_fp32(record):
+    if is_fp32(record):
         # One operand of ones takes half the passes.
         passes = chip.fp32_passes // 2 if is_broadcast(record) else chip.fp32_passes
     least = max(min(chip.issue_cycles, m), n)
     return passes * least + chip.calibration.overhead_cycles["tensor"]
 
 
-def _is_fp32(record: InstructionRecord) -> bool:
+def is_fp32(record: InstructionRecord) -> bool:
+    """Whether a product multiplies fp32, or what may be."""
     return all(tile["dtype"] in ("float32", "") for tile in record["reads"])
 
 
