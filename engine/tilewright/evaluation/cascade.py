@@ -187,9 +187,8 @@ class _Trial:
         self._heard: Heard | None = None
 
     def meanwhile(self, compile_it: Callable[[], StepResult]) -> StepResult:
-        """Compile for the report while a device is getting ready to hear the candidate."""
-        bench = self._cascade.bench
-        if bench is not None and bench.device.info.can_time:
+        """Compile for the report while the device judges the candidate."""
+        if self._cascade.bench is not None:
             self._begun = self._aside.submit(self._hear)
         return compile_it()
 

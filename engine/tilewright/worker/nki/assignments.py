@@ -78,8 +78,12 @@ def check_start(launch: Launch, target: Reference, what: str) -> None:
         )
 
 
-def assign_tile(target: Reference, value: Tile) -> None:
-    """Copies a tile, or takes over the result of an instruction, which then writes the target."""
+def assign_tile(target: Reference, value: Tile, accumulates: bool = False) -> None:
+    """Copies a tile, or takes over the result of an instruction, which then writes the target.
+
+    Args:
+        accumulates: others are added to it, in any order.
+    """
     launch = target.launch
     selection = getattr(value, "selection", None)
     fresh = value.storage.fresh and isinstance(value, Tensor)
@@ -92,7 +96,7 @@ def assign_tile(target: Reference, value: Tile) -> None:
             tensors.check_scope(value.storage)
             if value.shape == target.shape and target.inside():
                 block = value.storage.blocks[()]
-                if memory.adopt(target.place(None), block):
+                if memory.adopt(target.place(None), block, accumulates):
                     return
     found = tensors.values(value)
     if not fresh:
@@ -103,7 +107,7 @@ def assign_tile(target: Reference, value: Tile) -> None:
         # The masked part is not written at all.
         kept = selection.array(target.shape)
         undefined = undefined & kept if (undefined & kept).any() else None
-    put(target, target.dtype.cast(same.data), undefined, same.origin, selection)
+    put(target, target.dtype.cast(same.data), undefined, same.origin, selection, accumulates)
 
 
 def fitted(launch: Launch, found: Values, shape: Shape) -> Values:
@@ -185,8 +189,12 @@ def _assign_sum(target: Reference, value: Accumulation) -> None:
     add_into(target, value.value)
 
 
-def add_into(target: Reference, value: Any) -> None:
-    """``target += value``, whose turns of an affine loop have no order."""
+def add_into(target: Reference, value: Any, op: str = "nki.language.add") -> None:
+    """``target += value``, whose turns of an affine loop have no order.
+
+    Args:
+        op: as records name it where it is no sum of products.
+    """
     launch = target.launch
     check_start(launch, target, "the target")
     if isinstance(value, (int, float, np.number)):
@@ -205,7 +213,7 @@ def add_into(target: Reference, value: Any) -> None:
         launch.accumulating.add(number)
     else:
         value.storage.fresh = False
-        record(launch, "nki.language.add", [target, found], [target], selection)
+        record(launch, op, [target, found], [target], selection)
     _sum(target, found, selection)
 
 

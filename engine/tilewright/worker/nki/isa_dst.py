@@ -1,1 +1,464 @@
-"""``nki.isa``: instructions that write the tile that they are given."""
+"""``nki.isa``: instructions that write the tile that they are given.
+
+Each is the instruction of the older package, computed in the type of its target.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import assignments, elementwise, functions, products, scalar_engine, transfers, vector_engine
+from .arithmetic import floats, record
+from .indices import Index
+from .isa import Engine, get_nc_version, nc_version, reduce_cmd, unknown_engine
+from .launch import Launch, running
+from .tensors import Reference, Tensor, Tile, values
+
+Array = np.ndarray[Any, Any]
+
+_IGNORED = frozenset(
+    ("name", "dge_mode", "priority", "engine", "perf_mode", "tile_position", "tile_size",
+     "is_stationary_onezero", "is_moving_onezero", "unique_indices")
+)  # fmt: skip
+
+
+class dge_mode:  # noqa: N801 (the vendor's name)
+    unknown, swdge, hwdge, none = "unknown", "swdge", "hwdge", "none"
+
+
+class oob_mode:  # noqa: N801 (the vendor's name)
+    error, skip = "error", "skip"
+
+
+class matmul_perf_mode:  # noqa: N801 (the vendor's name)
+    none, double_row = "none", "double_row"
+
+
+class engine:  # noqa: N801 (the vendor's name)
+    tensor, vector, scalar, gpsimd = (
+        Engine("tensor"), Engine("vector"), Engine("scalar"), Engine("gpsimd"),
+    )  # fmt: skip
+    dma, sync, unknown = Engine("dma"), Engine("sync"), unknown_engine
+
+
+def _refuse(more: dict[str, Any]) -> None:
+    for name, value in more.items():
+        if name not in _IGNORED and value is not None:
+            running().stop("unsupported", f"the simulator does not know the argument {name}=")
+    if str(more.get("perf_mode") or "none") != "none":
+        running().stop("unsupported", f"the simulator has no perf_mode={more['perf_mode']!r}")
+
+
+def _engine(more: dict[str, Any]) -> str:
+    return str(getattr(more.get("engine"), "name", ""))
+
+
+def _target(launch: Launch, dst: Any, places: tuple[str, ...] = ("SBUF", "PSUM")) -> Reference:
+    if not isinstance(dst, Tile):
+        launch.stop("argument", f"dst is a tile, not {type(dst).__name__}")
+    if dst.buffer not in places:
+        launch.stop(
+            "memory", f"dst ({dst}) is in {dst.buffer}; it is written in {' or '.join(places)}"
+        )
+    part = dst.part()
+    assignments.check_start(launch, part, "dst")
+    return part
+
+
+def _into(target: Reference, result: Tensor) -> None:
+    assignments.assign_tile(target, result)
+
+
+def memset(dst: Any, value: Any, **more: Any) -> None:
+    _refuse(more)
+    target = _target(running(), dst)
+    made = vector_engine.memset(target.shape, value, target.dtype, None, _engine(more))
+    _into(target, made)
+
+
+def tensor_copy(dst: Any, src: Any, **more: Any) -> None:
+    _refuse(more)
+    target = _target(running(), dst)
+    result = elementwise.copy_tile("nki.isa.tensor_copy", src, target.dtype, None, _engine(more))
+    _into(target, result)
+
+
+def dma_copy(dst: Any, src: Any, dst_rmw_op: Any = None, oob_mode: Any = None, **more: Any) -> None:
+    _refuse(more)
+    if oob_mode not in (None, "error"):
+        running().stop("unsupported", "the simulator has no oob_mode.skip of nisa.dma_copy")
+    added = dst_rmw_op is not None
+    if added and functions.name_of(dst_rmw_op) != "add":
+        running().stop("unsupported", "nisa.dma_copy accumulates with nl.add alone")
+    transfers.dma_copy(dst, src, None, added)
+
+
+def dma_transpose(dst: Any, src: Any, axes: Any = None, **more: Any) -> None:
+    """Exchanges axes: (1, 0), (2, 1, 0) or (3, 1, 2, 0)."""
+    _refuse(more)
+    launch = running()
+    if not isinstance(src, Tile) or not isinstance(dst, Tile):
+        launch.stop("argument", "nisa.dma_transpose takes dst and src, parts of tensors")
+    rank = src.ndim
+    order = tuple(axes) if axes is not None else (rank - 1, *range(1, rank - 1), 0)
+    transfers.dma_transpose(dst, src, order)
+
+
+def nc_matmul(
+    dst: Any,
+    stationary: Any,
+    moving: Any,
+    is_transpose: bool = False,
+    accumulate: bool | None = None,
+    **more: Any,
+) -> None:
+    """``dst (+)= stationary.T @ moving``: by default what was written before is added to."""
+    _refuse(more)
+    launch = running()
+    target = _target(launch, dst, ("PSUM",))
+    _check_bank(launch, target)
+    adds = accumulate if accumulate is not None else _is_written(target)
+    dtype = target.dtype if is_transpose else None
+    product = products.nc_matmul(stationary, moving, None, is_transpose, dtype)
+    if adds:
+        assignments.add_into(target, product)
+    else:
+        assignments.assign_tile(target, product, accumulates=accumulate is None)
+
+
+def _is_written(target: Reference) -> bool:
+    """Whether all elements hold something to add to.
+
+    Raises:
+        KernelFault: some do and some do not.
+    """
+    found = values(target, watched=False)
+    if found.undefined is None:
+        return True
+    if not found.undefined.all():
+        target.launch.stop(
+            "unsupported", f"nc_matmul into {target}, of which a product wrote a part before"
+        )
+    return False
+
+
+def _check_bank(launch: Launch, target: Reference) -> None:
+    """A product lies in one bank of PSUM, and tensors begin at one."""
+    size = launch.settings.limits.psum_bank_bytes
+    row = target.tensor.strides[0] if target.tensor.strides else 1
+    place = target.place(None)
+    first = (place.offset % max(1, row)) * 4
+    last = first + sum(
+        (extent - 1) * step
+        for extent, step in zip(place.shape[1:], place.steps[1:], strict=True)
+    ) * 4  # fmt: skip
+    if first // size != last // size:
+        launch.stop(
+            "limit",
+            f"a product in bytes {first} to {last + 3} of a partition of {target.tensor} crosses a "
+            f"bank of PSUM ({size} bytes)",
+        )
+
+
+def nc_transpose(dst: Any, data: Any, **more: Any) -> None:
+    _refuse(more)
+    launch = running()
+    target = _target(launch, dst)
+    by = _engine(more) or ("vector" if target.buffer == "SBUF" else "tensor")
+    if by == "tensor" and target.buffer != "PSUM":
+        launch.stop("memory", "the tensor engine writes a transpose to PSUM")
+    _into(target, products.nc_transpose(data, by, target.dtype))
+
+
+def tensor_scalar(
+    dst: Any,
+    data: Any,
+    op0: Any,
+    operand0: Any,
+    reverse0: bool = False,
+    op1: Any = None,
+    operand1: Any = None,
+    reverse1: bool = False,
+    **more: Any,
+) -> None:
+    _refuse(more)
+    target = _target(running(), dst)
+    steps = [(op0, operand0, reverse0), (op1, operand1, reverse1)]
+    _into(target, elementwise.tensor_scalar(data, steps, target.dtype, None, _engine(more)))
+
+
+def tensor_scalar_reduce(
+    dst: Any,
+    data: Any,
+    op0: Any,
+    operand0: Any,
+    reduce_op: Any,
+    reduce_res: Any,
+    reverse0: bool = False,
+    **more: Any,
+) -> None:
+    _refuse(more)
+    target = _target(running(), dst)
+    result = vector_engine.tensor_scalar_reduce(
+        data, op0, operand0, reduce_op, reduce_res, reverse0, target.dtype
+    )
+    _into(target, result)
+
+
+def tensor_tensor(dst: Any, data1: Any, data2: Any, op: Any, **more: Any) -> None:
+    _refuse(more)
+    target = _target(running(), dst)
+    if functions.name_of(op) == "add":
+        for same, other in ((data1, data2), (data2, data1)):
+            if _is(target, same) and isinstance(other, Tile):
+                assignments.add_into(target, other, "nki.isa.tensor_tensor")
+                return
+    result = elementwise.tensor_tensor(data1, data2, op, target.dtype, None, _engine(more))
+    _into(target, result)
+
+
+def _is(target: Reference, tile: Any) -> bool:
+    """Whether a tile is the target itself, so that the instruction accumulates."""
+    if not isinstance(tile, Tile) or tile.storage is not target.storage:
+        return False
+    part = tile.part()
+    if part.subscript.gathers or target.subscript.gathers:
+        return False
+    mine, theirs = target.place(None), part.place(None)
+    return mine.block == theirs.block and mine.key == theirs.key
+
+
+def scalar_tensor_tensor(
+    dst: Any,
+    data: Any,
+    op0: Any,
+    operand0: Any,
+    op1: Any,
+    operand1: Any,
+    reverse0: bool = False,
+    reverse1: bool = False,
+    **more: Any,
+) -> None:
+    _refuse(more)
+    target = _target(running(), dst)
+    first, second = (op0, operand0, reverse0), (op1, operand1, reverse1)
+    _into(target, vector_engine.scalar_tensor_tensor(data, first, second, target.dtype))
+
+
+def tensor_tensor_scan(
+    dst: Any,
+    data0: Any,
+    data1: Any,
+    initial: Any,
+    op0: Any,
+    op1: Any,
+    reverse0: bool = False,
+    reverse1: bool = False,
+    **more: Any,
+) -> None:
+    _refuse(more)
+    target = _target(running(), dst)
+    first, second = (op0, reverse0), (op1, reverse1)
+    result = vector_engine.tensor_tensor_scan(data0, data1, initial, first, second, target.dtype)
+    _into(target, result)
+
+
+def tensor_reduce(
+    dst: Any,
+    op: Any,
+    data: Any,
+    axis: Any,
+    negate: bool = False,
+    keepdims: bool = False,
+    **more: Any,
+) -> None:
+    _refuse(more)
+    launch = running()
+    target = _target(launch, dst)
+    name = elementwise.function_name(launch, op, functions.REDUCTIONS, "nisa.tensor_reduce")
+    result = elementwise.reduce_tile(
+        "nki.isa.tensor_reduce", name, data, axis, target.dtype, None, negate, keepdims
+    )
+    _into(target, result)
+
+
+def tensor_partition_reduce(dst: Any, op: Any, data: Any, **more: Any) -> None:
+    _refuse(more)
+    target = _target(running(), dst)
+    _into(target, vector_engine.tensor_partition_reduce(op, data, target.dtype))
+
+
+def activation(
+    dst: Any,
+    op: Any,
+    data: Any,
+    bias: Any = None,
+    scale: Any = 1.0,
+    reduce_op: Any = None,
+    reduce_res: Any = None,
+    reduce_cmd: str = "idle",
+    **more: Any,
+) -> None:
+    _refuse(more)
+    target = _target(running(), dst)
+    result = scalar_engine.activation(
+        op, data, bias, scale, reduce_op, reduce_res, reduce_cmd, target.dtype
+    )
+    _into(target, result)
+
+
+def activation_reduce(
+    dst: Any,
+    op: Any,
+    data: Any,
+    reduce_op: Any,
+    reduce_res: Any,
+    bias: Any = None,
+    scale: Any = 1.0,
+    **more: Any,
+) -> None:
+    _refuse(more)
+    target = _target(running(), dst)
+    result = scalar_engine.activation(
+        op, data, bias, scale, reduce_op, reduce_res, scalar_engine.RESET_REDUCE, target.dtype,
+        None, "nki.isa.activation_reduce",
+    )  # fmt: skip
+    _into(target, result)
+
+
+def reciprocal(dst: Any, data: Any, **more: Any) -> None:
+    _refuse(more)
+    target = _target(running(), dst)
+    result = elementwise.unary("nki.isa.reciprocal", "reciprocal", data, target.dtype)
+    _into(target, result)
+
+
+def tensor_copy_predicated(
+    dst: Any, src: Any, predicate: Any, reverse_pred: bool = False, **more: Any
+) -> None:
+    _refuse(more)
+    _target(running(), dst)
+    vector_engine.tensor_copy_predicated(src, dst, predicate, reverse_pred)
+
+
+def bn_stats(dst: Any, data: Any, **more: Any) -> None:
+    _refuse(more)
+    target = _target(running(), dst)
+    _into(target, vector_engine.bn_stats(data, target.dtype))
+
+
+def bn_aggr(dst: Any, data: Any, **more: Any) -> None:
+    _refuse(more)
+    target = _target(running(), dst)
+    _into(target, vector_engine.bn_aggr(data, target.dtype))
+
+
+def max8(dst: Any, src: Any, **more: Any) -> None:
+    _refuse(more)
+    target = _target(running(), dst)
+    _into(target, vector_engine.max8(src, target.dtype))
+
+
+def _pattern(pattern: Any, offset: int, multiplier: int, partitions: int) -> Index:
+    """``offset + multiplier * partition + sum(step * position)`` of a list of [step, count]."""
+    pairs = [(int(step), int(count)) for step, count in pattern]
+    shape = (partitions, *(count for _, count in pairs))
+    return Index(int(offset), shape, (int(multiplier), *(step for step, _ in pairs)))
+
+
+def iota(dst: Any, pattern: Any, offset: int = 0, channel_multiplier: int = 0, **more: Any) -> None:
+    _refuse(more)
+    target = _target(running(), dst)
+    index = _pattern(pattern, offset, channel_multiplier, target.shape[0])
+    numbers = index.values().reshape(target.shape)
+    _into(target, vector_engine.constant_tile("nki.isa.iota", numbers, target.dtype))
+
+
+def affine_select(
+    dst: Any,
+    pattern: Any,
+    channel_multiplier: int,
+    on_true_tile: Any,
+    on_false_value: Any,
+    cmp_op: Any = None,
+    offset: int = 0,
+    **more: Any,
+) -> None:
+    """Keeps the elements where the pattern compares with zero; ``greater_equal`` by default."""
+    _refuse(more)
+    launch = running()
+    target = _target(launch, dst)
+    if on_true_tile.buffer == "PSUM":
+        launch.stop("memory", "nisa.affine_select runs on GpSimd, which does not reach PSUM")
+    index = _pattern(pattern, offset, channel_multiplier, on_true_tile.shape[0])
+    name = "greater_equal" if cmp_op is None else functions.name_of(cmp_op)
+    if name not in functions.COMPARISONS:
+        launch.stop("argument", f"cmp_op is a comparison, not {name!r}")
+    numbers = index.values().reshape(on_true_tile.shape).astype(np.float32)
+    kept = elementwise.combine(launch, name, numbers, 0.0) != 0
+    result = vector_engine.select_by(
+        "nki.isa.affine_select", np.asarray(kept), on_true_tile, on_false_value, target.dtype
+    )
+    _into(target, result)
+
+
+def exponential(
+    dst: Any, src: Any, max_value: Any = 0.0, reduce_res: Any = None, **more: Any
+) -> None:
+    """``exp(src - max_value)``, perhaps with its sums along the free axes."""
+    _refuse(more)
+    target = _target(running(), dst)
+    steps = [(_named("subtract"), max_value, False)]
+    shifted = elementwise.tensor_scalar(src, steps, op="nki.isa.exponential")
+    raised = elementwise.unary("nki.isa.exponential", "exp", shifted, target.dtype)
+    if reduce_res is not None:
+        total = elementwise.reduce_tile("nki.isa.exponential", "add", raised, tuple(
+            range(1, raised.ndim)
+        ))  # fmt: skip
+        _into(reduce_res.part(), total)
+    _into(target, raised)
+
+
+class _named:  # noqa: N801 (a name where an instruction takes a function)
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+
+def tensor_scalar_cumulative(
+    dst: Any, src: Any, op0: Any, op1: Any, imm0: Any, imm1: Any = None, **more: Any
+) -> None:
+    """``r[i] = op1(op0(src[i], imm0), r[i - 1])`` along the free axis, from ``imm1``."""
+    _refuse(more)
+    launch = running()
+    target = _target(launch, dst)
+    found = values(src)
+    name0 = elementwise.function_name(launch, op0, functions.BINARY, "tensor_scalar_cumulative")
+    name1 = elementwise.function_name(launch, op1, functions.BINARY, "tensor_scalar_cumulative")
+    side = np.float32(imm0) if elementwise.is_number(imm0) else floats(values(imm0))
+    steps = elementwise.combine(launch, name0, floats(found), side)
+    rows = steps.reshape(steps.shape[0], -1)
+    state = rows[:, 0]
+    if imm1 is not None:
+        state = elementwise.combine(launch, name1, state, imm1)
+    result = np.empty_like(rows)
+    result[:, 0] = state
+    for place in range(1, rows.shape[1]):
+        state = functions.BINARY[name1](rows[:, place], state)
+        result[:, place] = state
+    record(launch, "nki.isa.tensor_scalar_cumulative", [found], [target])
+    rounded = target.dtype.cast(result.reshape(target.shape))
+    assignments.put(target, rounded, found.undefined, found.origin, None)
+
+
+def dma_compute(dst: Any, srcs: Any, reduce_op: Any, scales: Any = None, **more: Any) -> None:
+    """The sum of scaled parts of HBM or SBUF."""
+    _refuse(more)
+    launch = running()
+    if functions.name_of(reduce_op) != "add":
+        launch.stop("unsupported", "nisa.dma_compute adds alone")
+    transfers.dma_sum(dst, list(srcs), [1.0] * len(srcs) if scales is None else list(scales))
+
+
+__all__ = ["get_nc_version", "nc_version", "reduce_cmd"]

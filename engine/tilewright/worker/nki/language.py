@@ -242,8 +242,10 @@ def _refuse(more: dict[str, Any]) -> None:
             running().stop("unsupported", f"the simulator does not know the argument {name}=")
 
 
-def broadcast_to(src: Any, *, shape: Any) -> Tensor:
-    return elementwise.broadcast_to(src, shape)
+def broadcast_to(x: Any = None, shape: Any = None, *, src: Any = None, dtype: Any = None) -> Tensor:
+    """The older package calls the tile ``src``, the newer one ``x``."""
+    result = elementwise.broadcast_to(src if x is None else x, shape)
+    return result if dtype is None else elementwise.copy_tile("nki.language.copy", result, dtype)
 
 
 def expand_dims(data: Any, axis: int) -> Tensor:

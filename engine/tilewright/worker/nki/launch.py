@@ -110,10 +110,12 @@ class Launch:
         message: str,
         severity: Literal["error", "warning"] = "error",
         line: int | None = None,
+        file: str | None = None,
     ) -> Fault:
         """Notes a fault of the user's innermost statement, once for each kind and line."""
         frame = user_frame()
-        file = frame.f_code.co_filename if frame else ""
+        if file is None:
+            file = frame.f_code.co_filename if frame else ""
         here = line if line is not None else frame.f_lineno if frame else 0
         return self._faults.setdefault(
             (kind, file, here), Fault(kind, severity, message, file, here)

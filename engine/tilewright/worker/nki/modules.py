@@ -10,17 +10,13 @@ from typing import Any, Final
 
 from . import isa, isa_dst, language
 from .kernels import Cores, Runs, decorator
-from .settings import Flavour
+from .settings import Flavour, UnknownName
 
 _OLD: Final = "neuronxcc"
 _NEW: Final = "nki"
 
 # Names of the language module that only the older package has.
 _OLD_LANGUAGE: Final = frozenset(("par_dim", "load", "store", "load_transpose2d", "loop_reduce"))
-
-
-class UnknownName(AttributeError):  # noqa: N818
-    """A name of the vendor's modules that the simulator does not have."""
 
 
 class StandIn(ModuleType):
@@ -85,7 +81,7 @@ def _public(module: ModuleType) -> dict[str, Any]:
         name: value
         for name, value in vars(module).items()
         if not name.startswith("_") and getattr(value, "__module__", module.__name__) in (
-            module.__name__, f"{__package__}.indices", "types",
+            module.__name__, f"{__package__}.indices", f"{__package__}.isa", "types",
         ) and not isinstance(value, ModuleType) and name not in _OURS
     }  # fmt: skip
 

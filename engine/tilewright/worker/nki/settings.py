@@ -105,6 +105,10 @@ class KernelFault(Exception):  # noqa: N818 (a fault of the kernel, not of this 
         self.fault = fault
 
 
+class UnknownName(AttributeError):  # noqa: N818
+    """A name of the vendor's modules that the simulator does not have."""
+
+
 @dataclass(frozen=True, slots=True)
 class Simulated:
     """One launch.

@@ -13,7 +13,7 @@ from . import dtypes, lifetimes
 from . import launch as launches
 from .dtypes import DType
 from .launch import Launch, Loop, Turn
-from .settings import Flavour, KernelFault, Settings, Simulated
+from .settings import FaultKind, Flavour, KernelFault, Settings, Simulated, UnknownName
 from .storage import FreedBlockRead, Storage, Write, never_written
 from .tensors import Tensor, Tile
 
@@ -83,7 +83,9 @@ def _simulate(
         with np.errstate(all="ignore"):
             outputs = _instances(launch, kernel, arguments, keywords)
     except KernelFault as fault:
-        launch.report(fault.fault.kind, fault.fault.message, line=fault.fault.line)
+        launch.report(
+            fault.fault.kind, fault.fault.message, line=fault.fault.line, file=fault.fault.file
+        )
     except FreedBlockRead:
         raise
     except Exception as error:  # noqa: BLE001 - what the user's kernel raises is its fault
@@ -105,7 +107,9 @@ def _report_exception(launch: Launch, kernel: Kernel, error: Exception) -> None:
         if code is not None and trace.tb_frame.f_code.co_filename == code.co_filename:
             line = trace.tb_lineno
         trace = trace.tb_next
-    launch.report("exception", f"{type(error).__name__}: {error}", line=line)
+    kind: FaultKind = "unsupported" if isinstance(error, UnknownName) else "exception"
+    what = str(error) if kind == "unsupported" else f"{type(error).__name__}: {error}"
+    launch.report(kind, what, line=line, file=code.co_filename if code is not None else None)
 
 
 def _instances(

@@ -390,14 +390,14 @@ def write(
         block.origin = origin
 
 
-def adopt(place: Place, source: Block) -> bool:
+def adopt(place: Place, source: Block, accumulates: bool = False) -> bool:
     """Gives a block the data of a tile that fills it, without a copy; False where it cannot."""
     if source.data is None or not place.whole or source.writer != 1:
         return False
     if source.data.dtype != place.storage.dtype.storage or not source.data.flags.c_contiguous:
         return False
     block = place.storage.block(place.block)
-    number = block.add_write(_watched_write(place, block, False, None))
+    number = block.add_write(_watched_write(place, block, accumulates, None))
     block.data = source.data
     source.shared = block.shared = True
     source.width = 0  # the tile never was apart from its target

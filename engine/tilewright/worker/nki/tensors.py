@@ -196,6 +196,36 @@ class Tensor(Tile):
             self.launch.stop("shape", f"reshape of {self} to {list(wanted)} moves its partitions")
         return Tensor(self.storage, (), wanted)
 
+    def ap(self, pattern: Any, offset: Any = 0, **more: Any) -> Reference:
+        """A part by steps and counts in elements, the partition first (flavour ``nki``)."""
+        for name, value in more.items():
+            if value is not None:
+                self.launch.stop("unsupported", f"the simulator has no {name}= of .ap")
+        pairs = [(int(step), int(count)) for step, count in pattern]
+        shape = tuple(count for _, count in pairs)
+        steps = tuple(step for step, _ in pairs)
+        size = math.prod(self.inner)
+        if self.buffer == "HBM":
+            flat = Tensor(self.storage, (), (size,))
+            dimensions: tuple[subscripts.Dimension, ...] = (
+                subscripts.Dimension(int(offset), steps, size),
+            )
+        else:
+            row = self.strides[0]
+            if steps[0] != row and shape[0] > 1:
+                self.launch.stop(
+                    "unsupported",
+                    f"the first step of .ap is the {row} elements of a partition here, not "
+                    f"{steps[0]}",
+                )
+            flat = Tensor(self.storage, (), (self.inner[0], row))
+            rest = (0,) * (len(shape) - 1)
+            dimensions = (
+                subscripts.Dimension(int(offset) // row, (1, *rest), self.inner[0]),
+                subscripts.Dimension(int(offset) % row, (0, *steps[1:]), row),
+            )
+        return Reference(flat, subscripts.Subscript((), shape, dimensions, advanced=True))
+
     def part(self) -> Reference:
         """All of it, as a part."""
         if self.outer and math.prod(self.outer) > 1:

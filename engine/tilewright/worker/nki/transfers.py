@@ -15,6 +15,7 @@ from .arithmetic import (
     new_tile,
     record,
     selection_of,
+    undefined_of,
 )
 from .assignments import fitted, put
 from .indices import Selection
@@ -156,10 +157,47 @@ def dma_copy(dst: Any, src: Any, mask: Any = None, accumulate: bool = False) -> 
     if accumulate:
         _add_to_memory(target, same, selection)
         return
+    _deliver(target, same, selection)
+
+
+def dma_transpose(dst: Any, src: Any, order: tuple[int, ...]) -> None:
+    """A transfer that exchanges axes."""
+    launch = running()
+    target, source = dst.part(), src.part()
+    if order not in ((1, 0), (2, 1, 0), (3, 1, 2, 0)):
+        launch.stop("unsupported", f"nisa.dma_transpose of axes {order}")
+    found = tensors.values(source)
+    record(
+        launch, "nki.isa.dma_transpose", [found], [target], None,
+        more=_moved(target.shape, None, target.itemsize),
+    )  # fmt: skip
+    turned = Values(found.data.transpose(order), None, found.origin, found.dtype, found.memory)
+    if found.undefined is not None:
+        turned.undefined = found.undefined.transpose(order)
+    _deliver(target, reshaped(launch, turned, target.shape), None)
+
+
+def dma_sum(dst: Any, sources: list[Any], scales: list[Any]) -> None:
+    """A transfer of the sum of scaled parts."""
+    launch = running()
+    target = dst.part()
+    parts = [reshaped(launch, tensors.values(s.part()), target.shape) for s in sources]
+    record(
+        launch, "nki.isa.dma_compute", parts, [target], None,
+        more=_moved(target.shape, None, target.itemsize),
+    )  # fmt: skip
+    total = np.zeros(target.shape, np.float32)
+    for part, scale in zip(parts, scales, strict=True):
+        total = total + floats(part) * np.float32(scale)
+    undefined, origin = undefined_of(*parts)
+    _deliver(target, Values(total, undefined, origin, target.dtype, target.buffer), None)
+
+
+def _deliver(target: Reference, found: Values, selection: Selection | None) -> None:
     if target.buffer == "HBM":
-        write_out(target, same, selection)
-        return
-    put(target, target.dtype.cast(same.data), same.undefined, same.origin, selection)
+        write_out(target, found, selection)
+    else:
+        put(target, target.dtype.cast(found.data), found.undefined, found.origin, selection)
 
 
 def reshaped(launch: Launch, found: Values, shape: tuple[int, ...]) -> Values:

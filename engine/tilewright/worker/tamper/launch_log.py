@@ -6,7 +6,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import torch
@@ -17,6 +17,9 @@ from triton.runtime.jit import JITFunction
 
 from ..neuron import kernel_calls
 
+if TYPE_CHECKING:
+    from ..messages.trial import LaunchSeen
+
 
 class Launches:
     """Counts launches by kernel while it is entered; on a device tuning runs count as well.
@@ -26,7 +29,7 @@ class Launches:
     """
 
     def __init__(self, module_file: str) -> None:
-        self.seen: dict[str, dict[str, Any]] = {}
+        self.seen: dict[str, LaunchSeen] = {}
         self.aside = 0
         self._folder = Path(module_file).resolve().parent
         self._stream: int | None = None
@@ -95,7 +98,7 @@ class Launches:
 
         return asked
 
-    def _entry(self, function: Any, name: str) -> dict[str, Any]:
+    def _entry(self, function: Any, name: str) -> LaunchSeen:
         code = getattr(function, "__code__", None)
         name = getattr(function, "__name__", name)
         if name not in self.seen:
@@ -111,7 +114,7 @@ class Launches:
         return str(path.relative_to(self._folder)) if inside else str(path)
 
 
-def _count_programs(entry: dict[str, Any], grid: Any) -> None:
+def _count_programs(entry: LaunchSeen, grid: Any) -> None:
     with contextlib.suppress(TypeError, ValueError):  # what is no grid fails in the launch itself
         entry["programs"] = max(entry["programs"], math.prod(int(size) for size in grid))
 

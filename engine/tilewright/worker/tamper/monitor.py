@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
@@ -22,6 +22,9 @@ from .patched_functions import identities, replaced
 from .retained_state import Kept, kept_by, know_libraries
 from .streams_graphs import Making
 from .user_frames import inside
+
+if TYPE_CHECKING:
+    from ..messages.trial import Facts
 
 _MOST = 32
 _MISSING = object()
@@ -44,9 +47,9 @@ class Seen:
         self._file = module_file
         self._model = model
         self._stack = contextlib.ExitStack()
-        self._facts: dict[str, Any] = {}
+        self._facts: Facts = {}
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """JSON: see ``merged`` for the fields."""
         return self._facts
 
@@ -82,7 +85,7 @@ class Seen:
         self._facts |= _kept_facts(self._kept, kept_by(self._file, self._model))
 
 
-def _kept_facts(before: Kept, after: Kept) -> dict[str, Any]:
+def _kept_facts(before: Kept, after: Kept) -> Facts:
     moved = [
         name
         for name, value in after.values.items()
@@ -129,7 +132,7 @@ def warm_up() -> None:
     know_libraries()
 
 
-def merged(facts: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def merged(facts: Iterable[Facts]) -> Facts:
     """What several blocks did, as one.
 
     Fields:
@@ -152,10 +155,10 @@ def merged(facts: Iterable[dict[str, Any]]) -> dict[str, Any]:
     for one in facts:
         for name, value in one.items():
             whole[name] = value if name not in whole else _joined(whole[name], value)
-    return whole
+    return cast("Facts", whole)
 
 
-def exceeds(facts: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
+def exceeds(facts: Facts, known: Facts) -> bool:
     """Whether facts of a version hold anything that those of another one lack, but for kernels of
     the same files: only such can speak against it, and only more facts of the other excuse it."""
     launches = facts.get("launches", {}).values()
@@ -163,8 +166,9 @@ def exceeds(facts: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
     if not launches or any(one["file"] not in files or not one["programs"] for one in launches):
         return True
     work = [name for name in facts.get("operators", ()) if not is_plumbing(name)]
+    before: Mapping[str, object] = known
     return any(name not in known.get("operators", ()) for name in work) or any(
-        _is_more(facts[name], known.get(name)) for name in facts if name in _JUDGED
+        _is_more(value, before.get(name)) for name, value in facts.items() if name in _JUDGED
     )
 
 

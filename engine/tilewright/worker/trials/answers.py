@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..messages.parts import Entries
+    from ..messages.trial import Called, Facts, Repeated
 
 _PLAIN = (int, float, bool, str, type(None))
 
@@ -67,29 +68,31 @@ _REPEATED = Fields(
 )
 
 
-def of_call(reply: dict[str, Any]) -> dict[str, Any]:
+def of_call(reply: Called) -> Called:
     """The answer to ``call``. Raises ValueError."""
     _needs(reply, _CALL, "the answer")
-    for name in ("outputs", "changed_inputs", "state"):
-        manifest(reply.get(name) or [], name)
+    manifest(reply["outputs"], "outputs")
+    manifest(reply["changed_inputs"], "changed_inputs")
+    manifest(reply.get("state") or [], "state")
     tree(reply["output_tree"])
     facts(reply.get("facts") or {})
     return reply
 
 
-def of_repeat(reply: dict[str, Any]) -> dict[str, Any]:
+def of_repeat(reply: Repeated) -> Repeated:
     """The answer to ``repeat``. Raises ValueError."""
     _needs(reply, _REPEATED, "the answer")
-    for name in ("first", "second", "third"):
-        manifest(reply[name], name)
+    manifest(reply["first"], "first")
+    manifest(reply["second"], "second")
+    manifest(reply["third"], "third")
     facts(reply["facts"])
     return reply
 
 
-def facts(told: Any) -> dict[str, Any]:
+def facts(told: Any) -> Facts:
     """What a version was seen doing. Raises ValueError."""
     _needs(told, _FACTS, "facts")
-    found: dict[str, Any] = told
+    found: Facts = told
     return found
 
 

@@ -11,10 +11,10 @@ import shutil
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
@@ -26,7 +26,10 @@ from .runner_handle import Handle, RunnerEndedError, owned
 from .version import is_on_host, place_of
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from ..messages.parts import Entries
+    from ..messages.trial import Called, Check, Facts, Message, More, RunnerJob, TrialJob
 
 _KEPT_PERFORMERS = 5  # original, reference, who makes inputs, what is timed against; one more
 _KEPT_SHARE = 0.1
@@ -42,7 +45,7 @@ _PASSING = (OUT_OF_MEMORY, TIMEOUT, LOST)
 # The original answers once for all of a candidate's configurations and repetitions.
 _NOT_OF_ORIGINAL = ("name", "config_index", "tried", "repeats", "required", "simpler")
 
-Start = Callable[[dict[str, Any], float], Handle]
+Start = Callable[["RunnerJob", float], Handle]
 
 
 @dataclass(eq=False)
@@ -108,10 +111,10 @@ class Base:
     unfit: str = ""
     note: str = ""
     luck: str = ""
-    asked: Mapping[str, Any] | None = None
+    asked: Message | None = None
     fault: str = ""
     repeats_well: str | None = None
-    repeated: dict[str, Any] | None = None
+    repeated: Facts | None = None
     clean_us: dict[str, float] = field(default_factory=dict)
     skipped: float | None = None
     plan: dict[str, str] | None = None
@@ -157,7 +160,7 @@ class Originals:
     _inputs: OrderedDict[str, InputFiles] = field(default_factory=OrderedDict)
     _weights: OrderedDict[str, dict[str, Any]] = field(default_factory=OrderedDict)
 
-    def base(self, job: Mapping[str, Any], check: Mapping[str, Any]) -> Base:
+    def base(self, job: TrialJob, check: Check | Message) -> Base:
         """The measure of a check, made once for each original, reference, seed and check."""
         asked = _of_original(check)
         concerned = {name: job.get(name) for name in ("original", "reference", "entry", "seed")}
@@ -172,17 +175,17 @@ class Originals:
             self._bases.move_to_end(key)
             return self._bases[key]
 
-    def original(self, job: Mapping[str, Any]) -> Handle:
+    def original(self, job: TrialJob) -> Handle:
         """The performer of a job's original."""
-        return self.performer({**job["performer"], "module": job["original"]})
+        return self.performer(runner_of(job, job["original"]))
 
-    def unsteady(self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base) -> str:
+    def unsteady(self, job: TrialJob, check: Check, base: Base) -> str:
         """That the original, asked once more, gives something else on the same inputs; or nothing.
 
         Asked where a candidate's result is wrong: perhaps nobody's would be right.
         """
         assert base.original is not None
-        plain = {**_of_original(check), "order": "forward", "launch_options": {}}
+        plain = message_of({**_of_original(check), "order": "forward", "launch_options": {}})
         with self.lock:
             try:
                 again = self.results(self.original(job), base, plain, _FIRST_CALL_S)
@@ -197,7 +200,7 @@ class Originals:
             f"({fault})"
         )
 
-    def _make(self, job: Mapping[str, Any], check: Mapping[str, Any]) -> Base:
+    def _make(self, job: TrialJob, check: Check) -> Base:
         base = Base(self.inputs(job, check))
         try:
             self._ask_original(job, check, base)
@@ -228,7 +231,7 @@ class Originals:
             self._hold_against_contiguous(job, check, base)
         return base
 
-    def _ask_original(self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base) -> None:
+    def _ask_original(self, job: TrialJob, check: Check, base: Base) -> None:
         """Its results; a model's weights are its own for the first seed, and others after it.
 
         Its own are the same at each call on a case: in the interpreter they are asked for once.
@@ -237,7 +240,7 @@ class Originals:
         case = _key([job["original"], job.get("entry"), check["case"]])
         seed = int(check.get("weights", check["seed"]))
         other = int(job["seed"]) + seed if seed else None
-        message = {**check, "keep_state": True, "observe": True}
+        message = message_of(check, keep_state=True, observe=True)
         if seed and (known := self._weights.get(case)):
             original.calls += 1  # a folder of its own for each set
             base.state = self._saved_state(weights.varied(known, int(job["seed"]) + seed), original)
@@ -248,9 +251,7 @@ class Originals:
             message["keep_state"] = False
             base.original = self.results(original, base, message, _FIRST_CALL_S)
 
-    def _hold_against_plain(
-        self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base
-    ) -> None:
+    def _hold_against_plain(self, job: TrialJob, check: Check, base: Base) -> None:
         """Where programs run in another order the measure is still what they give in their own."""
         assert base.original is not None
         plain = self.base(job, {**check, "order": "forward", "launch_options": {}})
@@ -266,28 +267,27 @@ class Originals:
         base.oracle, base.oracle_name, base.noisy = plain.oracle, plain.oracle_name, plain.noisy
         base.original = plain.original
 
-    def _hold_against_contiguous(
-        self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base
-    ) -> None:
+    def _hold_against_contiguous(self, job: TrialJob, check: Check, base: Base) -> None:
         """Where inputs lie otherwise the measure is what they give when they lie as usual: an
         original that ignores strides would set one by what lies between the rows."""
         assert base.original is not None
-        message = {**check, "layout": "plain", "contiguous": True}
+        message = message_of({**check, "layout": "plain"}, contiguous=True)
         plain = self.results(self.original(job), base, message, _FIRST_CALL_S)
         fault = results.fault(plain, None, base.original, check)
         if fault is not None:
             base.unfit = f"the original's own result changes with {check['layout']} inputs: {fault}"
 
-    def _ask_reference(self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base) -> None:
+    def _ask_reference(self, job: TrialJob, check: Check, base: Base) -> None:
         """The reference in double precision, else in its own, if the original agrees with it."""
         assert base.original is not None
+        assert job["reference"] is not None
         name = job["reference"]["entry"]["name"]
         told = disagrees = ""
         for upwards, how in ((_UPWARDS, " in float64"), (None, "")):
-            message = {
-                **check, "shadow_dtype": upwards, "guard": False, "poison": False,
-                "contiguous": True, "layout": "plain",
-            }  # fmt: skip
+            message = message_of(
+                {**check, "layout": "plain"}, shadow_dtype=upwards, guard=False, poison=False,
+                contiguous=True,
+            )  # fmt: skip
             try:
                 performer = self._reference(job)
                 oracle, noisy = self._with_nudged(performer, base, message, _NUDGES * bool(upwards))
@@ -307,78 +307,73 @@ class Originals:
         base.note = "; ".join(filter(None, (base.note, told)))
 
     def filled(
-        self, job: Mapping[str, Any], check: Mapping[str, Any], base: Base, number: float,
+        self, job: TrialJob, check: Check, base: Base, number: float,
         only: str | None, *, oracle: bool,
     ) -> Results:  # fmt: skip
         """What the oracle gives, or the original, with a number in the place of what is not
         finite among the inputs, or in one of them."""
-        fill = {"fill": number, "filled_input": only}
-        message = {**(base.asked or {}), **fill} if oracle and base.asked else None
         with self.lock:
-            if message is not None:
-                performer = self._reference(job)
+            if oracle and base.asked:
+                performer, message = self._reference(job), base.asked
             else:
-                performer, message = self.original(job), {**_of_original(check), **fill}
-            return self.results(performer, base, message, _FIRST_CALL_S)
+                performer, message = self.original(job), message_of(_of_original(check))
+            filled = message_of(message, fill=number, filled_input=only)
+            return self.results(performer, base, filled, _FIRST_CALL_S)
 
-    def reference_results(
-        self, job: Mapping[str, Any], base: Base, check: Mapping[str, Any]
-    ) -> Results:
+    def reference_results(self, job: TrialJob, base: Base, check: Check) -> Results:
         """What the reference gives in its own precision."""
-        return self.results(self._reference(job), base, check, _FIRST_CALL_S)
+        return self.results(self._reference(job), base, message_of(check), _FIRST_CALL_S)
 
-    def _reference(self, job: Mapping[str, Any]) -> Handle:
+    def _reference(self, job: TrialJob) -> Handle:
         """The performer of a job's reference; what its file does beside computing is no matter."""
-        return self.performer({**job["performer"], **job["reference"], "observe": False})
+        assert job["reference"] is not None
+        told = {**job["performer"], **job["reference"], "observe": False}
+        return self.performer(cast("RunnerJob", told))
 
     def _with_nudged(
-        self, performer: Handle, base: Base, message: Mapping[str, Any], nudges: int
+        self, performer: Handle, base: Base, message: Message, nudges: int
     ) -> tuple[Results, tuple[Results, ...]]:
         """What the oracle gives, and on inputs off by an ulp, so often: no order of computation
         avoids what that changes."""
-        asked = {**message, "nudges": list(range(nudges))}
-        oracle, *noisy = self._every(performer, base, asked, _FIRST_CALL_S)
+        nudged = message_of(message, nudges=list(range(nudges)))
+        oracle, *noisy = self._every(performer, base, nudged, _FIRST_CALL_S)
         return oracle, tuple(noisy)
 
-    def results(
-        self, performer: Handle, base: Base, message: Mapping[str, Any], timeout_s: float
-    ) -> Results:
+    def results(self, performer: Handle, base: Base, message: Message, timeout_s: float) -> Results:
         """What a performer gives on the inputs of a base."""
         return self._every(performer, base, message, timeout_s)[0]
 
     def _every(
-        self, performer: Handle, base: Base, message: Mapping[str, Any], timeout_s: float
+        self, performer: Handle, base: Base, message: Message, timeout_s: float
     ) -> list[Results]:
         """The same, and what it gives for each of the message's ``nudges``."""
         try:
-            reply = self.asked(performer, base, {**message, "do": "call"}, timeout_s)
+            reply: Called = self.asked(performer, base, message_of(message, do="call"), timeout_s)
             with performer.answering():
                 return [self._read(performer, each) for each in (reply, *reply.pop("nudged", ()))]
         finally:
             if not message.get("keep_state") or not performer.alive:
                 performer.clear()
 
-    def _read(self, performer: Handle, reply: dict[str, Any]) -> Results:
-        for name in ("outputs", "changed_inputs"):
-            reply[name] = owned(reply[name], performer.outbox)
+    def _read(self, performer: Handle, reply: Called) -> Results:
+        reply["outputs"] = owned(reply["outputs"], performer.outbox)
+        reply["changed_inputs"] = owned(reply["changed_inputs"], performer.outbox)
         return results.read(answers.of_call(reply), place_of(self.device))
 
-    def asked(
-        self, performer: Handle, base: Base, message: Mapping[str, Any], timeout_s: float
-    ) -> dict[str, Any]:
+    def asked(self, performer: Handle, base: Base, message: Message, timeout_s: float) -> Any:
         """Its answer about the inputs of a base, whose files it has until it is cleared."""
         performer.calls += 1
-        lent = {name: performer.place(message[name]) for name in ("second",) if name in message}
-        lent["inputs"] = performer.place(base.inputs)
-        state = performer.place(base.state) if base.state else None
-        asked = {**message, **lent, "state": state, "number": performer.calls}
+        lent: More = {"inputs": performer.place(base.inputs), "number": performer.calls}
+        lent["state"] = performer.place(base.state) if base.state else None
+        if "second" in message:
+            lent["second"] = performer.place(message["second"])
         try:
-            return performer.ask(asked, timeout_s)
+            return performer.ask(message_of(message, **lent), timeout_s)
         except RunnerEndedError:
             performer.clear()
             raise
 
-    def inputs(self, job: Mapping[str, Any], check: Mapping[str, Any]) -> InputFiles:
+    def inputs(self, job: TrialJob, check: Check) -> InputFiles:
         """Files of a check's inputs in the judge's folder, made once for all layouts and turns."""
         case, values = check["case"], str(check.get("values", "normal"))
         layout = str(check.get("layout", "plain"))
@@ -398,9 +393,9 @@ class Originals:
         self._inputs.move_to_end(key)
         return self._inputs[key]
 
-    def _made(self, job: Mapping[str, Any], case: Any, seed: int, values: str) -> dict[str, Any]:
+    def _made(self, job: TrialJob, case: Any, seed: int, values: str) -> dict[str, Any]:
         """Inputs that the problem's own file makes."""
-        performer = self.performer({**job["performer"], "module": job["inputs_from"]})
+        performer = self.performer(runner_of(job, job["inputs_from"]))
         message = {"do": "inputs", "case": case, "seed": seed, "values": values}
         try:
             reply = performer.ask(message, _FIRST_CALL_S)
@@ -429,7 +424,7 @@ class Originals:
         folder = self.folder / f"state-{performer.key}-{performer.calls}"
         return tensor_files.save(values, str(folder), "state")
 
-    def performer(self, job: dict[str, Any]) -> Handle:
+    def performer(self, job: RunnerJob) -> Handle:
         """A performer that is kept; started, and told to prepare, when it is not there."""
         key = json.dumps([job["module"], job.get("entry")], sort_keys=True)
         handle = self._performers.get(key)
@@ -462,15 +457,27 @@ class Originals:
                     del self._bases[key]
 
 
-def with_config(check: Mapping[str, Any], config: int) -> dict[str, Any]:
+def with_config(check: Check, config: int) -> Message:
     """A check of one configuration of what is autotuned, which the candidate has to stand, tried
     before it counts."""
     name = f"{check['name']}, autotune configuration {config}"
-    return {**check, "config_index": config, "tried": True, "required": True, "name": name}
+    one: Check = {**check, "config_index": config, "required": True, "name": name}
+    return message_of(one, tried=True)
 
 
-def _of_original(check: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: check[name] for name in sorted(check) if name not in _NOT_OF_ORIGINAL}
+def runner_of(job: TrialJob, module: str) -> RunnerJob:
+    """What a runner of one file of a trial is started with."""
+    return cast("RunnerJob", {**job["performer"], "module": module})
+
+
+def message_of(check: Check | Message, **more: Unpack[More]) -> Message:
+    """A check, or what a runner was asked already, with more."""
+    return cast("Message", {**check, **more})
+
+
+def _of_original(check: Check | Message) -> Check:
+    found = {name: check.get(name) for name in sorted(check) if name not in _NOT_OF_ORIGINAL}
+    return cast("Check", found)
 
 
 def _drawn(count: int) -> tuple[int, ...]:

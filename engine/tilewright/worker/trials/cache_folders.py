@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..sandbox import triton_cache
 from .version import is_on_host
+
+if TYPE_CHECKING:
+    from ..messages.trial import Cached
 
 
 class Caches:
@@ -21,11 +24,11 @@ class Caches:
         self._compiles = not is_on_host(device)
         self._folder = folder
 
-    def of_kept(self, module: str) -> dict[str, Any]:
+    def of_kept(self, module: str) -> Cached:
         """For a version that is kept: an original, a reference, a baseline."""
         return self._made(self._of(module))
 
-    def of_candidate(self, trial: int, *kept: str | None) -> dict[str, Any]:
+    def of_candidate(self, trial: int, *kept: str | None) -> Cached:
         """For a candidate, which also finds what the versions that are kept have compiled."""
         found = [self._of(module) for module in kept if module]
         return self._made(self._folder / f"cache-{trial}", *found)
@@ -34,7 +37,7 @@ class Caches:
         """Remove a candidate's."""
         shutil.rmtree(self._folder / f"cache-{trial}", ignore_errors=True)
 
-    def _made(self, own: Path, *others: Path) -> dict[str, Any]:
+    def _made(self, own: Path, *others: Path) -> Cached:
         if not self._compiles:
             return {"cache": triton_cache.EMPTY}
         own.mkdir(mode=0o700, exist_ok=True)

@@ -32,7 +32,7 @@ from ..runtime import job_process
 from ..runtime.connections import Wire
 from ..sandbox import confinement
 from . import precompilation
-from .baselines import Originals
+from .baselines import Originals, runner_of
 from .cache_folders import Caches
 from .device_lock import Turns
 from .interpreter_pass import Watching
@@ -50,6 +50,7 @@ from .version import is_on_host
 
 if TYPE_CHECKING:
     from ..messages.jobs import CoordinatorJob
+    from ..messages.trial import Check, Prepared, RunnerJob, TrialJob
 
 _TICK_S = 5.0
 _READY_S = 60.0
@@ -90,17 +91,17 @@ class _Trial:
     """
 
     number: int
-    job: dict[str, Any]
+    job: TrialJob
+    told: RunnerJob
     candidate: Handle
     deadline: float
     compilers: list[Handle] = field(default_factory=list)
     asked: float = field(default_factory=time.monotonic)
-    prepared: dict[str, Any] | None = None
+    prepared: Prepared | None = None
     failed: Exception | None = None
     cancelled: bool = False
     begun: bool = False
-    compiled: list[dict[str, Any]] = field(default_factory=list)
-    told: dict[str, Any] = field(default_factory=dict)
+    compiled: list[Prepared] = field(default_factory=list)
     rest: list[Handle] = field(default_factory=list)
 
     @property
@@ -174,54 +175,54 @@ class Coordinator:
                     self._performers.end(trial.candidate.key, ERROR, "was cancelled")
 
     def _admit(self, message: dict[str, Any]) -> None:
-        job, timeout_s = message["job"], float(message["timeout_s"])
-        told = {**job["performer"], "module": job["candidate"], "allow": job.get("allow") or ()}
-        if job.get("timing"):
+        job: TrialJob = message["job"]
+        timeout_s = float(message["timeout_s"])
+        told = runner_of(job, job["candidate"])
+        told["allow"] = job.get("allow") or ()
+        if "timing" in job:
             told["baseline"] = job["timing"]["baseline"]
-        told |= self._caches.of_candidate(message["trial"], job["original"], told.get("baseline"))
+        kept = (job["original"], told.get("baseline"))
+        told = {**told, **self._caches.of_candidate(message["trial"], *kept)}
         candidate = self._performers.start(told, timeout_s, CandidateEndedError)
-        trial = _Trial(message["trial"], job, candidate, time.monotonic() + timeout_s)
+        trial = _Trial(message["trial"], job, told, candidate, time.monotonic() + timeout_s)
         self._trials.append(trial)
         with contextlib.suppress(OSError):  # one that is gone is noticed when it is looked at
             candidate.wire.send({"do": "prepare"})
             trial.compilers += self._compilers(told, _compiled_first(job), timeout_s)
             trial.rest += self._compilers(told, _compiled_later(job), timeout_s)
-        trial.told = told
         threading.Thread(target=self._begin_original, args=(job, timeout_s), daemon=True).start()
 
-    def _begin_original(self, job: dict[str, Any], timeout_s: float) -> None:
+    def _begin_original(self, job: TrialJob, timeout_s: float) -> None:
         """Have the original compiled, and its results on the first check, while the candidate gets
         ready. What fails here is told when it is due."""
         checks = first_checks(job["checks"]) or job["checks"][:1]
         with contextlib.suppress(RunnerEndedError, HarnessError, JobError, OSError):
             if job["original"] not in self._begun:
                 self._begun.add(job["original"])
-                told = {**job["performer"], "module": job["original"]}
-                told |= self._caches.of_kept(job["original"])
+                cached = self._caches.of_kept(job["original"])
+                told: RunnerJob = {**runner_of(job, job["original"]), **cached}
                 for compiler in self._compilers(told, job["checks"], timeout_s):
                     threading.Thread(target=_until_compiled, args=(compiler,), daemon=True).start()
             for check in checks:
                 with self._turns.beside():
                     self._originals.base(job, check)
 
-    def _start_original(self, job: dict[str, Any], timeout_s: float) -> Handle:
+    def _start_original(self, job: RunnerJob, timeout_s: float) -> Handle:
         """A performer that is kept."""
         return self._performers.start({**job, **self._caches.of_kept(job["module"])}, timeout_s)
 
-    def _compilers(
-        self, told: dict[str, Any], checks: list[dict[str, Any]], timeout_s: float
-    ) -> list[Handle]:
+    def _compilers(self, told: RunnerJob, checks: list[Check], timeout_s: float) -> list[Handle]:
         """Start to compile for checks, in processes of their own; none where nothing compiles."""
         started = []
         for share in precompilation.shares(checks, _COMPILERS) if self._target is not None else ():
-            few = {"compiles": True, "processes": _OF_A_COMPILER}
-            compiler = self._performers.start({**told, **few}, timeout_s)
+            few: RunnerJob = {**told, "compiles": True, "processes": _OF_A_COMPILER}
+            compiler = self._performers.start(few, timeout_s)
             started.append(compiler)
             with contextlib.suppress(OSError):  # one that could not be forked; nobody depends on it
                 compiler.wire.send({"do": "compile", "checks": share, "target": self._target})
         return started
 
-    def _compile_rest(self, trial: _Trial, checks: list[dict[str, Any]]) -> None:
+    def _compile_rest(self, trial: _Trial, checks: list[Check]) -> None:
         left = max(1.0, min(_READY_S, trial.deadline - time.monotonic()))
         for compiler in trial.rest or self._compilers(trial.told, checks, left):
             # One that fails leaves it to the candidate.
@@ -282,14 +283,14 @@ class Coordinator:
         return _answer(OK, "", {**value, **waits, "heard_s": time.monotonic() - start})
 
 
-def _compiled_first(job: dict[str, Any]) -> list[dict[str, Any]]:
+def _compiled_first(job: TrialJob) -> list[Check]:
     """What is compiled before a candidate is heard: where there is something to time, no more than
     comes before that."""
-    timed = [told["check"] for told in (job.get("timing") or {}).get("cases", ())]
+    timed = [told["check"] for told in job["timing"]["cases"]] if "timing" in job else []
     return [*timed, *(first_checks(job["checks"]) if timed else job["checks"])]
 
 
-def _compiled_later(job: dict[str, Any]) -> list[dict[str, Any]]:
+def _compiled_later(job: TrialJob) -> list[Check]:
     """What is compiled meanwhile for after that; in a search only what wins comes so far."""
     if not job.get("timing") or not job.get("thorough", True):
         return []

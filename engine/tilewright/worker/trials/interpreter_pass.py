@@ -9,17 +9,19 @@ interpreter cannot run is no fault, and said.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from . import run_faults
-from .baselines import Base, Originals, with_config
+from .baselines import Base, Originals, message_of, runner_of, with_config
 from .cache_folders import Caches
 from .runner_handle import CandidateEndedError, Handle, RunnerEndedError
 from .runner_pool import RunnerPool
 from .version import INTERPRETER
+
+if TYPE_CHECKING:
+    from ..messages.trial import Check, Record, RunnerJob, TrialJob
 
 _PATIENCE_S = 20.0
 _PATIENCE_RATIO = 10.0
@@ -31,7 +33,7 @@ class Watched:
     many configurations the candidate's tuner has (1 without one)."""
 
     fault: str | None = None
-    checks: list[dict[str, Any]] = field(default_factory=list)
+    checks: list[Record] = field(default_factory=list)
     configs: int = 1
 
 
@@ -48,15 +50,15 @@ class Watching:
         self._caches = Caches(INTERPRETER, folder)
         self._originals = Originals(INTERPRETER, folder / "watched", self._start)
 
-    def look(self, job: Mapping[str, Any], deadline: float) -> Watched:
+    def look(self, job: TrialJob, deadline: float) -> Watched:
         """Hold the memory accesses of a trial's candidate against its original's, as the job's
         ``watched`` says; ``deadline`` of ``time.monotonic``."""
         told = job["watched"]
-        asked = {**job, "reference": None, "performer": told["performer"]}
+        asked: TrialJob = {**job, "reference": None, "performer": told["performer"]}
         found = Watched()
         left = max(1.0, deadline - time.monotonic())
-        own = {"module": job["candidate"], "allow": job.get("allow") or ()}
-        candidate = self._start({**told["performer"], **own}, left, CandidateEndedError)
+        runner = {**runner_of(asked, job["candidate"]), "allow": job.get("allow") or ()}
+        candidate = self._start(cast("RunnerJob", runner), left, CandidateEndedError)
         try:
             for check in told["checks"]:
                 self._watch(candidate, self._originals.base(asked, check), check, found)
@@ -68,8 +70,8 @@ class Watching:
     def _watch_configs(
         self,
         candidate: Handle,
-        asked: Mapping[str, Any],
-        check: Mapping[str, Any],
+        asked: TrialJob,
+        check: Check,
         found: Watched,
     ) -> None:
         """What a tuner could choose on the device beside the first, which has been watched."""
@@ -77,26 +79,22 @@ class Watching:
             base = self._originals.base(asked, check)
             self._watch(candidate, base, with_config(check, config), found)
 
-    def _watch(
-        self, candidate: Handle, base: Base, check: Mapping[str, Any], found: Watched
-    ) -> None:
+    def _watch(self, candidate: Handle, base: Base, check: Check, found: Watched) -> None:
         """One call, unless there is a fault already."""
         if found.fault is not None:
             return
-        record = {"name": check["name"], "seed": check["seed"]}
+        record: Record = {"name": check["name"], "seed": check["seed"]}
         found.checks.append(record)
         found.fault = self._fault(candidate, base, check, found)
 
-    def _fault(
-        self, candidate: Handle, base: Base, check: Mapping[str, Any], found: Watched
-    ) -> str | None:
+    def _fault(self, candidate: Handle, base: Base, check: Check, found: Watched) -> str | None:
         record = found.checks[-1]
         if base.original is None:
             record["skipped"] = f"the interpreter does not run it: {base.failure}"
             return None
         patience = _PATIENCE_S + _PATIENCE_RATIO * base.original.seconds_alone
         try:
-            given = self._originals.results(candidate, base, check, patience)
+            given = self._originals.results(candidate, base, message_of(check), patience)
         except CandidateEndedError as error:
             record["skipped"] = f"the interpreter does not run the candidate: {error}"
             return None
@@ -105,7 +103,7 @@ class Watching:
         return wrong and f"{check['name']}, watched in the interpreter: {wrong}"
 
     def _start(
-        self, job: dict[str, Any], timeout_s: float,
+        self, job: RunnerJob, timeout_s: float,
         ends: type[RunnerEndedError] = RunnerEndedError,
     ) -> Handle:  # fmt: skip
         cached = self._caches.of_kept(job["module"])

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
-from .baselines import Base, Originals
+from .baselines import Base, Originals, message_of
 from .runner_handle import CandidateEndedError, Handle
+
+if TYPE_CHECKING:
+    from ..messages.trial import Check, TrialJob
 
 _BLOCK = 1 << 24
 
 
 def verdict(
-    originals: Originals, candidate: Handle, job: Mapping[str, Any], patience_s: float
+    originals: Originals, candidate: Handle, job: TrialJob, patience_s: float
 ) -> dict[str, Any]:
     """What the rule of a job says of its candidate: ``passed``, ``message``, ``largest_error``
     (relative, of any output and seed), ``seeds``.
@@ -35,12 +38,12 @@ def verdict(
     largest = 0.0
     made: list[int] = []
     for seed in rule["seeds"]:
-        check = {**asked, "exact_seed": seed}
+        check = cast("Check", {**asked, "exact_seed": seed})
         base = Base(originals.inputs(job, check))
         with originals.lock:
             wanted = originals.reference_results(job, base, check)
         try:
-            given = originals.results(candidate, base, check, patience_s)
+            given = originals.results(candidate, base, message_of(check), patience_s)
         except CandidateEndedError as ended:
             return _told(rule, largest, made, f"seed {seed}: the candidate failed: {ended}")
         made.append(seed)

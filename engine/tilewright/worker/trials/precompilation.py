@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from ..messages.trial import Check
 
 _TELLING = ("case", "layout", "launch_options", "launching")
 
 
-def shares(checks: Sequence[Mapping[str, Any]], most: int) -> list[list[dict[str, Any]]]:
+def shares(checks: Sequence[Check], most: int) -> list[list[Check]]:
     """The checks that compile differently, dealt out to at most so many processes."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Check] = {}
     for check in checks:
         kept = {name: check.get(name) for name in _TELLING}
-        found.setdefault(json.dumps(_kind(kept), sort_keys=True, default=str), kept)
+        key = json.dumps(_kind(kept), sort_keys=True, default=str)
+        found.setdefault(key, cast("Check", kept))
     different = list(found.values())
     return [share for start in range(most) if (share := different[start::most])]
 

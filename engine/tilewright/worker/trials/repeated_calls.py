@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..inputs import tensor_files
 from . import answers, results, run_faults
-from .baselines import Base, Originals
+from .baselines import Base, Originals, message_of
 from .results import Results
 from .runner_handle import CandidateEndedError, Handle, RunnerEndedError, owned
 from .version import is_on_host, place_of
 
 if TYPE_CHECKING:
     from ..messages.parts import Entries
+    from ..messages.trial import Check, Facts, Message, TrialJob
+    from ..messages.trial import Repeated as Replied
 
 _CALLS = {True: 24, False: 96}
 """At least; in the interpreter, and on a device."""
@@ -24,7 +26,7 @@ _WATCHED = {True: ((1, 4), (4, 12), (12, 24)), False: ((1, 4), (4, 12), (12, 64)
 _LIMIT_S = {True: 0.3, False: 2.0}
 _TIMEOUT_S = 60.0
 
-Pair = tuple[dict[str, Any], dict[str, Any]]
+Pair = tuple["Check", "Check"]
 
 
 @dataclass(frozen=True)
@@ -38,28 +40,28 @@ class Repeated:
     """
 
     fault: str | None
-    figures: dict[str, Any] | None
-    facts: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    figures: dict[str, int | str] | None
+    facts: tuple[Facts, Facts] = ({}, {})
 
 
-def pair_of(checks: Sequence[dict[str, Any]]) -> Pair | None:
+def pair_of(checks: Sequence[Check]) -> Pair | None:
     """Two plain checks of the same case with different seeds."""
     first = next((one for one in checks if _is_plain(one)), None)
     if first is None:
         return None
-    second = {**first, "seed": int(first["seed"]) + 1}
+    second: Check = {**first, "seed": int(first["seed"]) + 1}
     seeds = {one["seed"] for one in checks if one["case"] == first["case"]}
     return (first, second) if second["seed"] in seeds else None
 
 
-def _is_plain(check: Mapping[str, Any]) -> bool:
+def _is_plain(check: Check) -> bool:
     changed = run_faults.unusual(check) or check.get("launch_options") or check.get("config_index")
     return not changed
 
 
 def held(
-    originals: Originals, candidate: Handle, job: Mapping[str, Any], pair: Pair,
-    is_new: Callable[[dict[str, Any]], bool],
+    originals: Originals, candidate: Handle, job: TrialJob, pair: Pair,
+    is_new: Callable[[Facts], bool],
 ) -> Repeated:  # fmt: skip
     """What became of it. Nothing speaks against a candidate where the original itself does not
     stand it, which is asked where anything would.
@@ -75,7 +77,9 @@ def held(
     if unfit:
         return Repeated(None, {"skipped": unfit})
     message = _message(pair, second, originals.device)
-    calls, facts, fault = 0, dict[str, Any](), None
+    fault: str | None
+    facts: Facts = {}
+    calls = 0
     try:
         fault, calls, facts = _wrong(originals, candidate, message, pair, bases)
     except CandidateEndedError as error:
@@ -96,9 +100,7 @@ def _unfit(bases: tuple[Base, Base]) -> str:
     return ""
 
 
-def _original(
-    originals: Originals, job: Mapping[str, Any], pair: Pair, bases: tuple[Base, Base]
-) -> str:
+def _original(originals: Originals, job: TrialJob, pair: Pair, bases: tuple[Base, Base]) -> str:
     """Why the original does not stand it, found out once; empty if it does."""
     first, second = bases
     with originals.lock:
@@ -113,36 +115,36 @@ def _original(
     return first.repeats_well
 
 
-def _message(pair: Pair, second: Base, device: str) -> dict[str, Any]:
+def _message(pair: Pair, second: Base, device: str) -> Message:
     """How often, and which of them are watched, is drawn anew each time: no candidate can count
     on it."""
     draw = random.SystemRandom()
     slow = is_on_host(device)
-    return {
-        **pair[0], "do": "repeat", "second": second.inputs,
-        "calls": _CALLS[slow] + draw.randrange(_MORE[slow]), "limit_s": _LIMIT_S[slow],
-        "watched": [draw.randrange(*some) for some in _WATCHED[slow]],
-    }  # fmt: skip
+    return message_of(
+        pair[0], do="repeat", second=second.inputs,
+        calls=_CALLS[slow] + draw.randrange(_MORE[slow]), limit_s=_LIMIT_S[slow],
+        watched=[draw.randrange(*some) for some in _WATCHED[slow]],
+    )  # fmt: skip
 
 
 def _wrong(
-    originals: Originals, performer: Handle, message: Mapping[str, Any], pair: Pair,
+    originals: Originals, performer: Handle, message: Message, pair: Pair,
     bases: tuple[Base, Base],
-) -> tuple[str | None, int, dict[str, Any]]:  # fmt: skip
+) -> tuple[str | None, int, Facts]:  # fmt: skip
     """(what is wrong, how many calls were made, what was seen in some of them)."""
-    reply = originals.asked(performer, bases[0], message, _TIMEOUT_S)
+    reply: Replied = originals.asked(performer, bases[0], message, _TIMEOUT_S)
     with performer.answering():
         answers.of_repeat(reply)
-    calls, facts = int(reply["calls"]), dict(reply["facts"])
+    calls, facts = int(reply["calls"]), reply["facts"]
     said = (
-        ("first", 0, "the result of the first of many calls, looked at after the last"),
-        ("second", 1, "other contents in the memory of the call before"),
-        ("third", 0, f"call {calls}, in new memory"),
+        (reply["first"], 0, "the result of the first of many calls, looked at after the last"),
+        (reply["second"], 1, "other contents in the memory of the call before"),
+        (reply["third"], 0, f"call {calls}, in new memory"),
     )
     try:
-        for name, which, what in said:
+        for manifest, which, what in said:
             base = bases[which]
-            given = _read(reply[name], performer, base, originals.device)
+            given = _read(manifest, performer, base, originals.device)
             assert base.oracle is not None
             oracle, own = base.oracle.returned, base.own.returned if base.own else None
             noisy = tuple(one.returned for one in base.noisy)

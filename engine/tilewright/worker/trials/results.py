@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
@@ -14,6 +14,7 @@ from .version import WEIGHT
 
 if TYPE_CHECKING:
     from ..messages.parts import Entries
+    from ..messages.trial import Called, Check, Message, Record
 
 Fault = str
 
@@ -25,7 +26,7 @@ class Results:
 
     names: tuple[str, ...]
     values: tuple[Any, ...]
-    told: Mapping[str, Any]
+    told: Called
 
     @property
     def named(self) -> dict[str, Any]:
@@ -63,7 +64,7 @@ class Results:
     def seconds_alone(self) -> float:
         """What the call takes where the interpreter runs its programs one after another."""
         told = self.told.get("interpreted") or {}
-        programs, steps = (int(told.get(name) or 1) for name in ("programs", "steps"))
+        programs, steps = told.get("programs") or 1, told.get("steps") or 1
         return self.seconds * max(1.0, programs / steps)
 
     @property
@@ -77,10 +78,12 @@ class Results:
         return sum(int(value.untyped_storage().nbytes()) for value in self.tensors)
 
 
-def read(reply: Mapping[str, Any], place: str) -> Results:
+def read(reply: Called, place: str) -> Results:
     """Load a reply's outputs to where the judge compares them."""
     entries = [*reply["outputs"], *reply["changed_inputs"]]
-    told = {k: v for k, v in reply.items() if k not in ("outputs", "changed_inputs")}
+    told = cast(
+        "Called", {k: v for k, v in reply.items() if k not in ("outputs", "changed_inputs")}
+    )
     values = tuple(tensor_files.load_entry(entry, place) for entry in entries)
     if place == "cpu":  # a mapping of a file that is about to go
         values = tuple(v.clone() if isinstance(v, torch.Tensor) else v for v in values)
@@ -91,8 +94,8 @@ def fault(
     expected: Results,
     base: Results | None,
     actual: Results,
-    check: Mapping[str, Any],
-    figures: dict[str, Any] | None = None,
+    check: Check | Message,
+    figures: Record | None = None,
     noisy: Sequence[Results] = (),
 ) -> Fault | None:
     """What is wrong with ``actual``, None if nothing is; errors go into ``figures``.
@@ -112,7 +115,7 @@ def fault(
         scaled=check.get("values", "normal") != "normal", wide=base is None,
     )  # fmt: skip
     if figures is not None:
-        _merge(figures, verdict)
+        _merge(cast("dict[str, Any]", figures), verdict)
     return verdict["message"] or None
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .version import WEIGHT
+
+if TYPE_CHECKING:
+    from ..messages.trial import Called, Check, KernelFault, Message, Reached
 
 USUAL = {"values": "normal", "layout": "plain", "order": "forward"}
 """What a check asks where it asks for nothing out of the ordinary."""
@@ -15,7 +18,7 @@ _ORDER_MATTERS = (
 )
 
 
-def of_run(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
+def of_run(base: Called, told: Called) -> Iterator[str]:
     """Inputs overwritten, memory reached that is nobody's."""
     allowed = base.get("inputs_changed") or ()
     changed = [name for name in told.get("inputs_changed") or () if name not in allowed]
@@ -57,7 +60,7 @@ def _inputs_and_weights(names: Sequence[str]) -> Iterator[tuple[str, list[str]]]
     yield from ((what, several) for what, several in found.items() if several)
 
 
-def _too_early(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
+def _too_early(base: Called, told: Called) -> Iterator[str]:
     """Memory that was loaded from before anything had written it."""
     known = {one["name"] for one in base.get("unwritten") or ()}
     for one in told.get("unwritten") or ():
@@ -70,10 +73,10 @@ def _too_early(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str
             )
 
 
-def _borrowed(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
+def _borrowed(base: Called, told: Called) -> Iterator[str]:
     """Inputs and weights that kernels store into, where nothing of the original does."""
     changed = {f"input {name}" for name in base.get("inputs_changed") or ()}
-    known = _names(base, "stored_inputs") | changed
+    known = _names(base.get("stored_inputs") or ()) | changed
     for one in told.get("stored_inputs") or ():
         if one["changes"] and known.isdisjoint(one["inputs"]):
             yield (
@@ -82,9 +85,10 @@ def _borrowed(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]
             )
 
 
-def _looked_at(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
+def _looked_at(base: Called, told: Called) -> Iterator[str]:
     """Tensors that the original only stores into, loaded from before anything is stored there."""
-    written, loaded = _names(base, "stored_inputs"), _names(base, "loaded_inputs")
+    written = _names(base.get("stored_inputs") or ())
+    loaded = _names(base.get("loaded_inputs") or ())
     for one in told.get("loaded_inputs") or ():
         if written.intersection(one["inputs"]) and loaded.isdisjoint(one["inputs"]):
             yield (
@@ -93,7 +97,7 @@ def _looked_at(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str
             )
 
 
-def _of_kernels(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
+def _of_kernels(base: Called, told: Called) -> Iterator[str]:
     """What an NKI kernel does wrong though it ran to its end; an original may do the same kind."""
     known = {one["kind"] for one in kernel_faults(base)}
     for one in kernel_faults(told):
@@ -101,20 +105,20 @@ def _of_kernels(base: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[st
             yield f"line {one['line']}: {one['message']} ({one['kind']})"
 
 
-def kernel_faults(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def kernel_faults(told: Called) -> list[KernelFault]:
     """The errors among the faults of NKI kernels."""
     return [one for one in told.get("kernel_faults") or () if one["severity"] == "error"]
 
 
-def _names(told: Mapping[str, Any], which: str) -> set[str]:
-    return {name for one in told.get(which) or () for name in one["inputs"]}
+def _names(reached: Sequence[Reached]) -> set[str]:
+    return {name for one in reached for name in one["inputs"]}
 
 
 def _at(lines: Sequence[str]) -> str:
     return f" at {', '.join(lines)}" if lines else ""
 
 
-def raced(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def raced(told: Called) -> Iterator[tuple[str, str]]:
     """What two programs of a launch do to the same memory: (what, the same with lines)."""
     lines = told.get("races_lines") or ()
     for at, text in enumerate(told.get("races") or ()):
@@ -122,7 +126,7 @@ def raced(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield text, f"{text}{where}"
 
 
-def strayed(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def strayed(told: Called) -> Iterator[tuple[str, str]]:
     """What was reached outside of a tensor: (which place, the same with lines and the way out)."""
     lines = told.get("out_of_bounds_lines") or ()
     for at, place in enumerate(told.get("out_of_bounds") or ()):
@@ -131,12 +135,13 @@ def strayed(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield place, f"{place}{where}: check the mask of the {access}, and its offsets"
 
 
-def unusual(check: Mapping[str, Any]) -> dict[str, Any]:
+def unusual(check: Check | Message) -> dict[str, object]:
     """Which values, layout and order a check asks for, as far as they are not the usual ones."""
-    return {name: check[name] for name in USUAL if check.get(name, USUAL[name]) != USUAL[name]}
+    asked: Mapping[str, object] = check
+    return {name: asked[name] for name in USUAL if asked.get(name, USUAL[name]) != USUAL[name]}
 
 
-def in_other_order(check: Mapping[str, Any], wrong: str) -> str:
+def in_other_order(check: Check, wrong: str) -> str:
     """A difference, said of the order of programs where nothing else was out of the ordinary."""
     orders = {"reversed": "from the last program to the first", "shuffled": "in another order"}
     order = orders.get(str(check.get("order", "forward")))

@@ -26,7 +26,7 @@ from __future__ import annotations
 import contextlib
 import time
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import tamper
 from ..inputs import generation, module_inputs, tensor_files
@@ -40,6 +40,9 @@ from . import call_sequences
 from . import version as calling
 from .version import Version
 
+if TYPE_CHECKING:
+    from ..messages.trial import Facts
+
 _TICK_S = 3600.0
 
 
@@ -51,7 +54,7 @@ class Runner:
         self._reached: dict[str, float] = dict(job.get("reached") or {})
         self._stack = contextlib.ExitStack()
         self._version: Version | None = None
-        self._facts: dict[str, Any] = {}
+        self._facts: Facts = {}
         self._clock: AnyClock | None = None
         self._contest: Contest | None = None
 

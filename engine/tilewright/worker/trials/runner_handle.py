@@ -9,7 +9,7 @@ import shutil
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from ..runtime.connections import Wire
 
 if TYPE_CHECKING:
     from ..messages.parts import Entries
+    from ..messages.trial import Prepared
 
 _ENDING_S = 10.0
 _TICK_S = 0.5
@@ -113,7 +114,7 @@ class Handle:
     end: Callable[[str, str, str], None]
     ends: type[RunnerEndedError] = RunnerEndedError
     ended: tuple[str, str] | None = None
-    prepared: dict[str, Any] | None = None
+    prepared: Prepared | None = None
     calls: int = 0
     held: list[Path] = field(default_factory=list)
     spent_s: dict[str, float] = field(default_factory=dict)
@@ -132,7 +133,7 @@ class Handle:
     def alive(self) -> bool:
         return self.ended is None and not self.wire.gone
 
-    def ask(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+    def ask(self, message: Mapping[str, object], timeout_s: float) -> Any:
         """Have it do one thing; raises RunnerEndedError when that gives no result."""
         start = time.monotonic()
         self.patience.begin()
@@ -144,7 +145,7 @@ class Handle:
             what = str(message["do"])
             self.spent_s[what] = self.spent_s.get(what, 0.0) + time.monotonic() - start
 
-    def reply(self, timeout_s: float) -> dict[str, Any]:
+    def reply(self, timeout_s: float) -> Any:
         """The answer to what was sent before; ``timeout_s``: of its work (``Patience``)."""
         reply, over = self.wire.wait(timeout_s), ""
         while reply is None and not self.wire.gone and not over:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..inputs import tensor_files
 from ..protocol import ERROR
@@ -14,9 +14,13 @@ from ..timing.controller import Ask, conduct
 from ..timing.noise_floor import clean_time, survey
 from ..timing.sampling import sampled
 from . import answers, results
-from .baselines import Base, Originals
+from .baselines import Base, Originals, message_of, runner_of
 from .runner_handle import CandidateEndedError, Handle, RunnerEndedError, judging, owned
 from .version import place_of
+
+if TYPE_CHECKING:
+    from ..messages.parts import Case
+    from ..messages.trial import Called, Check, Contest, Message, TimedCase, TrialJob
 
 _OPEN_S = 120.0
 _SPEC = ("noise", "budget_s", "graphs")
@@ -30,14 +34,14 @@ class Timing:
     """
 
     def __init__(
-        self, originals: Originals, candidate: Handle, job: Mapping[str, Any],
-        told: Mapping[str, Any],
+        self, originals: Originals, candidate: Handle, job: TrialJob,
+        told: TimedCase,
     ) -> None:  # fmt: skip
         self._originals = originals
         self._candidate = candidate
         self._job = job
         self._told = told
-        self._check = {**told["check"], "seed": 0}
+        self._check: Check = {**told["check"], "seed": 0}
         self._base = originals.base(job, self._check)
         self._failed: dict[str, str] | None = None
         if self._base.failure:
@@ -52,7 +56,7 @@ class Timing:
             base.plan = resampled_inputs.plan_for(
                 tensor_files.load(base.inputs, "cpu"), check["case"]
             )
-        message = {**check, "baseline": self._job["timing"]["baseline"]}
+        message = message_of(check, baseline=self._job["timing"]["baseline"])
         try:
             _open(self._originals, self._candidate, base, message)
         except RunnerEndedError as error:
@@ -60,16 +64,15 @@ class Timing:
         finally:
             self._candidate.clear()
 
-    def value(self) -> dict[str, Any]:
+    def value(self) -> Contest:
         """What ``timing.conducting.conduct`` says; ``failed`` where it could not be timed: ``of``
         ("candidate" or "original"), status, message."""
         case = self._check["case"]
-        named = {"case": f"{case['category']}[{case['index']}]"}
         if self._failed is not None or self._base.plan is None:
-            return {**named, "failed": self._failed, "wrong": None, "faults": []}
+            return _untimed(case, self._failed)
         base, plan = self._base, self._base.plan
         spec = {
-            **{key: self._told[key] for key in _SPEC if key in self._told},
+            **{key: value for key, value in self._told.items() if key in _SPEC},
             "plan": plan, "out": str(self._candidate.outbox / "timed"),
             "batches": True if self._job.get("thorough", True) else "gains",
             "seed": base.secrets[random.SystemRandom().randrange(len(base.secrets))],
@@ -81,25 +84,25 @@ class Timing:
             with self._candidate.answering():
                 found = conduct(verify.ask, spec, verify, alone.measured, alone.survey)
         except RunnerEndedError as error:
-            return {**named, "failed": _failure(error), "wrong": None, "faults": []}
+            return _untimed(case, _failure(error))
         finally:
             self._candidate.clear()
-        return {**named, **found}
+        return cast("Contest", {"case": _name(case), **found})
 
 
-def _open(originals: Originals, performer: Handle, base: Base, message: dict[str, Any]) -> None:
-    originals.asked(performer, base, {**message, "do": "time.open"}, _OPEN_S)
+def _open(originals: Originals, performer: Handle, base: Base, message: Message) -> None:
+    originals.asked(performer, base, message_of(message, do="time.open"), _OPEN_S)
 
 
 class _Alone:
     """The baseline with no candidate in its process."""
 
     def __init__(
-        self, originals: Originals, job: Mapping[str, Any], check: dict[str, Any], base: Base,
+        self, originals: Originals, job: TrialJob, check: Check, base: Base,
         spec: Mapping[str, Any],
     ) -> None:  # fmt: skip
         self._originals = originals
-        self._job = {**job["performer"], "module": job["timing"]["baseline"]}
+        self._job = runner_of(job, job["timing"]["baseline"])
         self._check = check
         self._base = base
         self._spec = spec
@@ -123,7 +126,7 @@ class _Alone:
 
     def _opened(self, *, twice: bool) -> Ask:
         performer = self._originals.performer(self._job)
-        _open(self._originals, performer, self._base, {**self._check, "twice": twice})
+        _open(self._originals, performer, self._base, message_of(self._check, twice=twice))
         performer.clear()
         return performer.ask
 
@@ -132,13 +135,13 @@ class _Verify:
     """Checks the outputs of a timed call on the judge's own knowledge of its inputs."""
 
     def __init__(
-        self, originals: Originals, candidate: Handle, job: Mapping[str, Any],
-        check: dict[str, Any], plan: Mapping[str, str],
+        self, originals: Originals, candidate: Handle, job: TrialJob,
+        check: Check, plan: Mapping[str, str],
     ) -> None:  # fmt: skip
         self._originals = originals
         self._candidate = candidate
         self._job = job
-        self._check = {**check, "plan": dict(plan)}
+        self._check = message_of(check, plan=dict(plan))
         self._seed = 0
 
     def ask(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
@@ -146,11 +149,12 @@ class _Verify:
         if message["do"] == "time.retained":
             self._seed = random.SystemRandom().getrandbits(48)
             message = {**message, "sample": self._seed}
-        return self._candidate.ask(message, timeout_s)
+        reply: dict[str, Any] = self._candidate.ask(message, timeout_s)
+        return reply
 
     def __call__(self, turn: int, outputs: list[dict[str, Any]]) -> str | None:
         """What is wrong with the outputs of a call on the contents of ``turn``."""
-        check = {**self._check, "turn": turn}
+        check = message_of(self._check, turn=turn)
         with judging():
             # Precision was judged against the oracle: here the original's own result will do.
             base = self._originals.base({**self._job, "reference": None}, check)
@@ -160,10 +164,20 @@ class _Verify:
             parts = tuple(sampled(value, self._seed) for value in oracle.values)
             expected = replace(oracle, values=parts)
         entries = owned(answers.manifest(outputs, "outputs"), self._candidate.outbox)
-        told = {"outputs": entries, "changed_inputs": [], "output_tree": base.original.tree}
+        told: Called = {
+            "outputs": entries, "changed_inputs": [], "output_tree": base.original.tree
+        }  # fmt: skip
         given = results.read(told, place_of(self._originals.device))
         with judging():
             return results.fault(expected, None, given, _twice_as_wide(check))
+
+
+def _untimed(case: Case, failed: dict[str, str] | None) -> Contest:
+    return {"case": _name(case), "failed": failed, "wrong": None, "faults": []}
+
+
+def _name(case: Case) -> str:
+    return f"{case['category']}[{case['index']}]"
 
 
 def _failure(error: RunnerEndedError) -> dict[str, str]:
@@ -172,8 +186,8 @@ def _failure(error: RunnerEndedError) -> dict[str, str]:
     return {"of": of, "status": error.status, "message": str(error)}
 
 
-def _twice_as_wide(check: dict[str, Any]) -> dict[str, Any]:
+def _twice_as_wide(check: Message) -> Message:
     """A check between two results that may each be off by the spec's tolerance."""
     case = check["case"]
-    wider = {name: 2 * float(case[name]) for name in ("rtol", "atol")}
-    return {**check, "case": {**case, **wider}}
+    wide: Case = {**case, "rtol": 2 * case["rtol"], "atol": 2 * case["atol"]}
+    return {**check, "case": wide}

@@ -5,31 +5,45 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from .. import tamper
 from ..interpreter import batched_launch
 from ..protocol import ERROR, TIMEOUT, UNSUPPORTED
 from . import (
     answers,
-    check_records,
     masked_nan,
     own_rule,
+    records,
     repeated_calls,
     results,
     run_faults,
     timed_contest,
 )
-from .baselines import Base, Originals, with_config
+from .baselines import Base, Originals, message_of, with_config
 from .device_lock import Turns
 from .interpreter_pass import Watched, Watching
 from .repeated_calls import Repeated
 from .results import Results
 from .runner_handle import BrokenOffError, CandidateEndedError, Handle, RunnerEndedError
 from .version import INTERPRETER, is_on_host
+
+if TYPE_CHECKING:
+    from ..messages.nki import InstructionRecord
+    from ..messages.trial import (
+        Check,
+        Contest,
+        Facts,
+        Found,
+        Interpreted,
+        Message,
+        Prepared,
+        Record,
+        TrialJob,
+    )  # fmt: skip
 
 _PATIENCE_S = 15.0
 _PATIENCE_RATIO = 10.0
@@ -70,9 +84,9 @@ class Hearing:
         originals: Originals,
         turns: Turns,
         candidate: Handle,
-        job: Mapping[str, Any],
+        job: TrialJob,
         deadline: float,
-        compile_rest: Callable[[list[dict[str, Any]]], None],
+        compile_rest: Callable[[list[Check]], None],
         watching: Watching,
     ) -> None:
         self._compile_rest = compile_rest
@@ -82,8 +96,8 @@ class Hearing:
         self._candidate = candidate
         self._job = job
         self._deadline = deadline
-        self._checks: list[dict[str, Any]] = []
-        self._facts: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
+        self._checks: list[Record] = []
+        self._facts: tuple[list[Facts], list[Facts]] = ([], [])
         self._configs = 1
         self._phases: dict[str, float] = {}
         self._last = job["checks"][-1] if job["checks"] else None
@@ -94,7 +108,7 @@ class Hearing:
         self._watch: Future[Watched] | None = None
         self._interpreted = batched_launch.Tally()
 
-    def value(self, prepared: dict[str, Any] | None, failed: Exception | None) -> dict[str, Any]:
+    def value(self, prepared: Prepared | None, failed: Exception | None) -> Found:
         """The trial's value: ``fault`` is what a person is told, None where nothing was found;
         ``unjudged`` is there where the interpreter cannot run it, and says why.
 
@@ -107,7 +121,7 @@ class Hearing:
         if prepared is None or failed is not None:
             told = f"the candidate failed: {failed or 'it could not be prepared'}"
             return {"checks": [], "fault": told, "prepared": None}
-        found: dict[str, Any] = {"prepared": prepared, "checks": self._checks}
+        found: Found = {"prepared": prepared, "checks": self._checks}
         start = time.monotonic()
         try:
             fault = self._go_through(found, start)
@@ -124,12 +138,12 @@ class Hearing:
             self._aside.shutdown(wait=False, cancel_futures=True)
         found["checked_s"] = time.monotonic() - start
         if self._job["device"] == INTERPRETER:
-            found["interpreted"] = dataclasses.asdict(self._interpreted)
+            found["interpreted"] = cast("Interpreted", dataclasses.asdict(self._interpreted))
         found["instructions"] = self._executed()
         found["spent_s"] = {**self._candidate.spent_s, **self._phases}
         return {**found, "fault": fault, "honesty": self._honesty(prepared, found)}
 
-    def _forged(self, prepared: Mapping[str, Any] | None) -> CandidateEndedError | None:
+    def _forged(self, prepared: Prepared | None) -> CandidateEndedError | None:
         """What is wrong with its first answer; None where that can be read, or there is none."""
         try:
             with self._candidate.answering():
@@ -138,7 +152,7 @@ class Hearing:
             return error
         return None
 
-    def _go_through(self, found: dict[str, Any], start: float) -> str | None:
+    def _go_through(self, found: Found, start: float) -> str | None:
         """The first checks, the time, and all the rest; what is wrong. Figures go into ``found``.
 
         What is not faster is not wanted in a search: then the rest is left out, and said to be.
@@ -164,7 +178,7 @@ class Hearing:
         if fault is not None or not self._checks:
             return fault
         with self._turns.beside():
-            repeated = self._repeat(found["prepared"])
+            repeated = self._repeat(found["prepared"] or {})
             fault, found["repetition"] = repeated.fault, repeated.figures
             for facts, seen in zip(self._facts, repeated.facts, strict=True):
                 facts.append(seen)
@@ -180,7 +194,7 @@ class Hearing:
         if self._job.get("watched") and self._watch is None:
             self._watch = self._aside.submit(self._watching.look, self._job, self._deadline)
 
-    def _watched(self, found: dict[str, Any]) -> str | None:
+    def _watched(self, found: Found) -> str | None:
         """What the interpreter has seen, where that is asked for."""
         if self._watch is None:
             return None
@@ -190,7 +204,7 @@ class Hearing:
         found["watched"] = watched.checks
         return watched.fault
 
-    def _split(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    def _split(self) -> tuple[list[Check], list[Check]]:
         """Checks that come before the time is taken, one of each case that there is; the rest."""
         checks = self._job["checks"]
         if not self._job.get("timing"):
@@ -200,10 +214,10 @@ class Hearing:
         rest = [check for check in checks if all(check is not one for one in first)] + repeated
         return [{**check, "repeats": 1} for check in first], rest
 
-    def _all(self, checks: Iterable[dict[str, Any]]) -> str | None:
+    def _all(self, checks: Iterable[Check]) -> str | None:
         return next(filter(None, map(self._beside, checks)), None)
 
-    def _planned(self, checks: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    def _planned(self, checks: Sequence[Check]) -> Iterator[Check]:
         """These checks; then each configuration that a tuner has not chosen for them, for with
         other shapes it may."""
         for check in checks:
@@ -216,18 +230,18 @@ class Hearing:
         for config in range(1, self._configs):
             yield with_config(again, config)
 
-    def _or_simpler(self, check: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _or_simpler(self, check: Check) -> Iterator[Check]:
         """A check; and where the original does not stand it, what is to be asked instead."""
         yield check
         if self._checks and "skipped" in self._checks[-1]:
             for simpler in check.get("simpler") or ():
                 yield from self._or_simpler(simpler)
 
-    def _beside(self, check: dict[str, Any]) -> str | None:
+    def _beside(self, check: Check) -> str | None:
         with self._turns.beside():
             return self._check(check)
 
-    def _ask_ahead(self, check: Mapping[str, Any]) -> None:
+    def _ask_ahead(self, check: Check) -> None:
         """Run the original on the next check while the candidate runs this one, in another process.
 
         An error there is raised again when the next check is due.
@@ -237,18 +251,18 @@ class Hearing:
         if here + 1 < len(checks):
             self._ahead.submit(self._base_beside, checks[here + 1])
 
-    def _base_beside(self, check: Mapping[str, Any]) -> None:
+    def _base_beside(self, check: Check) -> None:
         with self._turns.beside():
             self._originals.base(self._job, check)
 
-    def _check(self, check: dict[str, Any]) -> str | None:
+    def _check(self, check: Check) -> str | None:
         """Hold the candidate against one measure; what is wrong, with the check's name."""
         asked = base = self._originals.base(self._job, check)
         self._ask_ahead(check)
         notes = [base.note] if base.note else []
         if base.unfit and not base.failure and check.get("required", True):
             check, base = self._plain(check, base, notes)
-        record = check_records.record(check, base, notes)
+        record = records.of_check(check, base, notes)
         if asked.fault:
             record["fault"] = asked.fault
         self._checks.append(record)
@@ -264,7 +278,7 @@ class Hearing:
         fault = self._of_original(base)
         for _ in range(0 if fault else int(check.get("repeats") or 1)):
             fault = fault or self._called(check, base, record)
-        return fault and f"{', '.join([check['name'], *check_records.drawn(check, base)])}: {fault}"
+        return fault and f"{', '.join([check['name'], *records.drawn(check, base)])}: {fault}"
 
     def _of_original(self, base: Base) -> str | None:
         """That the original failed, which is the candidate's fault where it is the same text."""
@@ -272,22 +286,20 @@ class Hearing:
             raise BrokenOffError(ERROR, base.failure)
         return base.failure or None
 
-    def _plain(
-        self, check: dict[str, Any], base: Base, notes: list[str]
-    ) -> tuple[dict[str, Any], Base]:
+    def _plain(self, check: Check, base: Base, notes: list[str]) -> tuple[Check, Base]:
         """A required check whose order the original does not stand, in the order it does."""
         if check.get("order", "forward") == "forward" and not check.get("launch_options"):
             return check, base
         notes.append(base.unfit)
-        plain = {**check, "order": "forward", "launch_options": {}}
+        plain: Check = {**check, "order": "forward", "launch_options": {}}
         return plain, self._originals.base(self._job, plain)
 
-    def _called(self, check: dict[str, Any], base: Base, record: dict[str, Any]) -> str | None:
+    def _called(self, check: Check, base: Base, record: Record) -> str | None:
         assert base.original is not None
         assert base.oracle is not None
         observe = len(self._facts[1]) < _OBSERVED or self._over or check is self._last
         try:
-            given = self._call({**check, "observe": observe}, base)
+            given = self._call(message_of(check, observe=observe), base)
         except CandidateEndedError as error:
             return self._ended(error, check, record)
         if check.get("gradients") == _WHERE_ANY and not given.values:
@@ -316,22 +328,20 @@ class Hearing:
             record["fault"] = self._said_of_order(check, base, wrong)
         return unsteady or record["fault"]
 
-    def _said_of_order(self, check: dict[str, Any], base: Base, wrong: str) -> str:
+    def _said_of_order(self, check: Check, base: Base, wrong: str) -> str:
         """What is wrong, said of the order of programs where it is right in the usual one."""
         said = run_faults.in_other_order(check, wrong)
         if said == wrong or base.oracle is None:
             return said
-        plain = {**check, "order": "forward"}
+        plain: Check = {**check, "order": "forward"}
         try:
-            given = self._call(plain, base)
+            given = self._call(message_of(plain), base)
         except CandidateEndedError:
             return wrong
         is_right = results.fault(base.oracle, base.own, given, plain, None, base.noisy) is None
         return said if is_right else wrong
 
-    def _is_masked(
-        self, check: dict[str, Any], base: Base, given: Results, record: dict[str, Any]
-    ) -> bool:
+    def _is_masked(self, check: Check, base: Base, given: Results, record: Record) -> bool:
         """Whether all that is wrong is NaN which the candidate left out where it is masked out."""
         if check.get("values") != "nonfinite" or base.oracle is None:
             return False
@@ -357,9 +367,7 @@ class Hearing:
         ]
         return True
 
-    def _ended(
-        self, error: CandidateEndedError, check: Mapping[str, Any], record: dict[str, Any]
-    ) -> str | None:
+    def _ended(self, error: CandidateEndedError, check: Check, record: Record) -> str | None:
         """What a call that gave no result says of the candidate."""
         if error.status == UNSUPPORTED:
             raise NotJudgedError(f"the candidate: {error}") from error
@@ -371,7 +379,7 @@ class Hearing:
             return None
         return f"the candidate failed: {error}"
 
-    def _call(self, message: Mapping[str, Any], base: Base) -> Results:
+    def _call(self, message: Message, base: Base) -> Results:
         return self._originals.results(self._candidate, base, message, self._patience(base))
 
     def _patience(self, base: Base) -> float:
@@ -388,10 +396,10 @@ class Hearing:
 
     def _note_facts(self, original: Results, given: Results) -> None:
         for facts, told in zip(self._facts, (original.told, given.told), strict=True):
-            if told.get("facts"):
-                facts.append(told["facts"])
+            if found := told.get("facts"):
+                facts.append(found)
 
-    def _repeat(self, prepared: Mapping[str, Any]) -> Repeated:
+    def _repeat(self, prepared: Prepared) -> Repeated:
         """Calls in a row."""
         if self._job.get("own_rule"):
             return Repeated(None, {"skipped": _LONG})
@@ -399,7 +407,7 @@ class Hearing:
         if pair is None:
             return Repeated(None, {"skipped": "no case has two seeds"})
 
-        def is_new(facts: dict[str, Any]) -> bool:
+        def is_new(facts: Facts) -> bool:
             known = self._seen(0, self._original())
             return tamper.exceeds(self._seen(1, prepared, facts), known)
 
@@ -421,12 +429,10 @@ class Hearing:
                 base.skipped = self._share(original, base, check, base.original)
         return {"original": base.skipped, "candidate": own}
 
-    def _share(
-        self, performer: Handle, base: Base, check: Mapping[str, Any], real: Results | None
-    ) -> float:
+    def _share(self, performer: Handle, base: Base, check: Check, real: Results | None) -> float:
         """Of ``real``, what a call gives whose launches do nothing; 0 where it fails: host code
         that needs its kernels' results tells nothing."""
-        message = {**check, "skip_launches": True, "guard": False}
+        message = message_of(check, skip_launches=True, guard=False)
         try:
             empty = self._originals.results(performer, base, message, _PATIENCE_S)
         except RunnerEndedError:
@@ -435,7 +441,7 @@ class Hearing:
             return 0.0
         return tamper.unchanged_share(real.returned.tensors, empty.returned.tensors)
 
-    def _timed(self) -> list[dict[str, Any]]:
+    def _timed(self) -> list[Contest]:
         found = []
         for told in self._job["timing"]["cases"]:
             timing = timed_contest.Timing(self._originals, self._candidate, self._job, told)
@@ -455,7 +461,7 @@ class Hearing:
         fault = self._called(check, base, {})
         return fault and f"{check['name']}, after it was timed: {fault}"
 
-    def _executed(self) -> dict[str, Any]:
+    def _executed(self) -> dict[str, list[InstructionRecord]]:
         """The instructions of the first check by version, where they were noted."""
         if self._given is None or not self._given.told.get("instructions"):
             return {}
@@ -464,7 +470,7 @@ class Hearing:
         own = self._given.told["instructions"]
         return {"original": told.get("instructions") or [], "candidate": own}
 
-    def _honesty(self, prepared: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    def _honesty(self, prepared: Prepared, told: Found) -> dict[str, Facts]:
         """Facts of both versions over the same calls."""
         skipped = told.get("skipped_same") or {}
         found = {
@@ -474,25 +480,23 @@ class Hearing:
             found[name]["skipped_same"] = share
         return found
 
-    def _original(self) -> Mapping[str, Any]:
+    def _original(self) -> Prepared:
         """What the original's process said when it was ready."""
         with self._originals.lock:
             return self._originals.original(self._job).prepared or {}
 
-    def _seen(
-        self, which: int, prepared: Mapping[str, Any], *more: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _seen(self, which: int, prepared: Prepared, *more: Facts) -> Facts:
         """Facts of a version's import and calls as one; 0 is the original, 1 the candidate."""
         facts = (prepared.get("facts") or {}, *self._facts[which], *more)
         return tamper.merged(one for one in facts if one)
 
 
-def first_checks(checks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def first_checks(checks: Sequence[Check]) -> list[Check]:
     """What comes before the time: a small check. Results of timed calls are judged as well."""
     return [check for check in checks if check.get("required", True)][:1]
 
 
-def _may_win(timing: Mapping[str, Any]) -> bool:
+def _may_win(timing: Contest) -> bool:
     """Whether nothing that was measured speaks against a candidate."""
     undecided = timing.get("verdict") is None and float(timing.get("low") or 0.0) > 1.0
     faster = timing.get("verdict") == "faster" or undecided

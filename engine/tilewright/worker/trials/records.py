@@ -1,0 +1,42 @@
+"""What a trial puts on record of a check, and says of its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
+
+from . import run_faults
+from .baselines import Base
+
+if TYPE_CHECKING:
+    from ..messages.trial import Check, Record
+
+
+def of_check(check: Check, base: Base, notes: list[str]) -> Record:
+    """What a person may want to know of a check beside its figures."""
+    case = check["case"]
+    record: Record = {
+        "name": check["name"],
+        "case": f"{case['category']}[{case['index']}]",
+        "seed": check["seed"],
+        "config": check.get("config_index") or 0,
+        "oracle": base.oracle_name,
+        "rtol": case["rtol"],
+        "atol": case["atol"],
+    }
+    record |= cast("Record", run_faults.unusual(check))
+    if check.get("training"):
+        record["training"] = True
+    if check.get("gradients"):
+        record["gradients"] = True
+    if notes:
+        record["note"] = "; ".join(dict.fromkeys(notes))
+    return record
+
+
+def drawn(check: Check, base: Base) -> Iterator[str]:
+    """The plain numbers that are not the spec's in a check, with their values."""
+    usual = {one["name"]: one.get("value") for one in check["case"].get("inputs") or ()}
+    for entry in base.inputs:
+        if "value" in entry and usual.get(entry["name"]) not in (None, entry["value"]):
+            yield f"{entry['name']} {entry['value']:.6g}"
