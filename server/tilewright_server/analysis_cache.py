@@ -9,13 +9,14 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from tilewright.analysis.model import AnalysisContext, Issue
-from tilewright.analysis.suppression import Notice, visible_issues
+from tilewright.analysis.suppression import Notice, notices, visible_issues
 from tilewright.lru import LruDict
+from tilewright.source import parse_module
 from tilewright.source.device_names import DeviceName, device_names
 from tilewright.source.languages import may_hold_kernels
 from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range
-from tilewright_server.backend import ONE_AT_A_TIME, Engine, parse
+from tilewright_server.backend import ONE_AT_A_TIME, Engine
 from tilewright_server.snapshot import Snapshot
 
 _REMEMBERED = 64
@@ -131,7 +132,7 @@ class AnalysisService:
         text = snapshot.text.encode(errors="replace").decode()
         if not may_hold_kernels(text):
             text = ""
-        module = parse(text, snapshot.path or snapshot.uri)
+        module = parse_module(text, snapshot.path or snapshot.uri)
         return Parsed(module, facts_keys(module), device_names(module))
 
     def _analyze(
@@ -144,8 +145,8 @@ class AnalysisService:
         with ONE_AT_A_TIME:
             found = self._engine.analyze(module, context)
         issues = visible_issues(module, found, silenced)
-        notices = self._engine.notices(module)
-        return Analysis(**known, issues=issues, context=context, silenced=silenced, notices=notices)
+        odd = notices(module)
+        return Analysis(**known, issues=issues, context=context, silenced=silenced, notices=odd)
 
 
 _Key = tuple[Hashable, ...]

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.analysis.model import AnalysisContext, Issue
-from tilewright.analysis.suppression import Notice
 from tilewright.rewrites.model import Rewrite
 from tilewright.source.model import Module
 
@@ -22,26 +21,14 @@ if TYPE_CHECKING:
 # they ask: two threads in it at once would take each other's unfinished work for unknown.
 ONE_AT_A_TIME = threading.RLock()
 
+# Of every issue, those that comments suppress with them.
 Analyzer = Callable[[Module, AnalysisContext], tuple[Issue, ...]]
-
-
-def parse(text: str, path: str) -> Module:
-    """``tilewright.source.parse_module``."""
-    from tilewright.source import parse_module
-
-    return parse_module(text, path)
 
 
 def _analyze(module: Module, context: AnalysisContext) -> tuple[Issue, ...]:
     from tilewright.analysis import analyze
 
-    return analyze(module, context)
-
-
-def _notices(module: Module) -> tuple[Notice, ...]:
-    from tilewright.analysis.suppression import notices
-
-    return notices(module)
+    return analyze(module, context, suppressed=True)
 
 
 def _rewrites_for(issue_id: str) -> tuple[Rewrite, ...]:
@@ -73,7 +60,6 @@ class Engine:
     """What the server asks of the engine; tests replace single fields."""
 
     analyze: Analyzer = _analyze
-    notices: Callable[[Module], tuple[Notice, ...]] = _notices
     rewrites_for: Callable[[str], tuple[Rewrite, ...]] = _rewrites_for
     fix_all: Callable[[Module, AnalysisContext, frozenset[str]], "Fixed"] = _fix_all
     issue_type: Callable[[str], "IssueType | None"] = _issue_type

@@ -123,10 +123,6 @@ class ServerContext(LanguageServer):
         """The instant tier's view of a snapshot, with launches that were captured meanwhile."""
 
     @abstractmethod
-    def diagnostics(self, snapshot: Snapshot, analysis: Analysis) -> list[types.Diagnostic]:
-        """Everything to underline in a snapshot that is known now."""
-
-    @abstractmethod
     async def project(self, snapshot: Snapshot) -> Project:
         """What the files around a document say of it; what is wrong with them is shown."""
 

@@ -7,6 +7,7 @@ from typing import Any
 from lsprotocol import types
 
 from tilewright_server.context import ServerContext
+from tilewright_server.diagnostics import all_diagnostics
 
 DEBOUNCE_S = 0.15
 
@@ -67,7 +68,7 @@ class Publisher:
         analysis = await server.analyze(snapshot)
         if server.snapshot(uri) is not snapshot:
             return
-        found = server.diagnostics(snapshot, analysis)
+        found = all_diagnostics(snapshot, analysis, server.facts, server.settings, server.client)
         server.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(uri=uri, diagnostics=found, version=snapshot.version)
         )

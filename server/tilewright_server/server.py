@@ -4,8 +4,6 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
-from lsprotocol import types
-
 from tilewright.analysis.model import AnalysisContext
 from tilewright.checking.target import Origin
 from tilewright_server.analysis_cache import Analysis, AnalysisService, Parsed
@@ -13,7 +11,6 @@ from tilewright_server.backend import Engine
 from tilewright_server.background_compile import Compiling
 from tilewright_server.chip import ChipChoice
 from tilewright_server.context import ServerContext
-from tilewright_server.diagnostics import all_diagnostics
 from tilewright_server.fixes import FixService
 from tilewright_server.jobs.manager import Job
 from tilewright_server.jobs.notify import announce
@@ -58,10 +55,6 @@ class TilewrightServer(ServerContext):
             entry=project.entry,
         )
         return await self._analysis.analyze(snapshot, parsed, context, project.silenced)
-
-    def diagnostics(self, snapshot: Snapshot, analysis: Analysis) -> list[types.Diagnostic]:
-        """Everything to underline in a snapshot that is known now."""
-        return all_diagnostics(snapshot, analysis, self.facts, self.settings, self.client)
 
     async def project(self, snapshot: Snapshot) -> Project:
         """What the files around a document say of it; what is wrong with them is shown."""

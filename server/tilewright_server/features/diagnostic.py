@@ -5,6 +5,7 @@ import hashlib
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from tilewright_server.diagnostics import all_diagnostics
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 
@@ -26,7 +27,7 @@ async def diagnostic(
     analysis = await server.analyze(snapshot)
     if server.snapshot(params.text_document.uri) is not snapshot:
         raise _overtaken()
-    found = server.diagnostics(snapshot, analysis)
+    found = all_diagnostics(snapshot, analysis, server.facts, server.settings, server.client)
     return types.RelatedFullDocumentDiagnosticReport(items=found, result_id=known)
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from tilewright.source import parse_module
 from tilewright_server.analysis_cache import Analysis
-from tilewright_server.backend import parse
 from tilewright_server.context import ServerContext
 from tilewright_server.fact_store import facts_key
 from tilewright_server.jobs.engine_job import conclude, run_engine
@@ -37,7 +37,7 @@ def hashes_of(analysis: Analysis, snapshot: Snapshot) -> set[tuple[str, str]]:
     modules = [analysis.module]
     if "\r" in snapshot.text:
         plain = snapshot.text.replace("\r\n", "\n").replace("\r", "\n")
-        modules.append(parse(plain, analysis.module.path))
+        modules.append(parse_module(plain, analysis.module.path))
     return {(kernel.name, kernel.content_hash) for m in modules for kernel in m.kernels}
 
 
