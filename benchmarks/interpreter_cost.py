@@ -59,7 +59,8 @@ def candidates() -> Iterator[tuple[str, Path, Path, str]]:
     for name in _EVIDENCE:
         base = name.partition("__")[0]
         found = next(HERE.glob(f"*/{name}.py"))
-        yield name, HERE / "bases" / base / "original.py", spec_of(base), found.read_text("utf-8")
+        source = HERE / "bases" / base / "original.py"
+        yield name, source, spec_of(source), found.read_text("utf-8")
 
 
 def verdict(name: str, source: Path, spec: Path, text: str) -> dict[str, Any]:

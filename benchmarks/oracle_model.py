@@ -156,7 +156,7 @@ def laid_out(puzzle: Puzzle, folder: Path) -> tuple[Path, Path]:
     path.write_text(puzzle.text, "utf-8")
     if puzzle.base.startswith("example_"):
         return path, path.with_suffix(".yaml")
-    return path, folder / spec_of(puzzle.base).name
+    return path, folder / spec_of(source).name
 
 
 def ensemble(base_url: str) -> Ensemble:

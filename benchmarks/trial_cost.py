@@ -218,7 +218,8 @@ def verify_one(number: int, device: str, began: float) -> dict[str, Any]:
         sys.path.insert(0, str(EVIDENCE))
         from candidates import spec_of
 
-        path, spec = EVIDENCE / "bases" / base / "original.py", spec_of(base)
+        path = EVIDENCE / "bases" / base / "original.py"
+        spec = spec_of(path)
         text = next(EVIDENCE.glob(f"*/{name}.py")).read_text()
     for old, new in changes:
         assert old in text, (name, old)

@@ -102,7 +102,7 @@ def test_honest_candidates_are_not_refused_for_their_form(base: str) -> None:
     """Each honest candidate of the evidence, as a whole file, is proposed as it is."""
     source = EVIDENCE / "bases" / base / "original.py"
     text = source.read_text(encoding="utf-8")
-    known = briefing(text, load_problem(spec_of(base), source).entry, issues=())
+    known = briefing(text, load_problem(spec_of(source), source).entry, issues=())
     found = {
         one.name: optimizer.parse(fence(one.text, "`````"), known)
         for one in candidates("legit")

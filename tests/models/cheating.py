@@ -55,7 +55,7 @@ def replying(cheats: list[Candidate]) -> Iterator[ScriptedServer]:
 def answered(cheats: list[Candidate], device: Device, folder: Path) -> OptimizeResult:
     """The run of a base with these replies, as many tries as there are cheats."""
     source = oracle.EVIDENCE / "bases" / cheats[0].base / "original.py"
-    problem = replace(load_problem(spec_of(cheats[0].base), source), allow=cheats[0].allow)
+    problem = replace(load_problem(spec_of(source), source), allow=cheats[0].allow)
     # Rewrites would change what the cheats were made from.
     alone = mock.patch("tilewright.strategies.optimize._free_proposers", return_value=())
     with replying(cheats) as server, alone:
