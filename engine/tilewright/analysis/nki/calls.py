@@ -73,6 +73,9 @@ def method(state: State, call: Call, owner: View, name: str) -> Value:
         return View(owner.storage, None, shape, owner.dtype, node=call.node)
     if name == "astype":
         return View(owner.storage, None, owner.shape, dtype_name(given), node=call.node)
+    places = _views([*call.positional, *call.keywords.values()])
+    if places:
+        state.operation("collect", call.node, tuple(places))
     if name == "ap":
         shape = _pattern(call.keywords.get("pattern", given))
         return View(owner.storage, None, shape, owner.dtype, node=call.node)

@@ -173,7 +173,8 @@ def _elementwise(
     shape = result_shape(state, Result.ELEMENTWISE, tiles, {})
     sides = (left, right) if isinstance(node, ast.BinOp) else tiles
     dtype = promoted([element_type(side) for side in sides])
-    made = state.storage("tile", shape, Memory.SBUF, dtype=dtype, zeroed=True, node=node)
+    memory = Memory.SBUF if name else None
+    made = state.storage("tile", shape, memory, dtype=dtype, zeroed=True, node=node)
     result = whole(made, node)
     state.operation(
         f"{NL}{name}" if name else "operator",

@@ -7,7 +7,7 @@ from functools import reduce
 import tilewright.analysis.nki.expressions as ex
 from tilewright.analysis.nki.evaluate import value_of
 from tilewright.analysis.nki.flow import Call
-from tilewright.analysis.nki.model import Fact
+from tilewright.analysis.nki.model import Fact, View
 from tilewright.analysis.nki.state import Frame, Result, State
 from tilewright.analysis.nki.statements import run_block
 from tilewright.analysis.nki.values import Literal, Many, Value
@@ -101,4 +101,8 @@ def _returned(state: State, call: Call, frame: Frame) -> Value:
         results = [*results, Result(Literal(None), None)]
     if len(results) == 1 and results[0].source is not None:
         state.by_node[id(call.node)] = results[0].source
-    return reduce(ex.joined, [result.value for result in results])
+    value = reduce(ex.joined, [result.value for result in results])
+    lost = [r.value for r in results if isinstance(r.value, View) and r.value is not value]
+    if lost:
+        state.operation("forget", call.node, tuple(lost))
+    return value

@@ -21,7 +21,7 @@ from tilewright.analysis.detectors.nki.kernels import (
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki import Flow, Loop, Memory, Operation, Storage, Symbol, View
-from tilewright.analysis.nki.catalogue import DTYPE_BYTES, ISA, NL
+from tilewright.analysis.nki.catalogue import DTYPE_BYTES, FUNCTIONS, ISA, NL
 from tilewright.analysis.nki.model import IndexKind, Origin
 from tilewright.source.model import Module
 
@@ -58,18 +58,30 @@ def _work(operation: Operation) -> str:
 
 
 def _unread(flow: Flow) -> Iterator[tuple[Storage, Operation]]:
+    passed = _passed(flow)
     for storage in flow.storages:
-        if not storage.on_chip or reads_of(flow).get(storage):
+        if not storage.on_chip or reads_of(flow).get(storage) or storage in passed:
             continue
         writes = writes_of(flow).get(storage, ())
         made = results_of(flow).get(storage)
         first = made if made is not None else next(iter(writes), None)
         if first is None or (isinstance(first.statement, ast.Expr) and made is not None):
             continue
-        if any(write.name in _NO_COMPUTE[:4] for write in writes):
+        if any(w.name in _NO_COMPUTE[:4] or "reduce_res" in w.given for w in writes):
             continue
         if not any(len(_effects(operation)) > 1 for operation in (first, *writes)):
             yield storage, first
+
+
+def _passed(flow: Flow) -> set[Storage]:
+    """Tensors that are arguments of functions of the file: these may use them on another path."""
+    return {
+        value.storage
+        for call in flow.calls
+        if call.dotted not in FUNCTIONS
+        for value in (*call.positional, *call.keywords.values())
+        if isinstance(value, View)
+    }
 
 
 def _effects(operation: Operation) -> set[Storage]:
