@@ -135,7 +135,7 @@ def _indirect(flow: Flow, node: ast.Subscript, refused: bool) -> str | None:
     places = [place for place, part in enumerate(parts) if is_indirect(flow, part)]
     if not places or flow.fact(node.value).is_tile:
         return None
-    if refused:
+    if refused and not any(isinstance(parts[place], ast.BinOp) for place in places):
         return "This subscript takes an index from a tile, and a transposing load takes none."
     last = len(parts) - 1
     if last in places and any(flow.fact(p).kind is Kind.INDEX for p in parts[:-1]):

@@ -30,8 +30,18 @@ def _is_plain_jit(module: Module, kernel: Kernel) -> bool:
     for decorator in kernel.node.decorator_list:
         target = decorator.func if isinstance(decorator, ast.Call) else decorator
         if module.names.resolve(target) == "nki.jit":
-            return True
+            return not _allows_writing(decorator)
     return False
+
+
+def _allows_writing(decorator: ast.expr) -> bool:
+    """Whether a flag of the compiler lets the kernel write to its arguments."""
+    keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
+    return any(
+        isinstance(k.value, ast.Constant) and "mutable" in str(k.value.value)
+        for k in keywords
+        if k.arg == "experimental_flags"
+    )
 
 
 def _stores(flow: Flow) -> Iterator[tuple[Fact, ast.expr]]:

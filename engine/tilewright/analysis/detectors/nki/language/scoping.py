@@ -10,6 +10,8 @@ from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nki import Binding, Fact, Flow, Kind, Region
 from tilewright.source.model import Module
 
+_CONVERSIONS = ("nki.language.copy", "nki.language.static_cast", "nki.isa.tensor_copy")
+
 
 def _closed(fact: Fact, path: tuple[Region, ...]) -> Region | None:
     """The block a tile was made in, if it has ended at ``path``."""
@@ -23,6 +25,8 @@ def _rebinds(flow: Flow, binding: Binding) -> Region | None:
         return None
     if not (binding.fact.kind is Kind.TILE and before.fact.is_tile):
         return None
+    if any(call.node is binding.value for call in flow.calls_of(*_CONVERSIONS)):
+        return None  # The outer tile in another type, the same in each turn.
     loop = next((r for r in binding.path if r.loop and r.closes and r not in before.path), None)
     if loop is None or loop in before.fact.storage.path:
         return None
