@@ -6,14 +6,21 @@ import importlib.util
 import logging
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from tilewright.devices.client import WorkerClient
 from tilewright.devices.cluster import Cluster, ClusterAddress, is_cluster
 from tilewright.devices.hello_cache import keep_gpus, keep_hello, known_gpus, known_hello
 from tilewright.devices.local_process import way_out
-from tilewright.devices.model import INTERPRETER, NEURON_SIM, DeviceError, DeviceInfo, JobStatus
+from tilewright.devices.model import (
+    INTERPRETER,
+    NEURON,
+    NEURON_SIM,
+    DeviceError,
+    DeviceInfo,
+    JobStatus,
+)
 from tilewright.devices.remote import Address, RemoteClient, is_address
 from tilewright.devices.service.places import enabled
 from tilewright.targets.model import Target
@@ -112,6 +119,29 @@ def simulated(info: DeviceInfo) -> DeviceInfo:
     """The NKI simulator next to a Triton interpreter."""
     own = info.id.removesuffix(INTERPRETER) + NEURON_SIM
     return replace(info, id=own, name="NKI simulator on CPU")
+
+
+def neuron_sdk(python: str) -> DeviceInfo:
+    """The Neuron SDK of an interpreter as a device, which is untried.
+
+    Raises:
+        DeviceError: it has none.
+    """
+    info = interpreter(python)
+    outcome = client(python).run(ProbeJob(kind="probe", details=True), _PROBE_SECONDS)
+    found = outcome.value.get("neuron") if outcome.status is JobStatus.OK else None
+    if not found:
+        raise DeviceError(
+            f"{python} has no Neuron SDK: neither neuronxcc.nki nor nki.language can be imported. "
+            f"--device {NEURON_SIM} needs none"
+        )
+    return with_sdk(info, found)
+
+
+def with_sdk(info: DeviceInfo, packages: Mapping[str, str]) -> DeviceInfo:
+    """The SDK's packages as a device next to a Triton interpreter."""
+    names = ", ".join(f"{name} {version}" for name, version in packages.items())
+    return replace(info, id=NEURON, name=f"Neuron SDK ({names}), untried")
 
 
 def probe(python: str, *, fresh: bool = False) -> tuple[DeviceInfo, ...]:

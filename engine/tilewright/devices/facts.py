@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tilewright.devices.discovery import chosen_python, probe, probe_host, simulated
+from tilewright.devices.discovery import (
+    chosen_python,
+    probe,
+    probe_host,
+    simulated,
+    with_sdk,
+)
 from tilewright.devices.model import Device, DeviceError, DeviceInfo, JobStatus
 from tilewright.devices.opening import open_device
 from tilewright.devices.pool import DevicePool
@@ -76,6 +82,9 @@ def _all_of(opened: Device, infos: tuple[DeviceInfo, ...]) -> tuple[DeviceFacts,
     confined = opened.run(ProbeJob(kind="probe", module=_ANY_MODULE), _SECONDS)
     if told.status is not JobStatus.OK:
         raise DeviceError(f"{opened.info.id} cannot be looked at: {told.message}")
+    packages = told.value.get("neuron")
+    if packages and len(infos) > 1:
+        infos = (*infos, with_sdk(infos[0], packages))
     return tuple(
         _facts(info, _id_there(opened, info), told.value, confined.value) for info in infos
     )

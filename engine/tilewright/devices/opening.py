@@ -11,6 +11,7 @@ from tilewright.devices.discovery import (
     client,
     cluster,
     interpreter,
+    neuron_sdk,
     probe,
     probe_host,
     remote_client,
@@ -19,7 +20,14 @@ from tilewright.devices.discovery import (
     simulator,
 )
 from tilewright.devices.local import WorkerDevice
-from tilewright.devices.model import INTERPRETER, NEURON_SIM, Device, DeviceError, DeviceInfo
+from tilewright.devices.model import (
+    INTERPRETER,
+    NEURON,
+    NEURON_SIM,
+    Device,
+    DeviceError,
+    DeviceInfo,
+)
 from tilewright.devices.pool import DevicePool
 from tilewright.devices.remote import Address, RemoteDevice, is_address, parse_address
 
@@ -79,6 +87,8 @@ def _opened(device: str, python: str | None) -> WorkerDevice:
         return WorkerDevice(client(path), about)
     if device == NEURON_SIM:
         return WorkerDevice(client(path), simulator(path))
+    if device == NEURON:
+        return WorkerDevice(client(path), neuron_sdk(path))
     return WorkerDevice(client(path), _chosen(probe(path), device, None))
 
 

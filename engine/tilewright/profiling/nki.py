@@ -1,22 +1,27 @@
 """Profile of a file with NKI kernels: checked in the simulator, estimated, never timed."""
 
+import statistics
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from tilewright.costs.nki.estimate import estimate
 from tilewright.costs.nki.launches import Unestimated, estimate_launch
 from tilewright.costs.nki.model import NkiEstimate
+from tilewright.devices.model import NEURON, JobStatus
 from tilewright.evaluation.correctness import check_correctness
 from tilewright.evaluation.estimate_step import static_estimate
 from tilewright.evaluation.model import StepResult
-from tilewright.evaluation.workbench import Workbench
+from tilewright.evaluation.workbench import Workbench, explain
 from tilewright.hardware import NeuronChip, neuron_chip
 from tilewright.profiling import Confidence, Fact, Source
 from tilewright.serialize import dump
 from tilewright.source.model import Kernel, Language, Module
 from tilewright.targets.model import Target
+from tilewright.worker.messages.jobs import NeuronBenchmarkJob
 
 _US = 1e6
+_ROUNDS = 5
+_BENCHMARK_S = 1800.0
 NOT_TIMED = "time not measured: there is no {chip} here"
 Tell = Callable[[int, str], None]
 
@@ -40,17 +45,43 @@ def _entry(
     module: Module, kernel: Kernel, bench: Workbench | None, chip: NeuronChip
 ) -> dict[str, Any]:
     case, found = _estimated(module, kernel, bench, chip)
-    notes = [NOT_TIMED.format(chip=chip.id)]
+    time, notes = _timed(module.text, kernel, bench, chip)
     if isinstance(found, str):
-        told = [f"not estimated: {found}"]
-        return {"name": kernel.name, "estimate": None, "facts": [], "notes": told}
+        told = [*notes, f"not estimated: {found}"]
+        return {"name": kernel.name, "time": time, "estimate": None, "facts": [], "notes": told}
     return {
         "name": kernel.name,
+        "time": time,
         "estimate": as_json(found, case),
         "bottleneck": found.bottleneck.value,
         "facts": [dump(fact) for fact in _facts(found)],
         "notes": [*notes, *found.caveats],
     }
+
+
+def _timed(
+    text: str, kernel: Kernel, bench: Workbench | None, chip: NeuronChip
+) -> tuple[dict[str, Any] | None, list[str]]:
+    """The time on a NeuronCore by the SDK, where that is the device; else why there is none."""
+    if bench is None or bench.device.info.id != NEURON or bench.problem.entry.name != kernel.name:
+        return None, [NOT_TIMED.format(chip=chip.id)]
+    case = (bench.problem.measured_cases() or bench.problem.check_cases())[0]
+    made = bench.inputs(case, 0)
+    if made.status is not JobStatus.OK:
+        return None, [f"time not measured: {explain(made)}"]
+    job: NeuronBenchmarkJob = {
+        "kind": "neuron_benchmark", "module": str(bench.place(text)), "entry": bench.entry,
+        "inputs": made.value["inputs"], "rounds": _ROUNDS, "out": str(bench.scratch / "neuron"),
+    }  # fmt: skip
+    outcome = bench.run(job, _BENCHMARK_S)
+    if outcome.status is not JobStatus.OK:
+        return None, [f"time not measured: {explain(outcome)}"]
+    times = sorted(seconds * _US for seconds in outcome.value["seconds"])
+    time = {
+        "median_us": statistics.median(times), "low_us": times[0], "high_us": times[-1],
+        "device": bench.device.info.name, "case": case.name,
+    }  # fmt: skip
+    return time, [f"timed in {_ROUNDS} runs by neuron-profile: this way is untried"]
 
 
 def _estimated(

@@ -32,6 +32,7 @@ _MODULES = {
     "size": "size",
     "calls": "calls",
     "tests": "tests",
+    "neuron_benchmark": "neuron_benchmark",
 }
 
 

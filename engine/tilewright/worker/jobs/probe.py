@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 import triton
 
+from ..neuron import sdk
 from ..runtime import gpu_inventory
 from ..sandbox import landlock
 
@@ -40,5 +41,6 @@ def perform(job: ProbeJob) -> Probed:
             "host": platform.node(),
             "interpreter": sys.executable,
             "profilers": gpu_inventory.profilers(),
+            "neuron": sdk.packages(),
         }
     return value

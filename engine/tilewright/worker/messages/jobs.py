@@ -41,7 +41,8 @@ class Gpu(TypedDict):
 
 
 class Probed(TypedDict):
-    """What runs there; profilers by name, with their place or version."""
+    """What runs there; profilers by name, with their place or version; packages of the Neuron SDK
+    with their versions."""
 
     python: str
     torch: str
@@ -55,6 +56,7 @@ class Probed(TypedDict):
     host: NotRequired[str]
     interpreter: NotRequired[str]
     profilers: NotRequired[dict[str, str]]
+    neuron: NotRequired[dict[str, str]]
 
 
 class ProbeJob(Job[Probed]):
@@ -63,6 +65,23 @@ class ProbeJob(Job[Probed]):
     kind: Literal["probe"]
     details: NotRequired[bool]
     module: NotRequired[str]
+
+
+class NeuronTimes(TypedDict):
+    """Seconds of each round on a NeuronCore, and what the profiler said of the last one."""
+
+    seconds: list[float]
+    terms: dict[str, Any]
+
+
+class NeuronBenchmarkJob(Job[NeuronTimes]):
+    """Run the kernel of ``entry`` on a NeuronCore, ``rounds`` times; files go to ``out``."""
+
+    kind: Literal["neuron_benchmark"]
+    module: str
+    entry: Entry
+    inputs: Entries
+    rounds: int
 
 
 class Captured(TypedDict):

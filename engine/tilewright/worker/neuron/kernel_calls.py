@@ -23,11 +23,16 @@ from ..nki import launch as launches
 from ..nki.settings import Fault, Flavour, KernelFault, Settings, Simulated
 from ..nki.simulation import TypedArray
 from ..protocol import JobError
-from . import arrays, nkibench
+from . import arrays, nkibench, sdk
+from .device_ids import NEURON
 
 if TYPE_CHECKING:
     from ..messages.nki import InstructionRecord
 
+NO_SDK = (
+    "no Neuron SDK can be imported (neuronxcc.nki, or nki with nki.language); the device "
+    "neuron-sim needs none"
+)
 _FORWARD = "forward"
 _STAND_INS = ("neuronxcc", "nki")
 _LANGUAGE = ("nki.language", "nki.isa", "neuronxcc.nki.language", "neuronxcc.nki.isa")
@@ -89,8 +94,16 @@ def _called(kernel: kernels.JitKernel, *arguments: Any, **keywords: Any) -> Any:
 
 @contextlib.contextmanager
 def surroundings(device: str) -> Iterator[None]:
-    """Have the imports of a file find NKI."""
-    del device
+    """Have the imports of a file find NKI: the simulator's modules, or the SDK on its device.
+
+    Raises:
+        JobError: there is no SDK.
+    """
+    if device == NEURON:
+        if not sdk.packages():
+            raise JobError(NO_SDK)
+        yield
+        return
     modules.install(_LAUNCHES, replace=True)
     with mock.patch.object(kernels.JitKernel, "__call__", _called):
         yield
@@ -140,6 +153,30 @@ def skipped() -> Iterator[None]:
         yield
     finally:
         _LAUNCHES.are_skipped = False
+
+
+def on_sdk(target: Any, entry: Mapping[str, Any]) -> Callable[..., Any]:
+    """A kernel as a function of tensors, which the SDK's own simulator runs; a reference as it is.
+
+    The SDK does not let launches of host code be taken over, so the entry is the kernel itself.
+    """
+    kind = type(target).__module__.partition(".")[0]
+    if kind not in _STAND_INS:
+        if entry.get("path") is None:
+            raise JobError(f"{entry['name']} is no NKI kernel; on {NEURON} the entry is a kernel")
+        return adapted(target, entry)
+
+    def launch(*arrays_given: Any) -> Any:
+        _LAUNCHES.noted(getattr(target, "func", target), (1,))
+        return sdk.simulated(target, arrays_given)
+
+    layout = entry.get("layout")
+    called = nkibench.kernel_call(launch, str(layout)) if layout else launch
+
+    def call(*inputs: Any) -> Any:
+        return arrays.to_torch(called(*map(arrays.to_numpy, inputs)))
+
+    return call
 
 
 def adapted(target: Callable[..., Any], entry: Mapping[str, Any]) -> Callable[..., Any]:
@@ -194,7 +231,8 @@ def _is_module(value: Any) -> bool:
 
 def caveats(device: str) -> list[str]:
     """What a person should know of results had here."""
-    del device
+    if device == NEURON:
+        return ["kernels ran in the simulator of the Neuron SDK, in order: this way is untried"]
     return [
         "kernels ran in the simulator of Tilewright, one program instance after another, with the "
         "order of affine loops turned around in some checks: timing, engines that run at the same "

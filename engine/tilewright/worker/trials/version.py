@@ -20,7 +20,7 @@ from ..launches import hooks
 from ..loading import entry_call, entry_point
 from ..memcheck import access_monitor, allocator_hooks, poison, redzones, uninitialized
 from ..neuron import kernel_calls
-from ..neuron.device_ids import is_neuron
+from ..neuron.device_ids import NEURON, is_neuron
 from ..protocol import JobError
 from ..timing import resampled_inputs
 from . import gradients
@@ -169,7 +169,8 @@ class Version:
             told = {**job, "case": case}
             made = entry_call.build_call(told, self.module, device, state)
             if is_neuron(job["device"]):
-                made = (kernel_calls.adapted(made[0], job["entry"]), made[1])
+                adapt = kernel_calls.on_sdk if job["device"] == NEURON else kernel_calls.adapted
+                made = (adapt(made[0], job["entry"]), made[1])
             if made[1] is None:
                 return made
             first = {name: value.clone() for name, value in made[1].state_dict().items()}
