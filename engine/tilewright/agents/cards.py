@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from tilewright.agents.briefing import Briefing
 from tilewright.agents.prompt import estimated, fenced
 from tilewright.analysis.preconditions import Applicable, judged
-from tilewright.hardware import chip
+from tilewright.hardware import NeuronChip, chip, neuron_chip
 from tilewright.hardware.model import HardwareError
 from tilewright.knowledge import Pattern, all_patterns, constraints, taxonomy
 from tilewright.knowledge.api import Version, language_api
 from tilewright.knowledge.model import UNMEASURED
-from tilewright.knowledge.nki import nki_interface
+from tilewright.knowledge.nki import NkiFunction, nki_interface, nki_note
 from tilewright.knowledge.stages import Stage
 from tilewright.problems.permissions import PREPACKED
 from tilewright.source import parse_module
@@ -58,13 +58,30 @@ def nki_package(briefing: Briefing) -> str:
 
 
 def _nki_items(briefing: Briefing) -> tuple[str, ...]:
-    """The functions of the package with their newest parameters, those first that are used."""
+    """Rules of the package; its functions with their newest parameters, those first that are used.
+
+    What is noted of a function follows it where the file uses it.
+    """
     flavour = parse_module(briefing.original, briefing.file_name).nki_flavour
     assert flavour is not None
-    functions = nki_interface(flavour.value).functions
+    interface = nki_interface(flavour.value)
     words = set(_WORD.findall(briefing.original))
-    names = sorted(functions, key=lambda name: (name.rpartition(".")[2] not in words, name))
-    return tuple(f"- `{name}({functions[name].takes[0]})`" for name in names)
+    used = {name for name in interface.functions if name.rpartition(".")[2] in words}
+    names = sorted(interface.functions, key=lambda name: (name not in used, name))
+    return (
+        *(f"- {rule}" for rule in interface.rules),
+        *(_nki_function(name, interface.functions[name], name in used) for name in names),
+    )
+
+
+def _nki_function(name: str, function: NkiFunction, used: bool) -> str:
+    line = f"- `{name}({function.takes[0]})`"
+    note = nki_note(name) if used else None
+    if note is None:
+        return line
+    engines = f" ({' or '.join(note.engines)} engine)" if note.engines else ""
+    limits = "".join(f" {_sentence(limit)}" for limit in note.limits)
+    return f"{line}: {_sentence(note.does)}{engines}{limits}"
 
 
 def _missing(version: Version | None) -> Iterator[str]:
@@ -100,6 +117,8 @@ def _names(version: Version | None, text: str) -> Iterator[str]:
 
 def chip_items(briefing: Briefing) -> tuple[str, str, tuple[str, ...]] | None:
     """Label, chip and figures of the target; None where there is no target with figures."""
+    if briefing.target is not None and briefing.target.backend == "neuron":
+        return _core_items(neuron_chip(briefing.target))
     try:
         found = chip(briefing.target) if briefing.target is not None else None
     except HardwareError:
@@ -120,6 +139,22 @@ def chip_items(briefing: Briefing) -> tuple[str, str, tuple[str, ...]] | None:
     )
     items = tuple(f"- {value} {unit}" for value, unit in figures if value)
     return found.label, found.chip, items
+
+
+def _core_items(core: NeuronChip) -> tuple[str, str, tuple[str, ...]]:
+    """Figures of one NeuronCore."""
+    clocks = ", ".join(f"{engine} {mhz}" for engine, mhz in core.clock_mhz.items())
+    peaks = ", ".join(f"{k} {rate:g}" for k, rate in core.tensor_tflops.items() if rate is not None)
+    figures: tuple[tuple[object, str], ...] = (
+        (core.partitions, "partitions, and lanes of the Vector and the Scalar engine"),
+        (core.sbuf_usable, "bytes of SBUF in each partition"),
+        (core.psum_bytes, "bytes of PSUM in each partition"),
+        (core.psum_bank_bytes, "bytes of a partition's PSUM in one accumulation at most"),
+        (f"{core.bandwidth_gbs:g}", "GB/s of HBM for a core"),
+        (peaks, "TFLOP/s of the Tensor engine (dense), by element type"),
+        (clocks, "MHz, by engine"),
+    )
+    return core.label, core.chip, tuple(f"- {value} {unit}" for value, unit in figures if value)
 
 
 def pattern_items(briefing: Briefing, stage: Stage) -> tuple[str, ...]:

@@ -92,6 +92,7 @@ class NkiFile:
         members: what an enumeration or a group of constants holds.
         earlier_keywords: what early releases took on any instruction, though undocumented.
         unsupported_dtypes: element types of numpy that no instruction takes.
+        rules: what a kernel has to keep, a sentence each, for who writes one.
     """
 
     __pydantic_config__ = _STRICT
@@ -103,6 +104,7 @@ class NkiFile:
     members: Mapping[_Dotted, tuple[str, ...]]
     earlier_keywords: tuple[str, ...] = ()
     unsupported_dtypes: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> frozenset[str]:

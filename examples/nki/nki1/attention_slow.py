@@ -1,4 +1,4 @@
-"""Attention of one head: keys and values are loaded and transposed for each block of queries."""
+"""Attention of one head: keys transposed for each block of queries, 16 values at a time."""
 
 import neuronxcc.nki as nki
 import neuronxcc.nki.isa as nisa
@@ -27,9 +27,9 @@ def attention(q, k, v):
         total = nisa.tensor_reduce(nl.add, weights, axis=1)
         normal = nl.divide(weights, total)
         result = nl.zeros((128, size), dtype=nl.float32, buffer=nl.sbuf)
-        for t in nl.affine_range(tiles):
-            turned = nl.copy(nisa.nc_transpose(normal[0:128, nl.ds(t * 128, 128)]))
-            value = nl.load(v[nl.ds(t * 128, 128), 0:size])
+        for t in nl.affine_range(length // 16):
+            turned = nl.copy(nisa.nc_transpose(normal[0:128, nl.ds(t * 16, 16)]))
+            value = nl.load(v[nl.ds(t * 16, 16), 0:size])
             result += nisa.nc_matmul(turned, value)
         nl.store(out[nl.ds(i * 128, 128), 0:size], result)
     return out

@@ -1,4 +1,4 @@
-"""Attention of one head: keys and values are loaded and transposed for each block of queries."""
+"""Attention of one head: keys transposed for each block of queries, 16 values at a time."""
 
 import nki
 import nki.isa as nisa
@@ -48,13 +48,13 @@ def attention(q, k, v):
         nisa.tensor_scalar(dst=normal, data=weights, op0=nl.multiply, operand0=inverse)
         result = nl.ndarray((128, size), dtype=nl.float32, buffer=nl.sbuf)
         nisa.memset(dst=result, value=0.0)
-        for t in nl.affine_range(tiles):
-            flipped = nl.ndarray((128, 128), dtype=q.dtype, buffer=nl.psum)
-            nisa.nc_transpose(dst=flipped, data=normal[0:128, t * 128 : t * 128 + 128])
-            turned = nl.ndarray((128, 128), dtype=q.dtype, buffer=nl.sbuf)
+        for t in nl.affine_range(length // 16):
+            flipped = nl.ndarray((16, 128), dtype=q.dtype, buffer=nl.psum)
+            nisa.nc_transpose(dst=flipped, data=normal[0:128, t * 16 : t * 16 + 16])
+            turned = nl.ndarray((16, 128), dtype=q.dtype, buffer=nl.sbuf)
             nisa.tensor_copy(dst=turned, src=flipped)
-            value = nl.ndarray((128, size), dtype=v.dtype, buffer=nl.sbuf)
-            nisa.dma_copy(dst=value, src=v[t * 128 : t * 128 + 128, 0:size])
+            value = nl.ndarray((16, size), dtype=v.dtype, buffer=nl.sbuf)
+            nisa.dma_copy(dst=value, src=v[t * 16 : t * 16 + 16, 0:size])
             weighted = nl.ndarray((128, size), dtype=nl.float32, buffer=nl.psum)
             nisa.nc_matmul(dst=weighted, stationary=turned, moving=value)
             nisa.tensor_tensor(dst=result, data1=result, data2=weighted, op=nl.add)

@@ -23,8 +23,11 @@ def conv1d(x, w):
             weight = nl.ndarray((128, 1), dtype=w.dtype, buffer=nl.sbuf)
             nisa.dma_copy(dst=weight, src=w[c * 128 : c * 128 + 128, i : i + 1])
             product = nl.ndarray((128, wide), dtype=nl.float32, buffer=nl.sbuf)
-            nisa.tensor_scalar(
-                dst=product, data=tile[0:128, i : i + wide], op0=nl.multiply, operand0=weight
+            nisa.tensor_tensor(
+                dst=product,
+                data1=tile[0:128, i : i + wide],
+                data2=nl.broadcast_to(weight, (128, wide)),
+                op=nl.multiply,
             )
             nisa.tensor_tensor(dst=total, data1=total, data2=product, op=nl.add)
         nisa.dma_copy(dst=out[c * 128 : c * 128 + 128, 0:wide], src=total)

@@ -1,4 +1,4 @@
-"""GELU of a linear layer: x is transposed again for each block of columns, b spread again."""
+"""GELU of a linear layer: 16 columns of x at a time, transposed for each block."""
 
 import nki
 import nki.isa as nisa
@@ -15,15 +15,15 @@ def linear_gelu(x, w, b):
         for n in nl.affine_range(columns // 512):
             total = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
             nisa.memset(dst=total, value=0.0)
-            for k in nl.affine_range(depth // 128):
-                left = nl.ndarray((128, 128), dtype=x.dtype, buffer=nl.sbuf)
-                nisa.dma_copy(dst=left, src=x[m * 128 : m * 128 + 128, k * 128 : k * 128 + 128])
-                flipped = nl.ndarray((128, 128), dtype=x.dtype, buffer=nl.psum)
+            for k in nl.affine_range(depth // 16):
+                left = nl.ndarray((128, 16), dtype=x.dtype, buffer=nl.sbuf)
+                nisa.dma_copy(dst=left, src=x[m * 128 : m * 128 + 128, k * 16 : k * 16 + 16])
+                flipped = nl.ndarray((16, 128), dtype=x.dtype, buffer=nl.psum)
                 nisa.nc_transpose(dst=flipped, data=left)
-                turned = nl.ndarray((128, 128), dtype=x.dtype, buffer=nl.sbuf)
+                turned = nl.ndarray((16, 128), dtype=x.dtype, buffer=nl.sbuf)
                 nisa.tensor_copy(dst=turned, src=flipped)
-                right = nl.ndarray((128, 512), dtype=w.dtype, buffer=nl.sbuf)
-                nisa.dma_copy(dst=right, src=w[k * 128 : k * 128 + 128, n * 512 : n * 512 + 512])
+                right = nl.ndarray((16, 512), dtype=w.dtype, buffer=nl.sbuf)
+                nisa.dma_copy(dst=right, src=w[k * 16 : k * 16 + 16, n * 512 : n * 512 + 512])
                 product = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
                 nisa.nc_matmul(dst=product, stationary=turned, moving=right)
                 nisa.tensor_tensor(dst=total, data1=total, data2=product, op=nl.add)

@@ -31,7 +31,9 @@ def rmsnorm(x, weight):
         scale = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)
         nisa.reciprocal(dst=scale, data=root)
         normal = nl.ndarray((128, columns), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.tensor_scalar(dst=normal, data=tile, op0=nl.multiply, operand0=scale)
+        nisa.tensor_tensor(
+            dst=normal, data1=tile, data2=nl.broadcast_to(scale, (128, columns)), op=nl.multiply
+        )
         result = nl.ndarray((128, columns), dtype=x.dtype, buffer=nl.sbuf)
         nisa.tensor_tensor(dst=result, data1=normal, data2=gain, op=nl.multiply)
         nisa.dma_copy(dst=out[r * 128 : r * 128 + 128, 0:columns], src=result)

@@ -8,8 +8,8 @@ import neuronxcc.nki.language as nl
 @nki.jit
 def kernel(x, y):
     out = nl.ndarray((128, 2048), dtype=x.dtype, buffer=nl.shared_hbm)
-    for c in nl.affine_range(1):
-        tile = nl.load(x[0:128, nl.ds(c * 2048, 2048)])
+    for c in nl.affine_range(4):
+        tile = nl.load(x[0:128, nl.ds(c * 512, 512)])
         half = nisa.tensor_scalar(tile, nl.multiply, 0.5)
-        nl.store(out[0:128, nl.ds(c * 2048, 2048)], half)
+        nl.store(out[0:128, nl.ds(c * 512, 512)], half)
     return out

@@ -8,10 +8,10 @@ import nki.language as nl
 @nki.jit
 def kernel(x, y):
     out = nl.ndarray((128, 2048), dtype=x.dtype, buffer=nl.shared_hbm)
-    for c in nl.affine_range(1):
-        tile = nl.ndarray((128, 2048), dtype=x.dtype, buffer=nl.sbuf)
-        nisa.dma_copy(dst=tile, src=x[0:128, c * 2048 : c * 2048 + 2048])
-        half = nl.ndarray((128, 2048), dtype=x.dtype, buffer=nl.sbuf)
+    for c in nl.affine_range(4):
+        tile = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile, src=x[0:128, c * 512 : c * 512 + 512])
+        half = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
         nisa.tensor_scalar(half, tile, nl.multiply, 0.5)
-        nisa.dma_copy(dst=out[0:128, c * 2048 : c * 2048 + 2048], src=half)
+        nisa.dma_copy(dst=out[0:128, c * 512 : c * 512 + 512], src=half)
     return out

@@ -2,10 +2,11 @@
 
 import ast
 
-from tilewright.analysis.detectors.nki.instructions.fusions import function_of
+from tilewright.analysis.detectors.nki.instructions.elementwise import is_column
+from tilewright.analysis.detectors.nki.instructions.fusions import function_of, is_added
 from tilewright.analysis.detectors.nki.kernels import producer, same_mask
 from tilewright.analysis.model import AnalysisContext, Issue
-from tilewright.analysis.nki import Operation, Storage
+from tilewright.analysis.nki import LoopKind, Operation, Storage
 from tilewright.analysis.nki.catalogue import ISA, NL
 from tilewright.rewrites.calls import local_name
 from tilewright.rewrites.edit import Patch
@@ -24,6 +25,7 @@ from tilewright.rewrites.nki.statements import (
     put_call,
     site_of,
     source,
+    wrapped,
 )
 from tilewright.rewrites.scope import block_of, statement_of
 from tilewright.source.model import Module
@@ -148,7 +150,7 @@ def _tensor_scalar(module: Module, issue: Issue, context: AnalysisContext) -> st
             return Refusal("the operation is no arithmetic one that tensor_scalar has")
         patch = Patch(module)
         arguments = {"data": source(patch, used, tile), "op0": source(patch, used, "op")}
-        arguments["operand0"] = _column(patch, call)
+        arguments["operand0"] = _column(site, patch, call)
         turned = ["reverse0=True"] if name == "data1" and op not in _COMMUTATIVE else []
         kept = others(patch, used, "data1", "data2", "op")
         put_call(patch, used, prefix(patch, used) + "tensor_scalar", arguments, [*turned, *kept])
@@ -161,18 +163,16 @@ def _spread(site: StatementSite, used: Operation, name: str) -> ast.Call | None:
     view, node = used.operands.get(name), used.given.get(name)
     if view is None or not view.broadcast or not isinstance(node, ast.Call):
         return None
-    shape = site.flow.numbers(view.storage.shape)
-    whole = shape is not None and len(shape) == 2 and shape[1] == 1
-    return node if whole and view.storage.partition == 0 else None
+    return node if is_column(site.flow, view) else None
 
 
-def _column(patch: Patch, call: ast.Call) -> str:
-    if isinstance(call.func, ast.Attribute) and call.func.attr == "broadcast_to" and call.args:
-        owner = call.func.value
-        # nl.broadcast_to(column, shape=...) has its tile as the argument.
-        is_module = isinstance(owner, ast.Name) and any(k.arg == "shape" for k in call.keywords)
-        return patch.source(call.args[0] if is_module else owner)
-    return patch.source(call.args[0])
+def _column(site: StatementSite, patch: Patch, call: ast.Call) -> str:
+    """The text of what ``x.broadcast_to(shape)`` or ``nl.broadcast_to(x, shape)`` spreads."""
+    is_function = site.module.names.resolve(call.func) == NL + "broadcast_to"
+    if not is_function and isinstance(call.func, ast.Attribute):
+        return patch.source(call.func.value)
+    keyword = next((k.value for k in call.keywords if k.arg in ("x", "src")), None)
+    return patch.source(call.args[0] if keyword is None else keyword)
 
 
 def _sum_with_activation(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
@@ -261,6 +261,9 @@ def _allocated_before(
 def _multiply_add(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """A tensor_scalar that feeds a tensor_tensor: scalar_tensor_tensor does both in one pass."""
     site = site_of(module, issue)
+    added = next((o for o in site.operations if is_added(o)), None) if site else None
+    if site is not None and added is not None:
+        return _added(site, added)
     used = next(site.named(ISA + "tensor_tensor"), None) if site else None
     if site is None or used is None or not positional_only_known(used):
         return NOT_HERE
@@ -272,6 +275,31 @@ def _multiply_add(module: Module, issue: Issue, context: AnalysisContext) -> str
             continue
         return _joined(site, link, name, other)
     return refusal
+
+
+def _added(site: StatementSite, used: Operation) -> str | Refusal:
+    """``total += data op0 operand0`` becomes an assignment of scalar_tensor_tensor."""
+    statement, patch = used.statement, Patch(site.module)
+    link = link_of(site, used, used.operands.get("value"))
+    if isinstance(link, Refusal):
+        return link
+    created = used.operands["dst"].storage.loops
+    if any(loop.kind is LoopKind.AFFINE and loop not in created for loop in used.loops):
+        return Refusal("an affine_range carries the sum, which only += may")
+    made = link.made
+    plain = isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add)
+    if not _is_single(made) or "dtype" in made.given or not isinstance(statement, ast.AugAssign):
+        return Refusal("what is added is not made by one tensor_scalar")
+    if not plain:
+        return Refusal("the tile is not added")
+    target = patch.source(statement.target)
+    whole = isinstance(statement.target, ast.Name)
+    arguments = [f"{n}={source(patch, made, n)}" for n in _SCALAR if n in made.given]
+    arguments += [f"op1={local_name(site.module, NL + 'add')}", f"operand1={target}"]
+    call = f"{prefix(patch, made)}scalar_tensor_tensor({', '.join(arguments)})"
+    line = f"{target}[...] = {call}" if whole else f"{target} = {call}"
+    patch.replace(statement, wrapped(patch, statement, line))
+    return drop_producer(site, patch, link) or patch.apply()
 
 
 def _joined(site: StatementSite, link: Link, name: str, other: str) -> str | Refusal:

@@ -10,7 +10,7 @@ from tilewright.analysis.nki import Affine, Flow, Operation, Storage, Symbol, Vi
 from tilewright.analysis.nki.expressions import size_symbol
 from tilewright.analysis.nki.model import Binding, Origin
 from tilewright.analysis.nki.values import Literal
-from tilewright.rewrites.edit import Patch
+from tilewright.rewrites.edit import LINE_LENGTH, Patch
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.scope import at_issue, block_of, kernel_of, statement_of
 from tilewright.source.model import Kernel, Language, Module
@@ -283,3 +283,13 @@ def stated_sizes(site: StatementSite, context: AnalysisContext) -> dict[Symbol, 
             if symbol is not None:
                 known[symbol] = Affine.of(extent)
     return known
+
+
+def wrapped(patch: Patch, statement: ast.stmt, line: str) -> str:
+    """``target = call(...)`` with the arguments on a line of their own where it is too long."""
+    indent = patch.indent(statement)
+    if len(indent) + len(line) <= LINE_LENGTH:
+        return line
+    head, _, arguments = line.partition("(")
+    inner = f"{patch.newline}{indent}    {arguments.removesuffix(')')}{patch.newline}{indent}"
+    return f"{head}({inner})"

@@ -21,7 +21,9 @@ from tilewright.rewrites.nki.statements import (
 from tilewright.rewrites.scope import names_in, set_in, statement_of
 from tilewright.source.model import Module
 
-_WIDTHS = (2048, 1024, 512, 256, 128, 64)
+_WIDTHS = (512, 256, 128, 64)
+"""512 columns of fp32 are the 2 KiB in a row that a transfer should move; more would cut off more
+extents that are no multiple."""
 _ARRAY = 128
 _PRODUCTS = frozenset({ISA + "nc_matmul", ISA + "nc_transpose", NL + "transpose", NL + "matmul"})
 _MOVES = frozenset(
@@ -30,6 +32,8 @@ _MOVES = frozenset(
         *(ISA + "tensor_tensor_scan", ISA + "memset", "assign", "forget", NL + "broadcast_to"),
     )
 )
+_LOADS = ("load", "dma_copy")
+_SUMMED = (*_LOADS, "nc_matmul", "nc_transpose", "assign", "copy", "tensor_copy", "forget")
 
 
 def _widen(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
@@ -51,15 +55,46 @@ def _widen(module: Module, issue: Issue, context: AnalysisContext) -> str | Refu
     return _rewritten(site, loop, width, wider)
 
 
+def _fill(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    """Contract 128 rows at once, in a loop as many times shorter."""
+    site = site_of(module, issue)
+    product = next(site.named(ISA + "nc_matmul"), None) if site else None
+    if site is None or product is None or not product.loops:
+        return NOT_HERE
+    loop = product.loops[-1]
+    loads = [o for o in site.flow.operations if o.short in _LOADS and loop in o.loops]
+    width = {_width(site, o, loop, 0) or _width(site, o, loop) for o in loads}
+    rows = product.operands["stationary"].shape if "stationary" in product.operands else None
+    (one,) = width if len(width) == 1 else (None,)
+    if one is None or rows is None or site.flow.number(rows[0]) != one:
+        return Refusal("the operands are not loaded by index * rows in this loop, for equal rows")
+    refusal = _not_summed(site, loop)
+    wider = refusal or _wider(site, context, loop, one)
+    if isinstance(wider, Refusal):
+        return wider
+    return _rewritten(site, loop, one, wider)
+
+
+def _not_summed(site: StatementSite, loop: Loop) -> Refusal | None:
+    """An instruction of the loop that does more than load, multiply and add up."""
+    for operation in site.flow.operations:
+        if loop not in operation.loops or operation.short in _SUMMED:
+            continue
+        adds = operation.short == "tensor_tensor" and "dst" in operation.given
+        if not adds:
+            return Refusal(f"{operation.short} in the loop may depend on how many rows there are")
+    return None
+
+
 def _load(site: StatementSite) -> Operation | None:
     found = site.named(NL + "load", ISA + "dma_copy")
     return next((o for o in found if o.loops and "src" in o.operands), None)
 
 
-def _width(site: StatementSite, load: Operation, loop: Loop) -> int | None:
-    """The literal number of columns that the last index moves on by in each iteration."""
+def _width(site: StatementSite, load: Operation, loop: Loop, axis: int = -1) -> int | None:
+    """The literal number of elements that an index moves on by in each iteration."""
     view = load.operands["src"]
-    last = view.indices[-1] if view.indices else None
+    last = view.indices[axis] if view.indices else None
     if last is None or last.base is None or loop.symbol is None or len(last.lanes) != 1:
         return None
     step = last.base.coefficient(loop.symbol)
@@ -111,11 +146,28 @@ def _extents(site: StatementSite, context: AnalysisContext, loop: Loop, width: i
     return [trip * width] if trip is not None else []
 
 
+def _from_outside(site: StatementSite, loop: Loop, width: int, wider: int) -> Refusal | None:
+    """A tile from outside the loop that an iteration takes its own part of, too small for more."""
+    for operation in site.flow.operations:
+        for view in (*operation.reads, *operation.writes) if loop in operation.loops else ():
+            tile = view.storage
+            if not tile.on_chip or loop in tile.loops or view.indices is None:
+                continue
+            used = {s for i in view.indices if i.base is not None for s in i.base.symbols}
+            sides = site.flow.numbers(view.shape) or ()
+            whole = site.flow.numbers(tile.shape) or (None,)
+            cut = loop.symbol in used and site.flow.numbers(view.shape) == whole
+            if cut or (width in sides and 0 < (whole[-1] or 0) < wider):
+                return Refusal(f"{tile.name}, from outside the loop, is cut by its index or width")
+    return None
+
+
 def _rewritten(site: StatementSite, loop: Loop, width: int, wider: int) -> str | Refusal:
+    refusal = _from_outside(site, loop, width, wider)
+    if refusal is not None:
+        return refusal
     patch = Patch(site.module)
     roots = _roots(site, loop)
-    if isinstance(roots, Refusal):
-        return roots
     assert isinstance(loop.node, ast.For)
     new = {width: wider, width - 1: wider - 1}
     head = loop.node.iter
@@ -136,7 +188,7 @@ def _rewritten(site: StatementSite, loop: Loop, width: int, wider: int) -> str |
     return patch.apply()
 
 
-def _roots(site: StatementSite, loop: Loop) -> list[ast.AST] | Refusal:
+def _roots(site: StatementSite, loop: Loop) -> list[ast.AST]:
     """What to look through: the body, and index sets made outside that the body alone reads."""
     roots: list[ast.AST] = list(loop.node.body)
     last = loop.node.end_lineno or loop.node.lineno
@@ -315,5 +367,12 @@ REWRITES = (
         # Not to be applied unverified: extents that only the old width divides are cut off.
         numerics=Numerics.REASSOCIATING,
         apply=_widen,
+    ),
+    Rewrite(
+        name="nki_fill_array",
+        issue="nki_small_matmul_tile",
+        title="Contract 128 rows at once",
+        numerics=Numerics.REASSOCIATING,
+        apply=_fill,
     ),
 )

@@ -1,5 +1,6 @@
 """Instructions of the Vector and Scalar engines that fewer or cheaper ones replace."""
 
+import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import found
@@ -35,7 +36,7 @@ def broadcast_tensor_tensor(module: Module, context: AnalysisContext) -> Iterato
                 continue
             for name in ("data1", "data2"):
                 view = operation.operands.get(name)
-                if view is not None and view.broadcast and _is_column(flow, view):
+                if view is not None and view.broadcast and is_column(flow, view):
                     text = (
                         f"{view.storage.name} holds one value for each partition; tensor_scalar "
                         f"takes it as it is and reads one tile, where tensor_tensor reads two."
@@ -43,11 +44,24 @@ def broadcast_tensor_tensor(module: Module, context: AnalysisContext) -> Iterato
                     yield found(module, kernel, operation.statement, text)
 
 
-def _is_column(flow: Flow, view: View) -> bool:
-    sides, spread = flow.numbers(view.storage.shape), dims(flow, view)
+def is_column(flow: Flow, view: View) -> bool:
+    """Whether a broadcast view spreads one value of each partition along the free dimension."""
+    owner = _spread_view(flow, view)
+    sides = flow.numbers(owner.shape if owner is not None else view.storage.shape)
+    spread = dims(flow, view)
     if sides is None or spread is None or len(sides) != 2 or view.storage.partition:
         return False
     return sides[1] == 1 and sides[0] == spread[0] is not None and spread[1:] != (1,)
+
+
+def _spread_view(flow: Flow, view: View) -> View | None:
+    """What ``x.broadcast_to(shape)`` or ``nl.broadcast_to(x, shape)`` spreads."""
+    node = view.node
+    if not isinstance(node, ast.Call):
+        return None
+    given = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+    values = [flow.value(part) for part in (*given, *node.args[:1])]
+    return next((value for value in values if isinstance(value, View)), None)
 
 
 @detector("nki_few_partitions")

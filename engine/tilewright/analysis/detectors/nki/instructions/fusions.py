@@ -14,7 +14,7 @@ from tilewright.analysis.detectors.nki.kernels import (
 )
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.nki import Flow, Operation, View
+from tilewright.analysis.nki import Flow, LoopKind, Memory, Operation, View
 from tilewright.analysis.nki.affine import Affine
 from tilewright.analysis.nki.catalogue import ISA, NL
 from tilewright.analysis.nki.values import Literal, Named
@@ -125,21 +125,45 @@ def unfused_tensor_scalar(module: Module, context: AnalysisContext) -> Iterator[
 def unfused_tensor_tensor(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     for kernel, flow in interpreted(module):
         for operation in flow.operations:
-            if operation.name != ISA + "tensor_tensor" or "engine" in operation.given:
+            made = _scaled_operand(flow, operation)
+            if made is None:
                 continue
-            for name in ("data1", "data2"):
-                view = operation.operands.get(name)
-                made = None if view is None or view.broadcast else _one_use(flow, view)
-                if made is None or not _single(made) or made.loops != operation.loops:
-                    continue
-                text = (
-                    f"{function_of(made, 'op0')} with one value for each partition and "
-                    f"{function_of(operation, 'op')} with a tile are two passes; "
-                    f"scalar_tensor_tensor makes both in the time of the second."
-                )
-                place = see(module, "the first pass", made.node)
-                yield found(module, kernel, operation.statement, text, place)
-                break
+            second = function_of(operation, "op") or "add"
+            text = (
+                f"{function_of(made, 'op0')} with one value for each partition and {second} with "
+                f"a tile are two passes; scalar_tensor_tensor makes both in the time of the second."
+            )
+            place = see(module, "the first pass", made.node)
+            yield found(module, kernel, operation.statement, text, place)
+
+
+def _scaled_operand(flow: Flow, operation: Operation) -> Operation | None:
+    """The tensor_scalar that makes an operand of a tensor_tensor, or what is added to a tile."""
+    names: tuple[str, ...] = ("data1", "data2")
+    if operation.name == "assign":
+        adds = is_added(operation) and not _is_carried(flow, operation)
+        names = ("value",) if adds else ()
+    elif operation.name != ISA + "tensor_tensor" or "engine" in operation.given:
+        return None
+    for name in names:
+        view = operation.operands.get(name)
+        made = None if view is None or view.broadcast else _one_use(flow, view)
+        if made is not None and _single(made) and made.loops == operation.loops:
+            return made
+    return None
+
+
+def is_added(operation: Operation) -> bool:
+    """Whether it is ``tile += value`` in SBUF."""
+    target = operation.operands.get("dst")
+    adds = isinstance(operation.statement, ast.AugAssign) and operation.accumulates
+    return adds and target is not None and target.memory is Memory.SBUF
+
+
+def _is_carried(flow: Flow, operation: Operation) -> bool:
+    """Whether an affine loop carries the sum, which it may do by += alone."""
+    created = operation.operands["dst"].storage.loops
+    return any(x.kind is LoopKind.AFFINE and x not in created for x in operation.loops)
 
 
 @detector("nki_unfused_reduction")
