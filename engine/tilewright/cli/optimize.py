@@ -76,7 +76,7 @@ _NOTE = (
 
 
 def optimize(
-    file: Annotated[Path, typer.Argument(help="A Python file with Triton kernels.")],
+    file: Annotated[Path, typer.Argument(help="A Python file with Triton or NKI kernels.")],
     problem: _Spec = None,
     captured: Annotated[Path | None, typer.Option(help=CAPTURED_HELP)] = None,
     target: _Chip = None,
@@ -225,8 +225,11 @@ def show_result(value: dict[str, Any]) -> None:
         asked = "" if models else " No language model was asked (--model NAME asks one)."
         OUT.print(f"No edit: nothing tried beat the original by evidence.{asked}", markup=False)
         return
-    speedup = value["speedup"]
-    if speedup is None:
+    speedup, estimate = value["speedup"], value["estimate"]
+    if estimate is not None:
+        told = f"estimated {estimate['words']}; nothing was measured."
+        OUT.print(f"Verified: {value['level']}, simulated; {told}", markup=False)
+    elif speedup is None:
         OUT.print(f"Verified: {value['level']}; speed not measured.")
     else:
         promised = value["screened_gain"]

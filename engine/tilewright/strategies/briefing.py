@@ -7,9 +7,13 @@ from typing import Any
 
 from tilewright.agents.briefing import Briefing
 from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.costs.nki.model import NkiEstimate
+from tilewright.devices.model import is_neuron_target
+from tilewright.evaluation.estimate_step import static_estimate
 from tilewright.evaluation.model import Evaluation, Speedup, text_hash
 from tilewright.evaluation.workbench import BrokenOffError, Workbench
 from tilewright.figures import scaled, time
+from tilewright.hardware import neuron_chip
 from tilewright.harness_fault import HarnessFaultError
 from tilewright.problems.model import Case, Input, Problem
 from tilewright.profiling.run import profile_source
@@ -80,6 +84,7 @@ class Briefer:
             issues=(*position.issues, *suspected),
             facts=(
                 *_times(text_hash(text), position.trials),
+                *self._estimated(text),
                 *self._profiled(text),
                 *_compiled(reports_of(present) if present else ()),
             ),
@@ -96,6 +101,16 @@ class Briefer:
     def summary(self, text: str) -> tuple[str, ...]:
         """The heaviest findings of a profile, for a candidate that is correct and not faster."""
         return self._profiled(text)[:_MOST_FINDINGS]
+
+    def _estimated(self, text: str) -> tuple[str, ...]:
+        """What the cost model says of an NKI kernel, under the profiler's names."""
+        if self._target is None or not is_neuron_target(self._target):
+            return ()
+        problem = self._bench.problem
+        cases = (*problem.measured_cases(), *problem.check_cases())
+        chip = neuron_chip(self._target)
+        found = static_estimate(text, str(self._path), problem.entry, cases[0], chip)
+        return () if isinstance(found, str) else tuple(estimate_words(found, cases[0].name))
 
     def _profiled(self, text: str) -> tuple[str, ...]:
         """What a profile of the text says, where the device can time; on record once made.
@@ -125,6 +140,23 @@ class Briefer:
         if failure := value.get("failure"):
             self._note(f"prompts are without a profile: {failure}")
         return tuple(profile_words(value))
+
+
+def estimate_words(found: NkiEstimate, case: str) -> Iterator[str]:
+    """An estimate as sentences: times, engines, heaviest lines, terms of the profiler."""
+    low, usual, high = (f"{seconds * 1e6:.3g}" for seconds in (found.low, found.usual, found.high))
+    yield (
+        f"Estimated for {found.target}, not measured: {usual} us [{low}, {high}] ({case}), "
+        f"{found.roofline_percent:.0f} % of the roofline; the {found.bottleneck.value} engine is "
+        f"busy longest."
+    )
+    busy = sorted(found.busy.items(), key=lambda item: -item[1])
+    yield "Busy: " + ", ".join(f"{engine.value} {s * 1e6:.3g} us" for engine, s in busy if s) + "."
+    for line in sorted(found.lines, key=lambda one: -max(one.busy.values(), default=0.0))[:3]:
+        engine, seconds = max(line.busy.items(), key=lambda item: item[1])
+        yield f"Line {line.line} keeps the {engine.value} engine busy for {seconds * 1e6:.3g} us."
+    terms = [f"{name} {value:.4g}" for name, value in found.terms.items() if value is not None]
+    yield f"Terms of neuron-profile, estimated: {', '.join(terms)}."
 
 
 def problem_words(problem: Problem) -> Iterator[str]:

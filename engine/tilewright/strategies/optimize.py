@@ -6,16 +6,20 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import tilewright
-from tilewright.devices.model import Device
+from tilewright.costs.nki.model import NkiEstimate
+from tilewright.devices.model import Device, is_neuron_target
 from tilewright.errors import InputError, Stopped
 from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.certificate import certify
+from tilewright.evaluation.estimate_step import static_estimate
 from tilewright.evaluation.model import (
     Certificate,
+    Evaluation,
     Level,
     StepName,
     StepResult,
@@ -23,6 +27,7 @@ from tilewright.evaluation.model import (
     text_hash,
 )
 from tilewright.evaluation.workbench import Workbench
+from tilewright.hardware import neuron_chip
 from tilewright.harness_fault import HarnessFaultError
 from tilewright.memory.bank import Bank
 from tilewright.models.settings import Ensemble
@@ -31,10 +36,12 @@ from tilewright.scratch import scratch_folder
 from tilewright.search.spec import StrategySpec
 from tilewright.serialize import dump
 from tilewright.source import parse_module
+from tilewright.source.model import Language
 from tilewright.store import Ledger, Run, Store
 from tilewright.store.ledger import now
 from tilewright.strategies.calls import Connect
 from tilewright.strategies.generations import GenerationSearch
+from tilewright.strategies.joint import Estimator, JointProposer
 from tilewright.strategies.model import OptimizeResult, Proposer
 from tilewright.strategies.observer import Observer
 from tilewright.strategies.present import dump_result
@@ -258,10 +265,13 @@ def _search(
 
 
 def _nothing_to_do(request: OptimizeRequest) -> list[str]:
-    launched = any(parse_module(request.text, str(request.path)).entry_kernels())
+    module = parse_module(request.text, str(request.path))
+    launched = any(module.entry_kernels()) or any(
+        k.language is Language.NKI for k in module.kernels
+    )
     if launched or (request.problem and request.problem.is_captured):
         return []
-    return ["the file launches no Triton kernel, so there is nothing to optimize"]
+    return ["the file launches no kernel, so there is nothing to optimize"]
 
 
 def _searched(
@@ -315,6 +325,8 @@ def _free_proposers(
     if bench is None or request.target is None:
         return (rewrites,)
     info = bench.device.info
+    if is_neuron_target(request.target):
+        return (JointProposer(rewrites, _estimator(bench.problem, request)),)
     if not info.can_time:
         return (PrunedProposer(rewrites, bench, ledger, request.target, notes.append),)
     if info.target is not None and info.target.backend != request.target.backend:
@@ -326,6 +338,20 @@ def _free_proposers(
         RewriteProposer(frozenset({"missing_autotune", "suboptimal_warps"}), refused),
         LaunchTuner(bench, ledger, request.target, request.budget, observer, notes.append),
     )
+
+
+def _estimator(problem: Problem, request: OptimizeRequest) -> Estimator:
+    """The cost model's word on a text, at the sizes that a device would time first."""
+    assert request.target is not None
+    chip, path = neuron_chip(request.target), str(request.path)
+    cases = (*problem.measured_cases(), *problem.check_cases())
+
+    @lru_cache(maxsize=512)
+    def estimated(text: str) -> NkiEstimate | None:
+        found = static_estimate(text, path, problem.entry, cases[0], chip) if cases else ""
+        return None if isinstance(found, str) else found
+
+    return estimated
 
 
 def check_original(search: StagedSearch, request: OptimizeRequest, notes: list[str]) -> None:
@@ -370,12 +396,20 @@ def _final(
         speed = evaluation.step(StepName.SPEED)
         failing = (StepStatus.FAILED, StepStatus.ERROR)
         slow = speed is not None and speed.status in failing and not fixed
+        slow = slow or (_no_faster(evaluation) and not fixed)
         if not slow and evaluation.level.reaches(Level.CORRECT):
             return certify(evaluation, cascade.bench, request.target)
-        failed = evaluation.failed or evaluation.error
+        failed = evaluation.failed or evaluation.error or evaluation.step(StepName.ESTIMATE)
         told = failed.message if failed else evaluation.level.value
         notes.append(f"the result did not hold against the original and is withdrawn: {told}")
     return None
+
+
+def _no_faster(evaluation: Evaluation) -> bool:
+    """Whether a cost model was to tell that it is faster than the original, and does not."""
+    if evaluation.step(StepName.ESTIMATE) is None:
+        return False
+    return evaluation.estimate is None or not evaluation.estimate.is_faster
 
 
 def _certificate_so_far(
@@ -386,7 +420,8 @@ def _certificate_so_far(
     if evaluation is None:
         return None
     level = min(evaluation.level, Level.CORRECT, key=lambda level: level.rank)
-    steps = tuple(step for step in evaluation.steps if step.step is not StepName.SPEED)
+    against_parent = (StepName.SPEED, StepName.ESTIMATE)
+    steps = tuple(step for step in evaluation.steps if step.step not in against_parent)
     skipped = StepResult(
         StepName.SPEED, StepStatus.SKIPPED, "not measured against the original: stopped before"
     )
@@ -396,5 +431,6 @@ def _certificate_so_far(
         level=level,
         steps=(*steps, skipped),
         speedup=None,
+        estimate=None,
     )
     return certify(evaluation, cascade.bench, request.target)

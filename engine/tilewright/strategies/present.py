@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.analysis.model import Issue
-from tilewright.evaluation.model import Evaluation, Promise, StepResult
+from tilewright.evaluation.model import EstimatedGain, Evaluation, Promise, StepResult
 from tilewright.models.model import Spent
 from tilewright.search.node import dump_node
 from tilewright.serialize import dump
@@ -49,6 +49,7 @@ def dump_trial(trial: Trial) -> dict[str, Any]:
         "error": error_json(evaluation),
         "screened": _screened(candidate.promise),
         "speedup": dump(evaluation.speedup) if evaluation.speedup else None,
+        "estimate": _estimate_json(evaluation.estimate),
         "seconds": round(sum(step.seconds for step in evaluation.steps), 2),
         "node": dump_node(trial.node) if trial.node else None,
     }
@@ -134,6 +135,11 @@ def _error(error: StepResult) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _estimate_json(gain: EstimatedGain | None) -> dict[str, Any] | None:
+    """What a cost model says of two texts, with its sentence; null where it says nothing."""
+    return None if gain is None else {**dump(gain), "words": gain.words}
+
+
 def _screened(promise: Promise | None) -> dict[str, float] | None:
     """What ``speedup`` may be held against: rough times and their ratio."""
     return None if promise is None else {**dump(promise), "gain": promise.gain}
@@ -165,6 +171,7 @@ def dump_result(result: OptimizeResult) -> dict[str, Any]:
         "level": certificate.level.value if certificate else None,
         "screened_gain": _screened_gain(result.trials) if certificate else None,
         "speedup": dump(certificate.speedup) if certificate and certificate.speedup else None,
+        "estimate": _estimate_json(certificate.estimate) if certificate else None,
         "certificate": dump(certificate) if certificate else None,
         "notes": list(result.notes),
         "harness_faults": [_error(error) for error in result.harness_faults],

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from tilewright.analysis import analyze
-from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.analysis.model import AnalysisContext, EntryFacts, Issue
 from tilewright.devices.pool import share_of, width
 from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.model import (
@@ -27,6 +27,7 @@ from tilewright.evaluation.model import (
 )
 from tilewright.harness_fault import HarnessFaultError
 from tilewright.knowledge.stages import Stage
+from tilewright.problems.arguments import entry_arguments
 from tilewright.serialize import dump, load
 from tilewright.source import parse_module
 from tilewright.store import BrokenOffError, Ledger
@@ -116,11 +117,21 @@ class StagedSearch:
 
     def _context(self, text: str) -> AnalysisContext:
         cascade = self._cascade
-        return AnalysisContext(cascade.target, cascade.triton_version, self._launches(text))
+        return AnalysisContext(
+            cascade.target, cascade.triton_version, self._launches(text), self._entry()
+        )
+
+    def _entry(self) -> EntryFacts | None:
+        """What the problem calls, of an NKI kernel, which no launch is captured of."""
+        bench = self._cascade.bench
+        if bench is None or not bench.device.info.runs_nki:
+            return None
+        arguments = entry_arguments(bench.problem)
+        return None if arguments is None else EntryFacts(bench.problem.entry.name, arguments)
 
     def _launches(self, text: str) -> tuple[LaunchFacts, ...]:
         bench = self._cascade.bench
-        if bench is None:
+        if bench is None or bench.device.info.runs_nki:
             return ()
         cases = bench.problem.compiled_cases()
 
