@@ -14,6 +14,7 @@ from typing import Any
 
 from tilewright.analysis import analyze
 from tilewright.analysis.model import AnalysisContext, EntryFacts, Issue
+from tilewright.devices.model import is_neuron_target
 from tilewright.devices.pool import share_of, width
 from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.model import (
@@ -122,16 +123,22 @@ class StagedSearch:
         )
 
     def _entry(self) -> EntryFacts | None:
-        """What the problem calls, of an NKI kernel, which no launch is captured of."""
+        """What the problem calls, where it is an NKI kernel."""
         bench = self._cascade.bench
-        if bench is None or not bench.device.info.runs_nki:
+        if bench is None or not self._is_neuron:
             return None
         arguments = entry_arguments(bench.problem)
         return None if arguments is None else EntryFacts(bench.problem.entry.name, arguments)
 
+    @property
+    def _is_neuron(self) -> bool:
+        """Whether the kernels are NKI kernels, of which no launch is captured."""
+        target = self._cascade.target
+        return target is not None and is_neuron_target(target)
+
     def _launches(self, text: str) -> tuple[LaunchFacts, ...]:
         bench = self._cascade.bench
-        if bench is None or bench.device.info.runs_nki:
+        if bench is None or self._is_neuron:
             return ()
         cases = bench.problem.compiled_cases()
 
