@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.checking.configuration import ConfigurationError, read_configuration
-from tilewright.cli.optimize import _search
+from tilewright.cli.optimize import _note, _search
 from tilewright.errors import InputError
 from tilewright.search.configurations import configurations, configured
 from tilewright.search.spec import BeamSpec, StrategySpec
@@ -135,3 +135,10 @@ def test_a_file_without_fields_says_so(tmp_path: Path, text: str, words: str) ->
     file.write_text(text)
     with pytest.raises(InputError, match=f"{words}; fields are needed"):
         configured(str(file), StrategySpec())
+
+
+def test_prompts_that_are_shown_are_called_those_of_stages() -> None:
+    assert "prompts of stages" not in _note(StrategySpec())
+    for name, step in (("beam", "beam"), ("auto", "stall")):
+        words = _note(StrategySpec.model_validate({"strategy": name}))
+        assert f"they are the prompts of stages: {step} asks for one change" in words

@@ -23,10 +23,12 @@ def test_claims_on_real_kernels_are_measured_on_the_tables() -> None:
 
 def test_tilings_are_judged_by_rounds_they_were_not_grown_from() -> None:
     found = on_tilings("small")
-    claim, elsewhere = found.findings
+    claim, elsewhere, on_l1 = found.findings
     assert "4 kernels" in claim.landscape
     assert claim.low is not None
     assert math.isfinite(claim.low)
     assert claim.control.startswith("a list grown from the times of other shapes")
     assert "left out" in elsewhere.landscape
     assert len(found.tables[0].rows) == 4
+    assert on_l1.reached is False, "two kernels, whose lists fail at other shapes"
+    assert [row[0] for row in found.tables[1].rows] == ["matmul", "softmax"]

@@ -241,7 +241,18 @@ def show_result(value: dict[str, Any]) -> None:
 def show_prompts(request: OptimizeRequest, device: Device, form: StreamFormat) -> None:
     """Print the first prompt of each role and stage."""
     shown = [dump_prompt(one) for one in first_prompts(request, device)]
-    answer({"prompts": shown, "note": _NOTE}, form, _print)
+    answer({"prompts": shown, "note": _note(request.strategy)}, form, _print)
+
+
+def _note(search: StrategySpec) -> str:
+    """What the prompts leave out."""
+    others = [step for step in search.steps if step != "staged"]
+    if not others:
+        return _NOTE
+    return (
+        f"{_NOTE}; they are the prompts of stages: {', '.join(others)} asks for one change of a "
+        "text at a time, by what was tried until then"
+    )
 
 
 def _print(value: dict[str, object]) -> None:
