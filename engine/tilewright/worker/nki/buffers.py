@@ -56,10 +56,10 @@ def allocation(
     """
     line = launches.user_line()
     places = [place for place, extent in enumerate(extents) if isinstance(extent, marker)]
-    if places and launch.flavour == "nki":
+    if any(places) and launch.flavour == "nki":
         launch.stop(
             "argument",
-            "nl.par_dim is of neuronxcc.nki; here the first dimension is the partition "
+            "the first dimension is the partition; nl.par_dim marks another one "
             "(err_leading_dimension_of_tensor_must_be_partition)",
         )
     shape = tuple(int(n) for n in extents)

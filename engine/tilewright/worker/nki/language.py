@@ -236,6 +236,10 @@ def copy(src: Any, *, mask: Any = None, dtype: Any = None, **more: Any) -> Tenso
     return elementwise.copy_tile("nki.language.copy", src, dtype, mask)
 
 
+def static_cast(value: Any, dtype: Any) -> Tensor:
+    return elementwise.copy_tile("nki.language.copy", value, dtype)
+
+
 def _refuse(more: dict[str, Any]) -> None:
     for name, value in more.items():
         if value is not None:

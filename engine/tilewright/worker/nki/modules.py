@@ -8,15 +8,17 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Final
 
-from . import isa, isa_dst, language
+from . import dtypes, isa, isa_dst, language
+from .buffers import Buffer, psum, sbuf
 from .kernels import Cores, Runs, decorator
+from .launch import running
 from .settings import Flavour, UnknownName
 
 _OLD: Final = "neuronxcc"
 _NEW: Final = "nki"
 
 # Names of the language module that only the older package has.
-_OLD_LANGUAGE: Final = frozenset(("par_dim", "load", "store", "load_transpose2d", "loop_reduce"))
+_OLD_LANGUAGE: Final = frozenset(("load", "store", "load_transpose2d", "loop_reduce"))
 
 
 class StandIn(ModuleType):
@@ -119,7 +121,7 @@ def _old_modules(runs: Runs) -> dict[str, ModuleType]:
     jit = decorator("neuronxcc", runs)
     nl = _module("neuronxcc.nki.language", _language("neuronxcc"))
     nisa = _module("neuronxcc.nki.isa", {**_public(isa), **_engines()})
-    typing = _module("neuronxcc.nki.typing", {"tensor": Annotated(), "mutable_tensor": Annotated()})
+    typing = _module("neuronxcc.nki.typing", _typing())
     compiler = _module("neuronxcc.nki.compiler", _compiler())
     nki = _module(
         "neuronxcc.nki",
@@ -130,6 +132,7 @@ def _old_modules(runs: Runs) -> dict[str, ModuleType]:
             "profile": jit,
             "benchmark": _benchmark(jit),
             "simulate_kernel": _simulate_kernel(jit),
+            "tensor": Annotated(),
             "language": nl,
             "isa": nisa,
             "typing": typing,
@@ -137,7 +140,9 @@ def _old_modules(runs: Runs) -> dict[str, ModuleType]:
         },
     )
     top = _module("neuronxcc", {"nki": nki})
-    modules = (top, nki, nl, nisa, typing, compiler)
+    constants = _module("neuronxcc.nki.language.constants", {"sizeinbytes": _size_in_bytes})
+    nl.__dict__["constants"] = constants
+    modules = (top, nki, nl, nisa, typing, compiler, constants)
     return {module.__name__: module for module in modules}
 
 
@@ -145,7 +150,7 @@ def _new_modules(runs: Runs) -> dict[str, ModuleType]:
     jit = decorator("nki", runs)
     nl = _module("nki.language", _language("nki"))
     nisa = _module("nki.isa", {**_public(isa_dst), **_engines()})
-    typing = _module("nki.typing", {"tensor": Annotated(), "mutable_tensor": Annotated()})
+    typing = _module("nki.typing", _typing())
     nki = _module(
         "nki",
         {
@@ -162,13 +167,31 @@ def _new_modules(runs: Runs) -> dict[str, ModuleType]:
 
 
 class Annotated:
-    """``nt.tensor[128, 512]`` of annotations."""
+    """``nt.tensor[128, 512]`` of annotations.
+
+    Attributes:
+        mutable: the kernel may write the argument.
+    """
+
+    def __init__(self, mutable: bool = False) -> None:
+        self.mutable = mutable
 
     def __getitem__(self, shape: Any) -> Annotated:
         return self
 
     def __call__(self, *arguments: Any, **more: Any) -> Annotated:
         return self
+
+
+def _size_in_bytes(dtype: Any) -> int:
+    found = dtypes.find(dtype)
+    if found is None:
+        raise TypeError(f"{dtype!r} is no type of NKI")
+    return found.itemsize
+
+
+def _typing() -> dict[str, Any]:
+    return {"tensor": Annotated(), "mutable_tensor": Annotated(mutable=True)}
 
 
 def _simulate_kernel(jit: Callable[..., Any]) -> Callable[..., Any]:
@@ -189,11 +212,38 @@ def _benchmark(jit: Callable[..., Any]) -> Callable[..., Any]:
     return benchmark
 
 
+class Placement:
+    """``ncc.sbuf`` and ``ncc.psum``: tensors at addresses that the kernel chooses.
+
+    The simulator gives each tensor memory of its own, so that two at one address do not overlap
+    here: a launch that uses it gets a warning.
+    """
+
+    def __init__(self, buffer: Buffer) -> None:
+        self._buffer = buffer
+
+    def _placed(self) -> Buffer:
+        launch = running()
+        launch.report("unsupported", "addresses of direct allocation are not modelled", "warning")
+        return self._buffer
+
+    def alloc(self, function: Any = None, **options: Any) -> Buffer:
+        return self._placed()
+
+    def mod_alloc(self, **options: Any) -> Buffer:
+        return self._placed()
+
+    def auto_alloc(self) -> Buffer:
+        return self._buffer
+
+
 def _compiler() -> dict[str, Any]:
     def unchanged(function: Any = None, **options: Any) -> Any:
         return function if function is not None else unchanged
 
     return {
+        "sbuf": Placement(sbuf),
+        "psum": Placement(psum),
         "skip_middle_end_transformations": unchanged,
         "enable_stack_allocator": unchanged,
         "force_auto_alloc": unchanged,

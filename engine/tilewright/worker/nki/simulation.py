@@ -119,8 +119,12 @@ def _instances(
     if launch.settings.reverse_instances:
         instances.reverse()
     root = launch.turn
-    placed = [_argument(launch, a, f"argument {i}") for i, a in enumerate(arguments)]
-    named = {name: _argument(launch, a, name) for name, a in keywords.items()}
+    names = _parameters(kernel)
+    placed = [
+        _argument(launch, a, names[i] if i < len(names) else f"argument {i}", kernel)
+        for i, a in enumerate(arguments)
+    ]
+    named = {name: _argument(launch, a, name, kernel) for name, a in keywords.items()}
     grid = Loop("program", 0, "the grid")
     outputs: Any = None
     for instance in instances:
@@ -134,7 +138,20 @@ def _instances(
     return _outputs(launch, kernel, outputs)
 
 
-def _argument(launch: Launch, value: Any, name: str) -> Any:
+def _parameters(kernel: Kernel) -> tuple[str, ...]:
+    code = getattr(kernel, "__code__", None)
+    return () if code is None else tuple(code.co_varnames[: code.co_argcount])
+
+
+def _is_mutable(kernel: Kernel, name: str) -> bool:
+    """Whether a parameter is annotated as a tensor that the kernel may write."""
+    stated = getattr(kernel, "__annotations__", {}).get(name)
+    return getattr(stated, "mutable", False) is True or (
+        isinstance(stated, str) and "mutable_tensor" in stated
+    )
+
+
+def _argument(launch: Launch, value: Any, name: str, kernel: Kernel) -> Any:
     if isinstance(value, TypedArray):
         dtype = dtypes.find(value.dtype)
         data = value.data
@@ -146,7 +163,9 @@ def _argument(launch: Launch, value: Any, name: str) -> Any:
         return value
     if dtype is None:
         launch.stop("unsupported", f"{name} has the type {value.dtype}, which the chip has not")
-    return argument_tensor(launch, data, dtype, name)
+    tensor = argument_tensor(launch, data, dtype, name)
+    tensor.storage.mutable = _is_mutable(kernel, name)
+    return tensor
 
 
 def argument_tensor(launch: Launch, data: np.ndarray[Any, Any], dtype: DType, name: str) -> Tensor:
