@@ -1,4 +1,4 @@
-"""What a trial puts on record of a check, and says of its numbers."""
+"""What a trial puts on record of its checks, and says of their numbers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from . import run_faults
-from .baselines import Base
+from .baselines import Base, Originals
+from .results import Results
 
 if TYPE_CHECKING:
-    from ..messages.trial import Check, Record
+    from ..messages.nki import InstructionRecord
+    from ..messages.trial import Check, Record, TrialJob
 
 
 def of_check(check: Check, base: Base, notes: list[str]) -> Record:
@@ -40,3 +42,15 @@ def drawn(check: Check, base: Base) -> Iterator[str]:
     for entry in base.inputs:
         if "value" in entry and usual.get(entry["name"]) not in (None, entry["value"]):
             yield f"{entry['name']} {entry['value']:.6g}"
+
+
+def executed(
+    originals: Originals, job: TrialJob, given: Results | None
+) -> dict[str, list[InstructionRecord]]:
+    """The instructions of the first check by version, where they were noted."""
+    if given is None or not given.told.get("instructions"):
+        return {}
+    base = originals.base(job, job["checks"][0])
+    told = base.original.told if base.original is not None else {}
+    own = given.told["instructions"]
+    return {"original": told.get("instructions") or [], "candidate": own}

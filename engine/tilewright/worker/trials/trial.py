@@ -32,7 +32,6 @@ from .runner_handle import BrokenOffError, CandidateEndedError, Handle, RunnerEn
 from .version import INTERPRETER, is_on_host
 
 if TYPE_CHECKING:
-    from ..messages.nki import InstructionRecord
     from ..messages.trial import (
         Check,
         Contest,
@@ -139,7 +138,7 @@ class Hearing:
         found["checked_s"] = time.monotonic() - start
         if self._job["device"] == INTERPRETER:
             found["interpreted"] = cast("Interpreted", dataclasses.asdict(self._interpreted))
-        found["instructions"] = self._executed()
+        found["instructions"] = records.executed(self._originals, self._job, self._given)
         found["spent_s"] = {**self._candidate.spent_s, **self._phases}
         return {**found, "fault": fault, "honesty": self._honesty(prepared, found)}
 
@@ -460,15 +459,6 @@ class Hearing:
         self._over = True
         fault = self._called(check, base, {})
         return fault and f"{check['name']}, after it was timed: {fault}"
-
-    def _executed(self) -> dict[str, list[InstructionRecord]]:
-        """The instructions of the first check by version, where they were noted."""
-        if self._given is None or not self._given.told.get("instructions"):
-            return {}
-        base = self._originals.base(self._job, self._job["checks"][0])
-        told = base.original.told if base.original is not None else {}
-        own = self._given.told["instructions"]
-        return {"original": told.get("instructions") or [], "candidate": own}
 
     def _honesty(self, prepared: Prepared, told: Found) -> dict[str, Facts]:
         """Facts of both versions over the same calls."""
