@@ -86,9 +86,12 @@ class Cascade:
             on_step: is given the name of each step as it begins.
         """
         steps: list[StepResult] = []
-        with ThreadPoolExecutor(1) as aside:
-            trial = _Trial(self, text, baseline, aside, thorough)
+        aside = ThreadPoolExecutor(1)
+        trial = _Trial(self, text, baseline, aside, thorough)
+        try:
             speedup, gain = self._judge(text, trial, steps, on_step)
+        finally:
+            aside.shutdown(wait=False)  # of what does not compile nobody needs the trial
         return Evaluation(
             text_hash(text), text_hash(baseline), level_of(steps), tuple(steps), speedup, gain
         )
