@@ -17,6 +17,8 @@ RAY_STAMP := $(VENV)/.with-ray
 CORPORA_STAMP := build/corpora/.installed
 SOURCES := engine server tests examples benchmarks docs/issue_pages.py docs/pictures/make.py docs/pictures/package_map.py
 FAST   := not gpu and not browser and not slow and not editor
+# Tests of these folders start no process and look for no package: an environment changes nothing.
+PURE   := agents analysis mutation precision profiling report search search_evidence
 
 .DEFAULT_GOAL := help
 .PHONY: help docs pictures setup honesty gpu search-evidence demo test test-light test-slow test-all test-editor corpora ray agreement compile-table precision recall lint format types wheel clean distclean
@@ -48,10 +50,10 @@ demo: setup ## optimize the example kernels for TARGET and write a report
 	$(BIN)/python examples/demo.py --target $(TARGET) --out $(DEMO_DIR)
 
 test: setup ## the fast tests, in parallel
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "$(FAST)"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "$(FAST)" $(addprefix --ignore=tests/,$(LEFT_OUT))
 
-test-light: ## the fast tests in an environment without torch and triton
-	$(MAKE) EXTRAS=dev VENV=$(VENV)-light test
+test-light: ## the fast tests that may differ without torch and triton, in such an environment
+	$(MAKE) EXTRAS=dev VENV=$(VENV)-light LEFT_OUT="$(PURE)" test
 
 test-slow: corpora ray ## wheel and environment tests, long runs
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci \

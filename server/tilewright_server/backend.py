@@ -14,7 +14,7 @@ from tilewright.rewrites.model import Rewrite
 from tilewright.source.model import Module
 
 if TYPE_CHECKING:
-    from tilewright.checking.fixing import Fixed
+    from tilewright.checking.fixes import Fixed
     from tilewright.knowledge import IssueType
 
 # What is inferred of a kernel is shared between detectors, rewrites and hovers and is filled in as
@@ -40,7 +40,7 @@ def _rewrites_for(issue_id: str) -> tuple[Rewrite, ...]:
 def _fix_all(module: Module, context: AnalysisContext, silenced: frozenset[str]) -> "Fixed":
     """What ``check --fix`` makes of a text; a captured launch is no ground to fix another text."""
     from tilewright.checking.configuration import Rules
-    from tilewright.checking.fixing import fix_text
+    from tilewright.checking.fixes import fix_text
     from tilewright.knowledge import taxonomy
 
     rules = Rules(frozenset(taxonomy()) - silenced)

@@ -10,7 +10,7 @@ from agent_cases import ENTRY, HOPPER, KERNEL, briefing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.agents import analyzer, extractor, optimizer, planner
+from tilewright.agents import analyzer, optimizer, planner
 from tilewright.agents.briefing import Briefing
 from tilewright.agents.model import Step
 from tilewright.agents.prompt import Prompt, estimated, fenced
@@ -42,7 +42,7 @@ def text_of(prompt: Prompt) -> str:
 def every_prompt(known: Briefing, steps: tuple[Step, ...] = (STEP,)) -> dict[str, Prompt]:
     return {
         "optimizer": optimizer.build(known, Stage.MEMORY_ACCESS, steps),
-        "extractor": extractor.build(known, Stage.MEMORY_ACCESS, steps),
+        "extractor": optimizer.build(known, Stage.MEMORY_ACCESS, steps, role=Role.EXTRACTOR),
         "analyzer": analyzer.build(known),
         "planner": planner.build(known, STAGES),
     }

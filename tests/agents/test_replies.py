@@ -6,7 +6,7 @@ import json
 import pytest
 from agent_cases import KERNEL, block, briefing, fence
 
-from tilewright.agents import extractor, optimizer
+from tilewright.agents import optimizer
 from tilewright.agents.model import Proposal, Unusable
 
 OLD = "    n = x.numel()"
@@ -235,8 +235,3 @@ def test_thought_of_an_unusable_reply_is_kept() -> None:
     found = optimizer.parse(f"I fuse both.\n{block('gone', 'new')}", briefing())
     assert isinstance(found, Unusable)
     assert found.thought == "I fuse both."
-
-
-def test_extractor_reads_the_same_answers() -> None:
-    for reply in (EDIT, "nothing"):
-        assert extractor.parse(reply, briefing()) == optimizer.parse(reply, briefing())

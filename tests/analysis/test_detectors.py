@@ -42,7 +42,7 @@ def test_issues_carry_their_place_in_the_taxonomy(snippet: Snippet) -> None:
 
 
 @pytest.mark.hypothesis
-@each(sample([s for s in snippets() if s.context == AnalysisContext()], 4), lambda s: s.name)
+@each(sample([s for s in snippets() if s.context == AnalysisContext()], 12), lambda s: s.name)
 def test_context_of_another_kernel_changes_nothing(snippet: Snippet) -> None:
     module, found = analyzed(snippet)
     named = {kernel.name for kernel in module.kernels}

@@ -199,7 +199,7 @@ def test_one_kernel_at_a_time_finds_what_all_at_once_do(memory: IssueCache, path
 @pytest.mark.hypothesis
 def test_lines_above_change_nothing_but_places(memory: IssueCache) -> None:
     """Also where a message or its data names a line."""
-    for snippet in sample(snippets(), 6):
+    for snippet in sample(snippets(), 24):
         analyze(parse_module(snippet.text, "moved.py"), snippet.context)
         text = f"# more\n\n{snippet.text}"
         _assert_as_if_new(memory, text, snippet)

@@ -91,7 +91,7 @@ def _check(module: Module) -> int:
 
 
 @pytest.mark.hypothesis
-@each(sample(snippets(), 4), lambda s: s.name)
+@each(sample(snippets(), 12), lambda s: s.name)
 def test_a_launch_never_contradicts_the_text(snippet: Snippet) -> None:
     assert _check(parse_module(snippet.text)) >= 0
 

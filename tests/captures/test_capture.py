@@ -71,12 +71,21 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, CapturedKern
         "view": "x = torch.ones(2, 101)\nrun(x[1], torch.zeros(101), num_warps=8)\n",
         "equal": "for n in (64, 64, 64, 96):\n    run(torch.ones(n), torch.empty(n))\n",
         "memory": "x = torch.ones(256)\nrun(x[:64], x[64:128])\nrun(x[:64], x[32:96])\n",
+        "raises": "try:\n    scale[(1,)](torch.ones(8), None, 8, 1.0, BLOCK=8)\n"
+        "except Exception:\n    pass\n",
     }
     for name, body in scripts.items():
         script(folder, body, name=f"{name}.py")
-    command = (sys.executable, "-c", "import view, equal, memory")
+    text = KERNEL.replace(
+        "@triton.jit",
+        "@triton.autotune([triton.Config({'BLOCK': 32}, num_warps=2), "
+        "triton.Config({'BLOCK': 64})], key=['n'])\n@triton.jit",
+    ).replace("BLOCK=64, ", "")
+    (folder / "tuned.py").write_text(text + "run(torch.ones(64), torch.empty(64))\n")
+    command = (sys.executable, "-c", "import view, equal, memory, raises, tuned")
     ended = capture(folder, *command, options=("--writes",))
     assert ended.returncode == 0, ended.stderr
+    assert "first configuration" in ended.stderr
     return {Path(kernel.file).stem: kernel for kernel in captured(folder).kernels}
 
 
@@ -148,10 +157,8 @@ def test_a_script_that_dies_leaves_what_it_had_launched(tmp_path: Path) -> None:
     assert only_launch(tmp_path).count == 2
 
 
-def test_a_launch_that_raises_is_recorded_as_failed(tmp_path: Path) -> None:
-    path = script(tmp_path, "scale[(1,)](torch.ones(8), None, 8, 1.0, BLOCK=8)\n")
-    assert capture(tmp_path, sys.executable, str(path)).returncode == 1
-    launch = only_launch(tmp_path)
+def test_a_launch_that_raises_is_recorded_as_failed(recorded: dict[str, CapturedKernel]) -> None:
+    (launch,) = recorded["raises"].launches
     assert launch.failure is not None
     assert launch.count == 1
 
@@ -242,21 +249,13 @@ def test_pytest_in_two_processes(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_of_an_autotuned_kernel_the_configuration_is_recorded(tmp_path: Path) -> None:
-    text = KERNEL.replace(
-        "@triton.jit",
-        "@triton.autotune([triton.Config({'BLOCK': 32}, num_warps=2), "
-        "triton.Config({'BLOCK': 64})], key=['n'])\n@triton.jit",
-    ).replace("BLOCK=64, ", "")
-    path = tmp_path / "script.py"
-    path.write_text(text + "run(torch.ones(64), torch.empty(64))\n")
-    ended = capture(tmp_path, sys.executable, str(path))
-    assert ended.returncode == 0, ended.stderr
-    launch = only_launch(tmp_path)
+def test_of_an_autotuned_kernel_the_configuration_is_recorded(
+    recorded: dict[str, CapturedKernel],
+) -> None:
+    (launch,) = recorded["tuned"].launches
     assert launch.tuned == "first"
     assert launch.facts.argument("BLOCK").value == 32  # type: ignore[union-attr]
     assert launch.facts.options["num_warps"] == 2
-    assert "first configuration" in ended.stderr
 
 
 @pytest.mark.slow

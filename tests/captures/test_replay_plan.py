@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tilewright.captures import CaptureError, NoPlan, Plan, load_captures, pack, plan_of
+from tilewright.captures.cases import NotReplayable, case_of
 from tilewright.captures.folder import ARCHIVE, write_kernels
 from tilewright.captures.model import (
     VERSION,
@@ -17,7 +18,6 @@ from tilewright.captures.model import (
     Placement,
     Site,
 )
-from tilewright.captures.replaying import NotReplayable, case_of
 from tilewright.problems.model import Case, LaunchCase
 from tilewright.source import parse_module
 from tilewright.targets.model import ArgumentFacts, LaunchFacts

@@ -7,7 +7,7 @@ import pytest
 from certified_samples import certificate
 
 from tilewright.certificates.model import DeviceFacts, SpeedFigures, Step
-from tilewright.evaluation.rechecking import Outcome, Recheck, compared, renewed
+from tilewright.evaluation.recheck import Outcome, Recheck, compared, renewed
 
 B200 = DeviceFacts("cuda:0", "NVIDIA B200", "cuda:100", can_time=True)
 INTERPRETER = DeviceFacts("interpreter", "Triton interpreter on CPU")

@@ -7,7 +7,7 @@ from command_line import Ended
 
 from tilewright.analysis import AnalysisContext
 from tilewright.checking.configuration import default_configuration
-from tilewright.checking.fixing import fix_text, is_exact
+from tilewright.checking.fixes import fix_text, is_exact
 from tilewright.source import parse_module
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ import corpora
 from tilewright.captures import load_captures
 from tilewright.serialize import dump
 from tilewright.signatures import Guess, guesses
-from tilewright.signatures.finding import returns_value
+from tilewright.signatures.sources import returns_value
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Language, Module
 from tilewright.targets import parse_target

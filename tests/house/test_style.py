@@ -104,6 +104,18 @@ def test_no_registry_is_named() -> None:
     assert not listed.stdout, listed.stdout
 
 
+def test_functions_are_named_by_what_they_give() -> None:
+    """A bare ``of`` is clear on a class alone, as in ``Affine.of(0)``; the others nowhere."""
+    vague = [
+        f"{module.place}:{node.lineno} {node.name}"
+        for module in all_modules()
+        for node in module.nodes
+        if isinstance(node, ast.FunctionDef)
+        and (node.name in ("told", "made") or (node.name == "of" and not node.col_offset))
+    ]
+    assert not vague, "\n".join(vague)
+
+
 def test_knowledge_holds_no_code() -> None:
     kinds = {path.suffix for path in (ROOT / "knowledge").rglob("*") if path.is_file()}
     assert kinds <= {".yaml", ".json", ".md"}, kinds

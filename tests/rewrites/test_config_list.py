@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.rewrites.config_list import drop_configs
+from tilewright.rewrites.configs import drop_configs
 from tilewright.rewrites.model import Refusal
 from tilewright.source import parse_module
 

@@ -200,9 +200,8 @@ class Roles:
         return given if isinstance(given, Unusable) else advice.analyzer.Analysis(given)
 
     def install(self, monkeypatch: Any) -> None:
-        for module in (cover.optimizer, cover.extractor):
-            monkeypatch.setattr(module, "build", self._tries(module is cover.extractor))
-            monkeypatch.setattr(module, "parse", parsed)
+        monkeypatch.setattr(cover.optimizer, "build", self._build)
+        monkeypatch.setattr(cover.optimizer, "parse", parsed)
         monkeypatch.setattr(advice.analyzer, "build", self._analysis)
         monkeypatch.setattr(advice.analyzer, "analysis", self._analysed)
         monkeypatch.setattr(advice.analyzer, "SCHEMA", {}, raising=False)
@@ -212,17 +211,17 @@ class Roles:
         monkeypatch.setattr(cover.observation, "words", observed)
         monkeypatch.setattr(briefing, "profile_source", profiled)
 
-    def _tries(self, is_last: bool) -> Callable[..., Prompt]:
-        role = Role.EXTRACTOR if is_last else Role.OPTIMIZER
-
-        def build(
-            told: Briefing, stage: Stage, steps: Sequence[Step] = (), limit: int | None = None
-        ) -> Prompt:
-            lines = [stage.value, told.text, *(step.observation for step in steps[-self.longest :])]
-            lines += [f"limit {limit}"] if limit else []
-            return Prompt(role, (whole(4, "all", "\n".join(lines)),))
-
-        return build
+    def _build(
+        self,
+        told: Briefing,
+        stage: Stage,
+        steps: Sequence[Step] = (),
+        limit: int | None = None,
+        role: Role = Role.OPTIMIZER,
+    ) -> Prompt:
+        lines = [stage.value, told.text, *(step.observation for step in steps[-self.longest :])]
+        lines += [f"limit {limit}"] if limit else []
+        return Prompt(role, (whole(4, "all", "\n".join(lines)),))
 
     def _analysis(self, told: Briefing, limit: int | None = None) -> Prompt:
         return Prompt(Role.ANALYZER, (whole(4, "all", f"{told.text}{limit or ''}"),))

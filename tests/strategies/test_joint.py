@@ -28,7 +28,7 @@ from tilewright.strategies.grades import EstimateGrader
 from tilewright.strategies.joint import JointProposer
 from tilewright.strategies.model import ProposalRequest
 from tilewright.strategies.planner import plan
-from tilewright.strategies.rewriting import RewriteProposer
+from tilewright.strategies.rewrite_proposer import RewriteProposer
 from tilewright.targets import parse_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "nki"

@@ -14,8 +14,8 @@ from tilewright.knowledge.stages import Stage
 from tilewright.problems import find_problem
 from tilewright.source import parse_module
 from tilewright.store import Store
+from tilewright.strategies.autotune_lists import PrunedProposer
 from tilewright.strategies.model import ProposalRequest
-from tilewright.strategies.pruning import PrunedProposer
 from tilewright.targets import parse_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

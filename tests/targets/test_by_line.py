@@ -204,5 +204,5 @@ def test_every_module_that_reads_the_texts_is_in_the_key_of_a_report() -> None:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(OWN):
                 name = str(node.module).removeprefix(OWN).replace(".", "/")
                 waiting |= {package / f"{name}.py"} - found
-    assert {package / "assembly" / name for name in ("listing.py", "dwarf.py")} <= found
+    assert {package / "assembly" / name for name in ("listing.py", "places.py")} <= found
     assert found <= set(compilation._readers())

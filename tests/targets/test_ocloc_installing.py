@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.targets.ocloc import installing
+from tilewright.targets.ocloc import install
 from tilewright.targets.ocloc.archive import DISTRIBUTIONS, Archive
-from tilewright.targets.ocloc.finding import ocloc, ocloc_at
-from tilewright.targets.ocloc.installing import install_ocloc, planned
+from tilewright.targets.ocloc.install import install_ocloc, planned
+from tilewright.targets.ocloc.location import ocloc, ocloc_at
 from tilewright.targets.ocloc.lock import read_lock
 from tilewright.targets.steps import InstallError
 
@@ -122,8 +122,8 @@ def repository(
 ) -> Iterator[Repository]:
     monkeypatch.setenv("TILEWRIGHT_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("TILEWRIGHT_OCLOC", raising=False)
-    monkeypatch.setattr(installing, "ocloc_on_path", lambda: None)
-    monkeypatch.setattr(installing, "find_archive", lambda: made.archive)
+    monkeypatch.setattr(install, "ocloc_on_path", lambda: None)
+    monkeypatch.setattr(install, "find_archive", lambda: made.archive)
     ocloc_at.cache_clear()
     yield made
     ocloc_at.cache_clear()
@@ -179,7 +179,7 @@ def test_kept_packages_need_no_archive(
     def no_network() -> Archive:
         raise AssertionError("the archive was asked for")
 
-    monkeypatch.setattr(installing, "find_archive", no_network)
+    monkeypatch.setattr(install, "find_archive", no_network)
     ocloc_at.cache_clear()
     assert planned() == (
         f"unpack ocloc 26.27.39122-1 from the packages in {tmp_path}/home/downloads/ocloc into "
@@ -269,7 +269,7 @@ def test_stopped_half_way_it_leaves_what_was_there(
 ) -> None:
     path, _ = installed()
     (Path(path).parent / "root" / "usr" / "bin" / "ocloc-26.27.1").write_text("#!/bin/sh\nexit 1\n")
-    monkeypatch.setattr(installing, "_script", _stop)
+    monkeypatch.setattr(install, "_script", _stop)
     with pytest.raises(KeyboardInterrupt):
         installed()
     assert left(tmp_path / "home") == ["ocloc"]
@@ -302,10 +302,10 @@ def test_one_on_the_path_that_knows_every_chip_is_enough(
     path, _ = installed()
     outside = replace(ocloc_at(path), path="/usr/bin/ocloc")
     shutil.rmtree(Path(path).parent)
-    monkeypatch.setattr(installing, "ocloc_on_path", lambda: outside)
+    monkeypatch.setattr(install, "ocloc_on_path", lambda: outside)
     assert installed()[0] == "/usr/bin/ocloc"
     old = replace(outside, devices=frozenset({"pvc"}))
-    monkeypatch.setattr(installing, "ocloc_on_path", lambda: old)
+    monkeypatch.setattr(install, "ocloc_on_path", lambda: old)
     ocloc_at.cache_clear()
     again, said = installed()
     assert again == path

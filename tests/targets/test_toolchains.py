@@ -10,12 +10,12 @@ from typer.testing import CliRunner
 from tilewright.cli.main import app
 from tilewright.devices.service import ServiceStatus
 from tilewright.targets import NoToolchainError, all_targets
-from tilewright.targets.installing import install_xpu
-from tilewright.targets.listing import ToolStatus, all_toolchains, compiled_targets
-from tilewright.targets.ocloc.finding import ocloc
+from tilewright.targets.ocloc.location import ocloc
 from tilewright.targets.steps import InstallError
+from tilewright.targets.toolchain_list import ToolStatus, all_toolchains, compiled_targets
 from tilewright.targets.toolchains import xpu_python, xpu_toolchain
 from tilewright.targets.xpu import TRAITS, describe
+from tilewright.targets.xpu_install import install_xpu
 
 OCLOC = """#!/bin/sh
 case "$1" in
@@ -167,7 +167,7 @@ def test_the_list_names_the_services_that_run(bare: Path, monkeypatch: pytest.Mo
 
 
 def test_a_dry_run_tells_and_changes_nothing(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tilewright.targets.installing.PYTHON", sys.version_info[:2])
+    monkeypatch.setattr("tilewright.targets.xpu_install.PYTHON", sys.version_info[:2])
     path = fake_ocloc(bare / "elsewhere" / "ocloc")
     monkeypatch.setenv("TILEWRIGHT_OCLOC", str(path))
     run = CliRunner().invoke(app, ["toolchain", "install", "xpu", "--dry-run", "--format", "json"])
@@ -191,7 +191,7 @@ def test_every_intel_target_can_be_described(target: object) -> None:
 def test_no_python_for_the_package_is_an_error_that_says_which(
     bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tilewright.targets.installing.PYTHON", (3, 1))
+    monkeypatch.setattr("tilewright.targets.xpu_install.PYTHON", (3, 1))
     with pytest.raises(InstallError, match=r"CPython 3\.1 alone.*no python3\.1 on PATH"):
         install_xpu(lambda line: None)
 
@@ -199,8 +199,8 @@ def test_no_python_for_the_package_is_an_error_that_says_which(
 def test_no_room_is_an_error_before_anything_is_made(
     bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tilewright.targets.installing.PYTHON", sys.version_info[:2])
-    monkeypatch.setattr("tilewright.targets.installing.NEEDED_MB", 10**9)
+    monkeypatch.setattr("tilewright.targets.xpu_install.PYTHON", sys.version_info[:2])
+    monkeypatch.setattr("tilewright.targets.xpu_install.NEEDED_MB", 10**9)
     with pytest.raises(InstallError, match="TILEWRIGHT_HOME"):
         install_xpu(lambda line: None)
     assert not list((bare / "toolchains").iterdir())
@@ -208,7 +208,7 @@ def test_no_room_is_an_error_before_anything_is_made(
 
 @pytest.mark.slow
 def test_a_failed_installation_leaves_nothing(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tilewright.targets.installing.PYTHON", sys.version_info[:2])
+    monkeypatch.setattr("tilewright.targets.xpu_install.PYTHON", sys.version_info[:2])
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(bare / "nothing"))
     said: list[str] = []

@@ -1,4 +1,4 @@
-"""The optimizer: asks for the next candidate of a stage."""
+"""The optimizer and the extractor: ask for candidates of a stage, and for the best at its end."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -38,16 +38,17 @@ PURPOSES: Mapping[Stage, str] = {
 
 
 def build(
-    briefing: Briefing, stage: Stage, steps: Sequence[Step] = (), limit_tokens: int | None = None
+    briefing: Briefing,
+    stage: Stage,
+    steps: Sequence[Step] = (),
+    limit_tokens: int | None = None,
+    role: Role = Role.OPTIMIZER,
 ) -> Prompt:
-    """The prompt for one try; where it would exceed ``limit_tokens``, the oldest steps go first."""
-    return stage_prompt(Role.OPTIMIZER, briefing, stage, steps, limit_tokens)
+    """The prompt for one try; where it would exceed ``limit_tokens``, the oldest steps go first.
 
-
-def stage_prompt(
-    role: Role, briefing: Briefing, stage: Stage, steps: Sequence[Step], limit_tokens: int | None
-) -> Prompt:
-    """The prompt of a role that changes the file in a stage."""
+    Args:
+        role: the extractor asks for the best candidate after the last try of a stage has failed.
+    """
     here = [issue for issue in sections.by_severity(briefing.issues) if issue.stage is stage]
     issues = dict.fromkeys(issue.id for issue in here)
     goal = sentences(

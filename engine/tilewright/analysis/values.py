@@ -6,9 +6,11 @@ equals nothing else.
 """
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+T = TypeVar("T")
 Detail = str | int | float | bool | None
 
 
@@ -107,14 +109,19 @@ class ValueTable:
 
 def walk(value: Value) -> Iterator[Value]:
     """The value and everything it is computed from, each once."""
+    return reached(value, lambda current: current.operands)
+
+
+def reached(start: T, onward: Callable[[T], Iterable[T]]) -> Iterator[T]:
+    """The start and all that is reached from it, each object once, depth first."""
     seen: set[int] = set()
-    pending = [value]
+    pending = [start]
     while pending:
         current = pending.pop()
         if id(current) not in seen:
             seen.add(id(current))
             yield current
-            pending.extend(current.operands)
+            pending.extend(onward(current))
 
 
 def within(value: Value, is_passed: Callable[[Value], bool]) -> Iterator[Value]:
@@ -122,15 +129,7 @@ def within(value: Value, is_passed: Callable[[Value], bool]) -> Iterator[Value]:
 
     A value may be an operand of many: to look at it each time it is met takes forever.
     """
-    seen: set[int] = set()
-    pending = [value]
-    while pending:
-        current = pending.pop()
-        if id(current) not in seen:
-            seen.add(id(current))
-            yield current
-            if is_passed(current):
-                pending.extend(current.operands)
+    return reached(value, lambda current: current.operands if is_passed(current) else ())
 
 
 def same_form(one: Value, two: Value, loops: Mapping[int, int], depth: int = 0) -> bool:

@@ -1,7 +1,6 @@
 """Recorded launches of a user's script or tests: recording, storage, lookup."""
 
 from tilewright.captures.folder import Captures, load_captures, pack
-from tilewright.captures.launching import NoPlan, Plan, plan_of
 from tilewright.captures.model import CapturedKernel, CapturedLaunch, CaptureError, Found
 from tilewright.captures.problem import (
     CapturedProblem,
@@ -12,6 +11,7 @@ from tilewright.captures.problem import (
     project_captures,
     stale_note,
 )
+from tilewright.captures.relaunch import NoPlan, Plan, plan_of
 
 __all__ = [
     "CaptureError",

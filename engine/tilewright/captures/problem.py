@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tilewright.captures.cases import NotReplayable, case_of, programs
 from tilewright.captures.folder import Captures, load_captures
 from tilewright.captures.model import FOLDER, CapturedKernel, CapturedLaunch, CaptureError, Found
-from tilewright.captures.replaying import NotReplayable, case_of, programs
 from tilewright.problems.dtypes import size_bytes
 from tilewright.problems.model import (
     CAPTURED,

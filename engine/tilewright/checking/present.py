@@ -12,7 +12,7 @@ from tilewright.source.text import Range
 from tilewright.textfile import one_line
 
 if TYPE_CHECKING:
-    from tilewright.checking.fixing import Fix
+    from tilewright.checking.fixes import Fix
 
 
 def as_json(checked: Checked) -> dict[str, Any]:

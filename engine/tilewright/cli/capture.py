@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from tilewright.captures.folder import write_kernels
-from tilewright.captures.merging import Merged, merge
 from tilewright.captures.model import FOLDER, CapturedKernel
+from tilewright.captures.records import Merged, merge
 from tilewright.captures.run_command import Wish, run_recorded
 from tilewright.cli.output import ERR, Format
 from tilewright.scratch import scratch_folder

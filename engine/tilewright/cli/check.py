@@ -249,7 +249,7 @@ def _fix(paths: list[Path], chosen: _Chosen, form: CheckFormat, *, write: bool) 
 def _fixed(path: Path, text: str, chosen: _Chosen, *, write: bool) -> tuple[Checked, int]:
     """One file after its fixes, and how many there were."""
     # Rewrites are loaded where they are asked for.
-    from tilewright.checking.fixing import fix_text
+    from tilewright.checking.fixes import fix_text
 
     name = one_line(str(path))
     if path.suffix == NOTEBOOK:

@@ -16,7 +16,7 @@ from tilewright.devices.protections import Checkup, Protection, check_up, known_
 from tilewright.devices.service import running_services
 from tilewright.home import home
 from tilewright.serialize import dump
-from tilewright.targets.listing import ToolStatus, all_toolchains
+from tilewright.targets.toolchain_list import ToolStatus, all_toolchains
 from tilewright.worker.sandbox.isolation import STRONG
 from tilewright.worker.sandbox.read_paths import MORE as MORE_FILES
 

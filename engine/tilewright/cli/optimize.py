@@ -13,7 +13,7 @@ from tilewright.certificates.model import Edit
 from tilewright.checking.discovery import configuration_for
 from tilewright.cli import model_options
 from tilewright.cli.captured import CAPTURED_HELP, problem_for
-from tilewright.cli.certifying import keep
+from tilewright.cli.certificate_output import keep
 from tilewright.cli.inputs import read_source, with_permissions, write_source
 from tilewright.cli.model_options import ModelOptions, within
 from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer, emit_event

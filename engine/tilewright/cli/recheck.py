@@ -15,7 +15,7 @@ from tilewright.certificates import (
 from tilewright.certificates.files import as_json
 from tilewright.certificates.originals import NoOriginalError, original_text
 from tilewright.cli.captured import problem_for
-from tilewright.cli.certifying import keep
+from tilewright.cli.certificate_output import keep
 from tilewright.cli.inputs import read_source
 from tilewright.cli.judging import Subject, judge
 from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event, working
@@ -24,7 +24,7 @@ from tilewright.devices import list_devices
 from tilewright.devices.model import INTERPRETER, NEURON_SIM, DeviceError, DeviceInfo
 from tilewright.errors import InputError
 from tilewright.evaluation.model import text_hash
-from tilewright.evaluation.rechecking import Outcome, Recheck, compared, renewed
+from tilewright.evaluation.recheck import Outcome, Recheck, compared, renewed
 from tilewright.evaluation.sizing import sized
 from tilewright.harness_fault import HarnessFaultError
 from tilewright.problems import load_problem

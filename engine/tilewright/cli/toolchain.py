@@ -12,10 +12,10 @@ from tilewright.cli.output import ERR, OUT, Format, emit_json
 from tilewright.devices.discovery import chosen_python
 from tilewright.devices.service import ServiceStatus, running_services
 from tilewright.serialize import dump
-from tilewright.targets.installing import install_xpu, planned_xpu
-from tilewright.targets.listing import ToolStatus, all_toolchains, compiled_targets
-from tilewright.targets.ocloc.installing import install_ocloc, planned
+from tilewright.targets.ocloc.install import install_ocloc, planned
 from tilewright.targets.registry import all_targets
+from tilewright.targets.toolchain_list import ToolStatus, all_toolchains, compiled_targets
+from tilewright.targets.xpu_install import install_xpu, planned_xpu
 
 app = typer.Typer(
     help="List and install the compilers of each backend.",

@@ -9,7 +9,7 @@ import typer
 
 from tilewright.certificates.files import as_json as file_json
 from tilewright.cli.captured import CAPTURED_HELP, problem_for
-from tilewright.cli.certifying import keep
+from tilewright.cli.certificate_output import keep
 from tilewright.cli.inputs import read_source
 from tilewright.cli.judging import Judged, Subject, judge
 from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer, working

@@ -11,7 +11,6 @@ import tilewright.analysis.tiles.types as types
 from tilewright.analysis.tiles import ONE, Affine, Term, TileFacts, Tiles
 from tilewright.analysis.tiles.model import Kind
 from tilewright.analysis.values import Flow, Value, walk
-from tilewright.costs.access_ranges import aside_of, asides, start_of, step_along, steps_of
 from tilewright.costs.blocks import Offsets, given_offsets, kept_inside, pointer_offsets, shape_of
 from tilewright.costs.masks import Masks
 from tilewright.costs.model import Picked, Spread, Step, Touch, Turns
@@ -21,6 +20,9 @@ from tilewright.targets.model import LaunchFacts
 _DESCRIPTOR = re.compile(r"tensordesc<(\w+)\s*[\[<]([\d,\s]+)")
 _COUNTED, _LATER = 256, 13
 _NO_LOOP = -1
+_TRIED = 32
+Offset = Callable[[Place], int | None]
+"""Elements at which a tile starts, what does not change aside; None where it does not follow."""
 
 
 @dataclass(frozen=True)
@@ -305,3 +307,86 @@ def mean_over(
     found = [number(Place(program)) for program in places] or [number(ORIGIN)]
     known = [n for n in found if n is not None]
     return sum(known) / len(known) if len(known) == len(found) else None
+
+
+def start_of(numbers: Numbers, form: Affine) -> int | None:
+    """Elements from the base to the first tile of the first program."""
+    return _sum(numbers, form, Place(), lambda value: True)
+
+
+def steps_of(
+    numbers: Numbers, form: Affine, around: Sequence[int], loops: Mapping[int, Turns]
+) -> tuple[Step, ...]:
+    """How each of the loops around it that moves a tile does so, outermost first."""
+    values = (*(term.index for term in form.terms), *form.constant.values)
+    return tuple(
+        step_along(_in_loop(numbers, form, loop), loop, loops[loop])
+        for loop in around
+        if any(loop in value.varies for value in values)
+    )
+
+
+def _in_loop(numbers: Numbers, form: Affine, loop: int) -> Offset:
+    return lambda place: _sum(numbers, form, place, lambda value: loop in value.varies)
+
+
+def step_along(offset: Offset, loop: int, turns: Turns) -> Step:
+    """How one loop moves a tile.
+
+    Beyond the turns that are looked at, places go on being new as often as before.
+    """
+    last = max(2, round(turns.each) - 1)
+    zero, one, two, end = (offset(Place(turns={loop: at})) for at in (0, 1, 2, last))
+    if zero is None or one is None or two is None or end is None:
+        return Step(turns.each, None, turns.longest)
+    shift = one - zero
+    if not shift and two == end == zero:
+        return Step(1.0, 0)
+    if (two, end) == (zero + 2 * shift, zero + last * shift):
+        return Step(turns.each, shift, turns.longest)
+    tried = max(1, min(_TRIED, round(turns.each)))
+    places = {offset(Place(turns={loop: at})) for at in range(tried)}
+    return Step(turns.each * len(places) / tried, None, turns.longest)
+
+
+def aside_of(numbers: Numbers, form: Affine) -> tuple[int | None, ...]:
+    """Elements from the first program's tile to its neighbour's along each axis of the grid."""
+    return asides(
+        lambda place: _sum(numbers, form, place, lambda value: bool(programs_of(value))),
+        numbers.grid,
+    )
+
+
+def asides(offset: Offset, grid: Sequence[int]) -> tuple[int | None, ...]:
+    """The same of a tile that starts at ``offset``."""
+    here = offset(Place())
+    found: list[int | None] = []
+    for axis, extent in enumerate(grid):
+        program = tuple(int(other == axis) for other in range(3))
+        there = here if extent <= 1 else offset(Place(program))
+        found.append(None if here is None or there is None else there - here)
+    return tuple(found)
+
+
+def _sum(
+    numbers: Numbers, form: Affine, place: Place, counts: Callable[[Value], bool]
+) -> int | None:
+    """The terms of a form, and of its constant, in which some value counts."""
+    there = Place(place.program, place.turns, (0,))
+    total = 0
+    for term in form.terms:
+        if counts(term.index):
+            index = numbers.of(term.index, there)
+            coefficient = numbers.polynomial(term.coefficient, place)
+            if index is None or coefficient is None:
+                return None
+            total += int(index) * coefficient
+    for factors, product in form.constant:
+        if factors and not any(map(counts, factors)):
+            continue
+        found = [numbers.of(factor, place) for factor in factors]
+        known = [int(number) for number in found if number is not None]
+        if len(known) < len(found):
+            return None
+        total += product * math.prod(known)
+    return total

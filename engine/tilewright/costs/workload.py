@@ -12,7 +12,7 @@ from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.per_kernel import kept_by
 from tilewright.analysis.tiles import Kind, Tiles, tiles_of
-from tilewright.analysis.values import Flow, Value
+from tilewright.analysis.values import Flow, Value, walk
 from tilewright.costs.accesses import Site, Toucher, mean_over
 from tilewright.costs.masks import sample_programs
 from tilewright.costs.model import Dot, Touch, Turns, Workload
@@ -210,13 +210,8 @@ def _dead_lines(node: ast.FunctionDef, flow: Flow, numbers: Numbers) -> Iterator
 
 def _is_constant(value: Value) -> bool:
     """Whether a condition is the same in every program."""
-    pending = [value]
-    while pending:
-        current = pending.pop()
-        if current.op in ("program_id", "load", "arange", "loop_index", "opaque", "phi", "after"):
-            return False
-        pending.extend(current.operands)
-    return True
+    varying = ("program_id", "load", "arange", "loop_index", "opaque", "phi", "after")
+    return all(current.op not in varying for current in walk(value))
 
 
 def _within(line: int, spans: tuple[tuple[int, int], ...]) -> bool:

@@ -43,6 +43,8 @@ OPTIONS = frozenset(
 )  # fmt: skip
 _RECORD = "`tilewright capture -- COMMAND` records your own run; or write a spec next to the file"
 
+_NO_KERNEL = "has no Triton kernel that can be compiled by itself"
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -131,12 +133,7 @@ def launches_of(
             raise CaptureError(f"{captured} has no launch of {what} as it is now", str(path))
         left_out = tuple((k.kernel.name, _lost(k)) for k in found.kernels if not _made(k))
         if not chosen:
-            lost = (
-                left_out[0][1]
-                if left_out
-                else "has no Triton kernel that can be compiled by itself"
-            )
-            raise InputError(lost, str(path))
+            raise InputError(left_out[0][1] if left_out else _NO_KERNEL, str(path))
         inferred = frozenset(k.kernel.name for k in found.of(Origin.INFERRED))
         notes = (*_about_captured(found), *stale, *found.notes, *_assumed(found))
         yield Launches(Compilers(bench, module.text), chosen, notes, inferred, left_out)

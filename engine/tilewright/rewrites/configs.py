@@ -1,17 +1,17 @@
 """Reading and writing ``triton.autotune`` decorators and ``triton.Config`` calls."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from tilewright.rewrites.calls import literal, local_name
+from tilewright.rewrites.edit import Patch
+from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.scope import keyword
 from tilewright.source.model import Kernel, Module
 
 Value = int | float | bool | str
-
 CONFIG_KEYWORDS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 """Options that ``triton.Config`` takes by keyword; all others go in its dict."""
-
 _AUTOTUNE = ("triton.autotune", "triton.runtime.autotune", "triton.runtime.autotuner.autotune")
 _CONFIG = ("triton.Config", "triton.runtime.Config", "triton.runtime.autotuner.Config")
 
@@ -52,3 +52,22 @@ def config_source(module: Module, values: Mapping[str, Value], options: Mapping[
     body = ", ".join(f'"{name}": {literal(value)}' for name, value in inside.items())
     words = "".join(f", {name}={literal(value)}" for name, value in outside.items())
     return f"{local_name(module, 'triton.Config')}({{{body}}}{words})"
+
+
+def drop_configs(module: Module, kernel: Kernel, dropped: Collection[int]) -> str | Refusal:
+    """The file with the configurations at these positions taken out of the kernel's list."""
+    call = autotune_call(module, kernel)
+    node = configs_node(call) if call is not None else None
+    if not isinstance(node, ast.List):
+        return Refusal("the autotune configurations are not written as a list")
+    kept = [position for position in range(len(node.elts)) if position not in dropped]
+    if not kept:
+        return Refusal("no configuration would be left")
+    patch = Patch(module)
+    spans = [patch.span(element) for element in node.elts]
+    for position in sorted(dropped):
+        if position < kept[-1]:
+            patch.splice(spans[position][0], spans[position + 1][0], "")
+    if kept[-1] < len(spans) - 1:
+        patch.splice(spans[kept[-1]][1], spans[-1][1], "")
+    return patch.apply()

@@ -2,12 +2,12 @@
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from tilewright.signatures.host import Told, host_code
+from tilewright.signatures.host import Stated, host_code
 from tilewright.signatures.model import Assumption, Guess
 from tilewright.signatures.names import AXIS, DEPTH, FACTOR, FLAG, SIZE, STRIDE, TYPE
 from tilewright.signatures.roles import POINTERS, Literal, Role, Roles, roles_of
-from tilewright.signatures.styles import STYLES, Style
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.model import Config, Kernel, Module, Parameter
 from tilewright.source.parse import module_constants
@@ -19,6 +19,55 @@ SHALLOW = 32
 FEW = 4
 NO_SOURCE = "nothing in the file states it"
 _FLOAT_TYPE = "triton.dtype:fp32"
+
+
+@dataclass(frozen=True)
+class Style:
+    """How the questions that the text leaves open are answered in one guess.
+
+    Attributes:
+        floats: element type of tensors; None: fp16 for what is multiplied as matrices, else fp32.
+        indices: element type of tensors of indices.
+        flags: conditions that nothing states.
+        size: extents of tiles that nothing states; None: 1024 for the only one, else 64.
+        config: which autotune configuration; negative from the end.
+        launch: which of the file's launches; negative from the end.
+        none_defaults: pass None where the launch or a default says None.
+        scalars_are_float: numbers that address nothing.
+        all_indices: every tensor is one of indices.
+        tiles: what is no pointer is a tile, as for functions that kernels call.
+    """
+
+    floats: str | None = None
+    indices: str = "i64"
+    flags: bool = False
+    size: int | None = None
+    config: int = 0
+    launch: int = 0
+    none_defaults: bool = False
+    scalars_are_float: bool = False
+    all_indices: bool = False
+    tiles: bool = False
+
+
+STYLES = (
+    Style(),
+    Style(floats="fp16"),
+    Style(floats="fp32"),
+    Style(floats="fp32", flags=True, config=-1, launch=-1),
+    Style(floats="fp16", flags=True),
+    Style(floats="fp32", none_defaults=True),
+    Style(floats="fp32", scalars_are_float=True),
+    Style(floats="fp32", flags=True, scalars_are_float=True, size=32),
+    Style(floats="fp32", size=16),
+    Style(floats="bf16"),
+    Style(floats="fp32", flags=True, none_defaults=True, size=128),
+    Style(floats="fp32", all_indices=True),
+    Style(floats="i32", all_indices=True, indices="i32"),
+    Style(floats="fp32", indices="i32", flags=True),
+    Style(floats="u8"),
+    Style(floats="i1"),
+)
 
 
 def guesses(module: Module, kernel: Kernel, styles: Sequence[Style] = STYLES) -> Iterator[Guess]:
@@ -61,43 +110,43 @@ class _Guesser:
         return sum(
             name in self._roles.sizes
             and name not in self._config.values
-            and (not (told := self._told(name)).has_value or told.is_assumed)
+            and (not (stated := self._stated(name)).has_value or stated.is_assumed)
             for name in wanted
         )
 
-    def _told(self, name: str) -> Told:
-        return self._host.arguments.get(name, Told())
+    def _stated(self, name: str) -> Stated:
+        return self._host.arguments.get(name, Stated())
 
     def _argument(self, parameter: Parameter) -> tuple[ArgumentFacts, Assumption | None]:
-        told = self._told(parameter.name)
+        stated = self._stated(parameter.name)
         if parameter.is_constexpr:
-            return self._constant(parameter, told)
-        is_none = told.has_value and told.value is None
+            return self._constant(parameter, stated)
+        is_none = stated.has_value and stated.value is None
         if self._style.none_defaults and (is_none or parameter.default == "None"):
             facts = ArgumentFacts(parameter.name, "none", "constexpr")
             return facts, Assumption(parameter.name, "None", "as the host may leave it out")
         role = self._roles.parameters.get(parameter.name, Role.INTEGER)
         if role is Role.DESCRIPTOR:
-            return self._descriptor(parameter.name, told)
+            return self._descriptor(parameter.name, stated)
         if role in POINTERS and not isinstance(self._default(parameter), int | float):
-            return self._pointer(parameter.name, role, told)
-        return self._number(parameter, role, told)
+            return self._pointer(parameter.name, role, stated)
+        return self._number(parameter, role, stated)
 
-    def _pointer(self, name: str, role: Role, told: Told) -> tuple[ArgumentFacts, Assumption]:
-        dtype, why = self._element(name, role, told)
+    def _pointer(self, name: str, role: Role, stated: Stated) -> tuple[ArgumentFacts, Assumption]:
+        dtype, why = self._element(name, role, stated)
         facts = ArgumentFacts(name, "tensor", f"*{dtype}", divisible_by_16=True)
-        line = self._host.line if told.dtype == dtype and not self._forced(role) else None
+        line = self._host.line if stated.dtype == dtype and not self._forced(role) else None
         return facts, Assumption(name, f"{dtype} tensor", why, line)
 
     def _forced(self, role: Role) -> bool:
         return self._style.all_indices and role is Role.POINTER
 
-    def _element(self, name: str, role: Role, told: Told) -> tuple[str, str]:
+    def _element(self, name: str, role: Role, stated: Stated) -> tuple[str, str]:
         style = self._style
         if style.all_indices and role is Role.POINTER:
             return style.indices, "assumed: other types do not compile"
-        if told.dtype is not None and (style.floats is None or role is not Role.POINTER):
-            return told.dtype, "as the host code of the launch makes it"
+        if stated.dtype is not None and (style.floats is None or role is not Role.POINTER):
+            return stated.dtype, "as the host code of the launch makes it"
         if role is Role.INDEX_POINTER:
             return style.indices, "assumed: the kernel computes addresses with it, or its name"
         if role is Role.BITS_POINTER:
@@ -110,25 +159,25 @@ class _Guesser:
             return "fp16", "assumed: an operand of tl.dot of unstated type"
         return "fp32", f"assumed: {NO_SOURCE}"
 
-    def _descriptor(self, name: str, told: Told) -> tuple[ArgumentFacts, Assumption]:
-        dtype = self._style.floats or told.dtype or "fp16"
-        block = told.block or (SHORT, SHORT)
-        why = "block as at the launch" if told.block else "block assumed"
+    def _descriptor(self, name: str, stated: Stated) -> tuple[ArgumentFacts, Assumption]:
+        dtype = self._style.floats or stated.dtype or "fp16"
+        block = stated.block or (SHORT, SHORT)
+        why = "block as at the launch" if stated.block else "block assumed"
         facts = ArgumentFacts(name, "tensor", f"tensordesc<{dtype}{list(block)}>")
         return facts, Assumption(name, f"descriptor of {dtype} {list(block)}", why)
 
     def _number(
-        self, parameter: Parameter, role: Role, told: Told
+        self, parameter: Parameter, role: Role, stated: Stated
     ) -> tuple[ArgumentFacts, Assumption]:
         name, style = parameter.name, self._style
         if style.tiles:
             kind = style.indices if style.all_indices else style.floats or "fp32"
             return ArgumentFacts(name, "float", kind), Assumption(name, kind, "a tile of them")
-        if told.is_inner:
+        if stated.is_inner:
             facts = ArgumentFacts(name, "int", "i32", 1)
             why = "assumed: innermost strides of the tensors at the launch"
             return facts, Assumption(name, "1", why, self._host.line)
-        value = told.value if told.has_value else self._default(parameter)
+        value = stated.value if stated.has_value else self._default(parameter)
         if isinstance(value, bool):
             return ArgumentFacts(name, "bool", "u1", value), Assumption(name, f"{value}", "bool")
         if isinstance(value, float) or self._is_float(name, role, value):
@@ -138,10 +187,10 @@ class _Guesser:
         facts = ArgumentFacts(
             name, "int", _integer_type(number), number, divisible_by_16=number % 16 == 0
         )
-        return facts, self._integer(name, number, told)
+        return facts, self._integer(name, number, stated)
 
-    def _integer(self, name: str, number: int, told: Told) -> Assumption:
-        if told.has_value and not told.is_assumed:
+    def _integer(self, name: str, number: int, stated: Stated) -> Assumption:
+        if stated.has_value and not stated.is_assumed:
             return Assumption(name, f"{number}", "as the launch states", self._host.line)
         known = f"{_integer_type(number)}{' divisible by 16' if number % 16 == 0 else ''}"
         return Assumption(name, f"{known}, {number}", "assumed: a run-time size")
@@ -154,24 +203,24 @@ class _Guesser:
         return role is Role.FLOAT or guessed
 
     def _constant(
-        self, parameter: Parameter, told: Told
+        self, parameter: Parameter, stated: Stated
     ) -> tuple[ArgumentFacts, Assumption | None]:
         name = parameter.name
         configured = self._config.values.get(name)
         if configured is not None:
             return _constexpr(name, configured), None
-        if told.has_value and not (told.is_assumed and name in self._roles.unrolled):
-            return _constexpr(name, told.value), self._launched(name, told)
+        if stated.has_value and not (stated.is_assumed and name in self._roles.unrolled):
+            return _constexpr(name, stated.value), self._launched(name, stated)
         if parameter.default is not None and parameter.default not in ("True", "False"):
             return self._by_default(parameter)
         value, why = by_name(name, self._kernel, self._roles, self._style, self._extent)
         return _constexpr(name, value), Assumption(name, _worded(value), why)
 
-    def _launched(self, name: str, told: Told) -> Assumption:
+    def _launched(self, name: str, stated: Stated) -> Assumption:
         why = "as the launch states"
-        if told.is_assumed:
+        if stated.is_assumed:
             why = f"as the launch computes it from sizes assumed to be {self._extent}"
-        return Assumption(name, _worded(told.value), why, self._host.line)
+        return Assumption(name, _worded(stated.value), why, self._host.line)
 
     def _by_default(self, parameter: Parameter) -> tuple[ArgumentFacts, Assumption]:
         value = self._default(parameter)

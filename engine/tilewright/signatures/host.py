@@ -22,7 +22,7 @@ _MOST_CALLERS = 4
 
 
 @dataclass(frozen=True)
-class Told:
+class Stated:
     """What a launch says of one argument.
 
     Attributes:
@@ -48,7 +48,7 @@ class Told:
 class HostCode:
     """What the host code says of a launch's arguments and compiler options."""
 
-    arguments: Mapping[str, Told] = field(default_factory=dict)
+    arguments: Mapping[str, Stated] = field(default_factory=dict)
     options: Mapping[str, int | float | bool | str] = field(default_factory=dict)
     line: int | None = None
 
@@ -64,8 +64,8 @@ def host_code(module: Module, kernel: str, which: int, extent: int) -> HostCode:
         return HostCode()
     launch = launches[which]
     reader = _Reader(module, launch.node, extent)
-    arguments = {name: reader.told(node) for name, node in launch.arguments.items()}
-    options = {name: reader.told(node).value for name, node in launch.options.items()}
+    arguments = {name: reader.stated(node) for name, node in launch.arguments.items()}
+    options = {name: reader.stated(node).value for name, node in launch.options.items()}
     known = {k: v for k, v in options.items() if isinstance(v, int | float | bool | str)}
     return HostCode(arguments, known, launch.range.line)
 
@@ -98,21 +98,21 @@ class _Reader:
             self._enter(around, call.lineno)
         self.tensors = TensorReader(module.names, self._assigned)
 
-    def told(self, node: ast.expr) -> Told:
+    def stated(self, node: ast.expr) -> Stated:
         """What an argument's expression says."""
         if named := self.tensors.type_named(node):
-            return Told(named, True, is_type=True)
+            return Stated(named, True, is_type=True)
         if self._is_inner(node):
-            return Told(1, True, is_assumed=True, is_inner=True)
+            return Stated(1, True, is_assumed=True, is_inner=True)
         try:
             value, is_assumed = self._value(node)
         except Undecidable:
-            return Told(dtype=self.tensors.dtype(node), block=self._block(node))
+            return Stated(dtype=self.tensors.dtype(node), block=self._block(node))
         if value is None or isinstance(value, bool | int | float | str):
-            return Told(value, True, is_assumed)
+            return Stated(value, True, is_assumed)
         if isinstance(value, tuple) and all(isinstance(v, bool | int | float | str) for v in value):
-            return Told(f"triton.tuple:{json.dumps(value)}", True, is_assumed)
-        return Told()
+            return Stated(f"triton.tuple:{json.dumps(value)}", True, is_assumed)
+        return Stated()
 
     def _enter(self, function: ast.FunctionDef, line: int) -> None:
         spec = function.args
@@ -138,9 +138,9 @@ class _Reader:
         positional = zip(names, call.args, strict=False) if plain else ()
         keywords = ((one.arg, one.value) for one in call.keywords if one.arg)
         for name, given in (*positional, *keywords):
-            told = caller.told(given) if name not in self._scope else Told()
-            if told.has_value and not told.is_assumed and not told.is_type:
-                self._scope[name] = told.value
+            stated = caller.stated(given) if name not in self._scope else Stated()
+            if stated.has_value and not stated.is_assumed and not stated.is_type:
+                self._scope[name] = stated.value
 
     def _body(self, body: list[ast.stmt], line: int, *, is_sure: bool = True) -> None:
         """Statements before a line, of one branch where its condition is decided.

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tilewright.agents import extractor, observation, optimizer
+from tilewright.agents import observation, optimizer
 from tilewright.agents.briefing import Briefing
 from tilewright.agents.model import Proposal, Step, Unusable
 from tilewright.agents.prompt import Prompt
@@ -46,8 +46,7 @@ class _Trajectory:
 
     def prompt(self, role: Role) -> Prompt:
         """The next prompt of a role."""
-        build = extractor.build if role is Role.EXTRACTOR else optimizer.build
-        return build(self.briefing, self.stage, self.steps, self.limit)
+        return optimizer.build(self.briefing, self.stage, self.steps, self.limit, role)
 
     def shorten(self, refused: Prompt) -> bool:
         """Leave out the oldest step, which is four entries of the trajectory, or, where one step is
@@ -147,7 +146,7 @@ class CoverProposer:
             yield from self._tried(request, trajectory, *asked, attempt)
         asked = self._ask(trajectory, Role.EXTRACTOR, tries + 1)
         if asked is not None:
-            parsed = parsed_answer(asked[1], trajectory.briefing, extractor.parse)
+            parsed = parsed_answer(asked[1], trajectory.briefing, optimizer.parse)
             yield trajectory.candidate(asked[1], parsed)
 
     def _tried(

@@ -39,14 +39,14 @@ from tilewright.source import parse_module
 from tilewright.source.model import Language
 from tilewright.store import Ledger, Run, Store
 from tilewright.store.ledger import now
+from tilewright.strategies.autotune_lists import PrunedProposer
 from tilewright.strategies.calls import Connect
 from tilewright.strategies.generations import GenerationSearch
 from tilewright.strategies.joint import Estimator, JointProposer
 from tilewright.strategies.model import OptimizeResult, Proposer
 from tilewright.strategies.observer import Observer
 from tilewright.strategies.present import dump_result
-from tilewright.strategies.pruning import PrunedProposer
-from tilewright.strategies.rewriting import RewriteProposer
+from tilewright.strategies.rewrite_proposer import RewriteProposer
 from tilewright.strategies.run_models import RunModels, run_models
 from tilewright.strategies.search_memory import SearchMemory
 from tilewright.strategies.staged import StagedSearch

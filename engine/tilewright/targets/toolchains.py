@@ -14,8 +14,8 @@ from pathlib import Path
 
 from tilewright.errors import TilewrightError
 from tilewright.home import home
-from tilewright.targets.asking import said
-from tilewright.targets.ocloc.finding import Ocloc, ocloc
+from tilewright.targets.ocloc.location import Ocloc, ocloc
+from tilewright.targets.tool_version import said
 
 XPU_PYTHON = "TILEWRIGHT_XPU_PYTHON"
 INSTALL_XPU = "tilewright toolchain install xpu"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tilewright.analysis.host_graph.roles import Role
+from tilewright.analysis.values import reached
 from tilewright.source.model import Launch
 
 
@@ -122,14 +123,7 @@ class HostGraph:
 
     def family(self, value: HostValue) -> Iterator[HostValue]:
         """The value and whatever may share its memory later: views of it, joins with it."""
-        seen: set[HostValue] = set()
-        pending = [value]
-        while pending:
-            current = pending.pop()
-            if current not in seen:
-                seen.add(current)
-                yield current
-                pending.extend(self._aliases.get(current, ()))
+        return reached(value, lambda current: self._aliases.get(current, ()))
 
     def data_uses(self, value: HostValue) -> list[Use]:
         """Uses of the memory of a value, through views and joins, in program order."""

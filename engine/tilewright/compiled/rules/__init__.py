@@ -11,8 +11,8 @@ from tilewright.compiled.rules.emulated import emulated_instructions
 from tilewright.compiled.rules.gathers import gather_not_block_load
 from tilewright.compiled.rules.modes import register_mode
 from tilewright.compiled.rules.occupancy import low_occupancy
-from tilewright.compiled.rules.refusing import does_not_compile, shared_memory_over_limit
-from tilewright.compiled.rules.spilling import register_spill
+from tilewright.compiled.rules.refusals import does_not_compile, shared_memory_over_limit
+from tilewright.compiled.rules.spills import register_spill
 
 RULES: Mapping[str, Rule] = {
     "does_not_compile": does_not_compile,

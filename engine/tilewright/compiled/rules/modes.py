@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tilewright.compiled.model import Seen, Subject
 from tilewright.compiled.places import name_of
-from tilewright.compiled.rules.spilling import LARGE, SMALL_MODE, spilled_registers, with_mode
+from tilewright.compiled.rules.spills import LARGE, SMALL_MODE, spilled_registers, with_mode
 from tilewright.targets.model import LaunchFacts
 
 _LARGE = 256

@@ -1,8 +1,8 @@
 """The worker service: one worker for all of a user's processes, which stays for a while."""
 
 from tilewright.devices.service.connection import ServiceChannel, connect
-from tilewright.devices.service.listing import ServiceStatus, running_services, stop_services
 from tilewright.devices.service.places import ServiceError, enabled
+from tilewright.devices.service.running import ServiceStatus, running_services, stop_services
 
 __all__ = [
     "ServiceChannel",

@@ -9,15 +9,13 @@ from functools import lru_cache
 from itertools import chain
 
 from tilewright.evaluation.rules.contract import contract
-from tilewright.evaluation.rules.flow import flow
 from tilewright.evaluation.rules.foreign_code import encoding, imports, kernels, loggers
 from tilewright.evaluation.rules.model import Finding, Grade
-from tilewright.evaluation.rules.names import names
+from tilewright.evaluation.rules.names import names, reflection
 from tilewright.evaluation.rules.nki import nki
 from tilewright.evaluation.rules.operators import operators
-from tilewright.evaluation.rules.reflection import reflection
 from tilewright.evaluation.rules.state import state
-from tilewright.evaluation.rules.stores import stores
+from tilewright.evaluation.rules.stores import flow, stores
 from tilewright.evaluation.rules.view import View, view_of
 from tilewright.problems.model import Entry
 from tilewright.problems.permissions import permitting

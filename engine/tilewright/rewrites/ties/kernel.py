@@ -12,7 +12,7 @@ from functools import cached_property
 
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.tiles import Kind, Tiles, tiles_of
-from tilewright.analysis.values import Access, Flow, Value, walk
+from tilewright.analysis.values import Access, Flow, Value, walk, within
 from tilewright.rewrites.ties.accesses import Along, Reader, indices
 from tilewright.rewrites.ties.model import Ties, joined
 from tilewright.source.model import Kernel, Module
@@ -215,15 +215,7 @@ def _varies(value: Value) -> bool:
 
 def _made_of(value: Value) -> Iterator[Value]:
     """A value and what it is made of within one turn of a loop; loads are not looked behind."""
-    seen: set[Value] = set()
-    pending = [value]
-    while pending:
-        current = pending.pop()
-        if current not in seen:
-            seen.add(current)
-            yield current
-            if current.op not in _CARRIED:
-                pending += current.operands
+    return within(value, lambda current: current.op not in _CARRIED)
 
 
 def _extent(one: Along) -> str:

@@ -13,8 +13,7 @@ from tilewright.strategies.ideas.bottlenecks import Bottlenecks
 from tilewright.strategies.ideas.launches import Launches
 from tilewright.strategies.ideas.model import ModelIdeas
 from tilewright.strategies.ideas.patterns import Patterns
-from tilewright.strategies.ideas.rewinds import Rewinds
-from tilewright.strategies.ideas.rewrites import Rewrites
+from tilewright.strategies.ideas.rewrites import Rewinds, Rewrites
 from tilewright.strategies.ideas.text_facts import FactsOf
 from tilewright.strategies.ideas.tilings import Tilings
 from tilewright.strategies.model import Proposer

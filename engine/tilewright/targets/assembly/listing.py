@@ -1,10 +1,10 @@
 """The instructions of each stage that has some: PTX, SASS, AMD's and Intel's assembly."""
 
+import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from tilewright.targets.assembly.dwarf import files_of, places_of
 from tilewright.targets.assembly.model import Instruction, Listing, Place
 
 _MARK = re.compile(r'^\s*//## File "([^"]*)", line (\d+)(?: inlined at "([^"]*)", line (\d+))?')
@@ -23,6 +23,37 @@ _XE_INSTRUCTION = re.compile(r"^ *(?:\([^)]*\) *)*([a-z]\w*(?:\.[\w.()|&^~]+)?)(
 _SPILLS = re.compile(r"\bspill:? +to ")
 _FILLS = re.compile(r"\bfill:? +from ")
 _XE_TOLD = re.compile(r"//.*\b(?:(?:spill|fill):? +(?:to|from) |\w*(?:load|store|atomic)\w*\.)")
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.MULTILINE)
+_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
+_INLINED = re.compile(r"\binlined_at\s+(\d+)\s+(\d+)")
+_INLINED_BY_NAME = re.compile(r"@\[ ([^\s:]+):(\d+):\d+")
+
+
+def files_of(text: str) -> dict[int, str]:
+    """File names by number."""
+    return {int(number): _joined(first, second) for number, first, second in _FILE.findall(text)}
+
+
+def _joined(first: str, second: str) -> str:
+    return posixpath.normpath(posixpath.join(first, second) if second else first)
+
+
+def places_of(line: str, files: dict[int, str]) -> tuple[Place, ...] | None:
+    """What a ``.loc`` line says, the innermost first; None if the line is none."""
+    match = _LOC.match(line)
+    if match is None:
+        return None
+    name = files.get(int(match[1]), "")
+    return (Place(name, int(match[2])), *_callers(line, files))
+
+
+def _callers(line: str, files: dict[int, str]) -> Iterator[Place]:
+    for number, at in _INLINED.findall(line):
+        yield Place(files.get(int(number), ""), int(at))
+    for base, at in _INLINED_BY_NAME.findall(line):
+        # The comment has the file's last name alone; among several that share it, none is chosen.
+        known = {name for name in files.values() if posixpath.basename(name) == base}
+        yield Place(known.pop() if len(known) == 1 else "", int(at))
 
 
 def xe_instructions(text: str) -> Iterator[Instruction]:

@@ -60,12 +60,12 @@ def claimed(kind: str, place: str) -> Iterator[None]:
     def claiming(name: str, claim: Callable[[torch.Tensor], Any]) -> property:
         truth = getattr(torch._C.TensorBase, name)
 
-        def told(tensor: torch.Tensor) -> Any:
+        def attribute(tensor: torch.Tensor) -> Any:
             if _asks_itself(sys._getframe(1)) or not is_there(tensor):
                 return truth.__get__(tensor)
             return claim(tensor)
 
-        return property(told)
+        return property(attribute)
 
     def device(tensor: torch.Tensor) -> torch.device:
         own = _true_device(tensor)

@@ -84,7 +84,7 @@ def _reshaped(value: Any, values: str, seed: int, name: str) -> Any:
     if values == families.LARGE:
         # Modules like to draw from 0 to 1, where many a function is no more than its argument.
         data = data * (torch.randint(0, 2, data.shape, generator=generator) * 2 - 1)
-    made = families.of(values, value.dtype)(data, generator).to(value.dtype)
+    made = families.family_of(values, value.dtype)(data, generator).to(value.dtype)
     return made.masked_fill(zeros, 0.0) if zeros.sum() * _FEW_ZEROS > value.numel() else made
 
 
@@ -258,7 +258,7 @@ def _floats(
         return torch.rand(shape, generator=generator).mul_(high - low).add_(low)
     if spec.get("transforms") and values == families.NONFINITE:
         values = families.NORMAL  # what a transform promises holds of numbers
-    return families.of(values, dtype)(torch.randn(shape, generator=generator), generator)
+    return families.family_of(values, dtype)(torch.randn(shape, generator=generator), generator)
 
 
 def _square(data: torch.Tensor) -> torch.Tensor:

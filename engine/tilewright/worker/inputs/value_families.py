@@ -34,7 +34,7 @@ _MOST = {WIDE: 1000, WIDER: 1 << 28}
 """What integers without a range go up to, and down to below zero, where that is asked for."""
 
 
-def of(name: str, dtype: torch.dtype) -> Family:
+def family_of(name: str, dtype: torch.dtype) -> Family:
     """The family ``name`` for tensors of ``dtype``; raises KeyError for one that is not there."""
     if name == SHIFTED and dtype.itemsize == 1:
         return partial(_shifted, by=_SHIFT_BYTE)

@@ -89,7 +89,7 @@ class LaunchCase(TypedDict):
 
 
 class Plan(TypedDict):
-    """``tilewright.captures.launching.Plan`` as JSON."""
+    """``tilewright.captures.relaunch.Plan`` as JSON."""
 
     kernel: str
     through: bool

@@ -7,7 +7,7 @@ from tilewright.analysis.detectors.common import TL, nodes_of, source_of, triton
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import Tiles, tiles_of
-from tilewright.analysis.values import Access, Flow, Value
+from tilewright.analysis.values import Access, Flow, Value, reached
 from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -72,16 +72,8 @@ def _axes(flow: Flow, value: Value) -> set[int]:
 
 def _reach(flow: Flow, value: Value) -> Iterator[Value]:
     """Everything a value is computed from, through loops as well."""
-    seen: set[Value] = set()
-    pending = [value]
-    while pending:
-        current = pending.pop()
-        if current not in seen:
-            seen.add(current)
-            yield current
-            pending.extend(current.operands)
-            if current in flow.back_edges:
-                pending.append(flow.back_edges[current])
+    edges = flow.back_edges
+    return reached(value, lambda v: (*v.operands, edges[v]) if v in edges else v.operands)
 
 
 def _is_single(module: Module, kernel: Kernel, context: AnalysisContext, axis: int) -> bool:

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from tilewright.home import home
-from tilewright.targets.asking import said
+from tilewright.targets.tool_version import said
 from tilewright.targets.xpu import TRAITS
 
 OCLOC = "TILEWRIGHT_OCLOC"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from tilewright.evaluation.compile_step import unfit
 from tilewright.evaluation.model import Candidate, text_hash
 from tilewright.evaluation.workbench import Workbench
-from tilewright.rewrites.config_list import drop_configs
+from tilewright.rewrites.configs import drop_configs
 from tilewright.rewrites.model import Refusal
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tilewright.targets.asking import said
 from tilewright.targets.model import Target
-from tilewright.targets.ocloc.finding import OCLOC, ocloc
+from tilewright.targets.ocloc.location import OCLOC, ocloc
 from tilewright.targets.registry import all_targets
+from tilewright.targets.tool_version import said
 from tilewright.targets.toolchains import (
     INSTALL_XPU,
     NoToolchainError,
