@@ -18,7 +18,7 @@ from tilewright.memory.retrieval import Retrieval
 from tilewright.memory.rewinds import Site, rewound, sites
 from tilewright.memory.signature import signature_of
 from tilewright.source import parse_module
-from tilewright.source.model import Module
+from tilewright.source.model import Language, Module
 from tilewright.targets import parse_target
 
 STORED = True
@@ -43,7 +43,10 @@ def evidence(size: str) -> Evidence:
 measured. For retrieval the entries are those that mining would store if every
 rewind cost time: effects play no part in these shares. Entries of the file that is asked about are
 left out. The retrieval was fixed before the blind half was
-looked at; the shuffled control was corrected after both halves had been seen.""",
+looked at; the shuffled control was corrected after both halves had been seen. The three queries
+that are missed are of `examples/matmul.py`, which has three issues of its own: with the one put in
+there are four, and the three entries shown are of the others. A few issues are so frequent that
+three drawn entries hit a third of the queries, so that no control can stay below a quarter.""",
         ),
     )  # fmt: skip
 
@@ -100,7 +103,9 @@ def _retrieval(size: str) -> tuple[list[Finding], Table]:
     paths = sorted((ROOT / "tests" / "rewrites" / "golden").glob("*.after.py"))
     paths += sorted((ROOT / "examples").glob("*.py"))
     modules = [parse_module(path.read_text("utf-8"), path.name) for path in paths]
-    modules = [module for module in modules if module.kernels]
+    modules = [
+        module for module in modules if any(k.language is Language.TRITON for k in module.kernels)
+    ]
     every = [one for module in modules for one in _rewindings(module)]
     chosen = every if size == "whole" else every[::8]
     rows, findings = [], []
@@ -116,7 +121,8 @@ def _retrieval(size: str) -> tuple[list[Finding], Table]:
             half, f"{right} of {count}", f"{wrong} of {count}", f"{quiet} of {len(clean)}",
             f"{silent} of {len(good)}",
         ))  # fmt: skip
-        shuffled = f"{wrong} of {count} (asked: at most 25 %)"
+        chance = _by_chance(asked, every)
+        shuffled = f"{wrong} of {count} (asked: at most 25 %; three drawn entries: {chance:.0f})"
         control = f"with issues and keys shuffled among the entries {shuffled}"
         findings.append(
             Finding(
@@ -179,6 +185,16 @@ def _right(
         found = Retrieval([named[entry.id] for entry in others]).recall(query, SHOWN)
         right += any(truth[r.entry.source.kernel] == one.entry.issue for r in found)
     return right, count
+
+
+def _by_chance(asked: Sequence[Rewinding], every: Sequence[Rewinding]) -> float:
+    """How many queries three entries would answer that are drawn with no regard to the query."""
+    found = 0.0
+    for one in asked:
+        others = [other.entry.issue for other in every if other.file != one.file]
+        share = others.count(one.entry.issue) / len(others)
+        found += 1 - (1 - share) ** SHOWN
+    return found
 
 
 def _recalled(
