@@ -6,6 +6,7 @@ import pytest
 
 from tilewright.evaluation.model import (
     Candidate,
+    EstimatedGain,
     Evaluation,
     Level,
     Promise,
@@ -72,6 +73,30 @@ def test_a_fault_is_fixed_even_if_that_costs_time() -> None:
     verdict = decide(Stage.CORRECTNESS, BEFORE, slower, can_time=True)
     assert verdict.kept
     assert "0.900x" in verdict.reason
+
+
+def estimated(ratio: float | None) -> Evaluation:
+    """An NKI kernel that is right in the simulator; the cost model errs by 1.2."""
+    if ratio is None:
+        step = StepResult(StepName.ESTIMATE, StepStatus.SKIPPED, "not estimated: its sizes")
+        return evaluation(Level.CORRECT, PASSED, step, NOT_TIMED)
+    times = (9.0, 10.0, 12.0)
+    gain = EstimatedGain(ratio, 1.2, times, times, ("dma", "vector"), "neuron:trn2", "ci[0]", "b")
+    step = StepResult(StepName.ESTIMATE, StepStatus.PASSED, f"estimated: {gain.words}")
+    return replace(evaluation(Level.CORRECT, PASSED, step, NOT_TIMED), estimate=gain)
+
+
+@pytest.mark.parametrize(("ratio", "kept"), [(1.4, True), (1.1, False), (0.7, False)])
+def test_an_nki_kernel_is_kept_beyond_the_error_of_the_cost_model(ratio: float, kept: bool) -> None:
+    verdict = decide(Stage.FUSION, BEFORE, estimated(ratio), can_time=False)
+    assert verdict.kept is kept
+    assert "by the cost model for neuron:trn2" in verdict.reason
+
+
+def test_an_nki_kernel_without_an_estimate_is_not_kept() -> None:
+    verdict = decide(Stage.FUSION, BEFORE, estimated(None), can_time=False)
+    assert not verdict.kept
+    assert "not estimated: its sizes" in verdict.reason
 
 
 def test_what_could_not_be_checked_is_not_applied() -> None:

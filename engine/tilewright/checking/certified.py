@@ -124,8 +124,13 @@ def said(state: State, kernel: str) -> str:
 
 
 def short_summary(certificate: CertificateFile) -> str:
-    """``faster 1.94x [1.93, 1.94] on NVIDIA H200``; no more than was measured."""
+    """``faster 1.94x [1.93, 1.94] on NVIDIA H200``; no more than was measured, and of NKI kernels
+    what was estimated, as such."""
     where = f"on {certificate.device.name}"
+    gain = certificate.estimate
+    if gain is not None:
+        what = f"estimated {gain.value:.2f}x for {gain.target} within {gain.error:g}x"
+        return f"correct in the {certificate.device.name}, {what}, nothing measured"
     slowest = certificate.slowest
     if certificate.level == "faster" and slowest is not None:
         return f"faster {slowest.words} {where}"

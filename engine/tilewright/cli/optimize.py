@@ -53,7 +53,7 @@ _LONGEST_RATIONALE = 240
 _Spec = Annotated[Path | None, typer.Option(help="Spec to run on. Default: the one next to FILE.")]
 _Chip = Annotated[str | None, typer.Option(help="Chip to optimize for. Default: the device's own.")]
 _Device = Annotated[
-    str, typer.Option(help="auto, interpreter, cuda:0, cuda:all, ssh://host, ray:auto, ...")
+    str, typer.Option(help="auto, interpreter, neuron-sim, cuda:0, ssh://host, ray:auto, ...")
 ]
 _Report = Annotated[Path | None, typer.Option(help="Write the run as an HTML page to this path.")]
 _Proof = Annotated[

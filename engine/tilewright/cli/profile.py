@@ -28,7 +28,7 @@ def profile(
     captured: Annotated[Path | None, typer.Option(help=CAPTURED_HELP)] = None,
     target: Annotated[str | None, typer.Option(help="Chip to compile for.")] = None,
     device: Annotated[
-        str, typer.Option(help="auto, interpreter, cuda:0, cuda:all, ssh://host, ray:auto, ...")
+        str, typer.Option(help="auto, interpreter, neuron-sim, cuda:0, ssh://host, ray:auto, ...")
     ] = "auto",
     counters: Annotated[
         bool,

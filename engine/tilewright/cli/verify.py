@@ -57,7 +57,7 @@ _Problem = Annotated[
 _Captured = Annotated[Path | None, typer.Option(help=CAPTURED_HELP)]
 _Target = Annotated[str | None, typer.Option(help="Chip to compile for.")]
 _Device = Annotated[
-    str, typer.Option(help="auto, interpreter, cuda:0, cuda:all, ssh://host, ray:auto, ...")
+    str, typer.Option(help="auto, interpreter, neuron-sim, cuda:0, ssh://host, ray:auto, ...")
 ]
 _Require = Annotated[
     Require | None,
