@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from conversation import Conversation
+from conversation import Conversation, until
 from lsprotocol import types
 
 from tilewright.analysis.model import AnalysisContext
@@ -186,3 +186,37 @@ def test_a_kernel_of_unknown_sizes_is_estimated_for_the_case_that_its_spec_measu
 def test_an_estimate_of_a_line_names_the_engines_it_keeps_busy() -> None:
     card = _card(OLDER, "nl.rsqrt", 4)
     assert re.search(r"- This line on trn2: .*Scalar engine [\d.e-]+ ms.*, estimated", card)
+
+
+SPEC = """\
+name: normalize
+entry: normalize
+default_variant: bench-trn
+inputs:
+  X: {shape: [ROWS, COLS], dtype: inherit}
+  G: {shape: [1, COLS], dtype: inherit}
+ci:
+  - {params: [X, G], dtype: bfloat16, dims: {ROWS: 128, COLS: 2048}}
+bench-trn:
+  - {params: [X, G], dtype: bfloat16, dims: {ROWS: 4096, COLS: 2048}}
+"""
+
+
+async def test_the_spec_next_to_the_file_has_the_sizes_of_the_estimate(talk: Conversation) -> None:
+    (talk.folder / "kernel.yaml").write_text(SPEC)
+    await talk.begin()
+    talk.open(text=OLDER.replace("affine_range(32)", "affine_range(x.shape[0] // 128)"))
+    assert any(title.startswith("trn2: ") for title in await talk.lenses())
+    card = await talk.hover(6, 6) or ""
+    assert "**AWS Trainium2 (NeuronCore-v3)**" in card
+    assert "Sizes of bench-trn[0] in the spec" in card
+
+
+async def test_saving_an_nki_file_with_a_spec_profiles_it(talk: Conversation) -> None:
+    (talk.folder / "kernel.yaml").write_text(SPEC)
+    await talk.begin()
+    talk.open(text=f"# engine: profile\n{OLDER}")
+    talk.save()
+    await until(lambda: talk.finished)
+    (job,) = await talk.jobs()
+    assert (job["kind"], job["target"]) == ("profile", "neuron:trn2")

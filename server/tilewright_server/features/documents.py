@@ -5,6 +5,7 @@
 
 from lsprotocol import types
 
+from tilewright.source.model import Language
 from tilewright_server.jobs.manager import Job, JobKind
 from tilewright_server.jobs.profile import profile, replace_running
 from tilewright_server.server import TilewrightServer
@@ -46,6 +47,12 @@ async def _profile_if_new(server: TilewrightServer, uri: str) -> None:
         return
     analysis = await server.analyze(snapshot)
     entries = [kernel.name for kernel in analysis.module.entry_kernels()]
+    problem = (await server.project(snapshot)).problem
+    if problem is not None:  # NKI kernels are called like functions, by what the spec says.
+        kernels = analysis.module.kernels
+        entries += [
+            k.name for k in kernels if k.language is Language.NKI and k.name == problem.entry.name
+        ]
     if not entries:
         return
     target = await server.pick_target(snapshot)
