@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from tilewright.analysis.nki import Affine, Flow, Memory, nki_flow
-from tilewright.analysis.nki.lifetimes import lifetimes, live_by_line
+from tilewright.analysis.nki.footprint import live_by_line, lives
 from tilewright.analysis.nki.values import UNKNOWN, Value
 from tilewright.analysis.per_kernel import per_kernel
 from tilewright.problems.model import Problem
@@ -20,7 +20,7 @@ LineUse = Mapping[int, dict[Memory, int]]
 def live_use(module: Module, kernel: Kernel) -> LineUse:
     """Bytes of a partition that are live at each line of a kernel, by memory."""
     flow = nki_flow(module, kernel)
-    tables = {memory: live_by_line(flow, lifetimes(flow, memory)) for memory in _ON_CHIP}
+    tables = {memory: live_by_line(flow, lives(flow, memory)) for memory in _ON_CHIP}
     lines = {line for table in tables.values() for line in table}
     return {line: {m: table.get(line, 0) for m, table in tables.items()} for line in lines}
 

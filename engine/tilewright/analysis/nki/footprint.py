@@ -6,7 +6,7 @@ loop and read in it is needed until the loop ends.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -69,6 +69,15 @@ def peak(alive: Sequence[Life]) -> tuple[int, tuple[Life, ...]]:
         if total > best:
             best, at = total, one.start
     return best, tuple(life for life in alive if life.start <= at <= life.end)
+
+
+def live_by_line(flow: Flow, alive: Sequence[Life]) -> Mapping[int, int]:
+    """Bytes of a partition that are alive at each line with an operation; of several, the most."""
+    found: dict[int, int] = defaultdict(int)
+    for op in flow.operations:
+        total = sum(life.size for life in alive if life.start <= op.order <= life.end)
+        found[op.statement.lineno] = max(found[op.statement.lineno], total)
+    return found
 
 
 def _loop_ends(flow: Flow) -> dict[Loop, int]:

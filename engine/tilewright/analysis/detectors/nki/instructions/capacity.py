@@ -8,7 +8,7 @@ from tilewright.analysis.detectors.nki.kernels import interpreted, see
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki import Flow, Memory
-from tilewright.analysis.nki.lifetimes import lifetimes, peak
+from tilewright.analysis.nki.footprint import lives, peak
 from tilewright.source.model import Kernel, Module, NkiFlavour
 
 _PSUM = 16 * 1024
@@ -36,7 +36,9 @@ def psum_over_capacity(module: Module, context: AnalysisContext) -> Iterator[Fin
 def _over(
     module: Module, kernel: Kernel, flow: Flow, memory: Memory, limit: int, whose: str
 ) -> Iterator[Finding]:
-    most, live = peak(lifetimes(flow, memory))
+    # A tile of unknown type takes an unknown number of bytes, and counts for nothing here.
+    known = [life for life in lives(flow, memory) if life.storage.dtype is not None]
+    most, live = peak(known)
     if most <= limit:
         return
     largest = sorted(live, key=lambda life: -life.size)
