@@ -267,15 +267,16 @@ def _constant(
         return (side, side), None
     node = call.node.args[0] if call.node.args else call.argument("constant")
     made = next((one for one in reversed(state.flow.calls) if one.node is node), None)
-    if made is None or made.dotted is None or not made.positional:
+    if made is None or made.dotted is None:
         return None, None
     dtype = dtype_name(made.keywords.get("dtype", UNKNOWN))
     match made.dotted.removeprefix("numpy."):
-        case "identity" | "eye" if len(made.positional) == 1:
-            side = as_integer(made.positional[0])
-            return (None if side is None else (side, side)), dtype
+        case "identity" | "eye":
+            given = _bound(made, ("n", "M"))
+            side = as_integer(given.get("n", given.get("N", UNKNOWN)))
+            return (None if side is None or "M" in given else (side, side)), dtype
         case "zeros" | "ones" | "full" | "empty":
-            return shape_of(made.positional[0]), dtype
+            return shape_of(_bound(made, ("shape",)).get("shape")), dtype
     return None, None
 
 

@@ -21,6 +21,8 @@ from tilewright.hardware import NeuronChip
 from tilewright.worker.messages.nki import InstructionRecord
 
 Busy = dict[Engine, float]
+_SHORT = 0.5e-3
+"""Seconds; the profiles that the constants come from are of longer kernels."""
 _CROWDED = 1.05
 """Compilers were seen to keep results although a twentieth more than SBUF was alive."""
 
@@ -64,7 +66,7 @@ def estimate(
         lines=_lines(found),
         footprint=footprint,
         findings=findings_of(found, chip, busy, usual, footprint),
-        caveats=tuple(_caveats(found, chip, footprint)),
+        caveats=tuple(_caveats(found, chip, footprint, usual)),
     )
 
 
@@ -175,8 +177,15 @@ def _lines(found: Sequence[Work]) -> tuple[LineTime, ...]:
     return tuple(LineTime(line, dict(busy), counts[line]) for line, busy in sorted(by_line.items()))
 
 
-def _caveats(found: Sequence[Work], chip: NeuronChip, footprint: Footprint | None) -> Iterable[str]:
+def _caveats(
+    found: Sequence[Work], chip: NeuronChip, footprint: Footprint | None, seconds: float
+) -> Iterable[str]:
     fitted = chip.calibration
+    if seconds < _SHORT:
+        yield (
+            f"kernels below {_SHORT * 1e3:g} ms were seen to take about twice what is estimated: "
+            "the cost of a launch and waiting between instructions are not part of it"
+        )
     if fitted.chip != chip.arch:
         yield (
             f"the model's constants were fitted to profiles of {fitted.chip}; they are unchecked "

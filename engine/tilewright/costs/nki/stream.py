@@ -95,9 +95,8 @@ class _Reader:
             symbol: grid[axis] for axis, symbol in flow.program.items() if axis < len(grid)
         }
         self._repeats = Repeats(flow)
-        self._target = {
-            id(op.source): op for op in flow.operations if op.name == "assign" and op.source
-        }
+        self._target = _targets(flow)
+        self._direct = {id(op) for op in self._target.values()}
         self._transposed = {
             op.result.storage
             for op in flow.operations
@@ -137,7 +136,7 @@ class _Reader:
         ] = None
 
     def _assignment(self, op: Operation) -> Iterator[InstructionRecord]:
-        if op.source is not None and id(op.source) in self._target:
+        if id(op) in self._direct:
             return
         value = op.operands.get("value")
         if value is None:
@@ -323,6 +322,28 @@ def _kept(
         repeats |= earlier is not None and loop not in earlier.loops
         kept *= trip if repeats and loop.symbol in varying else 1
     return kept
+
+
+def _targets(flow: Flow) -> dict[int, Operation]:
+    """By instruction, the assignment that its result goes to, which then takes no copy.
+
+    That is an assignment of the call, or the first one of the name that its result was given, in
+    the same turn.
+    """
+    found: dict[int, Operation] = {}
+    made = {op.result.storage: op for op in flow.operations if op.result is not None}
+    for op in flow.operations:
+        if op.name != "assign":
+            continue
+        value = op.operands.get("value")
+        source = op.source
+        if source is None and value is not None and value.whole and not op.accumulates:
+            source = made.get(value.storage)
+            if source is not None and source.loops != op.loops:
+                source = None
+        if source is not None:
+            found.setdefault(id(source), op)
+    return found
 
 
 def _tiles(op: Operation) -> tuple[View, ...]:
