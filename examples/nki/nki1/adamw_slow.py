@@ -7,7 +7,7 @@ import neuronxcc.nki.language as nl
 
 @nki.jit
 def adamw(p, g, m, v):
-    """Returns p, m, v after a first step of AdamW on matrices (rows, columns); rows in 128s, columns in 32s.
+    """Returns p, m, v after a first step of AdamW on matrices (rows in 128s, columns in 32s).
 
     Rate 0.001, betas 0.9 and 0.999, epsilon 1e-8, decay 0.01."""
     rows, columns = p.shape
