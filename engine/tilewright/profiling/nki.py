@@ -13,7 +13,7 @@ from tilewright.evaluation.estimate_step import static_estimate
 from tilewright.evaluation.model import StepResult
 from tilewright.evaluation.workbench import Workbench, explain
 from tilewright.hardware import NeuronChip, neuron_chip
-from tilewright.profiling import Confidence, Fact, Source
+from tilewright.profiling import Confidence, Fact, Finding, Source
 from tilewright.serialize import dump
 from tilewright.source.model import Kernel, Language, Module
 from tilewright.targets.model import Target
@@ -55,6 +55,7 @@ def _entry(
         "estimate": as_json(found, case),
         "bottleneck": found.bottleneck.value,
         "facts": [dump(fact) for fact in _facts(found)],
+        "findings": [dump(finding) for finding in _findings(found)],
         "notes": [*notes, *found.caveats],
     }
 
@@ -132,6 +133,20 @@ def _facts(found: NkiEstimate) -> Iterator[Fact]:
     yield Fact("estimate.roofline", found.roofline_percent, "%", *by_model)
     for engine, seconds in found.busy.items():
         yield Fact(f"estimate.busy.{engine.value}", seconds * _US, "us", *by_model)
+
+
+def _findings(found: NkiEstimate) -> Iterator[Finding]:
+    """What takes the estimated time; nothing of it was measured."""
+    for one in found.findings:
+        yield Finding(
+            one.id,
+            f"by the estimate, {one.text}",
+            one.weight,
+            one.line,
+            one.suggests,
+            ("estimate.time",),
+            measured=False,
+        )
 
 
 def _range(found: NkiEstimate) -> str:
