@@ -12,7 +12,7 @@ from . import launch as launches
 from . import storage as memory
 from . import subscripts
 from .dtypes import DType
-from .indices import Index, IndexProblem, Selection
+from .indices import Index, IndexProblem, Mask, Selection
 from .launch import Launch
 from .storage import Memory, Place, Storage, Values
 
@@ -303,8 +303,14 @@ class Reference(Tile):
         )
 
 
+def _refuse_mask(launch: Launch, key: Any) -> None:
+    if isinstance(key, Mask):
+        launch.stop("unsupported", "the simulator has no mask as a subscript: use mask=")
+
+
 def _resolved(tensor: Tensor, key: Any) -> subscripts.Subscript:
     launch = tensor.launch
+    _refuse_mask(launch, key)
     try:
         found = subscripts.resolve(_with_gathers(key), tensor.outer, tensor.inner)
     except IndexProblem as problem:
@@ -348,6 +354,7 @@ def narrowed(part: Reference, key: Any) -> subscripts.Subscript:
     Raises:
         KernelFault: the language refuses the subscript.
     """
+    _refuse_mask(part.launch, key)
     try:
         inner = subscripts.resolve(key, (), part.shape)
     except IndexProblem as problem:
