@@ -18,8 +18,9 @@ from .tensors import Reference, Tensor, Tile, values
 
 Array = np.ndarray[Any, Any]
 
+# ``dtype`` is of early releases; the target's type counts.
 _IGNORED = frozenset(
-    ("name", "dge_mode", "priority", "engine", "perf_mode", "tile_position", "tile_size",
+    ("name", "dtype", "dge_mode", "priority", "engine", "perf_mode", "tile_position", "tile_size",
      "is_stationary_onezero", "is_moving_onezero", "unique_indices")
 )  # fmt: skip
 
