@@ -20,6 +20,7 @@ from tilewright.rewrites.nki.statements import (
     Link,
     StatementSite,
     drop_producer,
+    is_rounded,
     link_of,
     others,
     positional_only_known,
@@ -46,7 +47,7 @@ def _rsqrt(module: Module, issue: Issue, context: AnalysisContext) -> str | Refu
     made, patch = link.made, Patch(module)
     if not is_sqrt(made) or not positional_only_known(made):
         return Refusal("what is inverted is no square root")
-    if "dtype" in made.given:
+    if is_rounded(made, used):
         return Refusal("the root is rounded to a type that is given")
     if made.name == NL + "sqrt":
         if "dst" in used.given:
@@ -81,7 +82,7 @@ def _sigmoid(module: Module, issue: Issue, context: AnalysisContext) -> str | Re
     made = inner.made
     if not is_exp_of_negative(site.flow, made) or not positional_only_known(made):
         return Refusal("what 1 is added to is not exp of a negated tile")
-    if any("dtype" in o.given for o in (made, outer.made, used)):
+    if is_rounded(made, used) or is_rounded(outer.made, used):
         return Refusal("a step is rounded to a type that is given")
     patch, product = Patch(module), _product_with(site, used, made)
     last, name = (used, "sigmoid") if product is None else (product.used, "silu")
@@ -114,7 +115,7 @@ def _product_with(site: StatementSite, used: Operation, made: Operation) -> Link
         return None
     if reader.name == ISA + "tensor_tensor" and not _multiplies(reader):
         return None
-    if reader.name not in (ISA + "tensor_tensor", NL + "multiply") or "dtype" in reader.given:
+    if reader.name not in (ISA + "tensor_tensor", NL + "multiply") or is_rounded(used, reader):
         return None
     pair = list(_factors(reader))
     mine = [v for v in pair if v.storage is view.storage]

@@ -16,6 +16,7 @@ from tilewright.rewrites.nki.statements import (
     Link,
     StatementSite,
     drop_producer,
+    is_rounded,
     is_true,
     link_of,
     move_before,
@@ -58,7 +59,7 @@ def _fold_into_activation(module: Module, issue: Issue, context: AnalysisContext
     made = link.made
     if not _is_single(made) or (is_true(made, "reverse0") and not _commutes(made)):
         return Refusal("the tile is not scaled or shifted by one tensor_scalar")
-    if "dtype" in made.given:
+    if is_rounded(made, used):
         return Refusal("the intermediate is rounded to a type that is given")
     patch = Patch(module)
     folded = _folded(patch, made, used)
@@ -116,7 +117,7 @@ def _merge_tensor_scalar(module: Module, issue: Issue, context: AnalysisContext)
     made = link.made
     if not _is_single(made):
         return Refusal("the tile is not made by a tensor_scalar with one arithmetic operation")
-    if "dtype" in made.given:
+    if is_rounded(made, used):
         return Refusal("the intermediate is rounded to a type that is given")
     patch = Patch(module)
     if _engine(patch, made) != _engine(patch, used):

@@ -77,15 +77,22 @@ def link_of(site: StatementSite, used: Operation, view: View | None) -> Link | R
     operands = [v for v in used.operands.values() if v.storage is tile]
     if [r for r in readers if r is not used] or len(operands) != 1 or tile in site.flow.returned:
         return Refusal(f"{tile.name} is used elsewhere as well")
-    if view.shape != tile.shape or not _writes_all(made, tile):
+    if not _makes(site.flow, made, view):
         return Refusal(f"only a part of {tile.name} is used or made here")
     return _placed(site, Link(made, used, tile))
 
 
-def _writes_all(made: Operation, tile: Storage) -> bool:
-    if made.result is not None:
-        return True
-    return any(w.storage is tile and w.shape == tile.shape for w in made.writes)
+def _makes(flow: Flow, made: Operation, view: View) -> bool:
+    """Whether an instruction makes all of what a view reads: the whole tile, or the same part."""
+    tile = view.storage
+    if made.result is not None and made.result.storage is tile:
+        return view.shape == tile.shape
+    for write in writes_of(flow).get(tile, ()):
+        for written in write.writes:
+            if written.storage is tile:
+                whole = written.shape == tile.shape == view.shape
+                return whole or same_operand(written, view)
+    return False
 
 
 def _placed(site: StatementSite, link: Link) -> Link | Refusal:
@@ -225,6 +232,14 @@ def put_call(
 def writes_to(flow: Flow, storage: Storage) -> tuple[Operation, ...]:
     """The operations that write a tile after it is created."""
     return writes_of(flow).get(storage, ())
+
+
+def is_rounded(made: Operation, used: Operation) -> bool:
+    """Whether a type is given for an intermediate that one instruction of two would not have."""
+    if "dtype" not in made.given:
+        return False
+    kind = made.result.dtype if made.result is not None else None
+    return kind != "float32" or "dtype" not in used.given
 
 
 def same_operand(one: View, two: View) -> bool:
