@@ -246,14 +246,17 @@ def _assign_reduction(target: Reference, value: LoopReduction) -> None:
     found = tensors.values(tile)
     selection = tile.selection
     tile.storage.fresh = False
+    # One instruction, which adds to its target.
+    number = tile.storage.number
+    into = (target.storage.number, target.buffer, target.dtype.name)
+    launch.aliases.setdefault(number, into)
+    launch.accumulating.add(number)
     check_start(launch, target, "the target")
     same = fitted(launch, found, target.shape)
     if value.first:
-        record(launch, "nki.language.copy", [found], [target], selection)
         put(target, target.dtype.cast(same.data), same.undefined, same.origin, selection, True)
         return
     before = tensors.values(target, watched=False)
-    record(launch, f"nki.language.{value.op}", [before, found], [target], selection)
     total = functions.BINARY[value.op](floats(before), floats(same))
     undefined, origin = undefined_of(before, same)
     put(target, target.dtype.cast(total), undefined, origin, selection, accumulates=True)
