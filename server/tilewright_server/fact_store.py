@@ -10,6 +10,7 @@ from pathlib import Path
 from time import time as now
 
 from tilewright.lru import LruDict
+from tilewright.problems.spec_files import specs_of
 from tilewright.targets.model import LaunchFacts
 from tilewright_server.analysis_cache import Parsed
 from tilewright_server.compiled_facts import CompiledFacts
@@ -18,7 +19,6 @@ from tilewright_server.profile_facts import KernelFacts
 from tilewright_server.snapshot import Snapshot
 
 _REMEMBERED = 512
-_SPEC_SUFFIXES = (".yaml", ".yml")
 
 
 def facts_key(parsed: Parsed, snapshot: Snapshot, kernel: str) -> str:
@@ -30,12 +30,12 @@ def spec_stamp(path: str | None) -> str:
     """A mark that changes when the spec beside a file does; a look at its date, not its text."""
     if path is None:
         return ""
-    for suffix in _SPEC_SUFFIXES:
-        try:
-            found = Path(path).with_suffix(suffix).stat()
-        except (OSError, ValueError):
-            continue
-        return f"{suffix}:{found.st_mtime_ns}:{found.st_size}"
+    try:
+        for spec in specs_of(Path(path)):
+            found = spec.stat()
+            return f"{spec.name}:{found.st_mtime_ns}:{found.st_size}"
+    except (OSError, ValueError):
+        return ""
     return ""
 
 

@@ -56,6 +56,27 @@ def test_the_spec_beside_the_file_is_found(tmp_path: Path) -> None:
     assert problem.warnings == ()
 
 
+@pytest.mark.parametrize("folder", [".", "versions"])
+def test_a_spec_names_its_files(tmp_path: Path, folder: str) -> None:
+    place = tmp_path / folder
+    place.mkdir(exist_ok=True)
+    named = f"files: ['{'' if folder == '.' else 'vers*/'}k_[ab].py']\nentry: scale\n"
+    (tmp_path / "shared.yaml").write_text(SPEC + named)
+    (tmp_path / "other.yaml").write_text("files: [*broken")
+    for name in ("k_a", "k_c"):
+        (place / f"{name}.py").write_text(KERNEL)
+    problem = find_problem(place / "k_a.py")
+    assert problem is not None
+    assert problem.entry == Entry(EntryKind.FUNCTION, "scale")
+    assert problem.warnings == ()
+    assert find_problem(place / "k_c.py") is None
+    (place / "k_c.yaml").write_text(SPEC + "entry: scale\n")
+    (tmp_path / "shared.yaml").write_text((SPEC + named).replace("k_[ab]", "k_*"))
+    nearest = find_problem(place / "k_c.py")
+    assert nearest is not None, "its own spec comes before one that names it"
+    assert nearest.path == str(place / "k_c.yaml")
+
+
 def test_nothing_beside_the_file(tmp_path: Path) -> None:
     _write(tmp_path, k_py=KERNEL)
     assert find_problem(tmp_path / "k.py") is None

@@ -2,8 +2,6 @@
 
 import difflib
 import hashlib
-import os
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,18 +29,13 @@ from tilewright.problems.nodes import SpecNode, read_text, read_yaml
 from tilewright.problems.pyfile import PythonFile, is_kernelbench, python_file, read_python
 from tilewright.problems.pytest_file import named_in
 from tilewright.problems.spec import Spec, parse_spec, target_of
+from tilewright.problems.spec_files import references_of, specs_of
 from tilewright.problems.splits import splits_of
 from tilewright.problems.tests_below import parts_of
-from tilewright.textfile import in_roots
 
 MODELS = ("Model", "ModelNew")
 TASK_FUNCTION = "forward_fn"
 REFERENCE_KEYS = frozenset({"file", "entry"})
-SPEC_SUFFIXES = (".yaml", ".yml")
-_SPECS = ("AIBENCH_SPECS_DIR", "problems/specs")
-_REFERENCES = ("AIBENCH_KERNELS_DIR", "third_party/KernelBench")
-_LEAST_PARTS = 2
-"""Of a problem's path: a file's name alone is too little to know it by."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +50,9 @@ class _Reference:
 def find_problem(source_path: str | Path) -> Problem | None:
     """The problem that belongs to a source file; None if there is none.
 
-    A spec of the same stem beside it comes first, then the one that AI Bench has for it, then a
-    KernelBench module in the file itself. YAML that is no spec belongs to something else.
+    A spec of the same stem beside it comes first, then one whose ``files`` name it, then the one
+    that AI Bench has for it, then a KernelBench module in the file itself. YAML that is no spec
+    belongs to something else.
     Raises ProblemError for a spec that is there and cannot be used.
     """
     source = Path(source_path)
@@ -423,44 +417,3 @@ def _hash(*texts: str) -> str:
         digest.update(f"{len(data)}:".encode())
         digest.update(data)
     return digest.hexdigest()[:32]
-
-
-def specs_of(source: Path) -> Iterator[Path]:
-    """The specs that a source file may have, the nearest first."""
-    for suffix in SPEC_SUFFIXES:
-        spec = source.with_suffix(suffix)
-        if spec.is_file():
-            yield spec
-    for suffix in SPEC_SUFFIXES:
-        yield from _counterparts(source, _SPECS, suffix)
-
-
-def references_of(source: Path, spec: Path) -> Iterator[Path]:
-    """The files that may hold an independent implementation, the nearest first."""
-    for path in dict.fromkeys((source, spec)):
-        beside = path.with_name(f"{path.stem}_pytorch.py")
-        if beside.is_file():
-            yield beside
-    for found in _counterparts(spec, _REFERENCES, ".py"):
-        if found.resolve() != source.resolve():
-            yield found
-
-
-def _counterparts(path: Path, tree: tuple[str, str], suffix: str) -> Iterator[Path]:
-    """Files of a tree whose path in it is the end of this one's."""
-    variable, folder = tree
-    try:
-        parts = path.resolve().with_suffix(suffix).parts
-    except (OSError, RuntimeError):
-        return
-    named = os.environ.get(variable)
-    trees = [Path(named)] if named else []
-    trees += [Path(*parts[:end]) / folder for end in range(len(parts) - 1, 0, -1)]
-    for root in trees:
-        if not in_roots(root) or not root.is_dir():
-            continue
-        for start in range(1, len(parts) - _LEAST_PARTS + 1):
-            found = root.joinpath(*parts[start:])
-            if found.is_file():
-                yield found
-                return

@@ -20,6 +20,7 @@ RESERVED = frozenset(
         "default_variant",
         "name",
         "description",
+        "files",
         "entry",
         "reference",
         "target",
