@@ -42,9 +42,24 @@ import triton.language as tl
 def one_kernel(x_ptr):
     tl.store(x_ptr, 1.0)
 """
+UNREADABLE = [
+    encode({"id": 1, **request})
+    for request in (
+        {"job": "compile"},
+        {"job": {"kind": ["compile"]}},
+        {"job": {"kind": "compile"}, "timeout_s": "soon"},
+        {"job": {"kind": "compile"}, "timeout_s": float("nan")},
+        {"job": {"kind": "compile"}, "environment": {"PATH": 1}},
+    )
+]
 SLEEPER = "import subprocess, time\nsubprocess.Popen(['sleep', '{mark}'])\ntime.sleep(600)\n"
 NAPPER = "import time\ntime.sleep(1)\n"
 TELLER = "import os\nprint(os.environ.get('TRITON_SAID'), os.environ.get('MY_API_TOKEN'))\n"
+FINDER = """
+import gc
+found = [one for one in gc.get_objects() if isinstance(one, dict) and one.get("environment")]
+print("requests in memory:", len(found))
+"""
 LAUNCH = {
     "kernel": "one_kernel", "grid": [1], "options": {},
     "arguments": [
@@ -180,7 +195,9 @@ def test_one_clients_many_jobs_do_not_keep_another_waiting(
         for thread in threads:
             thread.start()
         assert wait_for(lambda: sum(one.waiting for one in running_services()) >= many // 2)
-        assert other.run(compile_job(tmp_path, KERNEL), 60).status is JobStatus.OK
+        outcome = other.run(compile_job(tmp_path, FINDER + KERNEL), 60)
+        assert outcome.status is JobStatus.OK
+        assert outcome.output.strip() == "requests in memory: 0", "those that wait are another's"
         assert len(done) < many
         for thread in threads:
             thread.join()
@@ -255,7 +272,7 @@ def test_a_trial_does_not_wait_for_compile_jobs(
 def test_who_sends_what_is_no_request_is_hung_up_on(shared_home: None, tmp_path: Path) -> None:
     with shared_client() as mine:
         (path,) = (s.socket for s in running_services() if s.pid == mine.hello["pid"])
-        for nonsense in (b"\xff" * 64, encode({"job": {}}), encode({"id": 1, "job": "compile"})):
+        for nonsense in (b"\xff" * 64, encode({"job": {}}), *UNREADABLE):
             found = open_socket(Path(path))
             assert found is not None
             with found:
@@ -319,6 +336,15 @@ def test_without_a_private_folder_it_compiles_without_and_says_so(
     assert running_services() == ()
 
 
+def test_a_file_where_its_folder_goes_is_reported(own_home: None) -> None:
+    home = Path(os.environ["TILEWRIGHT_HOME"])
+    home.mkdir(exist_ok=True)
+    (home / "service").write_text("")
+    with pytest.raises(ServiceError, match=str(home / "service")):
+        running_services()
+    (home / "service").unlink()
+
+
 def test_it_can_be_turned_off(own_home: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEWRIGHT_SERVICE", "0")
     close_all()
@@ -357,7 +383,9 @@ def test_it_makes_way_once_torch_or_triton_is_another_one(tmp_path: Path) -> Non
     try:
         with greeted(one, path) as said:
             assert said == {"hello": hello}
+        assert one._wanted()
         library.write_text("another one")
+        assert not one._wanted(), "without a new client as well"
         with greeted(one, path) as said:
             assert said == {"hello": {"outdated": True}}
         assert not path.exists()

@@ -39,15 +39,19 @@ def start_service(python: str, path: Path, *, compile_only: bool) -> None:
     """Start a service at ``path`` and wait until it listens; one that does already is left alone.
 
     Raises:
-        ServiceError: it does not start; its words are beside the socket, in a file ``.log``.
+        ServiceError: it does not start; what it printed is in the file ``.log`` next to the socket.
         DeviceError: the interpreter lacks what a worker needs, as service or not.
     """
-    with _alone(path.with_suffix(".starting")):
-        found = open_socket(path)
-        if found is not None:
-            found.close()
-            return
-        hello = _hello(_started(python, path, compile_only), path)
+    try:
+        with _alone(path.with_suffix(".starting")):
+            found = open_socket(path)
+            if found is not None:
+                found.close()
+                return
+            hello = _hello(_started(python, path, compile_only), path)
+    except OSError as error:
+        where = error.filename or path.parent
+        raise ServiceError(f"cannot start it: {where}: {error.strerror or error}") from error
     if "error" in hello:
         raise cannot_start(python, hello["error"], compile_only=compile_only)
 

@@ -45,10 +45,13 @@ def idle_seconds() -> float:
 
 
 def folder() -> Path:
-    """The folder of the sockets; raises ServiceError where others may enter it."""
+    """The folder of the sockets; raises ServiceError where others may enter it, or it is none."""
     path = home() / "service"
-    path.mkdir(mode=0o700, exist_ok=True)
-    found = path.lstat()
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+        found = path.lstat()
+    except OSError as error:
+        raise ServiceError(f"cannot make the folder {path}: {error.strerror}") from error
     private = not stat.S_IMODE(found.st_mode) & 0o077
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or not private:
         raise ServiceError(f"{path} is not this user's alone; run `chmod 700 {path}` or remove it")

@@ -48,7 +48,7 @@ class ForkServer:
         self._parent = os.getppid()
         self._next_sweep = 0.0
         self._folder = folder or _own_folder()
-        self._children = Children(self._selector, self._folder)
+        self._children = Children(self._selector, self._folder, self._drop_requests)
         self._coordinators = Coordinators(
             self._children.start, self._children.stop, self._add_line, self._put
         )
@@ -160,10 +160,7 @@ class ForkServer:
     def _start_what_waits(self) -> None:
         """Start jobs as far as the limit allows, those of the peer with the fewest first; trials
         at once: their coordinator lets them take turns."""
-        while waiting := self._startable():
-            running = Counter(id(peer) for peer, _ in self._asked.values())
-            one = min(waiting, key=lambda waiting: running[id(waiting[0])])
-            self._waiting.remove(one)
+        while (one := self._next_to_start()) is not None:
             peer, request = one
             if peer.gone:
                 continue
@@ -174,6 +171,16 @@ class ForkServer:
             except OSError as error:
                 text = f"no process could be started for it: {error.strerror or error}"
                 self._put(peer, _answer(request["id"], LOST, text))
+
+    def _next_to_start(self) -> tuple[Peer, Request] | None:
+        """Take one off those that wait; None where none may start now."""
+        startable = self._startable()
+        if not startable:
+            return None
+        running = Counter(id(peer) for peer, _ in self._asked.values())
+        one = min(startable, key=lambda waiting: running[id(waiting[0])])
+        self._waiting.remove(one)
+        return one
 
     def _startable(self) -> list[tuple[Peer, Request]]:
         if self._limit is None or len(self._asked) < self._limit:
@@ -218,6 +225,12 @@ class ForkServer:
                 line.close()
 
         self._selector.register(line.requests, selectors.EVENT_READ, read)
+
+    def _drop_requests(self) -> None:
+        """In a child, whose memory code under test can read: keep nothing of other requests."""
+        for requests in (self._waiting, self._peers, self._asked, self._trials):
+            requests.clear()
+        self._coordinators.drop_all()
 
     def _forget(self, descriptor: int) -> None:
         forget(self._selector, descriptor)

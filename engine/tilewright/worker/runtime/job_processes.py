@@ -68,11 +68,15 @@ class Children:
     Args:
         selector: the fork server's; what is registered has a handler of the descriptor as data.
         folder: where jobs have their scratch folders.
+        drop_requests: called in each child, to remove other clients' requests from its memory.
     """
 
-    def __init__(self, selector: selectors.BaseSelector, folder: Path) -> None:
+    def __init__(
+        self, selector: selectors.BaseSelector, folder: Path, drop_requests: Callable[[], None]
+    ) -> None:
         self._selector = selector
         self._folder = folder
+        self._drop_requests = drop_requests
         self._running: dict[int, _Running] = {}
 
     def __len__(self) -> int:
@@ -162,6 +166,8 @@ class Children:
         """Close every descriptor of the fork server, of other jobs and of libraries but those
         ``kept``; print into ``printed``."""
         self._selector.close()
+        self._running.clear()
+        self._drop_requests()
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
         os.dup2(printed, 1)

@@ -90,7 +90,7 @@ class Service(ForkServer):
         if self._children or self._waiting:
             self._last = now
             return True
-        if self._ending or not self._in_place():
+        if self._ending or not self._in_place() or self._outdated():
             return False
         return now - self._last < self._idle_s
 
@@ -187,8 +187,22 @@ def _is_request(request: Request) -> bool:
     """Whether a message is one that ``protocol`` knows."""
     if isinstance(request.get("cancel"), int):
         return True
-    asked = isinstance(request.get("job"), dict) or isinstance(request.get("service"), str)
+    asked = _is_job_request(request) or isinstance(request.get("service"), str)
     return asked and isinstance(request.get("id"), int)
+
+
+def _is_job_request(request: Request) -> bool:
+    """Whether the service can start what a message asks for; the child reads the job's own part."""
+    job, environment = request.get("job"), request.get("environment", {})
+    timeout_s = request.get("timeout_s", 0.0)
+    return (
+        isinstance(job, dict)
+        and isinstance(job.get("kind"), str)
+        and isinstance(timeout_s, int | float)
+        and timeout_s >= 0
+        and isinstance(environment, dict)
+        and all(isinstance(text, str) for text in environment.values())
+    )
 
 
 def _leave_whoever_started_this() -> None:

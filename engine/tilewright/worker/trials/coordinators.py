@@ -30,13 +30,14 @@ class _Court:
     """A coordinator with its trials by number, and the processes of its runners by key.
 
     ``peer``: who asks for its trials; ``environment``: what its processes get in the place of the
-    fork server's own.
+    fork server's own; ``folder``: where its tensors are exchanged.
     """
 
     line: Line
     device: str
     peer: Peer
     environment: dict[str, str] | None
+    folder: Path
     process: int = 0
     trials: dict[int, Deliver] = field(default_factory=dict)
     performers: dict[str, int] = field(default_factory=dict)
@@ -101,6 +102,10 @@ class Coordinators:
         for court in [court for court in self._courts if court.peer is peer]:
             self._kill(court.process, LOST, "who asked for it is gone, or the worker was stopped")
 
+    def drop_all(self) -> None:
+        """In a child: keep no coordinator's data in its memory."""
+        self._courts.clear()
+
     def read(self, line: Line) -> None:
         """Do what a coordinator has asked."""
         court = next((one for one in self._courts if one.line is line), None)
@@ -149,11 +154,10 @@ class Coordinators:
         for court in self._courts:
             if court.peer is peer and court.device == device:
                 return court
+        folder = shared_folder()
         ours, theirs = socket.socketpair()
-        court = _Court(Line(ours), device, peer, request.get("environment"))
-        job: CoordinatorJob = {
-            "kind": "judge", "device": device, "folder": str(shared_folder()),
-        }  # fmt: skip
+        court = _Court(Line(ours), device, peer, request.get("environment"), folder)
+        job: CoordinatorJob = {"kind": "judge", "device": device, "folder": str(folder)}
         try:
             court.process = self._fork(
                 job, _FOREVER_S, lambda answer: self._lost(court, answer), theirs.fileno(),
@@ -171,7 +175,7 @@ class Coordinators:
         court.line.gone = True
         for process in list(court.performers.values()):
             self._kill(process, LOST, "its judge is gone")
-        shutil.rmtree(shared_folder() / f"judge-{court.process}", ignore_errors=True)
+        shutil.rmtree(court.folder / f"judge-{court.process}", ignore_errors=True)
         text = f"the judge of {court.device} ended: {answer.get('message') or 'no reason is known'}"
         output = str(answer.get("output") or "").strip()[-400:]
         for deliver in court.trials.values():
