@@ -160,9 +160,12 @@ def evidence(result: Mapping[str, Any]) -> str:
     steps = {str(s["step"]): s for s in certificate.get("steps") or ()}
     device = certificate.get("device") or result.get("device")
     target = certificate.get("target") or result.get("target")
+    estimate = result.get("estimate")
     parts = []
     if level in ("correct", "faster"):
         parts.append(f"correct on {device}" if device else "correct")
+    if estimate:
+        return "; ".join([*parts, f"estimated {estimate['words']}", "not compiled, not measured"])
     if _passed(steps, "compile") or (level == "compiled" and not steps):
         parts.append(f"compiled for {target}" if target else "compiled")
     elif "compile" in steps:

@@ -66,7 +66,10 @@ def test_an_id_means_these_devices(device: str, meant: list[str]) -> None:
     [
         ("cuda:9", r"no device 'cuda:9' here; there are interpreter, neuron-sim, cuda:0"),
         ("xpu:all", r"no device 'xpu:all' here"),
-        ("ssh://far#cuda:9", r"no device 'cuda:9' on far; there are interpreter, neuron-sim, cuda:0"),
+        (
+            "ssh://far#cuda:9",
+            r"no device 'cuda:9' on far; there are interpreter, neuron-sim, cuda:0",
+        ),
         ("ssh://far#hip:all", r"no device 'hip:all' on far"),
         ("cuda:0,cuda:0", r"named twice"),
         ("cuda:0,interpreter", r"their times cannot be compared"),

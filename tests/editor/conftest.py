@@ -108,6 +108,16 @@ def path_without_tilewright() -> str:
 @pytest.fixture(scope="session")
 def reports(run_scenarios: RunScenarios) -> Reports:
     """The reports of the scenarios that need nothing but the server of this environment."""
-    editing = ("diagnostics", "tiles", "nki", "quickFix", "outdated", "chip", "optimize", "models")
+    editing = (
+        "diagnostics",
+        "tiles",
+        "nki",
+        "trainium",
+        "quickFix",
+        "outdated",
+        "chip",
+        "optimize",
+        "models",
+    )
     names = (*editing, "cancel", "settings", "killedServer", "profile", "compiled", "commands")
     return run_scenarios(*names, interpreter=sys.executable)

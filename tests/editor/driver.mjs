@@ -119,10 +119,11 @@ export class Editor {
   }
 
   /** Opens a file of the folder by its name. */
-  async open(name) {
+  async open(file) {
+    const name = file.split("/").at(-1);
     await this.press("Control+P");
     await this.page.waitForSelector(".quick-input-widget input");
-    await this.page.keyboard.type(name);
+    await this.page.keyboard.type(file);
     await this.page.waitForSelector(`.quick-input-list .monaco-list-row.focused[aria-label*="${name}"]`);
     await this.press("Enter");
     await this.page.waitForSelector(`.tab.active[data-resource-name="${name}"]`);

@@ -143,6 +143,31 @@ async function nki(editor) {
   return { lens, hint, loop, hover, fixes, offered };
 }
 
+/** An NKI kernel is optimized for a NeuronCore: simulated, its time estimated, and nothing said to be measured. */
+async function trainium(editor) {
+  const file = "nki/nki1/softmax_slow.py";
+  await editor.open(file);
+  const before = await source(file);
+  await editor.goTo(...(await place(file, "softmax(x)")));
+  await editor.waitText(LENS, /trn2: .*estimated, not measured/, 60_000);
+  await editor.lightBulb();
+  const chosen = await editor.choose(/Optimize for AWS Trainium \(neuron:trn2\)/);
+  await button(editor, "Apply").waitFor({ timeout: OPTIMIZE_MS });
+  const evidence = await editor.waitText(TOAST, /softmax_slow\.py:/);
+  await editor.page.waitForSelector(".monaco-diff-editor .line-delete, .monaco-diff-editor .line-insert");
+  await editor.screenshot("9-trainium-preview");
+  await button(editor, "Apply").click();
+  await editor.page.waitForSelector(".monaco-diff-editor", { state: "detached" });
+  await editor.page.waitForSelector('.tab.active.dirty[data-resource-name="softmax_slow.py"]');
+  await editor.press("Control+S");
+  const after = await savedAfter(file, before);
+  await dismissNotifications(editor);
+  await editor.goTo(1);
+  const verified = await editor.waitText(LENS, /verified: correct/, 30_000);
+  await editor.screenshot("9-trainium-certificate");
+  return { chosen, evidence, before, after, verified };
+}
+
 /** A quick fix is shown with what is known of it, then changes the text as one step to undo. */
 async function quickFix(editor) {
   await editor.open("linear_gelu.py");
@@ -537,6 +562,7 @@ const all = {
   diagnostics,
   tiles,
   nki,
+  trainium,
   quickFix,
   outdated,
   chip,

@@ -3,6 +3,7 @@
 import ast
 import difflib
 import json
+import re
 import subprocess
 import sys
 from typing import Any
@@ -55,6 +56,16 @@ def test_an_nki_kernel_is_explained_estimated_and_fixed(reports: Reports) -> Non
     assert any("Let the compiler choose the engine" in title for title in facts["fixes"])
     for chip in ("neuron:trn1", "neuron:trn2"):
         assert any(f"AWS Trainium ({chip})" in title for title in facts["offered"])
+
+
+def test_an_nki_kernel_is_optimized_for_a_neuron_core(reports: Reports) -> None:
+    facts = seen(reports, "trainium")
+    assert "correct on neuron-sim" in facts["evidence"]
+    assert re.search(r"estimated 1\.\d+x by the cost model for neuron:trn2", facts["evidence"])
+    assert "not compiled, not measured" in facts["evidence"]
+    assert "activation_reduce" in facts["after"]
+    ast.parse(facts["after"])
+    assert "verified: correct" in facts["verified"]
 
 
 def test_what_does_not_apply_can_be_ignored(reports: Reports) -> None:

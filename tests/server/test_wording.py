@@ -124,3 +124,18 @@ def test_what_was_not_verified_fits_into_a_message_and_its_rest_is_counted() -> 
     assert said.endswith("And 4 more, which the certificate lists.")
     short = wording.description({"certificate": {"unverified": ["One.", "Two"]}})
     assert short == "optimized kernel. Left open: One. Two."
+
+
+def test_the_evidence_of_an_estimated_edit_names_the_estimate_and_what_was_not_done() -> None:
+    words = "1.40x by the cost model for neuron:trn2, 99.9 us [75, 129] -> 71.5 us [53.6, 92.3]"
+    result = {
+        "level": "correct",
+        "device": "neuron-sim (NKI simulator on CPU)",
+        "target": "neuron:trn2",
+        "speedup": None,
+        "estimate": {"words": words},
+    }
+    assert wording.evidence(result) == (
+        "correct on neuron-sim (NKI simulator on CPU); "
+        f"estimated {words}; not compiled, not measured"
+    )
