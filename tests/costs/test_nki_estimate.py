@@ -154,7 +154,7 @@ def test_estimates_within_the_error_are_not_told_apart() -> None:
     before = estimated(ROWS, tensor(512, 512), tensor(1, 512))
     near = compare(before, scaled(before, 0.9, dma=1.1), TRN1)
     assert near.is_faster is None
-    assert "does not tell factors below 1.25 apart where one engine has more" in near.reason
+    assert "does not separate factors below 1.25 where one engine has more" in near.reason
     far = compare(before, scaled(before, 0.5, dma=1.1), TRN1)
     assert far.is_faster is True
     assert "2.00 times less, not measured" in far.reason

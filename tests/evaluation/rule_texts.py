@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tilewright.evaluation.rules import Verdict, held_against
+from tilewright.evaluation.rules import Verdict, rule_verdict
 from tilewright.problems.model import Entry, EntryKind
 from tilewright.source import parse_module
 
@@ -17,7 +17,7 @@ def held(
     text: str, original: str = AXPY, entry: Entry | None = ENTRY, allow: tuple[str, ...] = ()
 ) -> Verdict:
     before, after = parse_module(original, "original.py"), parse_module(text, "candidate.py")
-    return held_against(before, after, entry, allow)
+    return rule_verdict(before, after, entry, allow)
 
 
 def before_launch(*lines: str) -> str:

@@ -140,7 +140,7 @@ def _list(form: Format) -> None:
         kib = (f"{size // 1024} KiB" for size in (core.sbuf_bytes, core.psum_bytes))
         cores.add_row(core.id, core.label, *kib)
     OUT.print(cores)
-    OUT.print("For NeuronCores no compiler is public: their kernels are simulated and estimated.")
+    OUT.print("Kernels for NeuronCores are not compiled: they are simulated and estimated.")
 
 
 def _neuron(one: NeuronChip, shape: str | None, form: Format) -> None:

@@ -24,7 +24,7 @@ from tilewright.evaluation.model import (
 )
 from tilewright.evaluation.pytest_run import tests_step
 from tilewright.evaluation.replaying import launch_faults
-from tilewright.evaluation.rules import held_against
+from tilewright.evaluation.rules import rule_verdict
 from tilewright.evaluation.speed import not_measured, planned_timing, speed_step
 from tilewright.evaluation.syntax import check_syntax
 from tilewright.evaluation.trial_client import Heard, Timing, hear
@@ -43,8 +43,7 @@ NO_PROBLEM = (
 
 
 NOT_COMPILED = (
-    "nothing here compiles for {target}: AWS's compiler is on no public registry; the kernel was "
-    "parsed and simulated instead"
+    "Tilewright runs no compiler for {target}; the kernel was parsed and simulated instead"
 )
 OnStep = Callable[[StepName], None]
 
@@ -297,7 +296,7 @@ def check_structure(
     """
     if candidate.text == original.text:
         return StepResult(StepName.STRUCTURE, StepStatus.PASSED)
-    verdict = held_against(original, candidate, entry, allow)
+    verdict = rule_verdict(original, candidate, entry, allow)
     faults = (
         *verdict.faults,
         *constraint_violations(original, candidate, target, triton_version),

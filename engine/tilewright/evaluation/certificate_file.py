@@ -334,23 +334,13 @@ def _summary(
         parts.append(f"compiled for {certificate.target}")
     slowest = min(speed, key=lambda one: one.low, default=None)
     if slowest is None and (gain := certificate.estimate) is not None:
-        parts.append(estimate_text(gain))
+        parts.append(f"{gain.verdict}: {gain.words}, {gain.case}")
         parts.append("not compiled; nothing was measured")
     elif slowest is None:
         parts.append("speed not measured")
     else:
         parts.insert(0, speed_text(certificate.level, slowest))
     return "; ".join(parts)
-
-
-def estimate_text(gain: EstimatedGain) -> str:
-    """``estimated faster: 1.42x by the cost model for neuron:trn2, ...``; never a measured word."""
-    told = f"{gain.words}, {gain.case}"
-    if gain.is_faster:
-        return f"estimated faster: {told}"
-    if gain.is_slower:
-        return f"estimated slower: {told}"
-    return f"not separated by the cost model, whose error is {gain.error:g}x: {told}"
 
 
 def speed_text(level: Level, one: SpeedFigures) -> str:

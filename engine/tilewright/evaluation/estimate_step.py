@@ -55,7 +55,8 @@ def estimate_step(
         "caveats": list(dict.fromkeys(_caveats(found, chip))),
     }
     status = StepStatus.PASSED if worst.is_faster else StepStatus.FAILED
-    return StepResult(StepName.ESTIMATE, status, _told(worst), data=data), worst
+    message = f"{worst.verdict}: {worst.words}"
+    return StepResult(StepName.ESTIMATE, status, message, data=data), worst
 
 
 def estimates(
@@ -88,7 +89,7 @@ def static_estimate(
     module = parse_module(text, path)
     kernel = module.kernel(entry.name) if entry.kind is EntryKind.FUNCTION else None
     if kernel is None:
-        return f"{entry.name} is host code, whose launches the text does not tell"
+        return f"{entry.name} is host code, whose launches are not read from the text"
     if case.inputs_from_module:
         return "the inputs come from a module"
     given = dict(_given(case.inputs, [p.name for p in kernel.parameters]))
@@ -142,11 +143,3 @@ def _caveats(found: Sequence[Estimated], chip: NeuronChip) -> Iterator[str]:
             f"{one.source} on {one.case}; nothing was measured"
         )
         yield from one.after.caveats
-
-
-def _told(gain: EstimatedGain) -> str:
-    if gain.is_faster:
-        return f"estimated faster: {gain.words}"
-    if gain.is_slower:
-        return f"estimated slower: {gain.words}"
-    return f"not separated by the cost model, whose error is {gain.error:g}x: {gain.words}"

@@ -205,6 +205,15 @@ class EstimatedGain:
         return self.value < 1 / self.error
 
     @property
+    def verdict(self) -> str:
+        """Whether the model tells the two apart; never a word of a measurement."""
+        if self.is_faster:
+            return "estimated faster"
+        if self.is_slower:
+            return "estimated slower"
+        return f"not separated by the cost model, whose error is {self.error:g}x"
+
+    @property
     def words(self) -> str:
         """``1.42x by the cost model for neuron:trn2, 41.2 us [33.8, 70.6] -> 29.0 us [...]``."""
         before, after = (_span(*times) for times in (self.before_us, self.after_us))

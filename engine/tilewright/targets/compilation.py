@@ -83,9 +83,9 @@ def compile_launch(
 def _refuse_without_compiler(target: Target) -> None:
     if target.backend == "neuron":
         raise NoToolchainError(
-            f"nothing here compiles for {target}: AWS's compiler is on no public registry, and "
-            "Triton has no backend for NeuronCores. NKI kernels are simulated and estimated "
-            "instead: --device neuron-sim"
+            f"Tilewright runs no compiler for {target}: it does not use AWS's, and Triton has no "
+            "backend for NeuronCores. NKI kernels are simulated and estimated instead: "
+            "--device neuron-sim"
         )
 
 

@@ -196,4 +196,4 @@ STAGES: Mapping[str, tuple[str, ...]] = {
 """The stages of each backend that have a text, in their order."""
 
 MACHINE_CODE = {"cuda": "sass", "hip": "amdgcn", "xpu": "xe-asm", "neuron": ""}
-"""The stage of each backend that is the chip's own; empty where no compiler is public."""
+"""The stage of each backend that is the chip's own; empty where Tilewright runs no compiler."""

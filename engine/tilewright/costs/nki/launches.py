@@ -91,7 +91,7 @@ def compare(before: NkiEstimate, after: NkiEstimate, chip: NeuronChip) -> Compar
     shown = f"estimated {before.usual * 1e3:.3g} ms before, {after.usual * 1e3:.3g} ms after"
     if 1 / error < ratio < error:
         why = "" if ordered else " where one engine has more to do and another less"
-        reason = f"{shown}: the model does not tell factors below {error:g} apart{why}"
+        reason = f"{shown}: the model does not separate factors below {error:g}{why}"
         return Comparison(ratio, None, error, reason)
     words = "less" if ratio > 1 else "more"
     factor = max(ratio, 1 / ratio)

@@ -19,9 +19,11 @@ Place = tuple[int, str]
 
 @dataclass(frozen=True)
 class Merges:
-    """Attributes:
-    left_out: instructions with a scalar that another takes along at no cost of its own.
-    of_one_tile: instructions with two tiles that come from one.
+    """What a compiler merges.
+
+    Attributes:
+        left_out: instructions with a scalar that another takes along at no cost of its own.
+        of_one_tile: instructions with two tiles that come from one.
     """
 
     left_out: frozenset[Place]

@@ -2,7 +2,7 @@
 
 from tilewright.devices.service.connection import ServiceChannel, connect
 from tilewright.devices.service.places import ServiceError, enabled
-from tilewright.devices.service.running import ServiceStatus, running_services, stop_services
+from tilewright.devices.service.status import ServiceStatus, running_services, stop_services
 
 __all__ = [
     "ServiceChannel",

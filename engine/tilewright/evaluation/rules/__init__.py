@@ -4,7 +4,7 @@ A rule yields findings; one that the original shows as often is its own affair. 
 and refuse early. They prove nothing: what really ran is observed (``tilewright.worker.tamper``).
 """
 
-from tilewright.evaluation.rules.comparison import Verdict, held_against
+from tilewright.evaluation.rules.comparison import Verdict, rule_verdict
 from tilewright.evaluation.rules.model import Finding, Grade
 
-__all__ = ["Finding", "Grade", "Verdict", "held_against"]
+__all__ = ["Finding", "Grade", "Verdict", "rule_verdict"]

@@ -42,7 +42,7 @@ class Verdict:
     permitted: tuple[str, ...] = ()
 
 
-def held_against(
+def rule_verdict(
     original: Module, candidate: Module, entry: Entry | None, allow: Collection[str] = ()
 ) -> Verdict:
     """What the candidate's text does that the original's does not, or not as often.

@@ -9,13 +9,13 @@ from tilewright.rewrites.nki import (
     matmuls,
     motion,
     operands,
-    tracing,
+    traced_python,
     widths,
 )
 
 REWRITES: tuple[Rewrite, ...] = (
     *indices.REWRITES,
-    *tracing.REWRITES,
+    *traced_python.REWRITES,
     *operands.REWRITES,
     *loops.REWRITES,
     *motion.REWRITES,

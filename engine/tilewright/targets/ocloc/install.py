@@ -304,7 +304,7 @@ def _require_version(lock: Lock) -> None:
         first, beyond = (".".join(map(str, version)) for version in (FIRST, BEYOND))
         raise InstallError(
             f"suite {lock.suite} of {lock.distribution} has ocloc {lock.version or 'none'}; "
-            f"its words are understood from {first} on and below {beyond}: {BY_HAND}"
+            f"its messages are understood from {first} on and below {beyond}: {BY_HAND}"
         )
 
 

@@ -1,7 +1,7 @@
 """The Neuron SDK of the interpreter that runs this worker: its simulator, runs on its chip.
 
-Tried with a small SDK of our own alone, as the real one is on no public registry: names and
-arguments are those of its documentation (``nki.simulate_kernel``, ``nki.simulate``,
+Tried only with a small SDK that the tests write, not with AWS's: names and arguments are
+those of its documentation (``nki.simulate_kernel``, ``nki.simulate``,
 ``nki.baremetal``, ``neuron-profile view --output-format summary-json``).
 """
 
@@ -29,7 +29,7 @@ _TIME = "total_time"
 def packages() -> dict[str, str]:
     """The SDK's packages that can be imported, with their versions; imports their roots alone.
 
-    An empty package of the same name, as a public registry has it, is none.
+    An empty package of the same name is none.
     """
     return {name: _version(name) for name, module in _PACKAGES.items() if _is_there(module)}
 

@@ -100,7 +100,7 @@ class Coordinators:
     def end(self, peer: Peer) -> None:
         """End the coordinators of a peer, which hold devices and memory as long as they live."""
         for court in [court for court in self._courts if court.peer is peer]:
-            self._kill(court.process, LOST, "who asked for it is gone, or the worker was stopped")
+            self._kill(court.process, LOST, "its client is gone, or the worker was stopped")
 
     def drop_all(self) -> None:
         """In a child: keep no coordinator's data in its memory."""

@@ -122,8 +122,8 @@ def output_not_written(module: Module, context: AnalysisContext) -> Iterator[Fin
                 continue
             if name.id not in flow.hidden and not _is_used(flow, fact):
                 text = (
-                    f"{name.id} is returned and nothing is ever stored to it: its memory holds "
-                    f"whatever was there."
+                    f"{name.id} is returned and nothing is ever stored to it: its memory is "
+                    "undefined."
                 )
                 yield found(module, kernel, fact.node, text)
 
