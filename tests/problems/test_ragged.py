@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from tilewright.problems import Problem, load_problem
-from tilewright.problems.model import Ragged
-from tilewright.problems.ragged import tied_dims
+from tilewright.problems.model import Dim, Ragged
+from tilewright.problems.ragged import ragged_dims, tied_dims
 from tilewright.problems.scalars import fixed
 
 
@@ -272,3 +272,30 @@ def test_three_dimensions_of_one_size_hang_together() -> None:
         assert int(str(found["K"])) == 2 * int(str(found["N"]))
     same = {"M": 64, "N": 64, "K": 64}
     assert all(len(set(found.values())) == 1 for found in tied_dims([same], same, same, Random(1)))
+
+
+def test_extents_in_multiples_of_a_tile_go_beyond_the_small_cases(tmp_path: Path) -> None:
+    """A product of elements says little where one instruction works on a whole tile."""
+    path = tmp_path / "p.yaml"
+    path.write_text(
+        "name: p\nentry: f\nmultiples: {K: 128, M: 128, N: 512}\ninputs:\n"
+        "  A: {shape: [K, M], dtype: float32}\n  B: {shape: [K, N], dtype: float32}\n"
+        "ci:\n- params: [A, B]\n  dims: {K: 384, M: 256, N: 512}\n"
+    )
+    found = load_problem(path).ragged
+    assert found is not None
+    assert found.primes
+    for case in found.primes:
+        extents = {name: int(str(value)) for name, value in case.dims.items()}
+        assert extents["K"] in (5 * 128, 7 * 128)
+        assert extents["M"] in (3 * 128, 5 * 128)
+        assert extents["N"] in (3 * 512, 5 * 512)
+
+
+def test_many_tiles_are_brought_down_to_a_few() -> None:
+    steps = {"K": 128, "M": 128, "N": 512}
+    dims: dict[str, Dim] = dict.fromkeys(steps, 4096)
+    found = ragged_dims(dims, steps, dict.fromkeys(steps, 4096), steps=steps)
+    assert found
+    for one in found:
+        assert (one["M"], one["N"]) == (3 * 128, 3 * 512)

@@ -15,6 +15,13 @@ _MOST = 1 << 19
 """Of the product of a case's extents: the interpreter is slow."""
 _LARGE = 132
 """No extent above it where even smaller ones have a product above ``_MOST``."""
+_TILE = 64
+"""A step from here on is a tile, on which one operation of a kernel works: such extents count in
+tiles, not in elements."""
+_MOST_TILES = 1 << 14
+_MOST_IN_TILES = 1 << 32
+"""Of the products of counts of tiles, and of the extents that these make up."""
+_FEW_TILES = 4
 _FEW = 32
 _GROWTH = (1.6, 1.9)
 _SHRINKAGE = 0.85
@@ -61,7 +68,17 @@ def _ragged_once(
         for name in names
     }
     ways = (grown, {**below, **{name: grown[name] for name in names[:1]}}, below)
-    return _changed(dims, next((w for w in ways if math.prod(w.values()) <= _MOST), below))
+    return _changed(dims, next((w for w in ways if not _is_too_much(w, steps)), below))
+
+
+def _is_too_much(sizes: Mapping[str, int], steps: Steps) -> bool:
+    """Whether the interpreter would take too long for a case of such extents."""
+    elements = math.prod(sizes.values())
+    tiles = {name: step for name, step in steps.items() if step >= _TILE}
+    counts = math.prod(size // tiles.get(name, 1) for name, size in sizes.items())
+    in_tiles = not tiles.keys().isdisjoint(sizes)
+    fits = in_tiles and counts <= _MOST_TILES and elements <= _MOST_IN_TILES
+    return elements > _MOST and not fits
 
 
 def thin_dims(
@@ -198,9 +215,14 @@ def _primes(
     dims: Mapping[str, Dim], names: tuple[str, ...], draw: Random, steps: Steps
 ) -> dict[str, int]:
     sizes = {name: _number(dims[name]) for name in names}
-    if math.prod(sizes.values()) > _MOST:
-        sizes = {name: min(size, _LARGE) for name, size in sizes.items()}
+    if _is_too_much(sizes, steps):
+        sizes = {name: min(size, _largest(steps.get(name, 1))) for name, size in sizes.items()}
     return {name: _stepped(size, draw, steps.get(name, 1)) for name, size in sizes.items()}
+
+
+def _largest(step: int) -> int:
+    """What extents that are too much are brought below: more than one of their steps."""
+    return max(_LARGE, _FEW_TILES * step) if step >= _TILE else _LARGE
 
 
 def _stepped(size: int, draw: Random, step: int) -> int:
