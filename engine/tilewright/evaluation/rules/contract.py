@@ -36,7 +36,7 @@ def _kernels(original: Module, candidate: Module, entry: Entry | None) -> Iterat
     for kernel in original.entry_kernels():
         if kernel.name not in there:
             what, way_out = f"kernel {kernel.name} is gone", "keep it under its name"
-        elif not candidate.launches_of(kernel.name):
+        elif not candidate.launches_of(kernel.name) and kernel.name not in reached:
             what, way_out = f"kernel {kernel.name} is no longer launched", _STAY
         else:
             continue
@@ -80,7 +80,33 @@ def _names(node: ast.expr, kernels: set[str]) -> bool:
 
 def _reached(module: Module, entry: Entry) -> frozenset[str]:
     steps = call_graph(module).reached(_name(module, entry))
-    return frozenset(s.edge.launch.kernel for s in steps if s.edge.launch is not None)
+    launched = frozenset(s.edge.launch.kernel for s in steps if s.edge.launch is not None)
+    return launched | _reached_without_grid(module, entry)
+
+
+def _reached_without_grid(module: Module, entry: Entry) -> frozenset[str]:
+    """NKI kernels that the entry point calls as ``kernel(x)``, itself or through its helpers."""
+    kernels = {one.name for one in module.kernels if one.language is Language.NKI}
+    hosts = {
+        node.name: node
+        for node in module.tree.body
+        if isinstance(node, ast.FunctionDef) and node.name not in kernels
+    }
+    found: set[str] = set()
+    seen: set[str] = set()
+    ahead = [entry.name] if kernels else []
+    while ahead:
+        name = ahead.pop()
+        found |= {name} & kernels
+        if name in seen or name not in hosts:
+            continue
+        seen.add(name)
+        ahead += [
+            node.func.id
+            for node in ast.walk(hosts[name])
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        ]
+    return frozenset(found)
 
 
 def _entry(original: Module, candidate: Module, entry: Entry) -> Iterator[Finding]:
