@@ -230,6 +230,7 @@ def test_a_kernel_without_a_problem_is_parsed_and_nothing_more_is_claimed(tmp_pa
     assert not value["changed"]
     assert value["trials"]
     assert {t["level"] for t in value["trials"]} == {"parsed"}
+    assert any("put a spec next to the kernel (alone.yaml)" in note for note in value["notes"])
 
 
 @pytest.mark.triton
@@ -241,6 +242,22 @@ def test_profile_says_what_is_known_and_what_is_not() -> None:
     assert kernel["correct"] is True
     assert kernel["time"] is None
     assert any("time not measured" in note for note in kernel["notes"])
+
+
+def test_a_profile_of_an_nki_kernel_without_a_spec_says_how_to_give_one() -> None:
+    value = run_json("profile", "examples/nki/nki1/softmax_slow.py", "--target", "trn2")
+    assert value["kernels"][0]["correct"] is None
+    assert any("pass --problem" in note for note in value["notes"])
+
+
+@pytest.mark.triton
+def test_what_an_accepted_kernel_was_not_verified_for_is_printed_though_it_is_not_faster() -> None:
+    nki = EXAMPLES / "nki"
+    kernels = (str(nki / "nki1" / f"softmax{kind}.py") for kind in ("", "_slow"))
+    ended = run("verify", *kernels, "--problem", str(nki / "softmax.yaml"), "--target", "trn2")
+    assert "estimated slower" in ended.stdout
+    assert "accepted: correct" in ended.stdout
+    assert "not verified: Correctness was checked in Tilewright's NKI simulator" in ended.stdout
 
 
 @pytest.mark.triton

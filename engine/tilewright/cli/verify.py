@@ -222,7 +222,8 @@ def _print(value: dict[str, Any], judged: Judged, needed: Level) -> None:
         OUT.print(f"{step.step.value:12s}{step.status.value}{message}", markup=False)
     for note in value["notes"]:
         OUT.print(f"note: {note}", markup=False)
-    for text in judged.certificate.unverified if judged.evaluation.failed is None else ():
+    is_open = value["accepted"] or judged.evaluation.failed is None
+    for text in judged.certificate.unverified if is_open else ():
         OUT.print(f"not verified: {text}", markup=False)
     verdict = "accepted" if value["accepted"] else "not accepted"
     verdict = "not judged" if value["error"] else verdict

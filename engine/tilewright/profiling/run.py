@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from tilewright.devices.model import is_neuron_target
+from tilewright.evaluation.cascade import NO_PROBLEM
 from tilewright.evaluation.compile_step import check_compile
 from tilewright.evaluation.correctness import check_correctness
 from tilewright.evaluation.model import StepResult, StepStatus
@@ -25,6 +27,7 @@ from tilewright.targets.model import Target
 
 SCHEMA = 1
 _NOTHING = "not compiled, not checked, not timed"
+_NOT_SIMULATED = "no spec: not simulated, not checked"
 _NOT_CHECKED = "the problem's checks were not run"
 _NO_REFERENCE = "it runs; the problem has no reference to compare it with"
 Tell = Callable[[int, str], None]
@@ -72,8 +75,8 @@ def _of_nki(
 ) -> dict[str, Any]:
     """The same value for NKI kernels: each entry has an ``estimate`` as well, and no time."""
     found, checked = nki_entries(module, bench, target, tell, verify=verify)
-    notes = [] if bench is not None else ["no spec next to the file: not simulated, not checked"]
-    judged = _Judged(None, notes[0]) if bench is None else _judged(checked)
+    notes = [] if bench is not None else [NO_PROBLEM.format(stem=Path(module.path).stem)]
+    judged = _Judged(None, _NOT_SIMULATED) if bench is None else _judged(checked)
     by_name = {kernel.name: kernel for kernel in module.kernels}
     entries = []
     for one in found:

@@ -199,6 +199,8 @@ def run_search(
         certificate = _searched(search, cascade, request, ledger, notes)
         use = models.use(ledger) if models else None
     notes += use.notes if use else ()
+    if request.problem is None and search.trials:
+        notes.append(f"no edit could be checked: {cascade.no_problem()}")
     if certificate is not None:
         created = certificate.created
         certificate = replace(
