@@ -199,8 +199,6 @@ def run_search(
         certificate = _searched(search, cascade, request, ledger, notes)
         use = models.use(ledger) if models else None
     notes += use.notes if use else ()
-    if request.problem is None and search.trials:
-        notes.append(f"no edit could be checked: {cascade.no_problem()}")
     if certificate is not None:
         created = certificate.created
         certificate = replace(
@@ -287,6 +285,8 @@ def _searched(
     try:
         check_original(search, request, notes)
         search.run()
+        if request.problem is None and search.trials:
+            notes.append(f"no edit could be checked: {cascade.no_problem()}")
         return _final(search, cascade, request, notes)
     except Stopped:
         search.cancel()
