@@ -54,6 +54,21 @@ def test_there_are_enough_of_both() -> None:
     assert all(one.says and one.caught_by for one in CHEATS)
 
 
+@pytest.mark.parametrize(
+    ("package", "run"),
+    [("neuronxcc.nki", "nki.simulate_kernel(kernel, x)"), ("nki", "nki.simulate(kernel)(x)")],
+)
+def test_a_text_that_runs_its_kernel_itself_is_refused(package: str, run: str) -> None:
+    head = f"import {package} as nki\n\n\n@nki.jit\ndef kernel(x):\n    return x\n"
+    original = f"{head}\n\ndef host(x):\n    return kernel(x)\n"
+    candidate = original.replace("return kernel(x)", f"return {run}")
+    found = check_structure(
+        parse_module(original, "original.py"), parse_module(candidate, "candidate.py"), None, None
+    )
+    assert found.status is StepStatus.FAILED
+    assert "the harness decides how a kernel is run" in found.message
+
+
 @pytest.mark.parametrize("cheat", READ, ids=_id)
 def test_its_text_gives_it_away(cheat: Candidate) -> None:
     assert _structure(cheat).status is StepStatus.FAILED

@@ -28,7 +28,6 @@ from tilewright.evaluation.model import (
     StepStatus,
     text_hash,
 )
-from tilewright.search.behaviour import NoBehaviour
 from tilewright.search.budget import Budget
 from tilewright.search.grade import ContestGrader
 from tilewright.search.loop import EMPTY_GENERATIONS, End, Loop, Outcome, Surroundings
@@ -42,6 +41,22 @@ from tilewright.search.spec import BeamSpec, StopSpec, StrategyName, StrategySpe
 NAMES = sorted(POPULATIONS)
 VALLEY = landscape("valley", 3)
 ROOT = replace(root_of(Axes(VALLEY)), cell=(0,))
+
+
+class NoBehaviour:
+    """All texts are in one cell."""
+
+    def cell(self, text: str, evaluation: Evaluation) -> tuple[int, ...]:
+        del text, evaluation
+        return (0,)
+
+    def change(self, node: Node, idea: Idea) -> Sequence[int] | None:
+        del node, idea
+        return None
+
+    def hints(self, direction: Sequence[float]) -> tuple[str, ...]:
+        del direction
+        return ()
 
 
 def tree(found: Loop) -> list[tuple[str, str | None, str, float, str]]:

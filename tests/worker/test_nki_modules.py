@@ -105,6 +105,14 @@ def test_products_add_to_what_was_written_before(
     assert records["nki.isa.dma_copy"]["bytes"] > 0
 
 
+def test_simulate_gives_a_function_of_the_arguments(launches: Launches, tmp_path: Path) -> None:
+    host = "\ndef host(a, b):\n    return nki.simulate(product)(a, b)\n"
+    module = loaded(tmp_path, PRODUCT.replace("FLAG", "") + host)
+    a, b = normal(128, 64), normal(128, 256, seed=1)
+    np.testing.assert_allclose(module.host(a, b), a.T @ b, rtol=1e-4, atol=1e-4)
+    assert len(launches.found) == 1
+
+
 def test_a_product_overwrites_where_it_is_asked_to(launches: Launches, tmp_path: Path) -> None:
     module = loaded(tmp_path, PRODUCT.replace("FLAG", "accumulate=False"))
     a, b = normal(384, 64), normal(384, 256, seed=1)

@@ -27,11 +27,6 @@ class Retrieval:
         self._entries = tuple(entries)
         self._words = WordIndex(self._entries)
 
-    @property
-    def searches_words(self) -> bool:
-        """Whether words count; they do not where SQLite has no full-text search."""
-        return self._words.works
-
     def recall(self, query: Query, k: int, hidden: frozenset[str] = frozenset()) -> list[Recalled]:
         """The ``k`` best entries of each outcome, one for each key; the helpful ones first.
 

@@ -21,22 +21,3 @@ class Behaviour(Protocol):
     def hints(self, direction: Sequence[float]) -> tuple[str, ...]:
         """A direction that promises gains, in sentences for the author of a candidate."""
         ...
-
-
-class NoBehaviour:
-    """All texts are in one cell."""
-
-    def cell(self, text: str, evaluation: Evaluation) -> tuple[int, ...]:
-        """The only cell."""
-        del text, evaluation
-        return (0,)
-
-    def change(self, node: Node, idea: Idea) -> Sequence[int] | None:
-        """Not known."""
-        del node, idea
-        return None
-
-    def hints(self, direction: Sequence[float]) -> tuple[str, ...]:
-        """None."""
-        del direction
-        return ()

@@ -25,7 +25,9 @@ from tilewright.source.model import Language
 
 _DOCUMENTED = "use what NKI documents"
 _COMPUTES = "the work must stay in NKI instructions; numpy is for types and constants"
-_RUNNERS = frozenset(("nki.baremetal", "nki.benchmark", "nki.profile", "nki.simulate_kernel"))
+_RUNNERS = frozenset(
+    ("nki.baremetal", "nki.benchmark", "nki.profile", "nki.simulate", "nki.simulate_kernel")
+)
 _RUN = "the harness decides how a kernel is run; launch it by kernel[grid](...)"
 
 

@@ -155,7 +155,7 @@ def _new_modules(runs: Runs) -> dict[str, ModuleType]:
         "nki",
         {
             "jit": jit,
-            "simulate": _simulate_kernel(jit),
+            "simulate": jit,
             "benchmark": _benchmark(jit),
             "baremetal": jit,
             "language": nl,
