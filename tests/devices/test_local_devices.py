@@ -270,3 +270,12 @@ def test_doctor_s_secret_reaches_the_worker_that_has_to_take_it_away() -> None:
     with known_secret() as secret:
         assert secret in worker_environment().values()
     assert secret not in worker_environment().values()
+
+
+def test_numpys_products_have_one_thread_unless_the_user_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    assert worker_environment()["OPENBLAS_NUM_THREADS"] == "1"
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    assert worker_environment()["OPENBLAS_NUM_THREADS"] == "3"

@@ -119,6 +119,8 @@ def worker_environment() -> dict[str, str]:
     environment = {name: value for name, value in os.environ.items() if _passes(name, named)}
     for name in ("TRITON_INTERPRET", MARKER):
         environment.pop(name, None)
+    # Threads of numpy's BLAS that wait for each other take processor time from other jobs.
+    environment.setdefault("OPENBLAS_NUM_THREADS", "1")
     triton_cache = environment.setdefault("TRITON_CACHE_DIR", str(home() / "triton"))
     try:
         Path(triton_cache).mkdir(parents=True, exist_ok=True)

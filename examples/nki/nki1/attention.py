@@ -7,7 +7,7 @@ import neuronxcc.nki.language as nl
 
 @nki.jit
 def attention(q, k, v):
-    """softmax(q @ k.T / sqrt(128)) @ v of q, k, v (length, 128); length in 128s, 512 at most."""
+    """softmax(q @ k.T / sqrt(128)) @ v of q, k, v (length, 128); length in 128s."""
     length, size = q.shape
     assert size == 128
     tiles = length // 128
@@ -20,7 +20,10 @@ def attention(q, k, v):
         values[t] = nl.load(v[nl.ds(t * 128, 128), 0:size])
     for i in nl.affine_range(tiles):
         query = nl.copy(nisa.nc_transpose(nl.load(q[nl.ds(i * 128, 128), 0:size])))
-        scores = nl.copy(nisa.nc_matmul(query, keys))
+        scores = nl.ndarray((nl.par_dim(128), length), dtype=nl.float32)
+        for first in range(0, length, 512):
+            part = nl.ds(first, min(512, length - first))
+            scores[0:128, part] = nl.copy(nisa.nc_matmul(query, keys[0:size, part]))
         highest = nisa.tensor_reduce(nl.max, scores, axis=1)
         shift = nisa.tensor_scalar(highest, nl.multiply, -(size**-0.5))
         total = nl.ndarray((128, 1), dtype=nl.float32)

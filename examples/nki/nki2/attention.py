@@ -7,7 +7,7 @@ import nki.language as nl
 
 @nki.jit
 def attention(q, k, v):
-    """softmax(q @ k.T / sqrt(128)) @ v of q, k, v (length, 128); length in 128s, 512 at most."""
+    """softmax(q @ k.T / sqrt(128)) @ v of q, k, v (length, 128); length in 128s."""
     length, size = q.shape
     assert size == 128
     tiles = length // 128
@@ -28,10 +28,14 @@ def attention(q, k, v):
         nisa.nc_transpose(dst=flipped, data=query)
         turned_query = nl.ndarray((128, 128), dtype=q.dtype, buffer=nl.sbuf)
         nisa.tensor_copy(dst=turned_query, src=flipped)
-        products = nl.ndarray((128, length), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_matmul(dst=products, stationary=turned_query, moving=keys)
+        scores = nl.ndarray((128, length), dtype=nl.float32, buffer=nl.sbuf)
+        for first in range(0, length, 512):
+            last = min(first + 512, length)
+            products = nl.ndarray((128, last - first), dtype=nl.float32, buffer=nl.psum)
+            nisa.nc_matmul(dst=products, stationary=turned_query, moving=keys[0:size, first:last])
+            nisa.tensor_copy(dst=scores[0:128, first:last], src=products)
         highest = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.tensor_reduce(dst=highest, op=nl.maximum, data=products, axis=1)
+        nisa.tensor_reduce(dst=highest, op=nl.maximum, data=scores, axis=1)
         shift = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)
         nisa.tensor_scalar(dst=shift, data=highest, op0=nl.multiply, operand0=-(size**-0.5))
         total = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)
@@ -39,7 +43,7 @@ def attention(q, k, v):
         nisa.activation_reduce(
             dst=weights,
             op=nl.exp,
-            data=products,
+            data=scores,
             scale=size**-0.5,
             bias=shift,
             reduce_op=nl.add,

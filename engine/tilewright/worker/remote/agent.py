@@ -70,6 +70,7 @@ def _keep(mark: str, place: str, archive: str, arguments: list[str]) -> int:
     environment = {
         **os.environ, MARKER: mark, "TMPDIR": place, "TRITON_CACHE_DIR": f"{place}/triton",
     }  # fmt: skip
+    environment.setdefault("OPENBLAS_NUM_THREADS", "1")  # as on this machine: devices/local_process
     environment.pop("TRITON_INTERPRET", None)
     os.mkdir(environment["TRITON_CACHE_DIR"])  # noqa: PTH102
     worker = subprocess.Popen(
