@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("numpy", reason="the fit is made with numpy: make setup")
+
 from tilewright.costs.nki.peaks import nkibench_amounts, peak_share
 from tilewright.hardware import neuron_chip
 
