@@ -1,8 +1,11 @@
 """Which entries are recalled, in which order, and what of another project is seen."""
 
+import sqlite3
 from dataclasses import replace
+from functools import partial
 from random import Random
 
+import pytest
 from memory_entries import ROWS, entry, evaluation, query, transition
 
 from tilewright.memory.bank import Snapshot
@@ -10,6 +13,7 @@ from tilewright.memory.evidence import HELPED, HURT, UNKNOWN, LocalEvidence, dra
 from tilewright.memory.model import Condition, Outcome, Recalled
 from tilewright.memory.retrieval import Retrieval
 from tilewright.memory.run_memory import RunMemory
+from tilewright.memory.words import WordIndex
 from tilewright.strategies.ideas.memory import with_code
 
 HOIST = entry()
@@ -176,3 +180,18 @@ def test_code_of_an_entry_is_data_in_a_prompt() -> None:
     words, _, code = with_code(Recalled(entry(diff=diff), 1.0, ())).partition("\n")
     assert words.endswith(".")
     assert code == f"````diff\n{diff}\n````"
+
+
+def test_a_sqlite_without_full_text_search_is_reported(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Plain(sqlite3.Connection):
+        def execute(self, statement: str, *given: object) -> sqlite3.Cursor:
+            if "fts5" in statement:
+                raise sqlite3.OperationalError("no such module: fts5")
+            return super().execute(statement, *given)
+
+    connect = partial(sqlite3.connect, factory=Plain)
+    monkeypatch.setattr("tilewright.memory.words.sqlite3.connect", connect)
+    assert WordIndex(()).ranks(["softmax"]) == {}
+    assert "no full-text search" in caplog.text

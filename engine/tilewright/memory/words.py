@@ -1,5 +1,6 @@
 """Ranking of entries by words: BM25 over titles, mechanisms and identifiers."""
 
+import logging
 import re
 import sqlite3
 from collections.abc import Sequence
@@ -7,6 +8,7 @@ from functools import cached_property
 
 from tilewright.memory.model import Experience
 
+_LOG = logging.getLogger(__name__)
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]+")
 _MOST = 64
 """Words of a query that are searched for."""
@@ -24,7 +26,7 @@ class WordIndex:
 
     @cached_property
     def _connection(self) -> sqlite3.Connection | None:
-        """The index; None where this Python's SQLite has no full-text search."""
+        """The index; None, with a warning, where SQLite has no full-text search."""
         connection = sqlite3.connect(":memory:", check_same_thread=False)
         try:
             connection.execute(
@@ -32,6 +34,7 @@ class WordIndex:
             )
         except sqlite3.OperationalError:
             connection.close()
+            _LOG.warning("this Python's SQLite has no full-text search: words are not compared")
             return None
         connection.executemany(
             "INSERT INTO entry (rowid, title, mechanism, identifiers) VALUES (?, ?, ?, ?)",
@@ -41,11 +44,6 @@ class WordIndex:
             ),
         )
         return connection
-
-    @property
-    def works(self) -> bool:
-        """Whether this Python's SQLite has full-text search; without it there are no ranks."""
-        return self._connection is not None
 
     def ranks(self, words: Sequence[str]) -> dict[int, float]:
         """By position of an entry, how well the words fit: 1 for the best, above 0 for others."""
