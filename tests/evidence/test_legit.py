@@ -4,7 +4,7 @@ import pytest
 from candidates import BASES, Candidate, Court, candidates, refusal, spec_of
 
 from tilewright.evaluation.model import Level
-from tilewright.evaluation.rules import held_against
+from tilewright.evaluation.rules import rule_verdict
 from tilewright.problems import load_problem
 from tilewright.source import parse_module
 
@@ -36,7 +36,7 @@ def test_there_are_at_least_twenty_five() -> None:
 def test_its_text_is_not_held_against_it(kernel: Candidate) -> None:
     source = kernel.original
     problem = load_problem(spec_of(source), source)
-    verdict = held_against(
+    verdict = rule_verdict(
         parse_module(source.read_text(), "original.py"),
         parse_module(kernel.text, "candidate.py"),
         problem.entry,
@@ -49,7 +49,7 @@ def test_its_text_is_not_held_against_it(kernel: Candidate) -> None:
 def test_what_it_needs_to_be_permitted_is_named(kernel: Candidate) -> None:
     source = kernel.original
     problem = load_problem(spec_of(source), source)
-    verdict = held_against(
+    verdict = rule_verdict(
         parse_module(source.read_text(), "original.py"),
         parse_module(kernel.text, "candidate.py"),
         problem.entry,
