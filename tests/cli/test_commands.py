@@ -262,6 +262,17 @@ def test_what_an_accepted_kernel_was_not_verified_for_is_printed_though_it_is_no
 
 
 @pytest.mark.triton
+def test_a_file_with_kernels_of_both_languages_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    file = tmp_path / "mixed.py"
+    parts = (EXAMPLES / "softmax.py", EXAMPLES / "nki" / "nki1" / "softmax.py")
+    file.write_text("\n".join(one.read_text() for one in parts))
+    ended = run("verify", str(file), "--target", "cuda:90")
+    assert ended.returncode == 2
+    assert "has NKI kernels" in ended.stderr
+    assert "a file of their own" in " ".join(ended.stderr.split())
+
+
+@pytest.mark.triton
 def test_a_file_that_does_not_parse_or_launches_nothing_is_said_to(tmp_path: Path) -> None:
     broken, idle = tmp_path / "broken.py", tmp_path / "idle.py"
     broken.write_text(HALF_TYPED)

@@ -99,7 +99,7 @@ def _rows(facts: DeviceFacts) -> Iterator[tuple[str, str]]:
 
 def _untimed(info: DeviceInfo) -> str:
     if info.runs_nki:
-        return "no: a cost model estimates the time on neuron:trn1 and neuron:trn2"
+        return "no: a cost model estimates the time on neuron:trn1, trn2 and trn3"
     return "no: an interpreter's time is not a chip's time"
 
 

@@ -68,10 +68,12 @@ def _check_language(module: Module, wanted: Target | None, device: str) -> None:
     is_nki = _is_nki(module)
     if wanted is not None and module.kernels and is_neuron_target(wanted) is not is_nki:
         language, others = ("NKI", "neuron:trn2") if is_nki else ("Triton", "cuda:90")
+        mixed = len({kernel.language is Language.NKI for kernel in module.kernels}) > 1
+        way_out = f"name a target such as {others}"
+        if mixed:
+            way_out = "move those of the other language to a file of their own"
         raise InputError(
-            f"its kernels are {language} kernels, which {wanted} does not run; name a target such "
-            f"as {others}",
-            module.path,
+            f"it has {language} kernels, which {wanted} does not run; {way_out}", module.path
         )
     if device == NEURON_SIM and not is_nki:
         raise InputError(f"has no NKI kernel, and {NEURON_SIM} runs no others", module.path)
