@@ -10,6 +10,7 @@ from tilewright.analysis.detectors.correctness.reach import (
     greatest_offset,
     reach_of,
 )
+from tilewright.analysis.detectors.correctness.unmasked import on_rounded_grid, with_unused_mask
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding
@@ -66,15 +67,38 @@ def _unmasked(module: Module, context: AnalysisContext, kinds: frozenset[str]) -
         if _returns_early(kernel):
             continue
         launches = [launch for launch in context.launches if launch.kernel == kernel.name]
-        for access in flow.accesses:
-            if access.kind not in kinds or not _is_bare(access):
-                continue
-            if launches:
-                found = next(filter(None, (_outside(access, launch) for launch in launches)), None)
-                if found is not None:
-                    yield _outside_finding(module, kernel, access, *found)
-            else:
-                yield from _unlike_others(module, kernel, flow, access)
+        bare = [a for a in flow.accesses if a.kind in kinds and _is_bare(a)]
+        if not launches:
+            yield from _derived(module, kernel, flow, bare)
+        for access in bare if launches else ():
+            found = next(filter(None, (_outside(access, launch) for launch in launches)), None)
+            if found is not None:
+                yield _outside_finding(module, kernel, access, *found)
+
+
+def _derived(
+    module: Module, kernel: Kernel, flow: Flow, accesses: list[Access]
+) -> Iterator[Finding]:
+    """What the text alone says of accesses without a mask, one reason for a kernel.
+
+    A mask that is written as None was left out on purpose.
+    """
+    found = list(_unlike_any(module, kernel, flow, accesses))
+    for reason in (with_unused_mask, on_rounded_grid):
+        found = found or list(reason(module, kernel, flow, [a for a in accesses if _omits(a)]))
+    yield from found
+
+
+def _omits(access: Access) -> bool:
+    given = [*access.node.args, *(k.value for k in access.node.keywords)]
+    return not any(isinstance(node, ast.Constant) and node.value is None for node in given)
+
+
+def _unlike_any(
+    module: Module, kernel: Kernel, flow: Flow, accesses: list[Access]
+) -> Iterator[Finding]:
+    for access in accesses:
+        yield from _unlike_others(module, kernel, flow, access)
 
 
 def _is_bare(access: Access) -> bool:

@@ -3,7 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import TL, source_of, triton_kernels
+from tilewright.analysis.detectors.common import TL, nodes_of, source_of, triton_kernels
+from tilewright.analysis.detectors.correctness.masks import terms, upper_bounds
 from tilewright.analysis.detectors.correctness.reach import (
     exact_offsets,
     greatest_offset,
@@ -12,7 +13,7 @@ from tilewright.analysis.detectors.correctness.reach import (
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.values import Flow
+from tilewright.analysis.values import Access, Flow
 from tilewright.source.host import before_launch
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -84,6 +85,56 @@ def _only_looks(statement: ast.stmt, name: ast.Name) -> bool:
         isinstance(n, ast.Attribute) and n.value is name and n.attr in asked
         for n in ast.walk(statement)
     )
+
+
+@detector("uninitialized_read")
+def uninitialized_read(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A load of what torch.empty left in a buffer, before anything is written to it."""
+    for kernel, flow in triton_kernels(module):
+        launches = module.launches_of(kernel.name)
+        if not launches or module.lookup.says("pre_hook") or flow.may_write_unknown:
+            continue
+        seen: set[str] = set()
+        for load in _first_reads(kernel, flow):
+            for launch in launches if load.base not in seen else ():
+                made = _unset_at(module, launch, load.base or "")
+                if made is not None:
+                    seen.add(load.base or "")
+                    yield Finding(
+                        module.index.range_of(load.node),
+                        f"Nothing has written {load.base} when this load reads it: line "
+                        f"{made.lineno} makes it with torch.empty, which leaves in it whatever was "
+                        "in memory.",
+                        kernel.name,
+                        related=(Related("made here", module.index.range_of(made)),),
+                    )
+                    break
+
+
+def _first_reads(kernel: Kernel, flow: Flow) -> Iterator[Access]:
+    """Loads that always run, before any write to what they read."""
+    nodes = list(nodes_of(kernel.node))
+    chosen = [n for n in nodes if isinstance(n, ast.IfExp | ast.BoolOp)]
+    sometimes = {id(inner) for node in chosen for inner in ast.walk(node)}
+    returns = [n for n in nodes if isinstance(n, ast.Return)]
+    used = {
+        v for value in flow.values.values() if value.op != "attribute" for v in value.operands
+    } | {store.result for store in flow.writes}
+    first_return = min((n.lineno for n in returns), default=kernel.range.end_line)
+    for load in flow.loads:
+        if load.base is None or load.branches or id(load.node) in sometimes:
+            continue
+        if load.result not in used:
+            continue
+        written = [w for w in flow.writes if w.order < load.order and w.base in (None, load.base)]
+        atomics = any(w.kind == "atomic" for w in flow.writes)
+        if not written and not atomics and load.node.lineno <= first_return and _is_open(load):
+            yield load
+
+
+def _is_open(load: Access) -> bool:
+    """Whether all that the mask of a load asks for is that indices are below bounds."""
+    return load.mask is None or len(list(upper_bounds(load.mask))) == len(list(terms(load.mask)))
 
 
 @detector("output_not_fully_written")

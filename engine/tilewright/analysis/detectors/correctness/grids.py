@@ -27,7 +27,8 @@ def grid_block_mismatch(module: Module, context: AnalysisContext) -> Iterator[Fi
         blocks = _blocks(flow)
         reported: set[int] = set()
         for launch, numbers in source_numbers(module, kernel) if blocks else ():
-            for axis, divisor, arguments in _divisors(module, launch):
+            for axis, call, arguments in rounded_up(module, launch):
+                divisor = call.args[1]
                 block = blocks.get(axis)
                 counted = _number(module, launch, divisor, arguments, numbers)
                 taken = None if block is None else numbers.parameters.get(block)
@@ -49,7 +50,7 @@ def _blocks(flow: Flow) -> dict[int, str]:
     values = {*flow.values.values(), *flow.back_edges}
     moved = {part for value in values for part in _moved(value, bases)}
     for value in values:
-        known = _block_of(value)
+        known = block_of(value)
         if known is not None:
             axis, block = known
             found.setdefault(axis, set()).add("" if value in moved else block)
@@ -63,14 +64,15 @@ def _moved(value: Value, bases: set[str | None]) -> Iterator[Value]:
     if not value.is_binary("Add", "Sub"):
         return
     for offsets, other in (value.operands, value.operands[::-1]):
-        if _block_of(offsets) is not None and not any(
+        if block_of(offsets) is not None and not any(
             v.op in ("arange", "program_id") or (v.op == "param" and v.detail in bases)
             for v in walk(other)
         ):
             yield offsets
 
 
-def _block_of(value: Value) -> tuple[int, str] | None:
+def block_of(value: Value) -> tuple[int, str] | None:
+    """(grid axis, block) of ``pid * BLOCK + arange(0, BLOCK)``."""
     if not value.is_binary("Add") or value.varies:
         return None
     for one, two in (value.operands, value.operands[::-1]):
@@ -84,8 +86,8 @@ def _block_of(value: Value) -> tuple[int, str] | None:
     return None
 
 
-def _divisors(module: Module, launch: Launch) -> Iterator[tuple[int, ast.expr, frozenset[str]]]:
-    """(axis, divisor, names of the grid function's argument) of ``cdiv(n, divisor)`` elements."""
+def rounded_up(module: Module, launch: Launch) -> Iterator[tuple[int, ast.Call, frozenset[str]]]:
+    """(axis, call, names of the grid function's argument) of ``cdiv(n, divisor)`` elements."""
     grid = resolve(module, launch, launch.grid)
     arguments: frozenset[str] = frozenset()
     if isinstance(grid, ast.Lambda):
@@ -101,7 +103,7 @@ def _divisors(module: Module, launch: Launch) -> Iterator[tuple[int, ast.expr, f
             and module.names.is_call(part, *_CDIV)
             and len(part.args) == 2
         ):
-            yield axis, part.args[1], arguments
+            yield axis, part, arguments
 
 
 def _number(

@@ -44,14 +44,14 @@ def _undefined_sources(value: Value, tiles: Tiles) -> Iterator[Value]:
     elif value.is_call(*_REDUCTIONS) and value.positional:
         operand = value.positional[0]
         shape = tiles.of(operand).shape
-        reduced = _reduced_axis(value, shape)
+        reduced = reduced_axis(value, shape)
         if shape is not None and reduced is not None:
             rank = len(shape)
             found = _lanes_through(operand)
             yield from (x for x in found if _masks_axis(x, reduced, rank, tiles))
 
 
-def _reduced_axis(value: Value, shape: Shape | None) -> int | None:
+def reduced_axis(value: Value, shape: Shape | None) -> int | None:
     """The axis a reduction runs over; None if it is not known or not just one."""
     given = value.keyword("axis") or (value.positional[1] if len(value.positional) > 1 else None)
     if not shape:
@@ -92,15 +92,19 @@ def _is_mask(value: Value) -> bool:
 
 def _masks_axis(load: Value, axis: int, rank: int, tiles: Tiles) -> bool:
     """Whether some term of a load's mask differs along an axis of the tile."""
+    return any(True for _ in masking_terms(load, axis, rank, tiles))
+
+
+def masking_terms(load: Value, axis: int, rank: int, tiles: Tiles) -> Iterator[Value]:
+    """The terms of a load's mask that differ along an axis of the tile."""
     mask = load.keyword("mask")
     shape = tiles.of(load.operands[0]).shape
     if mask is None or shape is None or len(shape) != rank:
-        return False
+        return
     for term in _terms(mask):
         sides = tiles.of(term).shape if term.op in ("compare", "expand") else None
         if sides is not None and len(sides) == rank and sides[axis] != 1:
-            return True
-    return False
+            yield term
 
 
 def _terms(mask: Value) -> Iterator[Value]:

@@ -1,0 +1,46 @@
+"""Whether a file states that extents are multiples of blocks."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import nodes_of
+from tilewright.source.host import host_of
+from tilewright.source.model import Kernel, Module
+
+_POWERS = ("is_power_of_2", "is_power_of_two", "is_pow2", "next_power_of_2")
+
+
+def states_divisibility(module: Module, kernel: Kernel) -> bool:
+    """Whether the kernel, or a function that launches it, checks for a multiple or a power of two.
+
+    Any assertion or condition with ``%``, ``& (n - 1)`` or a comparison with the next power of
+    two counts: it may be about the extent.
+    """
+    functions: list[ast.FunctionDef] = [kernel.node]
+    for launch in module.launches_of(kernel.name):
+        host = host_of(module, launch)
+        if host is not None and host not in functions:
+            functions.append(host)
+    return any(_is_about_multiples(test) for f in functions for test in _tests(f))
+
+
+def _tests(function: ast.FunctionDef) -> Iterator[ast.expr]:
+    for node in nodes_of(function):
+        if isinstance(node, ast.Assert | ast.If | ast.IfExp):
+            yield node.test
+        elif isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            if node.args and ("assert" in name or "check" in name):
+                yield node.args[0]
+
+
+def _is_about_multiples(test: ast.expr) -> bool:
+    for node in ast.walk(test):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.BitAnd):
+            return True
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            name = node.func.id if isinstance(node.func, ast.Name) else name
+            if name in _POWERS:
+                return True
+    return False

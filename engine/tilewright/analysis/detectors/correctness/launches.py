@@ -1,0 +1,97 @@
+"""Detector of launches whose arguments do not fit the kernel's parameters."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import decorators_known, triton_kernels
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.source.model import Kernel, Launch, Module
+from tilewright.source.text import Range
+
+_FAILS = "the launch raises an error"
+
+
+@detector("launch_arguments")
+def launch_arguments(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Arguments of a launch that are missing, too many, unknown, or given twice."""
+    for kernel, _ in triton_kernels(module):
+        if not _is_signature_known(module, kernel):
+            continue
+        for launch in module.launches_of(kernel.name):
+            if launch.is_certain and isinstance(launch.node.func, ast.Subscript):
+                message = _misfit(kernel, launch)
+                if message is not None:
+                    yield Finding(
+                        _callee(module, launch),
+                        message,
+                        kernel.name,
+                        related=(Related("parameters", kernel.name_range),),
+                    )
+
+
+def _is_signature_known(module: Module, kernel: Kernel) -> bool:
+    """Whether the parameters that a launch binds to are those of the text."""
+    args = kernel.node.args
+    return (
+        args.vararg is None
+        and args.kwarg is None
+        and len(module.lookup.named[kernel.name]) == 1
+        and decorators_known(module, kernel)
+        and all(_are_names_stated(module, kernel, d) for d in kernel.node.decorator_list)
+        and not module.problems
+    )
+
+
+def _are_names_stated(module: Module, kernel: Kernel, decorator: ast.expr) -> bool:
+    """Whether the parameters that a decorator gives values to are in the text."""
+    if not module.names.is_call(decorator, "triton.heuristics"):
+        return True
+    values = decorator.args[0] if isinstance(decorator, ast.Call) and decorator.args else None
+    return isinstance(values, ast.Dict) and len(values.keys) <= len(kernel.heuristics)
+
+
+def _misfit(kernel: Kernel, launch: Launch) -> str | None:
+    """What of a launch does not fit; None where it fits, or may."""
+    known = [parameter.name for parameter in kernel.parameters]
+    positional = [a for a in launch.node.args if not isinstance(a, ast.Starred)]
+    if len(positional) > len(known):
+        return (
+            f"{kernel.name} has {len(known)} parameters and the launch passes "
+            f"{len(positional)} positional arguments: {_FAILS}."
+        )
+    is_plain = len(positional) == len(launch.node.args)
+    keywords = [k.arg for k in launch.node.keywords if k.arg is not None]
+    twice = sorted(set(known[: len(positional)]) & set(keywords)) if is_plain else []
+    if twice:
+        return f"{_listed(twice)} is given both by position and by name: {_FAILS}."
+    unknown = [name for name in keywords if name not in known and name.isupper()]
+    if unknown:
+        return f"{kernel.name} has no parameter {_listed(unknown)}: {_FAILS}."
+    missing = _missing(kernel, launch) if launch.is_complete else []
+    if missing:
+        return f"The launch passes nothing for {_listed(missing)} of {kernel.name}: {_FAILS}."
+    return None
+
+
+def _missing(kernel: Kernel, launch: Launch) -> list[str]:
+    """Parameters without a default that neither the launch, the tuner nor a heuristic gives."""
+    given = {*launch.arguments, *launch.options, *kernel.heuristics}
+    tuned = kernel.autotune
+    if tuned is not None and not tuned.configs:
+        return []
+    if tuned is not None and tuned.configs:
+        if any(config.has_hook for config in tuned.configs):
+            return []
+        given |= {"num_warps", "num_stages", "num_ctas", "maxnreg"}
+        given |= {name for c in tuned.configs for name in (*c.values, *c.options)}
+    return [p.name for p in kernel.parameters if p.default is None and p.name not in given]
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names)
+
+
+def _callee(module: Module, launch: Launch) -> Range:
+    """``kernel[grid]`` of a launch."""
+    return module.index.range_of(launch.node.func)

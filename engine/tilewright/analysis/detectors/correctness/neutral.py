@@ -1,0 +1,261 @@
+"""Detector of masked lanes that a reduction counts: their value is not its neutral element."""
+
+import ast
+from collections.abc import Iterator
+from enum import Enum
+
+from tilewright.analysis.detectors.common import TL, triton_kernels
+from tilewright.analysis.detectors.correctness.divisibility import states_divisibility
+from tilewright.analysis.detectors.correctness.lanes import masking_terms, reduced_axis
+from tilewright.analysis.detectors.correctness.masks import terms, unexpanded, upper_bounds
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.tiles import Tiles, tiles_of
+from tilewright.analysis.values import Access, Flow, Value, within
+from tilewright.source.model import Kernel, Module
+
+_SUMS = (TL + "sum",)
+_EXPONENTIALS = tuple(f"{TL}{prefix}{name}" for prefix in ("", "math.") for name in ("exp", "exp2"))
+_KEEPS_ZERO = tuple(TL + name for name in ("abs", "sqrt", "math.sqrt", "math.abs"))
+_LOW = -1e4
+
+
+class Lane(Enum):
+    """What the lanes that a mask leaves out hold."""
+
+    ZERO = "zero"
+    LOW = "low"
+    UNIFORM = "uniform"
+    OFFSET = "offset"
+    UNKNOWN = "unknown"
+
+
+@detector("neutral_element")
+def neutral_element(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Lanes past the end that were loaded as zero and are no zero where they are summed."""
+    for kernel, flow in triton_kernels(module):
+        if not _may_shift(flow) or states_divisibility(module, kernel):
+            continue
+        tiles = tiles_of(module, kernel, context)
+        by_result = {a.result: a for a in flow.loads if a.result is not None}
+        for node, value, _ in flow.placed:
+            if not value.is_call(*_SUMS) or not value.positional:
+                continue
+            load = _counted(module, kernel, flow, tiles, value)
+            if load is not None:
+                yield _finding(module, kernel, node, by_result.get(load))
+
+
+def _may_shift(flow: Flow) -> bool:
+    """Whether the kernel sums at all, and moves values by others or takes exponentials."""
+    values = flow.values.values()
+    return any(v.is_call(*_SUMS) for v in values) and any(
+        v.is_binary("Sub", "Add") or v.is_call(*_EXPONENTIALS) for v in values
+    )
+
+
+def _finding(module: Module, kernel: Kernel, node: ast.Call, load: Access | None) -> Finding:
+    related = () if load is None else (Related("loaded here", module.index.range_of(load.node)),)
+    where = "" if load is None else f" on line {load.node.lineno}"
+    return Finding(
+        module.index.range_of(node),
+        f"Lanes past the end are loaded as 0{where}, and arithmetic has changed them before "
+        "this sum, which counts each of them: put zeros there with tl.where and the mask.",
+        kernel.name,
+        related=related,
+    )
+
+
+def _counted(
+    module: Module, kernel: Kernel, flow: Flow, tiles: Tiles, reduction: Value
+) -> Value | None:
+    """The load whose masked lanes a sum counts with a value that is not zero."""
+    operand = reduction.positional[0]
+    shape = tiles.of(operand).shape
+    axis = reduced_axis(reduction, shape)
+    if shape is None or axis is None:
+        return None
+    for added in _added(flow, operand):
+        for load in within(added, _is_lane_by_lane):
+            if load.op != "load":
+                continue
+            for term in masking_terms(load, axis, len(shape), tiles):
+                if _leaves_lanes_out(module, kernel, term) and (
+                    _Lanes(term).of(added) is Lane.OFFSET
+                ):
+                    return load
+    return None
+
+
+def _added(flow: Flow, operand: Value) -> Iterator[Value]:
+    """What is summed: the operand, or what a loop adds to it in each turn."""
+    if operand.op != "after" or not operand.operands:
+        yield operand
+        return
+    end = operand.operands[-1]
+    if end.is_binary("Add"):
+        for one, two in (end.operands, end.operands[::-1]):
+            if one.op == "phi" and flow.back_edges.get(one) is end:
+                yield two
+
+
+def _is_lane_by_lane(value: Value) -> bool:
+    return value.op in ("binary", "unary", "cast", "expand") or value.is_call(
+        *_EXPONENTIALS, *_KEEPS_ZERO, TL + "where"
+    )
+
+
+def _leaves_lanes_out(module: Module, kernel: Kernel, term: Value) -> bool:
+    """Whether a condition is ``index < bound`` with a bound that is not the tile's own extent."""
+    for index, bound in upper_bounds(term):
+        extents = [v.operands[1] for v in within(index, _is_sum) if v.op == "arange"]
+        if len(extents) != 1 or extents[0] is bound:
+            return False
+        if extents[0].op == "const" and bound.op == "const":
+            return False
+        return not _are_one_argument(module, kernel, extents[0], bound)
+    return False
+
+
+def _is_sum(value: Value) -> bool:
+    return value.op in ("expand", "cast") or value.is_binary("Add", "Mult")
+
+
+def _are_one_argument(module: Module, kernel: Kernel, one: Value, two: Value) -> bool:
+    """Whether some launch passes the same for both parameters."""
+    for launch in module.launches_of(kernel.name):
+        first = launch.arguments.get(str(one.detail))
+        second = launch.arguments.get(str(two.detail))
+        if first is not None and second is not None and ast.dump(first) == ast.dump(second):
+            return True
+    return False
+
+
+class _Lanes:
+    """What values hold in the lanes for which one condition of a mask is false."""
+
+    def __init__(self, term: Value) -> None:
+        self._term = term
+        self._bare = unexpanded(term)
+        self._known: dict[Value, Lane] = {}
+
+    def of(self, value: Value) -> Lane:
+        """The class of a value there."""
+        known = self._known.get(value)
+        if known is None:
+            self._known[value] = Lane.UNKNOWN
+            known = self._known[value] = self._class(value)
+        return known
+
+    def _class(self, value: Value) -> Lane:
+        match value.op:
+            case "load":
+                return self._loaded(value)
+            case "const":
+                return _number(value)
+            case "param" | "global":
+                return Lane.UNIFORM
+            case "compare" | "bool":
+                return Lane.ZERO if self._is_asked(value) else Lane.UNKNOWN
+            case "cast" | "expand":
+                return Lane.ZERO if self._is_asked(value) else self.of(value.operands[0])
+            case "unary":
+                inner = self.of(value.operands[0])
+                return inner if value.detail == "USub" and inner is not Lane.LOW else Lane.UNKNOWN
+            case "binary":
+                return Lane.ZERO if self._is_asked(value) else self._binary(value)
+            case "call":
+                return self._call(value)
+            case _:
+                return Lane.UNKNOWN
+
+    def _is_asked(self, value: Value) -> bool:
+        """Whether a value is the mask's condition, alone or joined with others."""
+        inner = value
+        while inner.op == "cast" and inner.operands:
+            inner = inner.operands[0]
+        return any(t is self._term or unexpanded(t) is self._bare for t in terms(inner))
+
+    def _loaded(self, load: Value) -> Lane:
+        mask = load.keyword("mask")
+        if mask is None:
+            is_scalar = not any(v.op == "arange" for v in within(load.operands[0], _is_address))
+            return Lane.UNIFORM if is_scalar else Lane.UNKNOWN
+        other = load.keyword("other")
+        if other is None or not self._is_asked(mask):
+            return Lane.UNKNOWN
+        return _number(unexpanded(other))
+
+    def _binary(self, value: Value) -> Lane:
+        left, right = (self.of(v) for v in value.operands)
+        both = {left, right}
+        if Lane.UNKNOWN in both and value.detail != "Mult":
+            return Lane.UNKNOWN
+        match value.detail:
+            case "Add" | "Sub":
+                return _moved(left, right)
+            case "Mult":
+                return _scaled(both)
+            case "Div":
+                return left if left in (Lane.ZERO, Lane.OFFSET, Lane.UNIFORM) else Lane.UNKNOWN
+            case "Pow":
+                return left if right is Lane.UNIFORM else Lane.UNKNOWN
+            case _:
+                return Lane.UNIFORM if both == {Lane.UNIFORM} else Lane.UNKNOWN
+
+    def _call(self, value: Value) -> Lane:
+        if value.is_call(TL + "where") and len(value.positional) == 3:
+            condition, _, two = value.positional
+            if self._is_asked(condition):
+                return self.of(two)
+            return Lane.UNKNOWN
+        if value.is_call(*_SUMS, TL + "max", TL + "min"):
+            return Lane.UNIFORM
+        inner = {self.of(v) for v in value.operands}
+        if value.is_call(*_EXPONENTIALS):
+            if inner == {Lane.LOW}:
+                return Lane.ZERO
+            return Lane.UNKNOWN if Lane.UNKNOWN in inner else Lane.OFFSET
+        if value.is_call(*_KEEPS_ZERO) and len(inner) == 1:
+            return next(iter(inner))
+        return Lane.UNIFORM if inner <= {Lane.UNIFORM, Lane.ZERO} and inner else Lane.UNKNOWN
+
+
+def _number(value: Value) -> Lane:
+    """The class of a literal, and of ``-float("inf")``."""
+    if value.op == "unary" and value.detail == "USub":
+        inner = value.operands[0]
+        is_infinite = inner.op == "call" and inner.detail == "float"
+        return Lane.LOW if is_infinite else Lane.UNKNOWN
+    if value.op == "call" and value.detail == "float" and value.operands:
+        return Lane.LOW if str(value.operands[0].detail).startswith("-inf") else Lane.UNKNOWN
+    if value.op != "const" or not isinstance(value.detail, int | float):
+        return Lane.UNKNOWN
+    if value.detail == 0:
+        return Lane.ZERO
+    return Lane.LOW if value.detail <= _LOW else Lane.UNIFORM
+
+
+def _moved(left: Lane, right: Lane) -> Lane:
+    """A sum or a difference."""
+    both = {left, right}
+    if Lane.LOW in both:
+        return Lane.LOW if left is Lane.LOW and right is not Lane.LOW else Lane.UNKNOWN
+    if both == {Lane.ZERO}:
+        return Lane.ZERO
+    return Lane.UNIFORM if both == {Lane.UNIFORM} else Lane.OFFSET
+
+
+def _scaled(both: set[Lane]) -> Lane:
+    """A product: zero makes it zero, whatever the other factor is."""
+    if Lane.LOW in both:
+        return Lane.UNKNOWN
+    if Lane.ZERO in both:
+        return Lane.ZERO
+    if Lane.UNKNOWN in both:
+        return Lane.UNKNOWN
+    return Lane.OFFSET if Lane.OFFSET in both else Lane.UNIFORM
+
+
+def _is_address(value: Value) -> bool:
+    return value.op in ("binary", "expand", "cast", "phi", "after")

@@ -1,0 +1,109 @@
+"""Accesses without a mask that no other access of the kernel masks either."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.correctness.divisibility import states_divisibility
+from tilewright.analysis.detectors.correctness.grids import block_of, rounded_up
+from tilewright.analysis.detectors.correctness.masks import additive_parts, upper_bounds
+from tilewright.analysis.model import Finding
+from tilewright.analysis.values import Access, Flow
+from tilewright.source.host import host_of, last_assigned, resolve
+from tilewright.source.model import Kernel, Launch, Module
+
+_SIZES = ("numel", "size", "nelement")
+_WHOLE = ("pad", "round", "align")
+
+
+def with_unused_mask(
+    module: Module, kernel: Kernel, flow: Flow, accesses: list[Access]
+) -> Iterator[Finding]:
+    """Accesses of offsets for which the kernel builds a mask that nothing uses."""
+    unused = {
+        index: name
+        for name, definitions in flow.definitions.items()
+        if name not in flow.uses and len(definitions) == 1
+        for index, _ in upper_bounds(definitions[0].value)
+    }
+    for access in accesses if unused else ():
+        parts = set(additive_parts(access.pointer))
+        index = next((i for i in unused if i in parts), None)
+        if index is not None and access.base is not None:
+            name = unused[index]
+            line = flow.definitions[name][0].statement.lineno
+            yield Finding(
+                module.index.range_of(access.node),
+                f"{name} on line {line} bounds these offsets and nothing uses it: this "
+                f"{access.kind} leaves {access.base} where a block is not full.",
+                kernel.name,
+            )
+
+
+def on_rounded_grid(
+    module: Module, kernel: Kernel, flow: Flow, accesses: list[Access]
+) -> Iterator[Finding]:
+    """The first access of blocks whose count the host rounds up, where nothing is masked."""
+    bounded = {i for a in flow.accesses if a.mask is not None for i, _ in upper_bounds(a.mask)}
+    for access in accesses:
+        for index in additive_parts(access.pointer):
+            found = None if index in bounded else block_of(index)
+            if found is None or access.base is None:
+                continue
+            extent = _rounded_extent(module, kernel, *found)
+            if extent is not None:
+                yield Finding(
+                    module.index.range_of(access.node),
+                    f"The grid rounds {extent} / {found[1]} up, nothing in this file makes "
+                    f"{extent} a multiple of {found[1]}, and this {access.kind} has no mask: the "
+                    f"last program leaves {access.base}.",
+                    kernel.name,
+                )
+                return
+
+
+def _rounded_extent(module: Module, kernel: Kernel, axis: int, block: str) -> str | None:
+    """The extent that every launch divides by the block, rounding up; None if it may be whole."""
+    launches = module.launches_of(kernel.name)
+    if not launches or states_divisibility(module, kernel):
+        return None
+    found = [_extent_at(module, launch, axis, block) for launch in launches]
+    return found[0] if all(found) else None
+
+
+def _extent_at(module: Module, launch: Launch, axis: int, block: str) -> str | None:
+    host = host_of(module, launch)
+    given = launch.arguments.get(block)
+    if host is None or _says_padding(host) or (given is not None and _is_one(given)):
+        return None
+    for at, call, _ in rounded_up(module, launch):
+        if at == axis:
+            extent = call.args[0]
+            is_whole = given is not None and ast.dump(given) == ast.dump(extent)
+            is_open = not is_whole and _is_open(module, launch, extent)
+            return ast.unparse(extent) if is_open else None
+    return None
+
+
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 1
+
+
+def _is_open(module: Module, launch: Launch, extent: ast.expr) -> bool:
+    """Whether an extent is a size of a tensor, or made of such and nothing that rounds."""
+    value = resolve(module, launch, extent)
+    if isinstance(value, ast.Name):
+        found = last_assigned(module, launch, value.id)
+        value = value if found is None else found.value
+    calls = [node for node in ast.walk(value) if isinstance(node, ast.Call)]
+    sizes = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr in _SIZES]
+    is_shape = any(isinstance(n, ast.Attribute) and n.attr == "shape" for n in ast.walk(value))
+    return len(sizes) == len(calls) and (is_shape or bool(sizes))
+
+
+def _says_padding(host: ast.FunctionDef) -> bool:
+    """Whether names of a function say that extents are whole blocks."""
+    names = (
+        n.id if isinstance(n, ast.Name) else n.attr if isinstance(n, ast.Attribute) else ""
+        for n in ast.walk(host)
+    )
+    return any(word in name.lower() for name in (host.name, *names) for word in _WHOLE)
