@@ -220,6 +220,19 @@ def test_what_a_masked_load_leaves_out_is_undefined() -> None:
     assert fault(kernel, normal(100, 8)).kind == "uninitialized"
 
 
+def test_a_partly_masked_tile_is_copied_to_a_tile_of_its_shape() -> None:
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((100, 8), dtype=x.dtype, buffer=hbm)
+        p, f = nl.arange(128)[:, None], nl.arange(8)[None, :]
+        held = nl.ndarray((128, 8), dtype=x.dtype, buffer=sbuf)
+        held[...] = nl.copy(nl.load(x[p, f], mask=p < 100))
+        nl.store(out[p, f], held[p, f], mask=p < 100)
+        return out
+
+    x = normal(100, 8)
+    np.testing.assert_array_equal(output(kernel, x), x)
+
+
 def test_a_sum_in_an_affine_loop_needs_an_accumulation() -> None:
     def kernel(x: Any) -> Any:
         out = nl.ndarray((128, 8), dtype=x.dtype, buffer=hbm)

@@ -392,7 +392,9 @@ def write(
 
 def adopt(place: Place, source: Block, accumulates: bool = False) -> bool:
     """Gives a block the data of a tile that fills it, without a copy; False where it cannot."""
-    if source.data is None or not place.whole or source.writer != 1:
+    if source.data is None or not place.whole:
+        return False
+    if not isinstance(source.writer, int) or source.writer != 1:
         return False
     if source.data.dtype != place.storage.dtype.storage or not source.data.flags.c_contiguous:
         return False
