@@ -233,6 +233,18 @@ def test_a_partly_masked_tile_is_copied_to_a_tile_of_its_shape() -> None:
     np.testing.assert_array_equal(output(kernel, x), x)
 
 
+def test_a_scan_from_an_undefined_column_is_undefined() -> None:
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((128, 8), dtype=x.dtype, buffer=hbm)
+        state = nl.ndarray((128, 1), dtype=x.dtype, buffer=sbuf)
+        part = nl.load(x[0:128, 0:8])
+        scan = nisa.tensor_tensor_scan(part, part, state, np.multiply, np.add)
+        nl.store(out[0:128, 0:8], scan)  # here
+        return out
+
+    assert fault(kernel, normal(128, 8)).kind == "uninitialized"
+
+
 def test_a_sum_in_an_affine_loop_needs_an_accumulation() -> None:
     def kernel(x: Any) -> Any:
         out = nl.ndarray((128, 8), dtype=x.dtype, buffer=hbm)

@@ -159,7 +159,7 @@ def tensor_tensor_scan(
         floats(left).reshape(rows, -1), floats(right).reshape(rows, -1), state, names,
         (first[1], second[1]),
     )  # fmt: skip
-    undefined, origin = undefined_of(left, right)
+    undefined, origin = undefined_of(left, right, *columns)
     if undefined is not None:  # every later element depends on it
         flat = np.broadcast_to(undefined, left.data.shape).reshape(rows, -1)
         undefined = np.logical_or.accumulate(flat, axis=1).reshape(left.data.shape)
