@@ -18,7 +18,8 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,11 @@ Arrays = list[np.ndarray]
 Answers = dict[tuple[str, int], Arrays]
 
 
+def called(kernel: Callable[..., Any], *inputs: np.ndarray) -> Any:
+    """The host code of a kernel that takes its inputs as they are."""
+    return kernel(*inputs)
+
+
 @dataclass(frozen=True)
 class Case:
     """A kernel with the inputs that it takes.
@@ -54,6 +60,7 @@ class Case:
     Attributes:
         shapes: of its arguments.
         positive: arguments that are not negative.
+        host: calls the kernel with the inputs.
     """
 
     name: str
@@ -63,6 +70,7 @@ class Case:
     positive: tuple[bool, ...]
     rtol: float
     atol: float
+    host: Callable[..., Any] = called
 
 
 @dataclass(frozen=True)
@@ -168,17 +176,17 @@ class Runner:
         self.folder = Path(tempfile.mkdtemp())
         self.count = 0
 
-    def load(self, text: str, entry: str) -> Callable[..., Any]:
+    def load(self, case: Case) -> Callable[..., Any]:
+        """The host code of a case with its kernel."""
         self.count += 1
         path = self.folder / f"mutant{self.count}.py"
-        path.write_text(text)
+        path.write_text(case.text)
         spec = importlib.util.spec_from_file_location(path.stem, path)
         if spec is None or spec.loader is None:
             raise ImportError(path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        kernel: Callable[..., Any] = getattr(module, entry)
-        return kernel
+        return partial(case.host, getattr(module, case.entry))
 
     def run(self, kernel: Callable[..., Any], inputs: Arrays, reverse: bool) -> Outcome:
         self.launches.clear()
@@ -221,7 +229,7 @@ def judged(runner: Runner, case: Case, change: Change, known: Counter[str], whol
     """Runs a mutant on all inputs, in both orders of affine loops."""
     kind, line, what, tree = change
     text = ast.unparse(tree)
-    kernel = runner.load(text, case.entry)
+    kernel = runner.load(replace(case, text=text))
     rules = rule_ids(text, "mutant.py") - known
     faults: set[str] = set()
     altered = kind == "affine where sequential is needed"
@@ -272,7 +280,7 @@ def mutants(every: Sequence[Case], most: int) -> Iterator[Mutant]:
     runner = Runner()
     for case in every:
         plain = ast.unparse(ast.parse(case.text))
-        kernel = runner.load(plain, case.entry)
+        kernel = runner.load(replace(case, text=plain))
         answers: Answers = {}
 
         def whole(
