@@ -9,7 +9,13 @@ from tilewright.analysis.detectors.common import (
     stated_arguments,
     triton_kernels,
 )
+from tilewright.analysis.detectors.correctness.grids import (
+    divisor_number,
+    program_blocks,
+    rounded_up,
+)
 from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import ONE, tiles_of
 from tilewright.analysis.values import Flow, Value, walk
@@ -258,14 +264,29 @@ def grid_ignores_tuned_block(module: Module, context: AnalysisContext) -> Iterat
         if not blocks:
             continue
         for launch in module.launches_of(kernel.name):
-            if launch.is_complete and _ignores_meta(module, launch):
-                names = ", ".join(sorted(blocks))
+            missed = blocks - _covered(module, kernel, flow, launch)
+            if missed and launch.is_complete and _ignores_meta(module, launch):
+                names = ", ".join(sorted(missed))
                 yield Finding(
                     module.index.range_of(launch.grid),
                     f"The grid does not follow {names}, which the autotuner varies: with a "
                     "smaller block part of the output is never written, and looks faster.",
                     kernel.name,
                 )
+
+
+def _covered(module: Module, kernel: Kernel, flow: Flow, launch: Launch) -> set[str]:
+    """Blocks of which a launch counts programs by a number that none of them is below."""
+    configs = (kernel.autotune.configs if kernel.autotune else None) or ()
+    of_axis = program_blocks(flow)
+    found = set()
+    for axis, call, arguments in rounded_up(module, launch):
+        name = of_axis.get(axis)
+        counted = divisor_number(module, launch, call.args[1], arguments, Numbers({}))
+        sizes = [config.values.get(name) for config in configs] if name else []
+        if name and counted and all(isinstance(s, int) and counted <= s for s in sizes):
+            found.add(name)
+    return found
 
 
 def _varying(autotune: Autotune | None) -> set[str]:

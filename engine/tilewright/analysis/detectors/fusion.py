@@ -13,15 +13,18 @@ from tilewright.analysis.detectors.host_code.facts import (
     stated_dtype,
 )
 from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.flow import flow_of
 from tilewright.analysis.host_graph import HostGraph, HostValue, Origin, Use, UseKind
 from tilewright.analysis.host_graph.operations import (
     CONVERSIONS,
     ELEMENTWISE,
+    LIKE,
     OPERATORS,
     REDUCTIONS,
     short,
 )
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.tiles import tiles_of
 from tilewright.analysis.values import Flow, Value
 from tilewright.source.model import Launch, Module
 
@@ -164,11 +167,13 @@ def unfused_reduction(module: Module, context: AnalysisContext) -> Iterator[Find
     for _, graph, _ in graphs(module):
         for value, uses, write in _written_buffers(graph):
             after = _after(uses, write)
-            if len(after) != 1 or not shape_of_another(value):
+            if len(after) != 1 or not _is_full_size(value):
                 continue
             use = after[0]
             what = _reduction(module, use)
             if what is None or write.launch is None or not _straight(write, use):
+                continue
+            if _holds_partial_results(module, write):
                 continue
             yield Finding(
                 module.index.range_of(use.node),
@@ -178,6 +183,25 @@ def unfused_reduction(module: Module, context: AnalysisContext) -> Iterator[Find
                 write.launch.kernel,
                 related=(Related("written here", write.launch.range),),
             )
+
+
+def _is_full_size(value: HostValue) -> bool:
+    """Whether a buffer has an operand's shape, and not that of a buffer of partial results."""
+    while value.operation in LIKE and value.sources[0].origin is Origin.ALLOCATED:
+        value = value.sources[0]
+    return shape_of_another(value)
+
+
+def _holds_partial_results(module: Module, write: Use) -> bool:
+    """Whether a launch stores what it has reduced: tiles of fewer axes than those it loads."""
+    kernel = module.kernel(write.launch.kernel) if write.launch is not None else None
+    if kernel is None:
+        return False
+    flow, tiles = flow_of(module, kernel), tiles_of(module, kernel)
+    stored = [tiles.of(a.pointer).shape for a in flow.writes if a.base == write.parameter]
+    loaded = [shape for a in flow.loads if (shape := tiles.of(a.pointer).shape) is not None]
+    rank = max((len(shape) for shape in loaded), default=0)
+    return bool(stored) and all(shape is not None and len(shape) < rank for shape in stored)
 
 
 def _reduction(module: Module, use: Use) -> str | None:

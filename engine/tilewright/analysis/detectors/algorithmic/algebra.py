@@ -6,7 +6,7 @@ from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.pointer_bases import pointer_base
-from tilewright.analysis.values import Value
+from tilewright.analysis.values import Flow, Value
 from tilewright.source.model import Module
 
 _EXP = (TL + "exp", TL + "math.exp")
@@ -20,14 +20,28 @@ _CLAMP = (TL + "clamp",)
 def algebraic_simplification(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """An operation on tiles that can go, or be a cheaper one, for every float."""
     for kernel, flow in triton_kernels(module):
-        told: set[Value] = set()
+        reported = set(_compensated(flow))
         for node, value, _ in flow.placed:
-            if value in told:
+            if value in reported:
                 continue
             message = next((m for rule in _RULES if (m := rule(value)) is not None), None)
             if message is not None:
-                told.add(value)
+                reported.add(value)
                 yield Finding(module.index.range_of(node), message, kernel.name)
+
+
+def _compensated(flow: Flow) -> Iterator[Value]:
+    """Logarithms of ``u = exp(x)`` next to ``u - 1``: log(u) is to carry the rounding error of u.
+
+    Kahan's expm1, ``(u - 1) * x / log(u)``: see Higham, "Accuracy and Stability of Numerical
+    Algorithms", section 1.14.1.
+    """
+    values = set(flow.values.values())
+    differences = (v.operands for v in values if v.is_binary("Sub", "Add"))
+    rounded = {one for one, other in differences if abs(_number(other) or 0) == 1}
+    for value in values:
+        if value.is_call(*_LOG) and value.operands[0] in rounded:
+            yield value
 
 
 def _masked_again(value: Value) -> str | None:

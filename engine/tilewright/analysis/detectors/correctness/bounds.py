@@ -4,7 +4,12 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import nodes_of, triton_kernels
-from tilewright.analysis.detectors.correctness.masks import additive_parts, terms, upper_bounds
+from tilewright.analysis.detectors.correctness.masks import (
+    additive_parts,
+    terms,
+    unexpanded,
+    upper_bounds,
+)
 from tilewright.analysis.detectors.correctness.reach import (
     exact_offsets,
     greatest_offset,
@@ -14,13 +19,15 @@ from tilewright.analysis.detectors.correctness.unmasked import on_rounded_grid, 
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.values import Access, Flow, Value
+from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.host import host_of
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts
 
 _MADE = tuple(f"torch.{name}" for name in ("empty", "zeros", "ones", "full"))
 _PADS = ("torch.nn.functional.pad", "torch.constant_pad_nd")
+_NEW = frozenset(f"new_{name}" for name in ("empty", "zeros", "ones", "full"))
+_ROUNDING = ("pad", "align", "round_up", "roundup", "ceil_div")
 _ROUNDS = frozenset(("next_power_of_2", "cdiv", "ceil_div", "ceil", "max", "round_up"))
 
 
@@ -147,12 +154,96 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
     for other in flow.accesses:
         if other.mask is None or other.base is None or other is access:
             continue
-        bounded = next((i for i, _ in upper_bounds(other.mask) if i in indices), None)
-        if bounded is not None and bounded in set(additive_parts(other.pointer)):
+        bounded = next((b for b in upper_bounds(other.mask) if b[0] in indices), None)
+        if bounded is not None and bounded[0] in set(additive_parts(other.pointer)):
+            index, bound = bounded
+            if _always_holds(index, bound) or _stays_below(flow, index):
+                continue
+            if _is_selection(flow, access, index) or _walks_whole_blocks(
+                flow, access, other, index
+            ):
+                continue
             if may_be_padded(module, kernel, access.base):
                 return
             yield _unlike_finding(module, kernel, access, other)
             return
+
+
+def _always_holds(index: Value, bound: Value) -> bool:
+    """``arange(0, B) < B``."""
+    return index.op == "arange" and index.operands[1] is bound
+
+
+def _stays_below(flow: Flow, index: Value) -> bool:
+    """Whether a loop in blocks ends before the program's own block, or with the last full one.
+
+    ``for start in range(0, pid * B, B)`` or ``range(0, n // B * B, B)``: the lanes
+    ``start + arange(0, B)`` stay below the end that the loop states.
+    """
+    parts = [_counted(part) for sums in _sums(index) for part in sums]
+    turns = {part.detail for part in parts if part.op == "loop_index"}
+    loops = [loop for number, loop in flow.loops.items() if number in turns]
+    lengths = [part.operands[1] for part in parts if part.op == "arange"]
+    bounds = loops[0].bounds if len(loops) == 1 else None
+    if bounds is None or len(lengths) != 1:
+        return False
+    _, stop, step = bounds
+    if step is not lengths[0] or not stop.is_binary("Mult") or step not in stop.operands:
+        return False
+    count = stop.operands[0] if stop.operands[1] is step else stop.operands[1]
+    count = unexpanded(count)
+    return count.op == "program_id" or (count.is_binary("FloorDiv") and count.operands[1] is step)
+
+
+def _is_selection(flow: Flow, access: Access, index: Value) -> bool:
+    """Whether another access walks the same lanes under a mask that leaves them all in.
+
+    Then the bound picks lanes (half of a head, the rotated columns) and is no tensor's end.
+    """
+    return any(
+        other is not access
+        and other.mask is not None
+        and index in set(additive_parts(other.pointer))
+        and not any(part is index for part in walk(other.mask))
+        for other in flow.accesses
+    )
+
+
+def _walks_whole_blocks(flow: Flow, access: Access, other: Access, index: Value) -> bool:
+    """Whether the access runs in a loop of its own over the axis that the other ends.
+
+    ``for start in range(0, n - n % B, B): load(x + start + cols)``, and what is left under a
+    mask after the loop: the loop's bounds keep its lanes inside.
+    """
+    own = set(access.loops) - set(other.loops)
+    return any(
+        index in addends
+        and any(part.op == "loop_index" and part.detail in own for part in map(_counted, addends))
+        for addends in _sums(access.pointer)
+    )
+
+
+def _sums(pointer: Value) -> Iterator[list[Value]]:
+    """The addends of each sum in an address, axes left aside."""
+    for value in walk(pointer):
+        if value.is_binary("Add"):
+            pending, found = [value], list[Value]()
+            while pending:
+                part = unexpanded(pending.pop())
+                if part.is_binary("Add"):
+                    pending.extend(part.operands)
+                else:
+                    found.append(part)
+            yield found
+
+
+def _counted(addend: Value) -> Value:
+    """The loop index in ``start`` or ``turn * B`` with a B fixed when the kernel is built."""
+    if addend.is_binary("Mult"):
+        for one, two in (addend.operands, addend.operands[::-1]):
+            if one.op == "loop_index" and two.op in ("const", "param"):
+                return one
+    return addend
 
 
 def _unlike_finding(module: Module, kernel: Kernel, access: Access, other: Access) -> Finding:
@@ -211,12 +302,18 @@ def _is_padded(module: Module, host: ast.FunctionDef, argument: ast.expr) -> boo
 def _rounds_up(module: Module, host: ast.FunctionDef, call: ast.Call) -> bool:
     if module.names.is_call(call, *_PADS):
         return True
-    if not module.names.is_call(call, *_MADE) or not call.args:
+    is_method = isinstance(call.func, ast.Attribute) and call.func.attr in _NEW
+    if not (is_method or module.names.is_call(call, *_MADE)) or not call.args:
         return False
-    sizes = [call.args[0]]
-    names = {n.id for n in ast.walk(sizes[0]) if isinstance(n, ast.Name)}
-    sizes += [value for name in names for value in _values_of(host, name)]
-    return any(_is_rounded(node) for size in sizes for node in ast.walk(size))
+    pending, seen = list(call.args), set[str]()
+    while pending:
+        for node in ast.walk(pending.pop()):
+            if _is_rounded(node):
+                return True
+            if isinstance(node, ast.Name) and node.id not in seen:
+                seen.add(node.id)
+                pending += _values_of(host, node.id)
+    return False
 
 
 def _is_rounded(node: ast.AST) -> bool:
@@ -225,14 +322,21 @@ def _is_rounded(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    return (node.func.id if isinstance(node.func, ast.Name) else name) in _ROUNDS
+    name = node.func.id if isinstance(node.func, ast.Name) else name
+    return name in _ROUNDS or any(word in name.lower() for word in _ROUNDING)
 
 
-def _values_of(host: ast.FunctionDef, name: str) -> list[ast.expr]:
+def _values_of(host: ast.FunctionDef, name: str) -> Iterator[ast.expr]:
     """What a function assigns to a name, wherever it does."""
-    return [
-        statement.value
-        for statement in ast.walk(host)
-        if isinstance(statement, ast.Assign)
-        and any(isinstance(t, ast.Name) and t.id == name for t in statement.targets)
-    ]
+    for statement in ast.walk(host):
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                yield from _given(target, statement.value, name)
+
+
+def _given(target: ast.expr, value: ast.expr, name: str) -> Iterator[ast.expr]:
+    if isinstance(target, ast.Name) and target.id == name:
+        yield value
+    elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        for part, given in zip(target.elts, value.elts, strict=False):
+            yield from _given(part, given, name)

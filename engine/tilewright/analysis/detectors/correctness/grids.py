@@ -4,8 +4,9 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from tilewright.analysis.detectors.common import TL, source_numbers, triton_kernels
+from tilewright.analysis.detectors.correctness.masks import unexpanded
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.intervals import Numbers
+from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source.constants import Evaluator, Undecidable
@@ -24,15 +25,17 @@ def grid_block_mismatch(module: Module, context: AnalysisContext) -> Iterator[Fi
             True for _ in flow.calls(TL + "num_programs")
         ):
             continue
-        blocks = _blocks(flow)
+        blocks = program_blocks(flow)
         reported: set[int] = set()
         for launch, numbers in source_numbers(module, kernel) if blocks else ():
             for axis, call, arguments in rounded_up(module, launch):
                 divisor = call.args[1]
                 block = blocks.get(axis)
-                counted = _number(module, launch, divisor, arguments, numbers)
+                counted = divisor_number(module, launch, divisor, arguments, numbers)
                 taken = None if block is None else numbers.parameters.get(block)
                 if counted is None or taken is None or counted <= taken or id(divisor) in reported:
+                    continue
+                if _takes_several(flow, axis, counted // taken, numbers):
                     continue
                 reported.add(id(divisor))
                 yield Finding(
@@ -43,7 +46,24 @@ def grid_block_mismatch(module: Module, context: AnalysisContext) -> Iterator[Fi
                 )
 
 
-def _blocks(flow: Flow) -> dict[int, str]:
+def _takes_several(flow: Flow, axis: int, times: int, numbers: Numbers) -> bool:
+    """Whether each number of a program's block stands for that many elements.
+
+    ``offs * 4`` or ``offs[:, None] * VEC``; a turn of a loop through as many of its blocks.
+    """
+    for value in set(flow.values.values()):
+        if value.is_binary("Mult"):
+            for one, other in (value.operands, value.operands[::-1]):
+                known = block_of(unexpanded(one))
+                if known is not None and known[0] == axis and number_of(other, numbers) == times:
+                    return True
+    return any(
+        loop.bounds is not None and number_of(loop.bounds[1], numbers) == times
+        for loop in flow.loops.values()
+    )
+
+
+def program_blocks(flow: Flow) -> dict[int, str]:
     """Grid axis to the constexpr B of its one ``pid * B + arange(0, B)``, used as it is."""
     found: dict[int, set[str]] = {}
     bases = {access.base for access in flow.accesses}
@@ -64,11 +84,11 @@ def _moved(value: Value, bases: set[str | None]) -> Iterator[Value]:
     if not value.is_binary("Add", "Sub"):
         return
     for offsets, other in (value.operands, value.operands[::-1]):
-        if block_of(offsets) is not None and not any(
+        if block_of(unexpanded(offsets)) is not None and not any(
             v.op in ("arange", "program_id") or (v.op == "param" and v.detail in bases)
             for v in walk(other)
         ):
-            yield offsets
+            yield unexpanded(offsets)
 
 
 def block_of(value: Value) -> tuple[int, str] | None:
@@ -106,7 +126,7 @@ def rounded_up(module: Module, launch: Launch) -> Iterator[tuple[int, ast.Call, 
             yield axis, part, arguments
 
 
-def _number(
+def divisor_number(
     module: Module,
     launch: Launch,
     divisor: ast.expr,

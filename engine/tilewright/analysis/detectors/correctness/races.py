@@ -3,12 +3,12 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import TL, nodes_of, source_of, triton_kernels
+from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, reached
-from tilewright.source.host import resolve
+from tilewright.source.host import before_launch, resolve
 from tilewright.source.model import Kernel, Launch, Module
 
 _LOCKS = frozenset(
@@ -85,6 +85,7 @@ def _is_single(module: Module, kernel: Kernel, context: AnalysisContext, axis: i
 
 
 def _one_along(module: Module, launch: Launch, axis: int) -> bool:
+    """Whether a grid has no such axis, or 1 there: as it states, or as the host asserts."""
     grid = resolve(module, launch, launch.grid)
     if isinstance(grid, ast.Lambda):
         grid = grid.body
@@ -92,4 +93,43 @@ def _one_along(module: Module, launch: Launch, axis: int) -> bool:
         return False
     if any(isinstance(part, ast.Starred) for part in grid.elts):
         return False
-    return axis >= len(grid.elts) or source_of(module, grid.elts[axis]) == "1"
+    if axis >= len(grid.elts):
+        return True
+    part = grid.elts[axis]
+    forms = (part, resolve(module, launch, part))
+    return any(_is_one(form) or _is_one_block(module, launch, form) for form in forms) or any(
+        _demands_one(statement, ast.dump(part)) for statement in before_launch(module, launch)
+    )
+
+
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value == 1
+
+
+def _is_one_block(module: Module, launch: Launch, count: ast.expr) -> bool:
+    """``cdiv(n, next_power_of_2(n))``: one block holds the whole extent."""
+    if not isinstance(count, ast.Call) or len(count.args) != 2:
+        return False
+    extent, block = count.args
+    if not module.names.is_call(count, "triton.cdiv"):
+        return False
+    form = resolve(module, launch, block)
+    return isinstance(form, ast.Call) and (
+        module.names.is_call(form, "triton.next_power_of_2")
+        and len(form.args) == 1
+        and ast.dump(form.args[0]) == ast.dump(extent)
+    )
+
+
+def _demands_one(statement: ast.stmt, count: str) -> bool:
+    """``assert n == 1``, or ``if n > 1: raise``."""
+    if isinstance(statement, ast.Assert):
+        wanted: tuple[type[ast.cmpop], ...] = (ast.Eq, ast.LtE)
+    elif isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Raise):
+        wanted = (ast.NotEq, ast.Gt)
+    else:
+        return False
+    match statement.test:
+        case ast.Compare(left=left, ops=[operator], comparators=[right]):
+            return isinstance(operator, wanted) and ast.dump(left) == count and _is_one(right)
+    return False

@@ -1,6 +1,7 @@
 """Detectors of Python that the kernel compiler does not take."""
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -60,12 +61,38 @@ def unsupported_syntax(module: Module, context: AnalysisContext) -> Iterator[Fin
     if is_for_a_fork(module):
         return
     for kernel, flow in triton_kernels(module):
+        if _is_template(module, kernel):
+            continue
         for refused in _refused(module, kernel, flow, context.triton_version):
             yield Finding(
                 _head(module, refused.node),
                 f"Triton's compiler takes no {refused.what} in a kernel: this does not compile.",
                 kernel.name,
             )
+
+
+def _is_template(module: Module, kernel: Kernel) -> bool:
+    """Whether the text is only what another is made from, before anything is compiled.
+
+    A quoted annotation of a local name marks a place to be filled in (lists that are unrolled
+    into names), and so does a function that asks for the kernel's source.
+    """
+    if any(
+        isinstance(node, ast.AnnAssign)
+        and isinstance(node.annotation, ast.Constant)
+        and isinstance(node.annotation.value, str)
+        and not node.annotation.value.startswith(("tl.", "triton."))
+        for node in nodes_of(kernel.node)
+    ):
+        return True
+    name = re.escape(kernel.name)
+    return (
+        re.search(
+            rf"getsource(?:lines)?\(\s*{name}\b|\b{name}(?:\.fn)?\.(?:_?src|_unsafe_update_src)\b",
+            module.text,
+        )
+        is not None
+    )
 
 
 def _refused(

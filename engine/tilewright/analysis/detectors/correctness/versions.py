@@ -11,7 +11,7 @@ from tilewright.analysis.detectors.correctness.language import (
     language_names,
 )
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.per_kernel import per_kernel
 from tilewright.knowledge.api import LanguageApi, Presence, Version, language_api
 from tilewright.source.model import Kernel, Module
@@ -30,17 +30,12 @@ def removed_api(module: Module, context: AnalysisContext) -> Iterator[Finding]:
         used = _used(module, kernel)
         gone = [u for u in used if _is_gone(u.presence, version)]
         has_another_way = builds_without(module, kernel, [u.node for u in gone])
-        for use in used:
-            node, name, found = use.node, use.name, use.presence
-            if not found.is_known and (version is None or version <= api.last):
-                yield _never(module, kernel.name, node, name, api)
-            elif use in gone and found.until and version and not has_another_way:
-                yield Finding(
-                    module.index.range_of(node),
-                    f"{_spelled(name)} is gone since Triton {_dotted(found.until)} (here "
-                    f"{_dotted(version)}){_use(api, name)}.",
-                    kernel.name,
-                )
+        if version is None or version <= api.last:
+            unknown = [u for u in used if not u.presence.is_known]
+            for name in dict.fromkeys(u.name for u in unknown):
+                yield _never(module, kernel.name, [u for u in unknown if u.name == name], api)
+        if gone and version is not None and not has_another_way:
+            yield _removed(module, kernel.name, gone, version, api)
 
 
 @detector("api_not_yet_there")
@@ -84,7 +79,8 @@ class _Use:
 def _used(module: Module, kernel: Kernel) -> tuple[_Use, ...]:
     if is_for_a_fork(module):
         return ()
-    return tuple(use for use in _uses(module, kernel) if not _asks_first(module.text, use.name))
+    found = (use for use in _uses(module, kernel) if not _asks_first(module.text, use.name))
+    return tuple(sorted(found, key=lambda use: (use.node.lineno, use.node.col_offset)))
 
 
 @per_kernel
@@ -117,12 +113,38 @@ def _asks_first(text: str, name: str) -> bool:
     return f'"{last}"' in text or f"'{last}'" in text or "triton.__version__" in text
 
 
-def _never(module: Module, kernel: str, node: ast.expr, name: str, api: LanguageApi) -> Finding:
-    return Finding(
-        module.index.range_of(node),
-        f"No Triton from {_dotted(api.first)} to {_dotted(api.last)} has {_spelled(name)}: this "
-        f"does not compile{_use(api, name)}.",
+def _never(module: Module, kernel: str, uses: list[_Use], api: LanguageApi) -> Finding:
+    name = uses[0].name
+    return _finding(
+        module,
         kernel,
+        uses,
+        f"No Triton from {_dotted(api.first)} to {_dotted(api.last)} has {_spelled(name)}: this "
+        f"does not compile{_use(api, name)}",
+    )
+
+
+def _removed(
+    module: Module, kernel: str, uses: list[_Use], version: Version, api: LanguageApi
+) -> Finding:
+    """One finding for all that a kernel uses and the version lacks, at the first of it."""
+    first = uses[0]
+    others = [n for n in dict.fromkeys(_spelled(u.name) for u in uses) if n != _spelled(first.name)]
+    text = (
+        f"{_spelled(first.name)} is gone since Triton {_dotted(first.presence.until or version)} "
+        f"(here {_dotted(version)}){_use(api, first.name)}"
+    )
+    return _finding(
+        module, kernel, uses, text + (f"; gone as well: {', '.join(others)}" if others else "")
+    )
+
+
+def _finding(module: Module, kernel: str, uses: list[_Use], text: str) -> Finding:
+    """A finding at the first use, with the count and the places of the others."""
+    first, *others = (module.index.range_of(use.node) for use in uses)
+    count = f" ({len(uses)} places in this kernel)" if others else ""
+    return Finding(
+        first, f"{text}{count}.", kernel, tuple(Related("also here", place) for place in others)
     )
 
 

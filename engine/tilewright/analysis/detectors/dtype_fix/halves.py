@@ -7,7 +7,7 @@ from tilewright.analysis.detectors.common import TL, first_line, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.dtypes import HALVES
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.tiles import Shape, tiles_of
+from tilewright.analysis.tiles import Kind, Shape, tiles_of
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source.model import Kernel, Module
 
@@ -65,8 +65,10 @@ def _half_accumulators(
         loop = flow.loops.get(loop_of(phi))
         if loop is None or is_short(loop) or not end.is_binary("Add") or phi not in end.operands:
             continue
-        known = tiles.of(end).dtype
-        if known not in HALVES or not _is_data(end, phi):
+        facts = tiles.of(end)
+        known = facts.dtype
+        # The type of a pointer is that of its elements.
+        if known not in HALVES or facts.kind is Kind.POINTER or not _is_data(end, phi):
             continue
         name = str(phi.detail).partition(":")[2]
         definition = next(

@@ -10,7 +10,7 @@ from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.tiles import tiles_of
 from tilewright.analysis.values import Value
-from tilewright.source.host import resolve
+from tilewright.source.host import before_launch, resolve
 from tilewright.source.model import Kernel, Module
 
 _FP32 = ("torch.float32", "torch.float")
@@ -21,6 +21,7 @@ def precision(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """Both operands of a dot cast up to fp32 from 16-bit loads."""
     for kernel, flow in triton_kernels(module):
         tiles = tiles_of(module, kernel, context)
+        is_advised = False
         for node, value, _ in flow.calls(TL + "dot"):
             sources = [_upcast_load(operand) for operand in value.positional[:2]]
             if len(sources) != 2 or sources[0] is None or sources[1] is None:
@@ -29,10 +30,10 @@ def precision(module: Module, context: AnalysisContext) -> Iterator[Finding]:
             if any(_is_fp32_buffer(module, kernel, source) for source in sources):
                 continue
             if None in found:
-                if value.keyword("input_precision") or value.keyword("allow_tf32"):
-                    # Somebody thought about precision here; without types that stands.
+                if is_advised or value.keyword("input_precision") or value.keyword("allow_tf32"):
+                    # A stated precision was chosen; without types it stands.
                     continue
-                sure = False
+                sure, is_advised = False, True
             elif found[0] in HALVES and found[0] == found[1]:
                 sure = True
             else:
@@ -45,16 +46,62 @@ def precision(module: Module, context: AnalysisContext) -> Iterator[Finding]:
 
 
 def _is_fp32_buffer(module: Module, kernel: Kernel, load: Value | None) -> bool:
-    """Whether the host allocates what is loaded here in fp32."""
+    """Whether the host makes what is loaded here in fp32, or refuses any other type."""
     base = None if load is None else pointer_base(load.operands[0])
     for launch in module.launches_of(kernel.name):
         argument = launch.arguments.get(base or "")
-        value = None if argument is None else resolve(module, launch, argument)
-        if isinstance(value, ast.Call) and any(
-            k.arg == "dtype" and module.names.resolve(k.value) in _FP32 for k in value.keywords
+        if argument is None:
+            continue
+        if _is_made_fp32(module, resolve(module, launch, argument)):
+            return True
+        if any(_demands_fp32(module, s, argument) for s in before_launch(module, launch)):
+            return True
+    return False
+
+
+def _is_made_fp32(module: Module, value: ast.expr) -> bool:
+    if not isinstance(value, ast.Call):
+        return False
+    stated = [k.value for k in value.keywords if k.arg == "dtype"]
+    if isinstance(value.func, ast.Attribute):
+        if value.func.attr == "float" and not value.args:
+            return True
+        stated += value.args[:1] if value.func.attr == "to" else []
+    return any(module.names.resolve(node) in _FP32 for node in stated)
+
+
+def _demands_fp32(module: Module, statement: ast.stmt, tensor: ast.expr) -> bool:
+    """``assert x.dtype == torch.float32``, or ``if x.dtype != torch.float32: raise``."""
+    if isinstance(statement, ast.Assert):
+        wanted: type[ast.cmpop] = ast.Eq
+    elif isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Raise):
+        wanted = ast.NotEq
+    else:
+        return False
+    asked = ast.dump(tensor)
+    for term in _terms(statement.test, ast.And if wanted is ast.Eq else ast.Or):
+        sides = [term.left, *term.comparators] if isinstance(term, ast.Compare) else []
+        if (
+            isinstance(term, ast.Compare)
+            and all(isinstance(op, wanted) for op in term.ops)
+            and any(module.names.resolve(side) in _FP32 for side in sides)
+            and any(_is_dtype_of(side, asked) for side in sides)
         ):
             return True
     return False
+
+
+def _is_dtype_of(node: ast.expr, tensor: str) -> bool:
+    return (
+        isinstance(node, ast.Attribute) and node.attr == "dtype" and ast.dump(node.value) == tensor
+    )
+
+
+def _terms(test: ast.expr, operator: type[ast.boolop]) -> list[ast.expr]:
+    """The conditions that a test joins."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, operator):
+        return [part for value in test.values for part in _terms(value, operator)]
+    return [test]
 
 
 def _upcast_load(operand: Value) -> Value | None:

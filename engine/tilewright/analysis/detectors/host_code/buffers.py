@@ -11,6 +11,7 @@ from tilewright.analysis.detectors.host_code.facts import (
     is_pointwise_in,
     spans_the_problem,
 )
+from tilewright.analysis.detectors.host_code.layout import knows_strides
 from tilewright.analysis.detectors.host_code.weights import converted_weights
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.flow import flow_of
@@ -70,6 +71,8 @@ def _materialized(
             "number itself costs nothing."
         )
     if name == "contiguous" and value.sources and _is_broadcast(value.sources[0]):
+        if not all(_takes_strides(module, graph, use) for use in uses):
+            return None
         return (
             f"This writes a broadcast out in full for {kernel} to read; a stride of 0 reads the "
             "small tensor, which stays in cache."
@@ -79,6 +82,16 @@ def _materialized(
     return (
         f"This is computed element by element into memory for {kernel} to read it back once; "
         "done on the tile after its load it costs no memory traffic."
+    )
+
+
+def _takes_strides(module: Module, graph: HostGraph, use: Use) -> bool:
+    """Whether the kernel could read the broadcast itself, by the strides it is given."""
+    kernel = module.kernel(use.launch.kernel) if use.launch is not None else None
+    return (
+        kernel is not None
+        and use.launch is not None
+        and knows_strides(graph, kernel, use.launch, use)
     )
 
 

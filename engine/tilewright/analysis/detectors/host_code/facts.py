@@ -15,7 +15,7 @@ from tilewright.analysis.host_graph import (
     host_graph_of,
     launching_functions,
 )
-from tilewright.analysis.host_graph.operations import LIKE
+from tilewright.analysis.host_graph.operations import LIKE, SHAPE_ATTRIBUTES, SHAPE_METHODS
 from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.tiles import tiles_of
 from tilewright.analysis.values import Access, Flow, Value, walk
@@ -31,6 +31,8 @@ _POINTWISE_CALLS = frozenset(
         *("erf", "maximum", "minimum", "where", "fma", "clamp", "floor", "ceil", "cast", "div_rn"),
     )
 )
+_NUMBERS = frozenset({"int", "float", "bool"})
+_OF_NUMBERS = frozenset({".bit_length", ".bit_count", ".is_integer"})
 _MEASURING = ("bench", "test", "profile", "main", "run_bench", "perf", "check", "verify")
 _ONCE = ("_version", "hasattr", "is None", "not self.", "cache", "_cached", "initialized")
 
@@ -67,20 +69,42 @@ def is_tensor(graph: HostGraph, value: HostValue, depth: int = 0) -> bool:
     """Whether a value surely is a tensor: torch made it, or it is asked or accessed as one."""
     if value.origin is Origin.ALLOCATED:
         return True
-    if value.is_number or depth > 8:
+    if value.is_number or depth > 8 or _is_declared_number(graph, value):
         return False
     if value.origin is Origin.COMPUTED and value.operation.startswith("torch."):
         return True
     for use in graph.direct_uses(value):
-        if use.kind is UseKind.SHAPE and isinstance(use.node, ast.Attribute | ast.Call):
+        if use.kind is UseKind.SHAPE and _asked(use.node) in SHAPE_ATTRIBUTES | SHAPE_METHODS:
             return True
         if use.role is not None and (use.role.reads or use.role.writes):
             return True
         if use.result is not None and use.result.operation.startswith("."):
-            return True
+            return use.result.operation not in _OF_NUMBERS
     if value.origin is Origin.COMPUTED:
         return any(is_tensor(graph, source, depth + 1) for source in value.sources)
     return value.origin is Origin.VIEW and is_tensor(graph, value.sources[0], depth + 1)
+
+
+def _is_declared_number(graph: HostGraph, value: HostValue) -> bool:
+    """Whether it is a parameter whose annotation is a Python number's."""
+    if value.origin is not Origin.PARAMETER:
+        return False
+    args = graph.node.args
+    return any(
+        a.arg == value.operation and a.annotation is not None and _names_numbers(a.annotation)
+        for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)
+    )
+
+
+def _names_numbers(annotation: ast.expr) -> bool:
+    names = {n.id for n in ast.walk(annotation) if isinstance(n, ast.Name)}
+    return bool(names & _NUMBERS) and names <= _NUMBERS | {"Optional", "Union"}
+
+
+def _asked(node: ast.expr | ast.stmt) -> str | None:
+    """``shape`` for ``x.shape``, ``size`` for ``x.size(0)``."""
+    named = node.func if isinstance(node, ast.Call) else node
+    return named.attr if isinstance(named, ast.Attribute) else None
 
 
 def spans_the_problem(value: HostValue) -> bool:

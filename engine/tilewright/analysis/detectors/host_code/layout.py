@@ -24,7 +24,7 @@ def non_contiguous_input(module: Module, context: AnalysisContext) -> Iterator[F
                 continue
             kernel = module.kernel(launch.kernel)
             view = _foreign(use.value)
-            if view is None or kernel is None or _knows_strides(graph, kernel, launch, use):
+            if view is None or kernel is None or knows_strides(graph, kernel, launch, use):
                 continue
             if short(view.operation) in _TURNS and _all_alike(graph, launch, use):
                 continue
@@ -82,7 +82,7 @@ def _cuts(node: ast.expr | None) -> bool:
     return False
 
 
-def _knows_strides(graph: HostGraph, kernel: Kernel, launch: Launch, use: Use) -> bool:
+def knows_strides(graph: HostGraph, kernel: Kernel, launch: Launch, use: Use) -> bool:
     """Whether strides may reach the kernel: by a parameter's name, or asked of the view."""
     if any(
         "stride" in p.name.lower() or p.name.lower().startswith("s_") for p in kernel.parameters
