@@ -81,7 +81,8 @@ def _missing(kernel: Kernel, launch: Launch) -> list[str]:
     if tuned is not None and not tuned.configs:
         return []
     if tuned is not None and tuned.configs:
-        if any(config.has_hook for config in tuned.configs):
+        # ``meta=`` is how old releases named the values: the list itself is what fails then.
+        if any(config.has_hook or "meta" in config.options for config in tuned.configs):
             return []
         given |= {"num_warps", "num_stages", "num_ctas", "maxnreg"}
         given |= {name for c in tuned.configs for name in (*c.values, *c.options)}
