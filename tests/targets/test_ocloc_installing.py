@@ -249,7 +249,7 @@ def test_an_index_that_another_signed(repository: Repository, tmp_path: Path) ->
 
 def test_a_version_that_is_not_understood(repository: Repository, tmp_path: Path) -> None:
     repository.publish("31.1.1-1")
-    refused(repository, tmp_path / "home", r"has ocloc 31\.1\.1-1; its messages are understood from")
+    refused(repository, tmp_path / "home", r"has ocloc 31\.1\.1-1; its messages are understood")
 
 
 def test_a_compiler_that_does_not_run(
