@@ -33,7 +33,9 @@ def grid_block_mismatch(module: Module, context: AnalysisContext) -> Iterator[Fi
                 block = blocks.get(axis)
                 counted = divisor_number(module, launch, divisor, arguments, numbers)
                 taken = None if block is None else numbers.parameters.get(block)
-                if counted is None or taken is None or counted <= taken or id(divisor) in reported:
+                if counted is None or taken is None or taken < 1 or counted <= taken:
+                    continue
+                if id(divisor) in reported:
                     continue
                 if _takes_several(flow, axis, counted // taken, numbers):
                     continue
