@@ -83,15 +83,7 @@ def _times() -> dict[str, Rounds]:
                     shape = json.dumps(point["shape"], sort_keys=True)
                     setting = json.dumps(point["config"])
                     found[point["kernel"]][shape][setting] = rounds
-    kept = {}
-    for kernel, shapes in found.items():
-        common = set.intersection(*(set(settings) for settings in shapes.values()))
-        if len(shapes) >= _LEAST_SHAPES and len(common) >= _LEAST_SETTINGS:
-            kept[kernel] = {
-                shape: {one: settings[one] for one in sorted(common)}
-                for shape, settings in shapes.items()
-            }
-    return kept
+    return _comparable(found)
 
 
 def _judged_times() -> dict[str, Rounds]:
@@ -110,6 +102,11 @@ def _judged_times() -> dict[str, Rounds]:
             found[unit.name.partition("@")[0]][shape] = {
                 setting: [time] * rounds for setting, time in alive.items()
             }
+    return _comparable(found)
+
+
+def _comparable(found: Mapping[str, Rounds]) -> dict[str, Rounds]:
+    """Kernels with shapes enough, each with the settings that were timed at all of them."""
     kept = {}
     for kernel, shapes in found.items():
         common = set.intersection(*(set(settings) for settings in shapes.values()))
