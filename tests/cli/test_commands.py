@@ -244,6 +244,7 @@ def test_profile_says_what_is_known_and_what_is_not() -> None:
     assert any("time not measured" in note for note in kernel["notes"])
 
 
+@pytest.mark.triton
 def test_a_profile_of_an_nki_kernel_without_a_spec_says_how_to_give_one(tmp_path: Path) -> None:
     file = Path(shutil.copy(EXAMPLES / "nki" / "nki1" / "softmax_slow.py", tmp_path))
     value = run_json("profile", str(file), "--target", "trn2")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("numpy", reason="the simulator computes with numpy: make setup")
+
 from tilewright.analysis.nki import TensorGiven, launched_flow
 from tilewright.costs.nki.stream import instruction_stream
 from tilewright.source import parse_module
