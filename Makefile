@@ -18,10 +18,10 @@ CORPORA_STAMP := build/corpora/.installed
 SOURCES := engine server tests examples benchmarks docs/issue_pages.py docs/pictures/make.py docs/pictures/package_map.py
 FAST   := not gpu and not browser and not slow and not editor
 # Tests of these folders start no process and look for no package: an environment changes nothing.
-PURE   := agents analysis mutation precision profiling report search search_evidence
+PURE   := agents analysis mutation precision profiling realbugs report search search_evidence
 
 .DEFAULT_GOAL := help
-.PHONY: help docs pictures setup honesty gpu search-evidence demo test test-light test-slow test-all test-editor corpora ray agreement compile-table precision recall lint format types wheel clean distclean
+.PHONY: help docs pictures setup honesty gpu search-evidence demo test test-light test-slow test-all test-editor corpora ray agreement compile-table precision recall realbugs lint format types wheel clean distclean
 
 help: ## say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -83,6 +83,9 @@ compile-table: corpora ## compile the corpora for three chips, an hour; writes d
 	for corpus in liger_kernel flag_gems; do PYTHONPATH=tests/corpora $(BIN)/python \
 	  tests/corpora/compile_sweep.py --corpus $$corpus || exit 1; done
 	PYTHONPATH=tests/corpora:tests/targets $(BIN)/python tests/corpora/compile_table.py
+
+realbugs: setup ## faults of public reports, and which of them are found; writes docs/realbugs.md
+	PYTHONPATH=tests/realbugs $(BIN)/python tests/realbugs/realbugs_page.py
 
 honesty: setup ## the tables of docs/honesty.md from the verdicts in tests/evidence/results
 	PYTHONPATH=tests/evidence $(BIN)/python tests/evidence/table.py

@@ -1,0 +1,91 @@
+"""Small kernels with a fault that a public report describes, each with its fixed twin.
+
+One YAML file a repository, in ``open/`` (read while the detectors were written) and in ``blind/``
+(read only after that). ``code`` is both versions in one text: the first column of a line is "-"
+where only the faulty version has it, "+" where only the fixed one has it, "!" where both have it
+and the fault may be reported there, and a space otherwise. The imports of torch and Triton
+are added.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+FOLDER = Path(__file__).parent
+IMPORTS = "import torch\nimport triton\nimport triton.language as tl\n"
+
+
+class Kind(StrEnum):
+    """Whether the report is of a wrong result, or of lost time."""
+
+    BUG = "bug"
+    SLOW = "slow"
+
+
+class Half(StrEnum):
+    """Whether the report was read before the detectors were finished."""
+
+    OPEN = "open"
+    BLIND = "blind"
+
+
+class Entry(BaseModel):
+    """One case as a file states it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    report: str = Field(pattern=r"^[\w.-]+/[\w.-]+#\d+$|^[\w.-]+/[\w.-]+@[0-9a-f]{7,40}$")
+    says: str = Field(min_length=20)
+    kind: Kind
+    expects: tuple[str, ...] = Field(min_length=1)
+    undecidable: str | None = Field(default=None, min_length=20)
+    code: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case with both versions of its text, and the lines where its fault may be reported."""
+
+    name: str
+    half: Half
+    entry: Entry
+    faulty: str
+    fixed: str
+    lines: frozenset[int]
+
+    @property
+    def is_decidable(self) -> bool:
+        """Whether the file alone says that this is a fault."""
+        return self.entry.undecidable is None
+
+
+def cases() -> tuple[Case, ...]:
+    """All cases, by half and name."""
+    return tuple(case for half in Half for case in _cases_of(half))
+
+
+def _cases_of(half: Half) -> Iterator[Case]:
+    for path in sorted((FOLDER / half).glob("*.yaml")):
+        for name, given in yaml.safe_load(path.read_text()).items():
+            yield _case(f"{path.stem}/{name}", half, Entry.model_validate(given))
+
+
+def _case(name: str, half: Half, entry: Entry) -> Case:
+    faulty, fixed, lines = IMPORTS.splitlines(), IMPORTS.splitlines(), set()
+    for line in entry.code.splitlines():
+        mark, rest = line[:1] or " ", line[1:]
+        if mark not in " -+!":
+            raise ValueError(f"{name}: a line of the code begins with {mark!r}")
+        if mark != "+":
+            faulty.append(rest)
+        if mark in "-!":
+            lines.add(len(faulty))
+        if mark != "-":
+            fixed.append(rest)
+    if not lines or faulty == fixed:
+        raise ValueError(f"{name}: no line is marked, or both versions are the same")
+    return Case(name, half, entry, "\n".join(faulty), "\n".join(fixed), frozenset(lines))

@@ -1,0 +1,44 @@
+"""The faults of public reports: what was found stays found, and fixed twins stay quiet."""
+
+from functools import cache
+
+from case_results import Result, recorded, results, share_of_alarms
+from reported_cases import cases
+
+from tilewright.knowledge import taxonomy
+from tilewright.source import parse_module
+
+_FALSE_ALARMS = 2.0
+
+
+@cache
+def _results() -> tuple[Result, ...]:
+    return results()
+
+
+def test_both_versions_of_each_case_parse() -> None:
+    for case in cases():
+        assert parse_module(case.faulty).problems == (), case.name
+        assert parse_module(case.fixed).problems == (), case.name
+        assert parse_module(case.faulty).kernels, case.name
+
+
+def test_what_was_found_is_found() -> None:
+    found = {result.case.name for result in _results() if result.found}
+    lost = {name for name, was_found in recorded().items() if was_found} - found
+    assert lost == set()
+
+
+def test_the_record_names_the_cases() -> None:
+    assert set(recorded()) == {case.name for case in cases()}
+
+
+def test_one_expected_issue_of_each_decidable_case_found_is_in_the_taxonomy() -> None:
+    for result in _results():
+        if result.found:
+            assert set(result.case.entry.expects) & set(taxonomy()), result.case.name
+
+
+def test_twins_give_few_false_alarms() -> None:
+    named = {r.case.name: r.false_alarms for r in _results() if r.false_alarms}
+    assert share_of_alarms(_results()).percent <= _FALSE_ALARMS, named
