@@ -41,7 +41,7 @@ class KernelFacts:
     ``correct`` is False only where a result was seen to be wrong; ``correct_why`` says what was
     seen, or why nothing was judged. ``launch`` is how the host code launched the kernel at the
     problem's shapes. ``findings`` are the profile's sentences, the heaviest first, each with the
-    ids of issues it suggests.
+    ids of issues it suggests. ``roof_percent`` is the share of the roofline that was measured.
     """
 
     kernel: str
@@ -60,6 +60,7 @@ class KernelFacts:
     launch: LaunchFacts | None = None
     bottleneck: str | None = None
     findings: tuple[str, ...] = ()
+    roof_percent: float | None = None
     taken: float = field(default_factory=now)
 
 
@@ -85,7 +86,13 @@ def read_facts(data: Mapping[str, Any], target: str, whole: Mapping[str, Any]) -
         launch=read_launch(report.get("launch")),
         bottleneck=data.get("bottleneck"),
         findings=tuple(_finding(one) for one in _findings(data, whole)),
+        roof_percent=_fact(data, "roof.percent"),
     )
+
+
+def _fact(data: Mapping[str, Any], name: str) -> float | None:
+    values = (one["value"] for one in data.get("facts") or () if one.get("name") == name)
+    return next((float(value) for value in values), None)
 
 
 def _findings(data: Mapping[str, Any], whole: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright_server.jobs.local_gpu import compiled_here, local_target
+from tilewright_server.jobs.local_gpu import Toolchains, device_ids, local_target, toolchains_here
 
 SCRIPT = "import sys; assert sys.argv[1:] == ['devices', '--format', 'json']; print({said!r})"
 GPU = '{"can_time": true, "target": {"backend": "cuda", "arch": "80"}}'
@@ -31,16 +31,28 @@ async def test_engine_that_is_not_there(tmp_path: Path) -> None:
 
 
 TRITON = '{"backend": "xpu", "part": "triton", "found": true, "targets": ["pvc", "bmg-g31"]}'
-MISSING = '{"backend": "hip", "part": "triton", "found": false, "targets": []}'
+MISSING = (
+    '{"backend": "hip", "part": "triton", "found": false, "targets": [], '
+    '"missing": "install Triton for AMD"}'
+)
 OCLOC = '{"backend": "xpu", "part": "ocloc", "found": true, "targets": ["lnl"]}'
 
 
 async def test_a_chip_is_compiled_for_where_its_triton_is() -> None:
     said = f'{{"toolchains": [{TRITON}, {MISSING}, {OCLOC}]}}'
     script = SCRIPT.replace("'devices'", "'toolchain', 'list'").format(said=said)
-    found = await compiled_here((sys.executable, "-c", script), {})
-    assert found == {"xpu:pvc", "xpu:bmg-g31"}
+    found = await toolchains_here((sys.executable, "-c", script), {})
+    assert found.compiled == {"xpu:pvc", "xpu:bmg-g31"}
+    assert found.missing == {"hip": "install Triton for AMD"}
 
 
 async def test_without_an_answer_no_chip_is_compiled_for(tmp_path: Path) -> None:
-    assert await compiled_here((str(tmp_path / "none"),), {}) == frozenset()
+    nowhere = (str(tmp_path / "none"),)
+    assert await toolchains_here(nowhere, {}) == Toolchains()
+    assert await device_ids(nowhere, {}) == ()
+
+
+async def test_devices_that_cannot_run_are_left_out() -> None:
+    said = '{"devices": [{"id": "interpreter"}, {"id": "cuda:0", "can_run": false}]}'
+    command = (sys.executable, "-c", SCRIPT.format(said=said))
+    assert await device_ids(command, {}) == ("interpreter",)

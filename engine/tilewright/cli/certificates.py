@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tilewright.certificates import State
 from tilewright.checking import Checked
 from tilewright.checking.annotations import annotations, fault_annotation
 from tilewright.checking.certified import Certified, KernelProof, certified, said
@@ -143,8 +144,18 @@ def _kernel(proof: KernelProof) -> dict[str, Any]:
         "level": state.certificate.level if state else None,
         "summary": state.certificate.summary if state else None,
         "created": state.certificate.created if state else None,
+        "time": _time(state) if state else None,
         "changes": [change.text for change in state.changes] if state else [],
     }
+
+
+def _time(state: State) -> dict[str, Any] | None:
+    """The time that was measured of the verified text, in microseconds; None: not measured."""
+    slowest = state.certificate.slowest
+    if slowest is None:
+        return None
+    device = state.certificate.device.name
+    return {"us": slowest.candidate_us, "case": slowest.case, "device": device}
 
 
 def _status(proof: KernelProof) -> str:

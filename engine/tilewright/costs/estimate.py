@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from tilewright.costs.demand import Demand, demand
 from tilewright.costs.model import Bound, Estimate, Workload
@@ -86,27 +87,41 @@ def estimate(module: Module, report: CompileReport, on: Chip | None = None) -> E
     moved = memory_bytes(work, report.launch, concurrent, machine.l2_read)
     time = spent(asked, machine, occupancy.programs, moved)
     most = max(time.parts, key=lambda name: time.parts[name])
+    floor = _floor(work, asked, report, on)
     return Estimate(
         us=time.us,
         bound=_BOUNDS[most],
-        roofline_percent=100.0 * min(1.0, _roofline_us(work, asked, report, on, machine) / time.us),
+        roofline_percent=100.0 * min(1.0, floor.us / time.us),
         parts=dict(time.parts),
         notes=work.notes,
+        flop=floor.flop,
+        bytes=floor.bytes,
+        rate=floor.rate,
     )
 
 
-def _roofline_us(
-    work: Workload, asked: Demand, report: CompileReport, on: Chip, machine: Machine
-) -> float:
-    """Microseconds of the bytes and operations alone, at the chip's published peaks."""
-    bytes_us = operations_us = 0.0
-    if on.bandwidth_gbs:
-        bytes_us = touched_bytes(work, report.launch) / (on.bandwidth_gbs * 1e3)
-    for (_, dtype), flops in asked.flops.items():
-        peak = on.peaks.get({"i8": "int8", "fp32": "tf32"}.get(dtype, dtype))
-        if peak:
-            operations_us += flops * work.programs / (peak * 1e6)
-    return max(bytes_us, operations_us)
+@dataclass(frozen=True)
+class _Floor:
+    """What bytes and operations alone ask of a chip at its published peaks."""
+
+    us: float
+    flop: float
+    bytes: float
+    rate: str
+
+
+def _floor(work: Workload, asked: Demand, report: CompileReport, on: Chip) -> _Floor:
+    bytes_ = touched_bytes(work, report.launch)
+    bytes_us = bytes_ / (on.bandwidth_gbs * 1e3) if on.bandwidth_gbs else 0.0
+    flops: dict[str, float] = {}
+    for (_, dtype), count in asked.flops.items():
+        rate = {"i8": "int8", "fp32": "tf32"}.get(dtype, dtype)
+        flops[rate] = flops.get(rate, 0.0) + count * work.programs
+    times = {
+        rate: count / (peak * 1e6) for rate, count in flops.items() if (peak := on.peaks.get(rate))
+    }
+    longest = max(times, key=lambda rate: times[rate], default="")
+    return _Floor(max(bytes_us, sum(times.values())), sum(flops.values()), bytes_, longest)
 
 
 def machine_of(chip: Chip) -> Machine:

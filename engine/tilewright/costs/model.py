@@ -197,6 +197,9 @@ class Estimate:
             the estimated time.
         parts: microseconds by cause, each as if it were alone.
         notes: what was assumed.
+        flop: of tensor instructions; 0 where there are none, as others are not counted.
+        bytes: that the launch touches, each once.
+        rate: the name of the chip's peak that most of ``flop`` is bound by; empty without any.
     """
 
     us: float
@@ -204,3 +207,6 @@ class Estimate:
     roofline_percent: float
     parts: Mapping[str, float]
     notes: tuple[str, ...] = field(default=())
+    flop: float = 0.0
+    bytes: float = 0.0
+    rate: str = ""

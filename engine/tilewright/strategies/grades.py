@@ -1,10 +1,10 @@
 """Grades where nothing can be timed: by today's rule, ranked by the static estimate of a launch."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tilewright.costs import estimate
+from tilewright.costs import Estimate, estimate
 from tilewright.evaluation.model import EstimatedGain, Evaluation, Level, StepName
 from tilewright.knowledge.stages import Stage
 from tilewright.search.axes import reports_in
@@ -85,14 +85,19 @@ def estimated_us(module: Module, evaluation: Evaluation) -> float | None:
 
     None where a launch that compiled has no estimate, or none was compiled.
     """
-    best: dict[object, float] = {}
-    for report in reports_in(evaluation):
+    return sum(one.us for one in best_estimates(module, reports_in(evaluation))) or None
+
+
+def best_estimates(module: Module, reports: Sequence[CompileReport]) -> tuple[Estimate, ...]:
+    """Of each launch the estimate of its fastest configuration; none if one has no estimate."""
+    best: dict[object, Estimate] = {}
+    for report in reports:
         found = estimate(module, report)
         if found is None:
-            return None
+            return ()
         place = _place(report)
-        best[place] = min(found.us, best.get(place, math.inf))
-    return sum(best.values()) or None
+        best[place] = min(found, best.get(place, found), key=lambda one: one.us)
+    return tuple(best.values())
 
 
 def _place(report: CompileReport) -> object:

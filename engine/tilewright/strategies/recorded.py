@@ -1,24 +1,21 @@
 """Recorded runs as JSON values: a line of a list, and all that is known of one."""
 
 import difflib
-import json
 import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tilewright.devices.model import DeviceInfo
 from tilewright.evaluation.model import Level, StepName
-from tilewright.evaluation.physics import case_roof
 from tilewright.memory.model import Recalled
 from tilewright.models.model import Spent
-from tilewright.problems.model import Problem
 from tilewright.search.axes import NAMES
 from tilewright.search.spec import StrategySpec
 from tilewright.serialize import dump, load
 from tilewright.store import Records, RunRecord, UnitRecord
 from tilewright.strategies.calls import spent_on_record
+from tilewright.strategies.recorded_roof import case_roof_of, estimates
 
 Json = Mapping[str, Any]
 _FIGURES = ("registers", "spill_bytes", "shared_bytes")
@@ -78,7 +75,8 @@ def detail(records: Records, record: RunRecord) -> dict[str, Any]:
             "before": compile_rows(evaluations.get(str(original))),
             "after": compile_rows(evaluations.get(str(reached))) if reached != original else [],
         },
-        "roof": _roof(records, record, trials),
+        "roof": case_roof_of(records, record, trials),
+        "estimates": estimates(records, record, trials, evaluations),
         "calls": [_call(records, unit) for unit in units if unit.kind == "call"],
         "units": _counted(units),
     }
@@ -191,23 +189,6 @@ def _compile_row(kernel: str, reports: Sequence[Json]) -> dict[str, Any]:
         values = [report[name] for report in good if report.get(name) is not None]
         row[name] = [min(values), max(values)] if values else None
     return row
-
-
-def _roof(records: Records, record: RunRecord, trials: Sequence[Json]) -> dict[str, Any]:
-    """The work and the peaks that times are compared with; ``missing`` says why there are none."""
-    case_name = next((t["speedup"]["case"] for t in trials if t.get("speedup")), None)
-    if case_name is None:
-        return {"missing": "no trial was timed"}
-    problem, device = record.request.get("problem"), record.request.get("device")
-    text = records.text(problem) if problem else None
-    if text is None or device is None:
-        return {"missing": "the record holds no problem"}
-    cases = load(Problem, json.loads(text)).cases.values()
-    case = next((one for several in cases for one in several if one.name == case_name), None)
-    if case is None:
-        return {"missing": f"the problem has no case {case_name}"}
-    found = case_roof(case, load(DeviceInfo, device))
-    return {"missing": found} if isinstance(found, str) else {**dump(found), "case": case_name}
 
 
 def _counted(units: Sequence[UnitRecord]) -> dict[str, dict[str, int]]:

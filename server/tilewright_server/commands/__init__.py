@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tilewright_server.commands import names
+from tilewright_server.commands.chips import list_targets_command
 from tilewright_server.commands.inquiries import (
     debug_info,
-    list_targets_command,
     models_command,
     show_certificate,
     target_command,

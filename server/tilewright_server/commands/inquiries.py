@@ -1,4 +1,4 @@
-"""The commands that only tell something: targets, certificates, the state of the server."""
+"""The commands that only answer a question: targets, certificates, the state of the server."""
 
 import platform
 import sys
@@ -12,11 +12,7 @@ from tilewright import __version__
 from tilewright_server.commands.arguments import CertificateArguments, FileArguments, read_arguments
 from tilewright_server.commands.jobs import NO_CERTIFICATE, refuse
 from tilewright_server.consent import model_use
-from tilewright_server.jobs.engine_job import environment
-from tilewright_server.jobs.local_gpu import compiled_here
 from tilewright_server.server import TilewrightServer
-
-_HERE, _COMPILED, _ELSEWHERE = "gpu", "compiles", "none"
 
 
 async def target_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any] | None:
@@ -35,22 +31,6 @@ async def target_command(server: TilewrightServer, *arguments: Any) -> dict[str,
         "why": chosen.why,
         "followed": str((await server.chip.of(snapshot, follow=True)).target),
     }
-
-
-async def list_targets_command(server: TilewrightServer, *_: Any) -> list[dict[str, Any]]:
-    """Every chip, those that are here first; ``here`` says what this machine has for it."""
-    from tilewright.hardware import all_chips
-
-    machine = await server.chip.machine()
-    trusted = server.settings.trusted
-    command, env = server.engine_command, environment(server.settings)
-    compiled = await compiled_here(command, env) if trusted else frozenset()
-    told = []
-    for chip in all_chips():
-        known = _COMPILED if chip.id in compiled else _ELSEWHERE
-        here = _HERE if chip.id == machine else known
-        told.append({"target": chip.id, "label": chip.label, "here": here})
-    return sorted(told, key=lambda one: (_HERE, _COMPILED, _ELSEWHERE).index(one["here"]))
 
 
 async def models_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any] | None:

@@ -26,6 +26,7 @@ from tilewright_server.features.documents import (
     notebook_did_open,
 )
 from tilewright_server.features.hover import hover, inlay_hint
+from tilewright_server.features.kernels import KERNELS, kernels
 from tilewright_server.features.lifecycle import STATUS, initialize, initialized, shutdown, status
 from tilewright_server.features.workspace import did_change_configuration, did_change_watched_files
 from tilewright_server.jobs.process import ENGINE_COMMAND
@@ -64,6 +65,7 @@ ASYNC: tuple[tuple[str, Handler, Any, Handler], ...] = (
     (types.SHUTDOWN, shutdown, None, nothing),
     (STATUS, status, None, nothing),
     (ASSEMBLY, assembly, None, nothing),
+    (KERNELS, kernels, None, nothing),
 )
 
 

@@ -75,18 +75,18 @@ def _failed(reason: str) -> JsonRpcException:
 
 def _read(params: Any) -> AssemblyParams:
     try:
-        return AssemblyParams.model_validate(_plain(params))
+        return AssemblyParams.model_validate(plain_params(params))
     except ValidationError as error:
         detail = error.errors()[0]
         field = ".".join(map(str, detail["loc"])) or "parameters"
         raise JsonRpcInvalidParams(f"{field}: {detail['msg']}") from error
 
 
-def _plain(value: Any) -> Any:
+def plain_params(value: Any) -> Any:
     """pygls hands over parameters of methods it does not know as nested named tuples."""
     if not hasattr(value, "_asdict"):
         return value
-    return {key: _plain(inner) for key, inner in value._asdict().items()}
+    return {key: plain_params(inner) for key, inner in value._asdict().items()}
 
 
 def _kernel(analysis: Analysis, snapshot: Snapshot, wanted: AssemblyParams) -> str:
