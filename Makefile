@@ -15,13 +15,14 @@ comma  := ,
 STAMP  := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 RAY_STAMP := $(VENV)/.with-ray
 CORPORA_STAMP := build/corpora/.installed
+LSP_STAMP := build/lsp-servers/.installed
 SOURCES := engine server tests examples benchmarks docs/issue_pages.py docs/pictures/make.py docs/pictures/package_map.py
 FAST   := not gpu and not browser and not slow and not editor
 # Tests of these folders start no process and look for no package: an environment changes nothing.
 PURE   := agents analysis mutation precision profiling realbugs report search search_evidence
 
 .DEFAULT_GOAL := help
-.PHONY: help docs pictures setup honesty gpu search-evidence demo test test-light test-slow test-all test-editor corpora ray agreement compile-table precision recall realbugs lint format types wheel clean distclean
+.PHONY: help docs pictures setup honesty gpu search-evidence bench-lsp demo test test-light test-slow test-all test-editor corpora ray agreement compile-table precision recall realbugs lint format types wheel clean distclean
 
 help: ## say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -95,6 +96,18 @@ gpu: setup ## repeat what is claimed of GPUs, on those of this machine; results 
 
 search-evidence: setup ## what strategies, memory and scale are worth; writes docs/search-evidence.md
 	$(BIN)/python benchmarks/search_evidence/evidence_page.py
+
+bench-lsp: corpora $(LSP_STAMP) ## edits to diagnostics, next to other language servers; writes docs/editor-speed.md
+	$(BIN)/python benchmarks/lsp/measure.py
+	$(BIN)/python benchmarks/lsp/load.py
+	$(BIN)/python benchmarks/lsp/page.py build/bench-lsp.json --load build/bench-lsp-load.json
+
+$(LSP_STAMP): benchmarks/lsp/requirements.txt
+	rm -rf build/lsp-servers
+	$(PYTHON) -m venv build/lsp-servers
+	build/lsp-servers/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -r benchmarks/lsp/requirements.txt
+	@touch $@
 
 recall: corpora ## faults put into kernels, and how many are found; writes docs/recall.md
 	PYTHONPATH=tests/corpora $(BIN)/python tests/mutation/write_recall.py

@@ -1,8 +1,8 @@
 """Many proposals in flight: what they cost the engine, and how long the language server takes then.
 
 A server on this machine answers each call after 5 s. A process asks it as the engine does (build
-the prompt, call, parse the reply), 50 calls at a time. Meanwhile the keystrokes of
-``server_latency.py`` and a hover after each are timed, in turn with the same while no model is
+the prompt, call, parse the reply), 50 calls at a time. Meanwhile the diagnostics
+of an edited file and a hover after each edit are timed, in turn with the same while no model is
 asked, in alternating order.
 
     python benchmarks/model_load.py [--in-flight 50] [--together] [--rounds 4] [--json out.json]
@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from rpc import Client
-from server_latency import open_file, type_line
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"
@@ -205,6 +204,27 @@ def _start(base_url: str, options: argparse.Namespace) -> "subprocess.Popen[str]
     if child.stdout.readline().strip() != "ready":
         raise RuntimeError(f"the engine's process ended with exit code {child.wait()}")
     return child
+
+
+def open_file(client: Client, uri: str, text: str) -> None:
+    """Initialize a server and open a file; it is analyzed when this returns."""
+    capabilities = {"textDocument": {"diagnostic": {"dynamicRegistration": False}}}
+    params: dict[str, Any] = {"processId": None, "rootUri": None, "capabilities": capabilities}
+    client.request("initialize", params)
+    client.notify("initialized", {})
+    document = {"uri": uri, "languageId": "python", "version": 1, "text": text}
+    client.notify("textDocument/didOpen", {"textDocument": document})
+    client.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})
+
+
+def type_line(client: Client, uri: str, line: int, stroke: int) -> None:
+    """Write a comment of its own into the middle, so that no text comes twice."""
+    start = {"line": line, "character": 0}
+    end = start if stroke == 0 else {"line": line + 1, "character": 0}
+    change = {"range": {"start": start, "end": end}, "text": f"    # stroke {stroke}\n"}
+    document = {"uri": uri, "version": stroke + 2}
+    params = {"textDocument": document, "contentChanges": [change]}
+    client.notify("textDocument/didChange", params)
 
 
 class Typing:

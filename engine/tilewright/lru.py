@@ -20,6 +20,9 @@ class LruDict(Generic[K, V]):
         self._entries: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
 
+    def __len__(self) -> int:
+        return len(self._entries)
+
     def get(self, key: K) -> V | None:
         """The value of a key, None where there is none."""
         with self._lock:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, cast
 
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.suppression import Notice, notices, visible_issues
@@ -20,20 +20,30 @@ from tilewright_server.backend import ONE_AT_A_TIME, Engine
 from tilewright_server.snapshot import Snapshot
 
 _REMEMBERED = 64
+_CONTENTS: LruDict[tuple[int, int | None, str], bytes] = LruDict(2048)
 
 
 @dataclass(frozen=True)
 class Parsed:
     """A text's kernels, before anything is said of them.
 
-    ``facts_keys`` maps a kernel's name to the identity of all that its compiled and measured
-    facts depend on in this file: its own text and every statement that is not another kernel.
     ``device_names`` are the vendors' devices that the text names.
     """
 
     module: Module
-    facts_keys: Mapping[str, str]
     device_names: tuple[DeviceName, ...]
+
+    @property
+    def facts_keys(self) -> Mapping[str, str]:
+        """The identity of all that compiled and measured facts depend on in this file, by kernel.
+
+        That is the kernel's own text and every statement that is not another kernel. Comments and
+        layout outside the kernel do not count. Computed when facts are looked up.
+        """
+        memo = self.module.memo
+        if _facts_keys not in memo:
+            memo[_facts_keys] = _facts_keys(self.module)
+        return cast("Mapping[str, str]", memo[_facts_keys])
 
 
 @dataclass(frozen=True)
@@ -69,14 +79,26 @@ class Analysis(Parsed):
         return None
 
 
-def facts_keys(module: Module) -> dict[str, str]:
-    """See ``Parsed.facts_keys``. Comments and layout outside the kernel do not count."""
+def _facts_keys(module: Module) -> dict[str, str]:
     entries = {kernel.name for kernel in module.entry_kernels()}
-    statements = {
-        id(node): ast.dump(node) for node in module.tree.body if not _is_named(node, entries)
-    }
-    rest = hashlib.sha256("\n".join(statements.values()).encode(errors="replace")).hexdigest()
-    return {k.name: f"{k.content_hash}:{rest[:32]}" for k in module.kernels}
+    rest = hashlib.sha256()
+    for node in module.tree.body:
+        if not _is_named(node, entries):
+            rest.update(_content(module, node))
+    return {k.name: f"{k.content_hash}:{rest.hexdigest()[:32]}" for k in module.kernels}
+
+
+def _content(module: Module, node: ast.stmt) -> bytes:
+    """A digest of a statement's syntax, found again by its text."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
+    lines = module.index.lines[first - 1 : node.end_lineno]
+    key = (node.col_offset, node.end_col_offset, "\n".join(lines))
+    known = _CONTENTS.get(key)
+    if known is None:
+        known = hashlib.sha256(ast.dump(node).encode(errors="replace")).digest()
+        _CONTENTS.put(key, known)
+    return known
 
 
 def _is_named(node: ast.stmt, names: set[str]) -> bool:
@@ -133,7 +155,7 @@ class AnalysisService:
         if not may_hold_kernels(text):
             text = ""
         module = parse_module(text, snapshot.path or snapshot.uri)
-        return Parsed(module, facts_keys(module), device_names(module))
+        return Parsed(module, device_names(module))
 
     def _analyze(
         self, parsed: Parsed, context: AnalysisContext, silenced: frozenset[str]

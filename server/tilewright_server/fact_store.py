@@ -7,6 +7,7 @@ be shown for code it does not belong to.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from time import time as now
 
 from tilewright.lru import LruDict
@@ -19,6 +20,8 @@ from tilewright_server.profile_facts import KernelFacts
 from tilewright_server.snapshot import Snapshot
 
 _REMEMBERED = 512
+_STAMP_S = 0.5
+_STAMPS: LruDict[str, tuple[float, str]] = LruDict(64)
 
 
 def facts_key(parsed: Parsed, snapshot: Snapshot, kernel: str) -> str:
@@ -27,9 +30,26 @@ def facts_key(parsed: Parsed, snapshot: Snapshot, kernel: str) -> str:
 
 
 def spec_stamp(path: str | None) -> str:
-    """A mark that changes when the spec beside a file does; a look at its date, not its text."""
+    """A mark that changes when the spec next to a file does; a look at its date, not its text.
+
+    Looking through the folders takes as long as an analysis, so that a mark is kept for a moment,
+    or until ``forget_stamps``.
+    """
     if path is None:
         return ""
+    known = _STAMPS.get(path)
+    if known is None or monotonic() - known[0] > _STAMP_S:
+        known = (monotonic(), _stamp(path))
+        _STAMPS.put(path, known)
+    return known[1]
+
+
+def forget_stamps() -> None:
+    """Some file changed: look at the specs anew."""
+    _STAMPS.clear()
+
+
+def _stamp(path: str) -> str:
     try:
         for spec in specs_of(Path(path)):
             found = spec.stat()
@@ -69,11 +89,15 @@ class KernelFactStore:
 
     def profiled(self, parsed: Parsed, snapshot: Snapshot, kernel: str) -> tuple[KernelFacts, ...]:
         """The profiles of a kernel as it stands now, newest first."""
+        if not self._profiled:
+            return ()
         found = self._profiled.get(facts_key(parsed, snapshot, kernel)) or {}
         return tuple(sorted(found.values(), key=lambda facts: -facts.taken))
 
     def compiled(self, parsed: Parsed, snapshot: Snapshot, kernel: str) -> CompiledFacts | None:
         """What compilers made of a kernel as it stands now."""
+        if not self._compiled:
+            return None
         return self._compiled.get(facts_key(parsed, snapshot, kernel))
 
     def all_compiled(self, parsed: Parsed, snapshot: Snapshot) -> Iterator[CompiledFacts]:

@@ -18,7 +18,7 @@ from tilewright.analysis.model import EntryFacts
 from tilewright.problems.model import Problem
 from tilewright.targets.model import Target
 from tilewright_server.diagnostics import SOURCE
-from tilewright_server.fact_store import spec_stamp
+from tilewright_server.fact_store import forget_stamps, spec_stamp
 from tilewright_server.wording import sentence
 
 logger = logging.getLogger(__name__)
@@ -97,6 +97,7 @@ class Projects:
 
     async def read_again(self, paths: Iterable[str]) -> bool:
         """Read what holds for these files anew and forget the others; whether anything changed."""
+        forget_stamps()
         before, self._known = self._known, {}
         for path in paths:
             await self.of(path)

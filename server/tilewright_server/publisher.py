@@ -1,63 +1,72 @@
-"""Push diagnostics for clients that do not pull: debounced, versioned, never stale."""
+"""Push diagnostics for clients that do not pull: at once, of the newest version, only if changed.
+
+There is no fixed delay: the first edit is analyzed at once, and edits that arrive meanwhile are
+analyzed together when that has ended.
+"""
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any
 
 from lsprotocol import types
 
 from tilewright_server.context import ServerContext
 from tilewright_server.diagnostics import all_diagnostics
 
-DEBOUNCE_S = 0.15
+_REFRESH_S = 0.15
 
 
 class Publisher:
-    """One pending publication for each document; a newer one replaces it."""
+    """One publication at a time for each document."""
 
     def __init__(self, server: ServerContext) -> None:
         self._server = server
-        self._pending: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._again: set[str] = set()
+        self._refreshing: asyncio.TimerHandle | None = None
+        self._shown: dict[str, list[types.Diagnostic]] = {}
 
-    def schedule(self, uri: str, delay_s: float = DEBOUNCE_S) -> None:
-        """Publish a document's diagnostics soon, unless the client pulls them."""
+    def schedule(self, uri: str) -> None:
+        """Publish a document's diagnostics, unless the client pulls them."""
         if self._server.client.pull_diagnostics:
             return
-        self._start(uri, self._publish(uri, delay_s))
+        if uri in self._running:
+            self._again.add(uri)
+            return
+        task = asyncio.get_running_loop().create_task(self._publish(uri))
+        self._running[uri] = task
+        task.add_done_callback(lambda done: self._done(uri, done))
 
     def schedule_refresh(self) -> None:
         """Ask a client that pulls to do so for all documents, when the typing pauses."""
-        if self._server.client.pull_diagnostics and self._server.client.diagnostic_refresh:
-            self._start("", self._refresh())
+        client = self._server.client
+        if client.pull_diagnostics and client.diagnostic_refresh:
+            if self._refreshing is not None:
+                self._refreshing.cancel()
+            loop = asyncio.get_running_loop()
+            self._refreshing = loop.call_later(_REFRESH_S, self._refresh)
 
-    def _start(self, uri: str, work: Coroutine[Any, Any, None]) -> None:
-        self._drop(uri)
-        task = asyncio.get_running_loop().create_task(work)
-        self._pending[uri] = task
-        task.add_done_callback(lambda done: self._done(uri, done))
-
-    async def _refresh(self) -> None:
-        await asyncio.sleep(DEBOUNCE_S)
+    def _refresh(self) -> None:
+        self._refreshing = None
         self._server.workspace_diagnostic_refresh(None)
 
     def close(self, uri: str) -> None:
         """Take a closed document's diagnostics away."""
         if self._server.client.pull_diagnostics:
             return
-        self._drop(uri)
+        if (task := self._running.pop(uri, None)) is not None:
+            task.cancel()
+        self._again.discard(uri)
+        self._shown.pop(uri, None)
         empty = types.PublishDiagnosticsParams(uri=uri, diagnostics=[])
         self._server.text_document_publish_diagnostics(empty)
 
-    def _drop(self, uri: str) -> None:
-        if (task := self._pending.pop(uri, None)) is not None:
-            task.cancel()
-
     def _done(self, uri: str, task: "asyncio.Task[None]") -> None:
-        if self._pending.get(uri) is task:
-            del self._pending[uri]
+        if self._running.get(uri) is task:
+            del self._running[uri]
+            if uri in self._again:
+                self._again.discard(uri)
+                self.schedule(uri)
 
-    async def _publish(self, uri: str, delay_s: float) -> None:
-        await asyncio.sleep(delay_s)
+    async def _publish(self, uri: str) -> None:
         await self._server.guarded("publishDiagnostics", self._publish_now, uri)
 
     async def _publish_now(self, uri: str) -> None:
@@ -69,6 +78,9 @@ class Publisher:
         if server.snapshot(uri) is not snapshot:
             return
         found = all_diagnostics(snapshot, analysis, server.facts, server.settings, server.client)
+        if self._shown.get(uri) == found:
+            return
+        self._shown[uri] = found
         server.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(uri=uri, diagnostics=found, version=snapshot.version)
         )

@@ -90,7 +90,7 @@ class TilewrightServer(ServerContext):
         """Show new facts that do not come from the text: for one document, or for all."""
         uris = [uri] if uri is not None else [snapshot.uri for snapshot in self.snapshots()]
         for each in uris:
-            self.publisher.schedule(each, delay_s=0.0)
+            self.publisher.schedule(each)
         if self.client.pull_diagnostics and self.client.diagnostic_refresh:
             self.workspace_diagnostic_refresh(None)
         if self.client.code_lens_refresh:

@@ -12,13 +12,13 @@ from tilewright_server.server import TilewrightServer
 
 
 def did_open(server: TilewrightServer, params: types.DidOpenTextDocumentParams) -> None:
-    """Publish at once, without the delay for typing; compile the opened file."""
-    server.publisher.schedule(params.text_document.uri, delay_s=0.0)
+    """Publish, and compile the opened file."""
+    server.publisher.schedule(params.text_document.uri)
     server.compiling.opened(params.text_document.uri)
 
 
 def did_change(server: TilewrightServer, params: types.DidChangeTextDocumentParams) -> None:
-    """Publish when the typing pauses."""
+    """Publish; what is being compiled is taken up again when the typing pauses."""
     server.publisher.schedule(params.text_document.uri)
     server.compiling.changed(params.text_document.uri)
 
@@ -72,13 +72,13 @@ def notebook_did_open(
 ) -> None:
     """Publish at once."""
     for document in params.cell_text_documents:
-        server.publisher.schedule(document.uri, delay_s=0.0)
+        server.publisher.schedule(document.uri)
 
 
 def notebook_did_change(
     server: TilewrightServer, params: types.DidChangeNotebookDocumentParams
 ) -> None:
-    """Publish every cell when the typing pauses."""
+    """Publish every cell: one may change the meaning of all."""
     cells = params.change.cells
     structure = cells.structure if cells is not None else None
     for closed in (structure.did_close if structure is not None else None) or ():
