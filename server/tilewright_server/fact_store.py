@@ -4,6 +4,7 @@ A fact is found again only under the key of the very source it came from, so tha
 be shown for code it does not belong to.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from time import monotonic
 from time import time as now
 
 from tilewright.lru import LruDict
-from tilewright.problems.spec_files import specs_of
+from tilewright.problems.spec_files import SPEC_SUFFIXES, specs_of
 from tilewright.targets.model import LaunchFacts
 from tilewright_server.analysis_cache import Parsed
 from tilewright_server.compiled_facts import CompiledFacts
@@ -21,7 +22,7 @@ from tilewright_server.snapshot import Snapshot
 
 _REMEMBERED = 512
 _STAMP_S = 0.5
-_STAMPS: LruDict[str, tuple[float, str]] = LruDict(64)
+_STAMPS: LruDict[str, "_Stamp"] = LruDict(64)
 
 
 def facts_key(parsed: Parsed, snapshot: Snapshot, kernel: str) -> str:
@@ -32,21 +33,42 @@ def facts_key(parsed: Parsed, snapshot: Snapshot, kernel: str) -> str:
 def spec_stamp(path: str | None) -> str:
     """A mark that changes when the spec next to a file does; a look at its date, not its text.
 
-    Looking through the folders takes as long as an analysis, so that a mark is kept for a moment,
-    or until ``forget_stamps``.
+    Looking through all folders takes as long as an analysis. Folders that seldom change are looked
+    at anew only after a moment; the file's own and the one above, where specs come and go, always.
     """
     if path is None:
         return ""
+    near = _dates(Path(path).parent)
     known = _STAMPS.get(path)
-    if known is None or monotonic() - known[0] > _STAMP_S:
-        known = (monotonic(), _stamp(path))
+    if known is None or known.near != near or monotonic() - known.taken > _STAMP_S:
+        known = _Stamp(near, monotonic(), _stamp(path))
         _STAMPS.put(path, known)
-    return known[1]
+    return known.stamp
 
 
 def forget_stamps() -> None:
-    """Some file changed: look at the specs anew."""
+    """Some file changed: look at all folders anew."""
     _STAMPS.clear()
+
+
+@dataclass(frozen=True)
+class _Stamp:
+    near: tuple[int, ...]
+    taken: float
+    stamp: str
+
+
+def _dates(folder: Path) -> tuple[int, ...]:
+    """When a folder, the one above and the YAML files in both changed last."""
+    found: list[int] = []
+    for place in (folder, folder.parent):
+        try:
+            with os.scandir(place) as entries:
+                specs = [e for e in entries if e.name.endswith(SPEC_SUFFIXES)]
+                found += [place.stat().st_mtime_ns, *(e.stat().st_mtime_ns for e in specs)]
+        except OSError:
+            found.append(0)
+    return tuple(found)
 
 
 def _stamp(path: str) -> str:
