@@ -5,11 +5,13 @@ Each is the instruction of the older package, computed in the type of its target
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from . import assignments, elementwise, functions, products, scalar_engine, transfers, vector_engine
+from . import assignments, elementwise, functions, isa, products, transfers, vector_engine
 from .arithmetic import floats, record
 from .indices import Index
 from .isa import Engine, get_nc_version, nc_version, reduce_cmd, unknown_engine
@@ -72,18 +74,48 @@ def _into(target: Reference, result: Tensor) -> None:
     assignments.assign_tile(target, result)
 
 
+def _writing(instruction: Callable[..., Tensor]) -> Callable[..., None]:
+    """An instruction of the older package, with the tile that it writes before its arguments.
+
+    All of its arguments but those on types, masks and engines may be positional here.
+    """
+    takes = inspect.signature(instruction).parameters
+    order = [name for name in takes if name not in ("dtype", "mask", "engine", "more")]
+
+    def write(dst: Any, *given: Any, **options: Any) -> None:
+        if len(given) > len(order):
+            raise TypeError(f"{instruction.__name__}() takes dst and {len(order)} arguments")
+        _refuse({name: value for name, value in options.items() if name not in order})
+        target = _target(running(), dst)
+        named = {name: value for name, value in options.items() if name in takes}
+        result = instruction(
+            **dict(zip(order, given, strict=False)), **{**named, "dtype": target.dtype}
+        )
+        assignments.assign_tile(target, result)
+
+    return write
+
+
+activation = _writing(isa.activation)
+activation_reduce = _writing(isa.activation_reduce)
+bn_aggr = _writing(isa.bn_aggr)
+bn_stats = _writing(isa.bn_stats)
+max8 = _writing(isa.max8)
+reciprocal = _writing(isa.reciprocal)
+scalar_tensor_tensor = _writing(isa.scalar_tensor_tensor)
+tensor_copy = _writing(isa.tensor_copy)
+tensor_partition_reduce = _writing(isa.tensor_partition_reduce)
+tensor_reduce = _writing(isa.tensor_reduce)
+tensor_scalar = _writing(isa.tensor_scalar)
+tensor_scalar_reduce = _writing(isa.tensor_scalar_reduce)
+tensor_tensor_scan = _writing(isa.tensor_tensor_scan)
+
+
 def memset(dst: Any, value: Any, **more: Any) -> None:
     _refuse(more)
     target = _target(running(), dst)
     made = vector_engine.memset(target.shape, value, target.dtype, None, _engine(more))
     _into(target, made)
-
-
-def tensor_copy(dst: Any, src: Any, **more: Any) -> None:
-    _refuse(more)
-    target = _target(running(), dst)
-    result = elementwise.copy_tile("nki.isa.tensor_copy", src, target.dtype, None, _engine(more))
-    _into(target, result)
 
 
 def dma_copy(dst: Any, src: Any, dst_rmw_op: Any = None, oob_mode: Any = None, **more: Any) -> None:
@@ -173,41 +205,6 @@ def nc_transpose(dst: Any, data: Any, **more: Any) -> None:
     _into(target, products.nc_transpose(data, by, target.dtype))
 
 
-def tensor_scalar(
-    dst: Any,
-    data: Any,
-    op0: Any,
-    operand0: Any,
-    reverse0: bool = False,
-    op1: Any = None,
-    operand1: Any = None,
-    reverse1: bool = False,
-    **more: Any,
-) -> None:
-    _refuse(more)
-    target = _target(running(), dst)
-    steps = [(op0, operand0, reverse0), (op1, operand1, reverse1)]
-    _into(target, elementwise.tensor_scalar(data, steps, target.dtype, None, _engine(more)))
-
-
-def tensor_scalar_reduce(
-    dst: Any,
-    data: Any,
-    op0: Any,
-    operand0: Any,
-    reduce_op: Any,
-    reduce_res: Any,
-    reverse0: bool = False,
-    **more: Any,
-) -> None:
-    _refuse(more)
-    target = _target(running(), dst)
-    result = vector_engine.tensor_scalar_reduce(
-        data, op0, operand0, reduce_op, reduce_res, reverse0, target.dtype
-    )
-    _into(target, result)
-
-
 def tensor_tensor(dst: Any, data1: Any, data2: Any, op: Any, **more: Any) -> None:
     _refuse(more)
     target = _target(running(), dst)
@@ -231,135 +228,12 @@ def _is(target: Reference, tile: Any) -> bool:
     return mine.block == theirs.block and mine.key == theirs.key
 
 
-def scalar_tensor_tensor(
-    dst: Any,
-    data: Any,
-    op0: Any,
-    operand0: Any,
-    op1: Any,
-    operand1: Any,
-    reverse0: bool = False,
-    reverse1: bool = False,
-    **more: Any,
-) -> None:
-    _refuse(more)
-    target = _target(running(), dst)
-    first, second = (op0, operand0, reverse0), (op1, operand1, reverse1)
-    _into(target, vector_engine.scalar_tensor_tensor(data, first, second, target.dtype))
-
-
-def tensor_tensor_scan(
-    dst: Any,
-    data0: Any,
-    data1: Any,
-    initial: Any,
-    op0: Any,
-    op1: Any,
-    reverse0: bool = False,
-    reverse1: bool = False,
-    **more: Any,
-) -> None:
-    _refuse(more)
-    target = _target(running(), dst)
-    first, second = (op0, reverse0), (op1, reverse1)
-    result = vector_engine.tensor_tensor_scan(data0, data1, initial, first, second, target.dtype)
-    _into(target, result)
-
-
-def tensor_reduce(
-    dst: Any,
-    op: Any,
-    data: Any,
-    axis: Any,
-    negate: bool = False,
-    keepdims: bool = False,
-    **more: Any,
-) -> None:
-    _refuse(more)
-    launch = running()
-    target = _target(launch, dst)
-    name = elementwise.function_name(launch, op, functions.REDUCTIONS, "nisa.tensor_reduce")
-    result = elementwise.reduce_tile(
-        "nki.isa.tensor_reduce", name, data, axis, target.dtype, None, negate, keepdims
-    )
-    _into(target, result)
-
-
-def tensor_partition_reduce(dst: Any, op: Any, data: Any, **more: Any) -> None:
-    _refuse(more)
-    target = _target(running(), dst)
-    _into(target, vector_engine.tensor_partition_reduce(op, data, target.dtype))
-
-
-def activation(
-    dst: Any,
-    op: Any,
-    data: Any,
-    bias: Any = None,
-    scale: Any = 1.0,
-    reduce_op: Any = None,
-    reduce_res: Any = None,
-    reduce_cmd: str = "idle",
-    **more: Any,
-) -> None:
-    _refuse(more)
-    target = _target(running(), dst)
-    result = scalar_engine.activation(
-        op, data, bias, scale, reduce_op, reduce_res, reduce_cmd, target.dtype
-    )
-    _into(target, result)
-
-
-def activation_reduce(
-    dst: Any,
-    op: Any,
-    data: Any,
-    reduce_op: Any,
-    reduce_res: Any,
-    bias: Any = None,
-    scale: Any = 1.0,
-    **more: Any,
-) -> None:
-    _refuse(more)
-    target = _target(running(), dst)
-    result = scalar_engine.activation(
-        op, data, bias, scale, reduce_op, reduce_res, scalar_engine.RESET_REDUCE, target.dtype,
-        None, "nki.isa.activation_reduce",
-    )  # fmt: skip
-    _into(target, result)
-
-
-def reciprocal(dst: Any, data: Any, **more: Any) -> None:
-    _refuse(more)
-    target = _target(running(), dst)
-    result = elementwise.unary("nki.isa.reciprocal", "reciprocal", data, target.dtype)
-    _into(target, result)
-
-
 def tensor_copy_predicated(
     dst: Any, src: Any, predicate: Any, reverse_pred: bool = False, **more: Any
 ) -> None:
     _refuse(more)
     _target(running(), dst)
     vector_engine.tensor_copy_predicated(src, dst, predicate, reverse_pred)
-
-
-def bn_stats(dst: Any, data: Any, **more: Any) -> None:
-    _refuse(more)
-    target = _target(running(), dst)
-    _into(target, vector_engine.bn_stats(data, target.dtype))
-
-
-def bn_aggr(dst: Any, data: Any, **more: Any) -> None:
-    _refuse(more)
-    target = _target(running(), dst)
-    _into(target, vector_engine.bn_aggr(data, target.dtype))
-
-
-def max8(dst: Any, src: Any, **more: Any) -> None:
-    _refuse(more)
-    target = _target(running(), dst)
-    _into(target, vector_engine.max8(src, target.dtype))
 
 
 def _pattern(pattern: Any, offset: int, multiplier: int, partitions: int) -> Index:
