@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from nki_peaks import nkibench_amounts, peak_share
 
 from tilewright.analysis.nki import Given, TensorGiven, launched_flow
 from tilewright.costs.nki.estimate import estimate, footprint_of, together
 from tilewright.costs.nki.model import Engine
-from tilewright.costs.nki.peaks import nkibench_amounts, peak_share
 from tilewright.costs.nki.stream import instruction_stream
 from tilewright.hardware import neuron_chip
 from tilewright.source import parse_module

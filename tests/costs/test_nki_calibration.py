@@ -3,7 +3,6 @@
 The profiles and what Tilewright counts for them are in benchmarks/nki_cost.json.
 """
 
-import importlib.util
 import sys
 from functools import cache
 from pathlib import Path
@@ -13,22 +12,18 @@ import pytest
 
 pytest.importorskip("numpy", reason="the fit is made with numpy: make setup")
 
-from tilewright.costs.nki.peaks import nkibench_amounts, peak_share
 from tilewright.hardware import neuron_chip
 
-BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "nki_cost.py"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 TRN1 = neuron_chip("neuron:trn1")
 
 
 @cache
 def benchmark() -> Any:
-    spec = importlib.util.spec_from_file_location("nki_cost", BENCHMARK)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["nki_cost"] = module
-    spec.loader.exec_module(module)
-    return module
+    sys.path.insert(0, str(BENCHMARKS))
+    import nki_cost
+
+    return nki_cost
 
 
 def points() -> Any:
@@ -78,13 +73,16 @@ def _equal(point: Any, name: str) -> bool:
 
 
 def test_percentages_of_peak_with_the_benchmarks_units_and_with_the_data_sheets() -> None:
-    amounts = nkibench_amounts("rope_single_freq_apply", {"B": 1, "H": 64, "N": 4096, "D": 128})
+    peaks = benchmark()
+    amounts = peaks.nkibench_amounts(
+        "rope_single_freq_apply", {"B": 1, "H": 64, "N": 4096, "D": 128}
+    )
     assert amounts.bytes == 3 * 4 * 64 * 4096 * 128
-    share = peak_share(amounts, 4.333e-3, TRN1)
+    share = peaks.peak_share(amounts, 4.333e-3, TRN1)
     assert share is not None
     assert share.limit == "memory"
     assert share.benchmark == pytest.approx(21.1, abs=0.1)
     assert share.data_sheet / share.benchmark == pytest.approx(440.234 / 410)
-    assert peak_share(amounts, 1e-3, neuron_chip("neuron:trn3")) is None
+    assert peaks.peak_share(amounts, 1e-3, neuron_chip("neuron:trn3")) is None
     with pytest.raises(KeyError):
-        nkibench_amounts("convolution", {})
+        peaks.nkibench_amounts("convolution", {})
