@@ -4,6 +4,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import faulting
+import pretended_device
 import pytest
 from worker_bench import Bench
 
@@ -24,6 +26,21 @@ def client(worker_home: Path) -> Iterator[WorkerClient]:
             _surround(patch, worker_home)
             client.hello  # noqa: B018 - starts it while the environment is set
         yield client
+
+
+@pytest.fixture(scope="session")
+def interpreter_worker() -> Iterator[faulting.Worker]:
+    """A worker asked over its pipes, with little patience, for trials in the interpreter."""
+    with faulting.worker("interpreter") as started:
+        assert started.accepts(faulting.ORIGINAL)
+        yield started
+
+
+@pytest.fixture(scope="session")
+def gpu_worker() -> Iterator[faulting.Worker]:
+    """The same with a device that pretends to be a GPU."""
+    with pretended_device.worker() as started:
+        yield started
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,5 @@
 """Trials as they go on a GPU, on a device that only pretends to be one (``pretended_device``)."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import faulting
@@ -31,10 +30,9 @@ COUNTS_CALLS = ORIGINAL.replace(
 )
 
 
-@pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
-    with pretended_device.worker() as started:
-        yield started
+@pytest.fixture
+def worker(gpu_worker: Worker) -> Worker:
+    return gpu_worker
 
 
 def trial(worker: Worker, text: str, **more: Any) -> dict[str, Any]:

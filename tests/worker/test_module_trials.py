@@ -1,11 +1,9 @@
 """Modules with weights before a device's judge, on a device that only pretends to be one."""
 
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pretended_device
 import pytest
 import torch
 from faulting import Worker, accepted, refused
@@ -44,10 +42,9 @@ CASE = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
-    with pretended_device.worker() as started:
-        yield started
+@pytest.fixture
+def worker(gpu_worker: Worker) -> Worker:
+    return gpu_worker
 
 
 def trial(worker: Worker, original: str, candidate: str, **more: Any) -> dict[str, Any]:

@@ -3,9 +3,8 @@
 import time
 from typing import Any
 
-import faulting
 import pytest
-from faulting import ORIGINAL
+from faulting import ORIGINAL, Worker
 
 from tilewright.evaluation.honesty import faults
 from tilewright.worker import tamper
@@ -21,30 +20,35 @@ TELLS_A_CHECKED_CALL = ORIGINAL.replace(
 )
 
 
-def trial(text: str) -> dict[str, Any]:
-    with faulting.worker("interpreter") as started:
-        candidate = started.file("candidate", text)
-        job = started.job(str(candidate))
-        check = job["checks"][0]
-        job["checks"] = [{**check, "seed": seed} for seed in (0, 1)]
-        answer = started.ask(job, 60.0)
+def trial(worker: Worker, text: str, **more: Any) -> dict[str, Any]:
+    """What two checks of a candidate give."""
+    job = worker.job(str(worker.file("candidate", text)))
+    check = job["checks"][0]
+    checks = [{**check, "seed": seed} for seed in (0, 1)]
+    answer = worker.ask({**job, "checks": checks, **more}, 60.0)
     assert answer["status"] == "ok", answer
-    assert answer["value"]["fault"] is None
-    assert answer["value"]["repetition"]["calls"] > 3
-    honesty: dict[str, Any] = answer["value"]["honesty"]
-    return honesty
+    return dict(answer["value"])
 
 
-def said(honesty: dict[str, Any]) -> str:
-    return "; ".join(faults(honesty["original"], honesty["candidate"]))
+def honesty(worker: Worker, text: str) -> dict[str, Any]:
+    """What was watched in a trial that finds nothing wrong."""
+    found = trial(worker, text)
+    assert found["fault"] is None
+    assert found["repetition"]["calls"] > 3
+    return dict(found["honesty"])
 
 
-def test_an_operator_in_the_place_of_the_kernel_is_seen() -> None:
-    assert "it runs the operator aten.add" in said(trial(TELLS_A_CHECKED_CALL))
+def said(watched: dict[str, Any]) -> str:
+    return "; ".join(faults(watched["original"], watched["candidate"]))
 
 
-def test_nothing_is_said_of_an_honest_one() -> None:
-    assert said(trial(HONEST)) == ""
+def test_an_operator_in_the_place_of_the_kernel_is_seen(interpreter_worker: Worker) -> None:
+    watched = honesty(interpreter_worker, TELLS_A_CHECKED_CALL)
+    assert "it runs the operator aten.add" in said(watched)
+
+
+def test_nothing_is_said_of_an_honest_one(interpreter_worker: Worker) -> None:
+    assert said(honesty(interpreter_worker, HONEST)) == ""
 
 
 def test_the_limit_is_of_the_devices_time_though_the_host_runs_ahead(
@@ -100,19 +104,15 @@ COUNTS = ORIGINAL.replace("import torch\n", "import torch\ncalls = []\n", 1).rep
 )
 
 
-@pytest.mark.parametrize(("original", "fault"), [(ORIGINAL, True), (COUNTS, False)])
+@pytest.mark.parametrize(
+    ("name", "original", "fault"), [("adds", ORIGINAL, True), ("counts", COUNTS, False)]
+)
 def test_a_fault_of_later_calls_counts_where_the_original_has_it_not(
-    original: str, fault: bool
+    interpreter_worker: Worker, name: str, original: str, fault: bool
 ) -> None:
-    with faulting.worker("interpreter") as started:
-        before = started.file("before", original)
-        job = started.job(str(started.file("candidate", COUNTS)))
-        job = {**job, "original": str(before)}
-        check = job["checks"][0]
-        job["checks"] = [{**check, "seed": seed} for seed in (0, 1)]
-        answer = started.ask(job, 60.0)
-    assert answer["status"] == "ok", answer
-    found = answer["value"]
+    # Of one name a text stays as it was: originals are kept.
+    before = interpreter_worker.file(f"before_{name}", original)
+    found = trial(interpreter_worker, COUNTS, original=str(before))
     assert bool(found["fault"]) is fault, found
     if not fault:
         assert "the original itself fails it" in found["repetition"]["skipped"]

@@ -1,6 +1,6 @@
 """What the engine asks of a GPU's judge beside the GPU, on a device that pretends to be one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +46,9 @@ class Asked:
         pass
 
 
-@pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
-    with pretended_device.worker() as started:
-        yield started
+@pytest.fixture
+def worker(gpu_worker: Worker) -> Worker:
+    return gpu_worker
 
 
 def judged(worker: Worker, folder: Path, kind: str, name: str) -> dict[str, Any]:

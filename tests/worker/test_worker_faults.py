@@ -3,7 +3,6 @@
 Once each here; ``benchmarks/faults.py`` does a hundred of each in a row, on a GPU as well.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import faulting
@@ -18,11 +17,9 @@ QUICK = [fault for fault in faulting.faults_on(DEVICE) if not fault.slow or faul
 SLOW = [fault for fault in faulting.faults_on(DEVICE) if fault not in QUICK]
 
 
-@pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
-    with faulting.worker(DEVICE) as started:
-        assert started.accepts(ORIGINAL)
-        yield started
+@pytest.fixture
+def worker(interpreter_worker: Worker) -> Worker:
+    return interpreter_worker
 
 
 @pytest.mark.parametrize("fault", QUICK, ids=lambda fault: fault.name)
