@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tests" / "models"))
 
 from cheating import answered, cheats_of  # noqa: E402
 
-from tilewright.devices import open_device  # noqa: E402
+from tilewright.devices.opening import open_device  # noqa: E402
 
 _MOST = 200
 

@@ -21,17 +21,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tilewright.devices import open_device
 from tilewright.devices.model import Device
-from tilewright.devices.service import stop_services
-from tilewright.targets import (
-    ArgumentFacts,
-    LaunchFacts,
-    ReportCache,
-    Target,
-    compile_launch,
-    compile_many,
-)
+from tilewright.devices.opening import open_device
+from tilewright.devices.service.status import stop_services
+from tilewright.targets.cache import ReportCache
+from tilewright.targets.compilation import compile_launch, compile_many
+from tilewright.targets.model import ArgumentFacts, LaunchFacts, Target
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SOFTMAX = EXAMPLES / "softmax.py"

@@ -80,7 +80,7 @@ def _optimize(path: Path, options: argparse.Namespace) -> tuple[Mapping[str, Any
 
 
 def _time(name: str, final: str, options: argparse.Namespace) -> dict[str, Any]:
-    from tilewright.problems import load_problem
+    from tilewright.problems.loading import load_problem
 
     source = EXAMPLES_DIR / f"{name}.py"
     problem = load_problem(source.with_suffix(".yaml"), source)

@@ -26,10 +26,10 @@ sys.path.insert(0, str(ROOT / "tests" / "evidence"))
 
 from candidates import HERE, spec_of  # noqa: E402
 
-from tilewright.devices import open_device  # noqa: E402
+from tilewright.devices.opening import open_device  # noqa: E402
 from tilewright.evaluation.cascade import Cascade  # noqa: E402
 from tilewright.evaluation.workbench import Workbench  # noqa: E402
-from tilewright.problems import load_problem  # noqa: E402
+from tilewright.problems.loading import load_problem  # noqa: E402
 
 os.environ["TILEWRIGHT_SERVICE"] = "0"  # processes below this one are counted
 _TICKS = os.sysconf("SC_CLK_TCK")

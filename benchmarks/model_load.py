@@ -120,7 +120,7 @@ def _briefing(kernel: str) -> Any:
     from tilewright.agents.briefing import Briefing
     from tilewright.analysis import analyze
     from tilewright.analysis.model import AnalysisContext
-    from tilewright.problems import find_problem
+    from tilewright.problems.loading import find_problem
     from tilewright.source import parse_module
     from tilewright.targets.model import Target
 

@@ -20,11 +20,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tilewright.devices import open_device
 from tilewright.devices.model import Device
+from tilewright.devices.opening import open_device
 from tilewright.errors import TilewrightError
-from tilewright.problems import load_problem
-from tilewright.store import open_store
+from tilewright.problems.loading import load_problem
+from tilewright.store.store import open_store
 from tilewright.strategies.observer import Silent
 from tilewright.strategies.optimize import OptimizeRequest, optimize
 from tilewright.strategies.present import dump_result

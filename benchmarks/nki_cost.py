@@ -29,7 +29,7 @@ from tilewright.analysis.nki import Given, TensorGiven, launched_flow
 from tilewright.costs.nki.estimate import estimate, footprint_of, together
 from tilewright.costs.nki.model import Engine
 from tilewright.costs.nki.stream import instruction_stream
-from tilewright.hardware import neuron_chip
+from tilewright.hardware.chips import neuron_chip
 from tilewright.source import parse_module
 
 STORED = Path(__file__).with_suffix(".json")

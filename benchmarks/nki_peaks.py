@@ -9,7 +9,7 @@ takes 410 GiB/s for the 410 GB/s of Trainium's data sheet, so that what is bound
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tilewright.hardware import NeuronChip
+from tilewright.hardware.neuron import NeuronChip
 
 _FP32 = 4
 

@@ -43,8 +43,8 @@ from scripted_server import Answer, Request, serve  # noqa: E402
 
 from tilewright.agents.model import Step  # noqa: E402
 from tilewright.analysis.model import AnalysisContext, Issue  # noqa: E402
-from tilewright.devices import open_device  # noqa: E402
 from tilewright.devices.model import Device  # noqa: E402
+from tilewright.devices.opening import open_device  # noqa: E402
 from tilewright.evaluation.cascade import Cascade  # noqa: E402
 from tilewright.evaluation.model import (  # noqa: E402
     Evaluation,
@@ -58,10 +58,10 @@ from tilewright.knowledge.stages import Stage  # noqa: E402
 from tilewright.models.client import Client  # noqa: E402
 from tilewright.models.model import ModelChoice, Role  # noqa: E402
 from tilewright.models.settings import CallPolicy, Ensemble  # noqa: E402
-from tilewright.problems import load_problem  # noqa: E402
+from tilewright.problems.loading import load_problem  # noqa: E402
 from tilewright.rewrites.rewinds import all_rewinds  # noqa: E402
 from tilewright.source import parse_module  # noqa: E402
-from tilewright.store import open_store  # noqa: E402
+from tilewright.store.store import open_store  # noqa: E402
 from tilewright.strategies import briefing, cover, staged  # noqa: E402
 from tilewright.strategies import optimize as optimizing  # noqa: E402
 from tilewright.strategies.advice import Adviser  # noqa: E402

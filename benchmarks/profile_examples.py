@@ -13,10 +13,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from tilewright.devices import open_device
 from tilewright.devices.model import Device
+from tilewright.devices.opening import open_device
 from tilewright.evaluation.workbench import Workbench
-from tilewright.problems import load_problem
+from tilewright.problems.loading import load_problem
 from tilewright.profiling.profilers import profilers_for
 from tilewright.profiling.run import profile_source
 from tilewright.serialize import dump

@@ -30,7 +30,7 @@ from tilewright.agents.prompt import estimated
 from tilewright.analysis import analyze
 from tilewright.analysis.model import AnalysisContext
 from tilewright.knowledge.stages import DEFAULT_ORDER, Stage
-from tilewright.problems import load_problem
+from tilewright.problems.loading import load_problem
 from tilewright.source import parse_module
 from tilewright.strategies.briefing import problem_words
 from tilewright.targets.model import Target

@@ -27,22 +27,22 @@ from typing import Any
 
 import yaml
 
-from tilewright.captures import problem_of_captured
-from tilewright.devices import open_device
+from tilewright.captures.problem import problem_of_captured
 from tilewright.devices.model import Device
+from tilewright.devices.opening import open_device
 from tilewright.errors import TilewrightError
 from tilewright.evaluation.model import Evaluation
 from tilewright.evaluation.sizing import sized
 from tilewright.evaluation.workbench import Workbench
 from tilewright.memory.mining import GoodKernel
 from tilewright.memory.rewinds import Effect, Rewinding, effect_of
-from tilewright.problems import load_problem
+from tilewright.problems.loading import load_problem
 from tilewright.problems.model import Problem, small_category
 from tilewright.rewrites.rewinds import all_rewinds
 from tilewright.scratch import scratch_folder
 from tilewright.serialize import dump
-from tilewright.targets import parse_target
 from tilewright.targets.model import Target
+from tilewright.targets.registry import parse_target
 
 ROOT = Path(__file__).resolve().parents[1]
 CAPTURED = ROOT / "tests" / "corpora" / "captured"

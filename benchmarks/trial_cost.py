@@ -138,7 +138,7 @@ class Ours:
     """The cascade of each example on one device."""
 
     def __init__(self, device: str, folder: Path) -> None:
-        from tilewright.devices import open_device
+        from tilewright.devices.opening import open_device
         from tilewright.evaluation.cascade import Cascade
         from tilewright.evaluation.workbench import Workbench
         from tilewright.problems.loading import load_problem

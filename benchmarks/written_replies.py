@@ -38,10 +38,10 @@ from tilewright.agents import optimizer  # noqa: E402
 from tilewright.agents.briefing import Briefing  # noqa: E402
 from tilewright.agents.model import Unusable  # noqa: E402
 from tilewright.cli.judging import Subject, judge  # noqa: E402
-from tilewright.devices import open_device  # noqa: E402
 from tilewright.devices.model import Device  # noqa: E402
+from tilewright.devices.opening import open_device  # noqa: E402
 from tilewright.evaluation.compile_step import spill_bytes  # noqa: E402
-from tilewright.problems import load_problem  # noqa: E402
+from tilewright.problems.loading import load_problem  # noqa: E402
 from tilewright.serialize import dump  # noqa: E402
 from tilewright.strategies.verdict import reports_of  # noqa: E402
 from tilewright.targets.registry import parse_target  # noqa: E402

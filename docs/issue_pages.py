@@ -10,7 +10,8 @@ sys.path.insert(0, str(ROOT / "tests" / "analysis"))
 from golden_coverage import shown  # noqa: E402  beside the golden kernels that it counts
 from snippets import KERNELS, analyzed, snippets  # noqa: E402
 
-from tilewright.knowledge import explain, taxonomy  # noqa: E402
+from tilewright.knowledge.base import taxonomy  # noqa: E402
+from tilewright.knowledge.explain import explain  # noqa: E402
 from tilewright.knowledge.model import IssueType  # noqa: E402
 from tilewright.knowledge.stages import DEFAULT_ORDER  # noqa: E402
 from tilewright.rewrites import rewrites_for  # noqa: E402

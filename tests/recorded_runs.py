@@ -31,11 +31,12 @@ from tilewright.problems.model import Case, Entry, EntryKind, Input, Problem
 from tilewright.search.node import Idea, IdeaKind, Node, State
 from tilewright.search.spec import StrategySpec
 from tilewright.serialize import dump
-from tilewright.store import Ledger, Store
+from tilewright.store.ledger import Ledger
+from tilewright.store.store import Store
 from tilewright.strategies.model import Trial
 from tilewright.strategies.optimize import OptimizeRequest
 from tilewright.strategies.present import dump_trial
-from tilewright.targets import parse_target
+from tilewright.targets.registry import parse_target
 
 CUDA = parse_target("cuda:90")
 H200 = DeviceInfo("cuda:0", "NVIDIA H200", CUDA, True, "2.11", "3.6.0", "3.12")

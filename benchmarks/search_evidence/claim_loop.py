@@ -21,7 +21,7 @@ from tilewright.search.node import Idea, IdeaKind, Node, State  # noqa: E402
 from tilewright.search.population import Population  # noqa: E402
 from tilewright.search.populations.choice import POPULATIONS, population  # noqa: E402
 from tilewright.search.spec import BeamSpec, StopSpec, StrategyName, StrategySpec  # noqa: E402
-from tilewright.store import Store  # noqa: E402
+from tilewright.store.store import Store  # noqa: E402
 from tilewright.strategies.generations import GenerationSearch  # noqa: E402
 from tilewright.strategies.ideas import choice  # noqa: E402
 from tilewright.strategies.staged import StagedSearch  # noqa: E402

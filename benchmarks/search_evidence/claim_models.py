@@ -42,7 +42,7 @@ from tilewright.evaluation.model import (  # noqa: E402
 from tilewright.evaluation.workbench import Capture  # noqa: E402
 from tilewright.models.model import CallRequest, Role  # noqa: E402
 from tilewright.search.spec import BeamSpec, MenuSpec, StopSpec, StrategySpec  # noqa: E402
-from tilewright.store import Store  # noqa: E402
+from tilewright.store.store import Store  # noqa: E402
 from tilewright.strategies import briefing  # noqa: E402
 from tilewright.strategies.generations import GenerationSearch  # noqa: E402
 from tilewright.strategies.ideas.patterns import drawn  # noqa: E402

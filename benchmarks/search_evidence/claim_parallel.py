@@ -35,7 +35,7 @@ from tilewright.search.loop import Implement, Loop, Surroundings
 from tilewright.search.node import Node
 from tilewright.search.populations.choice import population
 from tilewright.search.spec import StrategyName, StrategySpec
-from tilewright.targets import parse_target
+from tilewright.targets.registry import parse_target
 
 STORED = False
 MEASURED = Path(__file__).resolve().parent / "results" / "two_gpus.json"

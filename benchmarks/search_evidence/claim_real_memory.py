@@ -32,7 +32,7 @@ from tilewright.search.spec import StrategySpec
 from tilewright.source import parse_module
 from tilewright.source.model import Module
 from tilewright.strategies.ideas.memory import Remembered
-from tilewright.targets import parse_target
+from tilewright.targets.registry import parse_target
 
 STORED = True
 PROJECT = "/kernels"

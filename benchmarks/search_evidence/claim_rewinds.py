@@ -19,7 +19,7 @@ from tilewright.memory.rewinds import Site, rewound, sites
 from tilewright.memory.signature import signature_of
 from tilewright.source import parse_module
 from tilewright.source.model import Language, Module
-from tilewright.targets import parse_target
+from tilewright.targets.registry import parse_target
 
 STORED = True
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,7 +16,7 @@ from typing import Any
 
 from real_kernels import KERNELS, ROOT, RealKernel, Setting
 
-from tilewright.devices import open_device
+from tilewright.devices.opening import open_device
 from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.loading import load_problem

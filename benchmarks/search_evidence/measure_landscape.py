@@ -37,8 +37,8 @@ from typing import Any
 from landscape_plan import Unit, plan, read, units_of, write
 from real_kernels import ROOT
 
-from tilewright.devices import open_device
 from tilewright.devices.model import Device
+from tilewright.devices.opening import open_device
 from tilewright.errors import TilewrightError
 from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.model import Evaluation, StepName
@@ -46,7 +46,7 @@ from tilewright.evaluation.screening import kept_results, screen
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.loading import load_problem
 from tilewright.serialize import dump
-from tilewright.targets import parse_target
+from tilewright.targets.registry import parse_target
 
 SEED = 20
 REANCHOR = 1.03

@@ -38,7 +38,7 @@ from tilewright.search.loop import Outcome as SlotOutcome
 from tilewright.search.node import Idea, IdeaKind, Node
 from tilewright.search.populations.incumbent import Incumbent
 from tilewright.search.spec import StrategySpec
-from tilewright.store import open_store
+from tilewright.store.store import open_store
 from tilewright.strategies.ideas.memory import Remembered
 from tilewright.strategies.ideas.schedule import Replayed
 

@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 def add_figures(rows: list[Row], workers: int) -> None:
     """Compile points in a shuffled order, as far as the time allows, and tell what differs."""
-    from tilewright.devices import open_device
+    from tilewright.devices.opening import open_device
     from tilewright.serialize import load as read
     from tilewright.targets.compilation import compile_launch
     from tilewright.targets.model import LaunchFacts, Target

@@ -34,7 +34,7 @@ from tilewright.costs.phases import NEW, Phase
 from tilewright.costs.timing import Machine, spent
 from tilewright.costs.traffic import memory_bytes
 from tilewright.costs.workload import workload
-from tilewright.hardware import chip
+from tilewright.hardware.chips import chip
 from tilewright.serialize import load
 from tilewright.source import parse_module
 from tilewright.source.model import Module

@@ -263,7 +263,7 @@ def _part(held: Iterable[bool]) -> str:
 
 
 def _compile_all(points: Sequence[Point], out: Path) -> None:
-    from tilewright.devices import open_device
+    from tilewright.devices.opening import open_device
     from tilewright.targets.compilation import compile_launch
 
     device = open_device("interpreter")

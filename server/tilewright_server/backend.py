@@ -15,7 +15,7 @@ from tilewright.source.model import Module
 
 if TYPE_CHECKING:
     from tilewright.checking.fixes import Fixed
-    from tilewright.knowledge import IssueType
+    from tilewright.knowledge.model import IssueType
 
 # What is inferred of a kernel is shared between detectors, rewrites and hovers and is filled in as
 # they ask: two threads in it at once would take each other's unfinished work for unknown.
@@ -41,7 +41,7 @@ def _fix_all(module: Module, context: AnalysisContext, silenced: frozenset[str])
     """What ``check --fix`` makes of a text; a captured launch is no ground to fix another text."""
     from tilewright.checking.configuration import Rules
     from tilewright.checking.fixes import fix_text
-    from tilewright.knowledge import taxonomy
+    from tilewright.knowledge.base import taxonomy
 
     rules = Rules(frozenset(taxonomy()) - silenced)
     path = str(Path(module.path).with_suffix(".py"))
@@ -50,7 +50,7 @@ def _fix_all(module: Module, context: AnalysisContext, silenced: frozenset[str])
 
 
 def _issue_type(issue_id: str) -> "IssueType | None":
-    from tilewright.knowledge import taxonomy
+    from tilewright.knowledge.base import taxonomy
 
     return taxonomy().get(issue_id)
 

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 
-from tilewright.signatures import inferable
+from tilewright.signatures.sources import inferable
 from tilewright_server.analysis_cache import Analysis
 from tilewright_server.context import ServerContext
 from tilewright_server.jobs.inspect import inspect, stop_inspecting

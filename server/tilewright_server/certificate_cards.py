@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from tilewright_server.wording import attributed
 
 if TYPE_CHECKING:
-    from tilewright.certificates import CertificateFile, State
-    from tilewright.certificates.model import CompiledFigures
+    from tilewright.certificates.model import CertificateFile, CompiledFigures
+    from tilewright.certificates.staleness import State
     from tilewright.checking.certified import KernelProof
 
 _LONGEST_FAMILIES = 6

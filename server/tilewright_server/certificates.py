@@ -15,7 +15,9 @@ from tilewright_server.analysis_cache import Parsed
 from tilewright_server.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from tilewright.certificates import CertificateError, CertificateFile, Change
+    from tilewright.certificates.files import CertificateError
+    from tilewright.certificates.model import CertificateFile
+    from tilewright.certificates.staleness import Change
     from tilewright.checking.certified import KernelProof
     from tilewright.source.model import Module
 
@@ -91,8 +93,7 @@ class Certificates:
 
 def read_certificates(source: Path) -> Read:
     """Read the certificate files next to a source file, and the problems they name."""
-    from tilewright.certificates import CertificateError
-    from tilewright.certificates.files import read_all
+    from tilewright.certificates.files import CertificateError, read_all
     from tilewright.checking.certified import problem_change
 
     found, faults = [], []

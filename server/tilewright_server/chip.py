@@ -3,7 +3,7 @@
 import asyncio
 
 from tilewright.checking.target import Around, ChosenTarget, Origin, chosen_target
-from tilewright.targets import neuron_targets
+from tilewright.targets.registry import neuron_targets
 from tilewright_server.analysis_cache import Parsed
 from tilewright_server.context import ServerContext
 from tilewright_server.jobs.engine_job import environment

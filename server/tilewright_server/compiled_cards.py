@@ -7,7 +7,6 @@ from textwrap import shorten
 from tilewright.costs import Estimate
 from tilewright.figures import kibibytes
 from tilewright.source.model import Module
-from tilewright.targets import occupancy_of
 from tilewright.targets.model import (
     Access,
     CompileReport,
@@ -15,6 +14,7 @@ from tilewright.targets.model import (
     LineReport,
     in_a_line,
 )
+from tilewright.targets.occupancy import occupancy_of
 from tilewright_server import wording
 from tilewright_server.compiled_facts import CompiledFacts
 

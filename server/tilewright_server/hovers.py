@@ -13,7 +13,7 @@ from tilewright_server.fact_store import Verified
 from tilewright_server.profile_facts import KernelFacts
 
 if TYPE_CHECKING:
-    from tilewright.knowledge import IssueType
+    from tilewright.knowledge.model import IssueType
 
 _MAX_CONFIGS = 8
 

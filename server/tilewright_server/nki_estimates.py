@@ -7,7 +7,8 @@ from tilewright.analysis.nki import Given, TensorGiven
 from tilewright.analysis.per_kernel import kept_by
 from tilewright.costs.nki.launches import Unestimated, estimate_launch
 from tilewright.costs.nki.model import Engine, NkiEstimate
-from tilewright.hardware import NeuronChip, neuron_chips
+from tilewright.hardware.chips import neuron_chips
+from tilewright.hardware.neuron import NeuronChip
 from tilewright.problems.model import Case, EntryKind, Problem
 from tilewright.source.model import Kernel, Language, Module
 from tilewright_server.backend import ONE_AT_A_TIME

@@ -107,7 +107,7 @@ class Projects:
 def read_project(path: Path, has_spec: bool) -> Project:
     """Read the nearest configuration and the spec next to a file."""
     from tilewright.checking import ConfigurationError, configuration_for
-    from tilewright.knowledge import taxonomy
+    from tilewright.knowledge.base import taxonomy
 
     problem, wrong = _problem(path) if has_spec else (None, None)
     captured = _captured(path)
@@ -124,7 +124,7 @@ def read_project(path: Path, has_spec: bool) -> Project:
 
 def _problem(path: Path) -> tuple[Problem | None, Fault | None]:
     """What the spec says, or why it cannot be used."""
-    from tilewright.problems import problem_or_flaw
+    from tilewright.problems.loading import problem_or_flaw
 
     problem, flaw = problem_or_flaw(path)
     if flaw is None:
@@ -134,7 +134,8 @@ def _problem(path: Path) -> tuple[Problem | None, Fault | None]:
 
 
 def _captured(path: Path) -> tuple[Target, ...]:
-    from tilewright.captures import CaptureError, captured_on
+    from tilewright.captures.model import CaptureError
+    from tilewright.captures.problem import captured_on
 
     try:
         return captured_on(path)

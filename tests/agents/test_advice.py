@@ -11,7 +11,7 @@ from tilewright.agents import analyzer, planner
 from tilewright.agents.analyzer import Analysis
 from tilewright.agents.model import ProposedIssue, Unusable
 from tilewright.analysis.model import Issue
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.knowledge.stages import DEFAULT_ORDER, Stage, order_stages
 from tilewright.source.text import Range
 

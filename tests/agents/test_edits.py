@@ -19,7 +19,7 @@ EVIDENCE = Path(__file__).parents[1] / "evidence"
 sys.path.insert(0, str(EVIDENCE))
 from candidates import BASES, candidates, spec_of  # noqa: E402
 
-from tilewright.problems import load_problem  # noqa: E402
+from tilewright.problems.loading import load_problem  # noqa: E402
 
 ENDS = st.sampled_from(["\n", "\r\n"])
 WORDS = st.text("ab #=\t'\"é\u2028x", min_size=1, max_size=8).filter(

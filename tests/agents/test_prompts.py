@@ -16,7 +16,7 @@ from tilewright.agents.model import Step
 from tilewright.agents.prompt import Prompt, estimated, fenced
 from tilewright.agents.sections import CAPS
 from tilewright.analysis.model import AnalysisContext, Issue
-from tilewright.hardware import all_chips
+from tilewright.hardware.chips import all_chips
 from tilewright.knowledge.stages import DEFAULT_ORDER, Stage
 from tilewright.models.model import Role
 from tilewright.problems.permissions import PERMISSIONS

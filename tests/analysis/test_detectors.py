@@ -7,7 +7,7 @@ from snippets import Snippet, analyzed, snippets
 
 from tilewright.analysis import AnalysisContext, analyze
 from tilewright.analysis.detectors import registered
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.targets.model import LaunchFacts
 
 

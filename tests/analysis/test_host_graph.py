@@ -2,15 +2,9 @@
 
 import pytest
 
-from tilewright.analysis.host_graph import (
-    HostGraph,
-    HostValue,
-    Origin,
-    UseKind,
-    host_graph_of,
-    launching_functions,
-    roles_of,
-)
+from tilewright.analysis.host_graph.build import host_graph_of, launching_functions
+from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, UseKind
+from tilewright.analysis.host_graph.roles import roles_of
 from tilewright.source import parse_module
 
 KERNELS = """

@@ -10,7 +10,7 @@ from snippets import Snippet, snippets
 
 from tilewright.analysis import analyze
 from tilewright.analysis.detectors import registered
-from tilewright.analysis.host_graph import launching_functions
+from tilewright.analysis.host_graph.build import launching_functions
 from tilewright.analysis.issue_cache import IssueCache
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.source import parse_module

@@ -10,9 +10,10 @@ import pytest
 from tilewright.analysis import analyze
 from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.preconditions import Verdict, check, patterns_for
-from tilewright.knowledge import Pattern, Precondition, all_patterns, taxonomy
+from tilewright.knowledge.base import all_patterns, taxonomy
 from tilewright.knowledge.model import Parameter
 from tilewright.knowledge.nki import nki_interface
+from tilewright.knowledge.patterns import Pattern, Precondition
 from tilewright.source import parse_module
 from tilewright.source.model import Language, Module
 from tilewright.targets.model import ArgumentFacts, LaunchFacts, Target

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tilewright.captures import Captures, load_captures
+from tilewright.captures.folder import Captures, load_captures
 from tilewright.captures.model import CapturedKernel, CapturedLaunch
 
 pytestmark = pytest.mark.triton

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from command_line import Ended, run
 
-from tilewright.captures import CaptureError, load_captures, problem_of_captured
-from tilewright.captures.folder import text_hash, write_kernels
-from tilewright.captures.model import VERSION, CapturedKernel, CapturedLaunch
+from tilewright.captures.folder import load_captures, text_hash, write_kernels
+from tilewright.captures.model import VERSION, CapturedKernel, CapturedLaunch, CaptureError
+from tilewright.captures.problem import problem_of_captured
 from tilewright.targets.model import ArgumentFacts, LaunchFacts
 
 COPY = """\

@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
-from tilewright.captures import CaptureError, NoPlan, Plan, load_captures, pack, plan_of
 from tilewright.captures.cases import NotReplayable, case_of
-from tilewright.captures.folder import ARCHIVE, write_kernels
+from tilewright.captures.folder import ARCHIVE, load_captures, pack, write_kernels
 from tilewright.captures.model import (
     VERSION,
     CapturedKernel,
     CapturedLaunch,
+    CaptureError,
     Contents,
     Placement,
     Site,
 )
+from tilewright.captures.relaunch import NoPlan, Plan, plan_of
 from tilewright.problems.model import Case, LaunchCase
 from tilewright.source import parse_module
 from tilewright.targets.model import ArgumentFacts, LaunchFacts

@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tilewright.certificates import CertificateFile
 from tilewright.certificates.files import git_blob, packed
 from tilewright.certificates.model import (
+    CertificateFile,
     CheckFigures,
     CompiledFigures,
     DeviceFacts,

@@ -9,15 +9,19 @@ from typing import Any
 import pytest
 from certified_samples import FILE, ORIGINAL, TEXT, certificate, put
 
-from tilewright.certificates import (
+from tilewright.certificates.files import (
     AlteredError,
     CertificateError,
+    as_json,
+    as_text,
     certificates_of,
+    content_hash,
     default_place,
+    packed,
     read_certificate,
+    unpacked,
     write_certificate,
 )
-from tilewright.certificates.files import as_json, as_text, content_hash, packed, unpacked
 from tilewright.certificates.model import Original
 from tilewright.certificates.originals import NoOriginalError, original_text
 

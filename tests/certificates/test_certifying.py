@@ -4,7 +4,7 @@ from pathlib import Path
 
 from certified_samples import TEXT, certificate, put, subject
 
-from tilewright.certificates import read_certificate
+from tilewright.certificates.files import read_certificate
 from tilewright.cli.certificate_output import keep
 
 WEAKER = {"level": "correct", "speed": (), "summary": "correct on a laptop"}

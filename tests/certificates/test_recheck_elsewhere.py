@@ -7,9 +7,9 @@ import pytest
 from certified_samples import ORIGINAL, certificate, put
 from command_line import run
 
-from tilewright.certificates import write_certificate
+from tilewright.certificates.files import write_certificate
 from tilewright.certificates.model import DeviceFacts, Original, ProblemFacts
-from tilewright.problems import load_problem
+from tilewright.problems.loading import load_problem
 
 pytestmark = pytest.mark.triton
 

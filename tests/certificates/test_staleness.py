@@ -3,7 +3,7 @@
 import pytest
 from certified_samples import FILE, ORIGINAL, TEXT, certificate, subject
 
-from tilewright.certificates import State, state_of
+from tilewright.certificates.staleness import State, state_of
 from tilewright.source import parse_module
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tilewright.checking import ConfigurationError, configuration_for
 from tilewright.checking.configuration import Configuration, read_configuration
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.problems.permissions import PERMISSIONS
 
 HEAD = '[project]\nname = "x"\n\n[tool.tilewright]\n'

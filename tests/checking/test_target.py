@@ -13,8 +13,8 @@ from tilewright.problems.model import Case, Entry, EntryKind, Problem
 from tilewright.problems.spec import parse_spec
 from tilewright.source import parse_module
 from tilewright.source.device_names import device_names
-from tilewright.targets import parse_target
 from tilewright.targets.model import Target
+from tilewright.targets.registry import parse_target
 
 INTEL = "import torch\ndef f(x):\n    assert torch.xpu.is_available()\n    return x\n"
 CUDA = "import torch\ndef f(x):\n    return torch.empty(4, device='cuda')\n"

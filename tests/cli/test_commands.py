@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from command_line import run
 
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

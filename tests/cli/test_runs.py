@@ -9,7 +9,7 @@ import recorded_runs
 from command_line import run
 
 from tilewright.cli import recorded_run
-from tilewright.store import Store, open_store
+from tilewright.store.store import Store, open_store
 
 KERNEL = Path(__file__).parents[2] / "examples" / "softmax.py"
 

@@ -7,7 +7,8 @@ from typer.testing import CliRunner
 
 from tilewright.cli.main import app
 from tilewright.errors import InputError
-from tilewright.hardware import all_chips, chip, dot_configs, row_configs
+from tilewright.hardware.chips import all_chips, chip
+from tilewright.hardware.configs import dot_configs, row_configs
 
 
 def run(*arguments: str) -> str:

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.targets import ArgumentFacts, LaunchFacts, Target, parse_target
+from tilewright.targets.model import ArgumentFacts, LaunchFacts, Target
+from tilewright.targets.registry import parse_target
 
 KERNELS = Path(__file__).parent / "kernels"
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)

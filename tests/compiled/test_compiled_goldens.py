@@ -11,10 +11,12 @@ from golden_compiles import Golden, goldens
 
 from tilewright.compiled import compiled_issues
 from tilewright.compiled.rules import RULES
-from tilewright.devices import open_device
 from tilewright.devices.local import WorkerDevice
+from tilewright.devices.opening import open_device
 from tilewright.source import parse_module
-from tilewright.targets import CompileReport, LaunchFacts, ReportCache, Target, compile_launch
+from tilewright.targets.cache import ReportCache
+from tilewright.targets.compilation import compile_launch
+from tilewright.targets.model import CompileReport, LaunchFacts, Target
 
 GOLDENS = goldens()
 XPU = "TILEWRIGHT_XPU_PYTHON" in os.environ and (

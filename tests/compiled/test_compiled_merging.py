@@ -5,14 +5,15 @@ from dataclasses import replace
 from tilewright.analysis.model import Issue
 from tilewright.compiled import compiled_issues
 from tilewright.source import parse_module
-from tilewright.targets import (
+from tilewright.targets.model import (
+    Access,
     ArgumentFacts,
     CompileMessage,
     CompileReport,
     LaunchFacts,
+    LineReport,
     Target,
 )
-from tilewright.targets.model import Access, LineReport
 
 TEXT = """\
 import triton

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from compile_sweep import RESULTS
 from test_xpu_gemm import B70, KERNELS, launch
 
-from tilewright.devices import open_device
 from tilewright.devices.discovery import close_all
-from tilewright.targets import ReportCache, compile_launch
+from tilewright.devices.opening import open_device
+from tilewright.targets.cache import ReportCache
+from tilewright.targets.compilation import compile_launch
 
 _WARPS = (4, 8, 16, 32)
 _KERNELS = {"with_pointers": "pointers", "with_block_pointers": "block pointers"}

@@ -14,14 +14,15 @@ from typing import Any
 
 import corpora
 
-from tilewright.captures import load_captures
+from tilewright.captures.folder import load_captures
 from tilewright.serialize import dump
-from tilewright.signatures import Guess, guesses
+from tilewright.signatures.candidates import guesses
+from tilewright.signatures.model import Guess
 from tilewright.signatures.sources import returns_value
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Language, Module
-from tilewright.targets import parse_target
 from tilewright.targets.model import Target
+from tilewright.targets.registry import parse_target
 from tilewright.targets.toolchains import xpu_toolchain
 from tilewright.targets.xpu import describe
 

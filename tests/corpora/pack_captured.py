@@ -8,7 +8,7 @@ from pathlib import Path
 
 from corpora import folder
 
-from tilewright.captures import load_captures, pack
+from tilewright.captures.folder import load_captures, pack
 
 CAPTURED = Path(__file__).parent / "captured"
 

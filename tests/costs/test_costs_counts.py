@@ -19,7 +19,7 @@ from costs_cases import (
 
 from tilewright.costs.infeasible import hopeless
 from tilewright.costs.traffic import asked, memory_bytes, touched_bytes
-from tilewright.hardware import chip
+from tilewright.hardware.chips import chip
 from tilewright.targets.model import LaunchFacts
 
 LARGE_CACHE = 1e12

@@ -13,7 +13,7 @@ from tilewright.costs.demand import Demand, Phase
 from tilewright.costs.estimate import machine_of
 from tilewright.costs.timing import spent
 from tilewright.costs.traffic import Asked
-from tilewright.hardware import all_chips, chip
+from tilewright.hardware.chips import all_chips, chip
 from tilewright.source import parse_module
 from tilewright.targets.model import Access, CompileReport, LineReport, Target
 

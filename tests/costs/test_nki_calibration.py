@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("numpy", reason="the fit is made with numpy: make setup")
 
-from tilewright.hardware import neuron_chip
+from tilewright.hardware.chips import neuron_chip
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 TRN1 = neuron_chip("neuron:trn1")

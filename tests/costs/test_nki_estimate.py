@@ -9,7 +9,7 @@ from tilewright.costs.nki.estimate import estimate, footprint_of
 from tilewright.costs.nki.launches import Unestimated, compare, estimate_flow, estimate_launch
 from tilewright.costs.nki.model import Engine, NkiEstimate, NkiFinding
 from tilewright.costs.nki.work import works
-from tilewright.hardware import neuron_chip
+from tilewright.hardware.chips import neuron_chip
 from tilewright.knowledge.base import taxonomy
 
 TRN1, TRN2 = neuron_chip("neuron:trn1"), neuron_chip("neuron:trn2")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.devices import DeviceError
+from tilewright.devices.model import DeviceError
 from tilewright.devices.remote import Address, is_address, parse_address
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from tilewright.devices import DeviceError, JobStatus, open_device
 from tilewright.devices.cluster.address import ClusterAddress, is_cluster, parse_cluster
 from tilewright.devices.cluster.bundles import ROOT, BundledFiles, Bundles
 from tilewright.devices.cluster.client import ActorClient
 from tilewright.devices.cluster.connection import Cluster
+from tilewright.devices.model import DeviceError, JobStatus
+from tilewright.devices.opening import open_device
 
 
 @pytest.mark.parametrize(

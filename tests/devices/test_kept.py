@@ -10,7 +10,7 @@ from tilewright.devices import hello_cache
 from tilewright.devices.hello_cache import keep_gpus, keep_hello, known_gpus, known_hello
 from tilewright.devices.launch_cache import recorded
 from tilewright.devices.model import DeviceInfo, JobOutcome, JobStatus
-from tilewright.targets import ReportCache
+from tilewright.targets.cache import ReportCache
 from tilewright.worker.loading.import_stamps import stamp
 
 INFO = DeviceInfo("interpreter", "", None, False, "2.0", "3.0", "3.11")

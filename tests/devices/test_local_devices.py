@@ -12,15 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices import (
-    DeviceError,
-    JobStatus,
-    WorkerClient,
-    close_all,
-    list_devices,
-    open_device,
-)
+from tilewright.devices.client import WorkerClient
+from tilewright.devices.discovery import close_all, list_devices
 from tilewright.devices.local_process import worker_environment
+from tilewright.devices.model import DeviceError, JobStatus
+from tilewright.devices.opening import open_device
 from tilewright.devices.package import worker_zip
 from tilewright.devices.protections import known_secret
 
@@ -184,7 +180,7 @@ def test_killing_the_engine_leaves_no_process(tmp_path: Path) -> None:
     script = tmp_path / "engine.py"
     job = sleeping_job(tmp_path, "sleeps")
     script.write_text(
-        "import sys\nfrom tilewright.devices import WorkerClient\n"
+        "import sys\nfrom tilewright.devices.client import WorkerClient\n"
         f"WorkerClient(sys.executable).run({job!r}, 300)\n"
     )
     engine = subprocess.Popen([sys.executable, str(script)])

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices import open_device
 from tilewright.devices.discovery import close_all
 from tilewright.devices.facts import device_facts
 from tilewright.devices.model import DeviceError
+from tilewright.devices.opening import open_device
 from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.model import Level
 from tilewright.evaluation.workbench import Workbench
-from tilewright.problems import load_problem
+from tilewright.problems.loading import load_problem
 from tilewright.profiling.run import profile_source
 from tilewright.targets.model import Target
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tilewright.devices import DeviceError, DeviceInfo, discovery, opening
+from tilewright.devices import discovery, opening
+from tilewright.devices.model import DeviceError, DeviceInfo
 from tilewright.devices.pool import DevicePool
 from tilewright.targets.model import Target
 

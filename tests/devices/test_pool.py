@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tilewright.devices import DeviceError, DeviceInfo, JobOutcome, JobStatus
+from tilewright.devices.model import DeviceError, DeviceInfo, JobOutcome, JobStatus
 from tilewright.devices.pool import DevicePool, share_of, width
 from tilewright.targets.model import Target
 

@@ -17,7 +17,9 @@ from typing import Any
 
 import pytest
 
-from tilewright.devices import JobOutcome, JobStatus, close_all, open_device
+from tilewright.devices.discovery import close_all
+from tilewright.devices.model import JobOutcome, JobStatus
+from tilewright.devices.opening import open_device
 from tilewright.devices.pool import DevicePool
 
 pytestmark = [

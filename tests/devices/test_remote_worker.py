@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
-from tilewright.devices import JobStatus, close_all, open_device
+from tilewright.devices.discovery import close_all
 from tilewright.devices.facts import device_facts
+from tilewright.devices.model import JobStatus
+from tilewright.devices.opening import open_device
 from tilewright.devices.remote import RemoteDevice
 
 pytestmark = pytest.mark.triton
@@ -184,7 +186,7 @@ def test_an_engine_that_is_killed_leaves_nothing_there(
     there.close()
     script = tmp_path / "engine.py"
     script.write_text(
-        "from tilewright.devices import open_device\n"
+        "from tilewright.devices.opening import open_device\n"
         f"open_device({there.info.id!r}).run({job(tmp_path, 'sleeps')!r}, 300)\n"
     )
     engine = subprocess.Popen([sys.executable, str(script)])

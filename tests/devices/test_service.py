@@ -15,14 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices import DeviceInfo, JobStatus, WorkerClient, WorkerDevice
+from tilewright.devices.client import WorkerClient
 from tilewright.devices.discovery import client, close_all
-from tilewright.devices.service import running_services, stop_services
+from tilewright.devices.local import WorkerDevice
+from tilewright.devices.model import DeviceInfo, JobStatus
 from tilewright.devices.service.places import ServiceError, open_socket
+from tilewright.devices.service.status import running_services, stop_services
 from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.model import Evaluation, Level
 from tilewright.evaluation.workbench import Workbench
-from tilewright.problems import find_problem
+from tilewright.problems.loading import find_problem
 from tilewright.worker.loading.import_stamps import stamp
 from tilewright.worker.protocol import encode
 from tilewright.worker.runtime import service as served
@@ -155,7 +157,7 @@ def test_a_client_that_dies_takes_its_job_along(shared_home: None, tmp_path: Pat
     mark = f"60{os.getpid()}"
     job = compile_job(tmp_path, SLEEPER.format(mark=mark))
     script = (
-        "import sys\nfrom tilewright.devices import WorkerClient\n"
+        "import sys\nfrom tilewright.devices.client import WorkerClient\n"
         f"WorkerClient(sys.executable, shared=True).run({job!r}, 300)\n"
     )
     dying = subprocess.Popen([sys.executable, "-c", script])
@@ -300,7 +302,7 @@ def test_a_killed_service_is_started_again(own_home: None, tmp_path: Path) -> No
 
 def test_clients_that_come_at_once_start_one(own_home: None) -> None:
     script = (
-        "import sys\nfrom tilewright.devices import WorkerClient\n"
+        "import sys\nfrom tilewright.devices.client import WorkerClient\n"
         "with WorkerClient(sys.executable, compile_only=True, shared=True) as mine:\n"
         "    print(mine.hello['pid'])\n"
     )

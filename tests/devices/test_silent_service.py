@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices import JobStatus, WorkerClient
 from tilewright.devices import client as clients
+from tilewright.devices.client import WorkerClient
+from tilewright.devices.model import JobStatus
 from tilewright.devices.rpc import Conversation
 from tilewright.devices.service import connection
 from tilewright.devices.service.connection import ServiceChannel

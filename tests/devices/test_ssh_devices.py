@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
-from tilewright.devices import JobStatus, close_all, open_device
+from tilewright.devices.discovery import close_all
+from tilewright.devices.model import JobStatus
+from tilewright.devices.opening import open_device
 from tilewright.devices.remote import RemoteDevice
 
 pytestmark = [pytest.mark.slow, pytest.mark.triton]

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices import DeviceError, close_all, open_device
+from tilewright.devices.discovery import close_all
+from tilewright.devices.model import DeviceError
+from tilewright.devices.opening import open_device
 
 
 @pytest.mark.parametrize(

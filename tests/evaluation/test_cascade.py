@@ -10,8 +10,8 @@ from tilewright.devices.model import DeviceInfo, JobOutcome, JobStatus
 from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.model import Level, StepName, StepStatus
 from tilewright.evaluation.workbench import Workbench
-from tilewright.problems import find_problem
-from tilewright.targets import parse_target
+from tilewright.problems.loading import find_problem
+from tilewright.targets.registry import parse_target
 
 SOURCE = Path(__file__).parents[2] / "examples" / "softmax.py"
 

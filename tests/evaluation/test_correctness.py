@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices import open_device
 from tilewright.devices.model import Device
+from tilewright.devices.opening import open_device
 from tilewright.evaluation.correctness import check_correctness
 from tilewright.evaluation.model import StepResult, StepStatus
 from tilewright.evaluation.workbench import Workbench
-from tilewright.problems import load_problem
+from tilewright.problems.loading import load_problem
 
 pytestmark = pytest.mark.triton
 

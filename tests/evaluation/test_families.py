@@ -8,7 +8,8 @@ import pytest
 
 from tilewright.evaluation.checks import Check
 from tilewright.evaluation.families import SEEDS, checks_for, simpler, watched_for
-from tilewright.problems import Problem, load_problem
+from tilewright.problems.loading import load_problem
+from tilewright.problems.model import Problem
 from tilewright.serialize import dump, load
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from tilewright.captures import Captures
-from tilewright.captures.folder import text_hash
+from tilewright.captures.folder import Captures, text_hash
 from tilewright.captures.model import VERSION, CapturedKernel, CapturedLaunch
 from tilewright.devices.model import DeviceInfo, JobOutcome, JobStatus
 from tilewright.evaluation.workbench import Workbench
 from tilewright.inspection.launch_sources import LaunchSources, launch_sources
 from tilewright.problems.model import Case, Problem
 from tilewright.serialize import dump
-from tilewright.signatures import Origin, problem_without_spec
+from tilewright.signatures.model import Origin
+from tilewright.signatures.sources import problem_without_spec
 from tilewright.source import parse_module
 from tilewright.targets.model import ArgumentFacts, LaunchFacts
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from tilewright.certificates.files import as_json
-from tilewright.devices import open_device
 from tilewright.devices.model import Device
+from tilewright.devices.opening import open_device
 from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.certificate import certify
 from tilewright.evaluation.certificate_file import certificate_file, own_rule_text
 from tilewright.evaluation.limits_of_evidence import SIMULATOR_LIMITS
 from tilewright.evaluation.model import Evaluation, Level, StepName, StepStatus
 from tilewright.evaluation.workbench import Workbench
-from tilewright.problems import load_problem
+from tilewright.problems.loading import load_problem
 from tilewright.problems.model import Problem
 from tilewright.targets.model import Target
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tilewright.devices import open_device
 from tilewright.devices.model import Device, DeviceInfo, JobOutcome, JobStatus
+from tilewright.devices.opening import open_device
 from tilewright.evaluation.correctness import check_correctness
 from tilewright.evaluation.model import StepName, StepResult, StepStatus
 from tilewright.evaluation.workbench import Workbench
-from tilewright.problems import load_problem
+from tilewright.problems.loading import load_problem
 from tilewright.profiling import run as profiling
 from tilewright.targets.model import Target
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices import open_device
+from tilewright.devices.opening import open_device
 from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.model import Evaluation, Level, StepName
 from tilewright.evaluation.sizing import sized
 from tilewright.evaluation.workbench import Workbench
-from tilewright.problems import ProblemError, load_problem
-from tilewright.problems.model import Problem
+from tilewright.problems.loading import load_problem
+from tilewright.problems.model import Problem, ProblemError
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "tested"

@@ -8,7 +8,7 @@ from tilewright.devices.model import DeviceInfo, JobOutcome, JobStatus
 from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.screening import Kept, kept_results, screen
 from tilewright.evaluation.workbench import Workbench
-from tilewright.problems import load_problem
+from tilewright.problems.loading import load_problem
 from tilewright.targets.model import Target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices import open_device
 from tilewright.devices.model import Device
+from tilewright.devices.opening import open_device
 from tilewright.evaluation.sizing import sized
-from tilewright.problems import ProblemError, find_problem, load_problem
+from tilewright.problems.loading import find_problem, load_problem
+from tilewright.problems.model import ProblemError
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.triton

@@ -8,7 +8,7 @@ import pytest
 from tilewright.evaluation.cascade import check_structure
 from tilewright.evaluation.constraints import _CHECKS, DETECTED
 from tilewright.evaluation.model import StepStatus
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.knowledge.model import CheckName
 from tilewright.problems.model import Entry, EntryKind
 from tilewright.source import parse_module

@@ -17,7 +17,7 @@ from tilewright.evaluation.model import Evaluation, StepName, StepResult, StepSt
 from tilewright.evaluation.speed import planned_timing
 from tilewright.evaluation.trial_client import Timing
 from tilewright.evaluation.workbench import Workbench
-from tilewright.problems import load_problem
+from tilewright.problems.loading import load_problem
 
 HERE = Path(__file__).parent
 NKI = HERE / "nki"

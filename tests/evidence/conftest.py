@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from candidates import Court, court_on
 
-from tilewright.devices import open_device
+from tilewright.devices.opening import open_device
 
 
 @pytest.fixture(scope="session")

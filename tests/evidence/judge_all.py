@@ -19,7 +19,7 @@ from typing import Any
 
 from candidates import HERE, NKI, Candidate, Court, candidates, court_on, refusal, refused_by
 
-from tilewright.devices import open_device
+from tilewright.devices.opening import open_device
 
 _AT_A_TIME = 4
 

@@ -7,7 +7,7 @@ from candidates import DEFENCES, Candidate, Court, candidates, refusal, spec_of
 
 from tilewright.evaluation.cascade import check_structure
 from tilewright.evaluation.model import Level, StepName, StepStatus
-from tilewright.problems import load_problem
+from tilewright.problems.loading import load_problem
 from tilewright.source import parse_module
 
 CHEATS = candidates("cheats")

@@ -5,7 +5,7 @@ from candidates import BASES, Candidate, Court, candidates, refusal, spec_of
 
 from tilewright.evaluation.model import Level
 from tilewright.evaluation.rules import rule_verdict
-from tilewright.problems import load_problem
+from tilewright.problems.loading import load_problem
 from tilewright.source import parse_module
 
 LEGIT = candidates("legit")

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from candidates import NKI, NKI_BASES, Candidate, Court, candidates, court_on, refusal, spec_of
 
-from tilewright.devices import open_device
+from tilewright.devices.opening import open_device
 from tilewright.evaluation.cascade import check_structure
 from tilewright.evaluation.model import Level, StepStatus
-from tilewright.problems import load_problem
+from tilewright.problems.loading import load_problem
 from tilewright.source import parse_module
 
 CHEATS, LEGIT = candidates("cheats", NKI), candidates("legit", NKI)

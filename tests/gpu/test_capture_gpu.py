@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from tilewright.captures import CapturedKernel, load_captures, problem_of_captured
-from tilewright.devices import open_device
+from tilewright.captures.folder import load_captures
+from tilewright.captures.model import CapturedKernel
+from tilewright.captures.problem import problem_of_captured
 from tilewright.devices.model import Device, JobStatus
+from tilewright.devices.opening import open_device
 from tilewright.evaluation.workbench import Workbench
 from tilewright.serialize import dump
 

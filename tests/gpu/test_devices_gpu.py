@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices import JobStatus, close_all, open_device
+from tilewright.devices.discovery import close_all
 from tilewright.devices.facts import device_facts
 from tilewright.devices.local import WorkerDevice
+from tilewright.devices.model import JobStatus
+from tilewright.devices.opening import open_device
 
 pytestmark = [pytest.mark.gpu, pytest.mark.triton]
 

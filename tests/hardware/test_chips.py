@@ -2,15 +2,9 @@
 
 import pytest
 
-from tilewright.hardware import (
-    Chip,
-    HardwareError,
-    NeuronChip,
-    all_chips,
-    chip,
-    neuron_chip,
-    neuron_chips,
-)
+from tilewright.hardware.chips import all_chips, chip, neuron_chip, neuron_chips
+from tilewright.hardware.model import Chip, HardwareError
+from tilewright.hardware.neuron import NeuronChip
 from tilewright.targets.model import Target
 
 CHIPS = all_chips()

@@ -5,12 +5,9 @@ from each import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.hardware import (
-    Chip,
-    DotConfig,
+from tilewright.hardware.chips import all_chips, chip
+from tilewright.hardware.configs import (
     accumulator_bytes_per_warp,
-    all_chips,
-    chip,
     dot_configs,
     fits,
     next_power_of_two,
@@ -18,6 +15,7 @@ from tilewright.hardware import (
     staging_bytes,
     stored_bytes,
 )
+from tilewright.hardware.model import Chip, DotConfig
 
 chips = st.sampled_from(all_chips())
 extents = st.integers(1, 20000)

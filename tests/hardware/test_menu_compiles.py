@@ -4,7 +4,9 @@ import re
 
 import pytest
 
-from tilewright.hardware import Chip, DotConfig, all_chips, dot_configs
+from tilewright.hardware.chips import all_chips
+from tilewright.hardware.configs import dot_configs
+from tilewright.hardware.model import Chip, DotConfig
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow]
 pytest.importorskip("triton")

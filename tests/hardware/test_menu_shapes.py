@@ -6,21 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices import WorkerClient
+from tilewright.devices.client import WorkerClient
 from tilewright.devices.discovery import close_all
 from tilewright.devices.local import WorkerDevice
 from tilewright.devices.model import DeviceInfo
-from tilewright.hardware import DotConfig, chip, dot_configs
-from tilewright.targets import (
-    CompileReport,
-    LaunchFacts,
-    NoToolchainError,
-    ReportCache,
-    Target,
-    compile_launch,
-)
-from tilewright.targets.model import ArgumentFacts
-from tilewright.targets.toolchains import xpu_toolchain
+from tilewright.hardware.chips import chip
+from tilewright.hardware.configs import dot_configs
+from tilewright.hardware.model import DotConfig
+from tilewright.targets.cache import ReportCache
+from tilewright.targets.compilation import compile_launch
+from tilewright.targets.model import ArgumentFacts, CompileReport, LaunchFacts, Target
+from tilewright.targets.toolchains import NoToolchainError, xpu_toolchain
 
 pytestmark = pytest.mark.triton
 pytest.importorskip("triton")

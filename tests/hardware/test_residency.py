@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from tilewright.hardware import Chip, all_chips
+from tilewright.hardware.chips import all_chips
+from tilewright.hardware.model import Chip
 from tilewright.targets.occupancy import occupancy
 
 pytestmark = pytest.mark.triton

@@ -3,8 +3,10 @@
 import pytest
 from each import each
 
-from tilewright.hardware import Chip, all_chips
-from tilewright.knowledge import AppliesTo, Constraint, all_constraints, constraints
+from tilewright.hardware.chips import all_chips
+from tilewright.hardware.model import Chip
+from tilewright.knowledge.base import all_constraints, constraints
+from tilewright.knowledge.model import AppliesTo, Constraint
 
 PARAMETERS = {
     "option_power_of_two": {"option"},

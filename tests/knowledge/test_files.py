@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.knowledge import KnowledgeError, knowledge_root, taxonomy
+from tilewright.knowledge.base import taxonomy
+from tilewright.knowledge.files import KnowledgeError, knowledge_root
 
 ENTRY = """\
 issues:

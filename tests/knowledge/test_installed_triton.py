@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.knowledge import all_constraints, constraints
+from tilewright.knowledge.base import all_constraints, constraints
 
 pytestmark = pytest.mark.triton
 triton = pytest.importorskip("triton")

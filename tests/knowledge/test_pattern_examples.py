@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tilewright.knowledge import Pattern, all_patterns
+from tilewright.knowledge.base import all_patterns
+from tilewright.knowledge.patterns import Pattern
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Language, Module
 

@@ -12,20 +12,18 @@ from tilewright.analysis.detectors import registered
 from tilewright.analysis.preconditions import CHECKS
 from tilewright.compiled.rules import RULES
 from tilewright.evaluation.constraints import constraint_violations
-from tilewright.hardware import all_chips
-from tilewright.knowledge import (
-    Pattern,
+from tilewright.hardware.chips import all_chips
+from tilewright.knowledge.base import (
     all_constraints,
     all_patterns,
     constraints,
-    explain,
-    knowledge_root,
     patterns_of,
     taxonomy,
 )
-from tilewright.knowledge.files import read_file
+from tilewright.knowledge.explain import explain
+from tilewright.knowledge.files import knowledge_root, read_file
 from tilewright.knowledge.model import UNMEASURED
-from tilewright.knowledge.patterns import STATEMENTS, PatternFile
+from tilewright.knowledge.patterns import STATEMENTS, Pattern, PatternFile
 from tilewright.knowledge.stages import Stage
 from tilewright.rewrites import all_rewrites
 from tilewright.source import parse_module

@@ -10,8 +10,8 @@ from pydantic import TypeAdapter
 
 from tilewright.certificates.model import CertificateFile
 from tilewright.hardware.model import HardwareFile
-from tilewright.knowledge import knowledge_root
 from tilewright.knowledge.api import ApiFile
+from tilewright.knowledge.files import knowledge_root
 from tilewright.knowledge.model import ConstraintFile, TaxonomyFile
 from tilewright.knowledge.nki import NkiFile, NkiNotesFile
 from tilewright.knowledge.patterns import PatternFile

@@ -6,17 +6,11 @@ import textwrap
 import pytest
 from each import each
 
-from tilewright.knowledge import (
-    KnowledgeError,
-    Stage,
-    explain,
-    issue_type,
-    knowledge_root,
-    taxonomy,
-)
-from tilewright.knowledge.files import read_file
+from tilewright.knowledge.base import issue_type, taxonomy
+from tilewright.knowledge.explain import explain
+from tilewright.knowledge.files import KnowledgeError, knowledge_root, read_file
 from tilewright.knowledge.model import UNMEASURED, TaxonomyFile
-from tilewright.knowledge.stages import DEFAULT_ORDER
+from tilewright.knowledge.stages import DEFAULT_ORDER, Stage
 
 PUBLISHED = {
     Stage.ALGORITHMIC: """redundant_computation suboptimal_algorithm associativity_reorder

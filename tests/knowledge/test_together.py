@@ -2,7 +2,7 @@
 
 from tilewright.analysis.detectors import registered
 from tilewright.compiled.rules import RULES
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.rewrites import all_rewrites
 
 

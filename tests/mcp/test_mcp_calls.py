@@ -11,7 +11,7 @@ import pytest
 from mcp import MCPError
 from mcp_session import here, words
 
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright_server.mcp.engine import JobQueue
 from tilewright_server.mcp.refusal import RefusedError
 from tilewright_server.mcp.tools import TOOLS

@@ -10,7 +10,8 @@ from mcp_session import here, listing, words
 
 from tilewright.checking.discovery import configuration_for
 from tilewright.errors import InputError
-from tilewright.problems import ProblemError, load_problem
+from tilewright.problems.loading import load_problem
+from tilewright.problems.model import ProblemError
 from tilewright.textfile import ROOTS, in_roots, read_bytes
 from tilewright_server.mcp.entry import ENGINE_COMMAND
 from tilewright_server.mcp.refusal import RefusedError

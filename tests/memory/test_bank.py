@@ -9,7 +9,7 @@ from memory_entries import ROWS, entry
 
 from tilewright.memory.bank import Bank, BankError, Learned, Use
 from tilewright.memory.model import Origin, Provenance, Schedule, Step
-from tilewright.store import Store, open_store
+from tilewright.store.store import Store, open_store
 
 
 @pytest.fixture

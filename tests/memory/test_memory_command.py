@@ -16,9 +16,8 @@ from tilewright.cli import memory as command
 from tilewright.devices.model import DeviceInfo
 from tilewright.memory.bank import Bank, Learned
 from tilewright.memory.mining import GoodKernel
-from tilewright.store import open_store
-from tilewright.store.store import StoreError
-from tilewright.targets import parse_target
+from tilewright.store.store import StoreError, open_store
+from tilewright.targets.registry import parse_target
 
 EXAMPLE = "examples/softmax.py"
 

@@ -18,7 +18,7 @@ from tilewright.evaluation.model import (
 from tilewright.memory.model import Origin, Outcome, Provenance
 from tilewright.memory.rewinds import Effect, rewound, sites
 from tilewright.source import parse_module
-from tilewright.targets import parse_target
+from tilewright.targets.registry import parse_target
 
 SOURCE = Path(__file__).parents[2] / "examples" / "matmul.py"
 TEXT = SOURCE.read_text()

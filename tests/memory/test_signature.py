@@ -10,7 +10,7 @@ from tilewright.analysis.model import AnalysisContext
 from tilewright.memory.rewinds import sites
 from tilewright.memory.signature import related, signature_of
 from tilewright.source import parse_module
-from tilewright.targets import parse_target
+from tilewright.targets.registry import parse_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CONTEXT = AnalysisContext(parse_target("cuda:90"))

@@ -15,8 +15,8 @@ from tilewright.devices.model import Device
 from tilewright.models.client import Client
 from tilewright.models.model import ModelChoice, Role
 from tilewright.models.settings import CallPolicy, Ensemble
-from tilewright.problems import load_problem
-from tilewright.store import open_store
+from tilewright.problems.loading import load_problem
+from tilewright.store.store import open_store
 from tilewright.strategies.model import OptimizeResult
 from tilewright.strategies.observer import Silent
 from tilewright.strategies.optimize import OptimizeRequest, optimize

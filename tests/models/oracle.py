@@ -24,7 +24,7 @@ from pathlib import Path
 
 from tilewright.analysis import analyze
 from tilewright.analysis.model import AnalysisContext
-from tilewright.knowledge import all_patterns
+from tilewright.knowledge.base import all_patterns
 from tilewright.rewrites import rewrites_for
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.rewinds import all_rewinds

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from cheating import answered, cheats_of
 
-from tilewright.devices import open_device
 from tilewright.devices.model import Device
+from tilewright.devices.opening import open_device
 from tilewright.evaluation.model import Level
 
 # Those of a GPU alone do nothing wrong in the interpreter.

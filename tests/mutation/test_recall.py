@@ -8,7 +8,7 @@ import pytest
 from recall import Trial, goes_back, recall_of, trials
 from sources import corpora_folder, corpus_modules, own_modules
 
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.rewrites import all_rewrites
 from tilewright.rewrites.rewinds import Rewind, all_rewinds
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tilewright.evaluation.families import checks_for
-from tilewright.problems import ProblemError, load_problem
-from tilewright.problems.model import Facts, Problem
+from tilewright.problems.loading import load_problem
+from tilewright.problems.model import Facts, Problem, ProblemError
 
 SPEC = """\
 multiples: {COLS: 16}

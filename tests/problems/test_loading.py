@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.problems import Entry, EntryKind, ProblemError, find_problem, load_problem
+from tilewright.problems.loading import find_problem, load_problem
+from tilewright.problems.model import Entry, EntryKind, ProblemError
 
 SPEC = """\
 inputs:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.problems import Entry, EntryKind, Problem, ProblemError, find_problem, load_problem
 from tilewright.problems.constants import constants_of, smaller
+from tilewright.problems.loading import find_problem, load_problem
+from tilewright.problems.model import Entry, EntryKind, Problem, ProblemError
 from tilewright.problems.modules import completed
 
 REFERENCE = """\

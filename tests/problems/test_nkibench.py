@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.problems import find_problem, load_problem
+from tilewright.problems.loading import find_problem, load_problem
 from tilewright.problems.model import OwnRule, ProblemError
 from tilewright.problems.nkibench import holds_refused
 

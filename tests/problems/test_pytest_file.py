@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.problems import ProblemError, find_problem, load_problem
+from tilewright.problems.loading import find_problem, load_problem
+from tilewright.problems.model import ProblemError
 
 KERNEL = "import triton\n@triton.jit\ndef k(x):\n    pass\ndef host(x):\n    k[(1,)](x)\n"
 TESTS = (

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from tilewright.problems import Problem, load_problem
-from tilewright.problems.model import Dim, Ragged
+from tilewright.problems.loading import load_problem
+from tilewright.problems.model import Dim, Problem, Ragged
 from tilewright.problems.ragged import ragged_dims, tied_dims
 from tilewright.problems.scalars import fixed
 

@@ -5,17 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.problems import (
-    Entry,
-    EntryKind,
-    Input,
-    Problem,
-    ProblemError,
-    find_problem,
-    load_problem,
-    size_bytes,
-)
-from tilewright.problems.model import Case
+from tilewright.problems.dtypes import size_bytes
+from tilewright.problems.loading import find_problem, load_problem
+from tilewright.problems.model import Case, Entry, EntryKind, Input, Problem, ProblemError
 from tilewright.serialize import dump, load
 
 SPECS = Path(__file__).parent / "specs"

@@ -9,7 +9,8 @@ import pytest
 
 from tilewright.devices.model import JobOutcome, JobStatus
 from tilewright.evaluation.recorded_calls import with_calls
-from tilewright.problems import ProblemError, find_problem
+from tilewright.problems.loading import find_problem
+from tilewright.problems.model import ProblemError
 from tilewright.problems.tests_below import above_tests, parts_of
 
 ROW = "#" * 146

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from tilewright.hardware import chip
+from tilewright.hardware.chips import chip
 from tilewright.profiling.model import Counters, Interval
 from tilewright.profiling.observed import Observed
 from tilewright.profiling.subjects import work_of

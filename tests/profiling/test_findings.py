@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from profiling_subjects import H200, line_of, matmul, softmax, with_spec
 
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.profiling import rules
 from tilewright.profiling.bounds import Bottleneck, verdict_of
 from tilewright.profiling.facts import facts_of

@@ -1,7 +1,7 @@
 """The profile of an NKI kernel: an estimate with findings, and nothing that was measured."""
 
 from tilewright.profiling.run import profile_source
-from tilewright.targets import parse_target
+from tilewright.targets.registry import parse_target
 
 FIXED = """
 import neuronxcc.nki as nki

@@ -5,7 +5,7 @@ from functools import cache
 from case_results import Result, recorded, results, share_of_alarms
 from reported_cases import cases
 
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.source import parse_module
 
 _FALSE_ALARMS = 2.0

@@ -12,7 +12,7 @@ from tilewright.report import render, result_view
 from tilewright.report.archive import archive_grid
 from tilewright.report.charts import Point, roof_chart
 from tilewright.report.curves import best_so_far, tree_by_generation
-from tilewright.store import Store
+from tilewright.store.store import Store
 from tilewright.strategies.observer import Standing
 from tilewright.strategies.present import standing_words
 from tilewright.strategies.recorded import detail

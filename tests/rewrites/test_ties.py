@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 from rewrite_cases import HERE
 
-from tilewright.hardware import chip
+from tilewright.hardware.chips import chip
 from tilewright.rewrites import Refusal, Tunable, set_launch_config, tunable
 from tilewright.source import Module, parse_module
 from tilewright.source.model import Kernel
 from tilewright.strategies.menus import Setting, menu, neighbours
-from tilewright.targets import parse_target
 from tilewright.targets.model import ArgumentFacts, LaunchFacts
+from tilewright.targets.registry import parse_target
 
 CUDA = parse_target("cuda:90")
 TIED = HERE / "tied"

@@ -10,7 +10,7 @@ from tilewright.problems.model import Entry, EntryKind
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.tilings import Rule, Tiling, tiling_in, written
 from tilewright.source import parse_module
-from tilewright.targets import parse_target
+from tilewright.targets.registry import parse_target
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 64, "num_warps": 4}

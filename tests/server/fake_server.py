@@ -90,7 +90,7 @@ def rewrites_for(issue_id: str) -> tuple[Rewrite, ...]:
 
 def preload() -> None:
     """Import and read what every server needs, so that forks have it."""
-    from tilewright.knowledge import taxonomy
+    from tilewright.knowledge.base import taxonomy
     from tilewright.source import parse_module
 
     taxonomy()

@@ -7,7 +7,7 @@ import pytest
 
 from tilewright.analysis.model import Issue
 from tilewright.analysis.suppression import visible_issues
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.source import parse_module
 from tilewright.source.model import Module
 from tilewright_server.ignoring import Scope, ignoring

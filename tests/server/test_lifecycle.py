@@ -64,7 +64,7 @@ def test_the_server_imports_neither_torch_nor_triton() -> None:
     code = (
         "import sys, tilewright_server.features as s; s.create_server();"
         "from tilewright.analysis import analyze; from tilewright.rewrites import all_rewrites;"
-        "from tilewright.knowledge import taxonomy; taxonomy(); all_rewrites();"
+        "from tilewright.knowledge.base import taxonomy; taxonomy(); all_rewrites();"
         "print(sorted({'torch', 'triton', 'numpy'} & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

@@ -9,10 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from tilewright.cli.main import app
-from tilewright.devices import open_device
 from tilewright.devices.model import Device
+from tilewright.devices.opening import open_device
 from tilewright.errors import InputError
-from tilewright.signatures import inferable, inferred
+from tilewright.signatures.selection import inferred
+from tilewright.signatures.sources import inferable
 from tilewright.source import parse_module
 
 pytestmark = pytest.mark.triton

@@ -2,7 +2,8 @@
 
 from textwrap import dedent
 
-from tilewright.signatures import Guess, guesses, in_words
+from tilewright.signatures.candidates import guesses
+from tilewright.signatures.model import Guess, in_words
 from tilewright.source import parse_module
 from tilewright.targets.model import ArgumentFacts, in_a_line
 

@@ -6,14 +6,9 @@ from pathlib import Path
 import pytest
 
 from tilewright.errors import TilewrightError
-from tilewright.store import (
-    BrokenOffError,
-    NoRunError,
-    NotRecordedError,
-    RunState,
-    Store,
-)
-from tilewright.store.store import MIGRATIONS
+from tilewright.store.ledger import BrokenOffError, NotRecordedError
+from tilewright.store.records import NoRunError, RunState
+from tilewright.store.store import MIGRATIONS, Store
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.store import Store, StoreError, open_store
+from tilewright.store.store import Store, StoreError, open_store
 
 WORKER = """
 import sys, time
 from pathlib import Path
-from tilewright.store import Store
+from tilewright.store.store import Store
 
 store = Store(Path(sys.argv[1]))
 log = Path(sys.argv[2])

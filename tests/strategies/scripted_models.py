@@ -27,7 +27,7 @@ from tilewright.knowledge.stages import Stage, order_stages
 from tilewright.models.model import CallRequest, ModelChoice, ModelError, Reply, Role, Spent
 from tilewright.models.settings import Ensemble
 from tilewright.problems.model import Case, Entry, EntryKind, Problem
-from tilewright.store import Ledger
+from tilewright.store.ledger import Ledger
 from tilewright.strategies import advice, briefing, cover
 from tilewright.strategies.model import ProposalRequest, Proposer
 from tilewright.strategies.observer import Observer, Silent

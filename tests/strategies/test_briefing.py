@@ -12,9 +12,10 @@ from tilewright.evaluation.model import Candidate, Cause, text_hash
 from tilewright.evaluation.workbench import BrokenOffError
 from tilewright.harness_fault import HarnessFaultError
 from tilewright.knowledge.stages import Stage
-from tilewright.problems import load_problem
+from tilewright.problems.loading import load_problem
 from tilewright.source import parse_module
-from tilewright.store import Ledger, Store
+from tilewright.store.ledger import Ledger
+from tilewright.store.store import Store
 from tilewright.strategies import briefing
 from tilewright.strategies.briefing import (
     Briefer,

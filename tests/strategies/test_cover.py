@@ -40,7 +40,7 @@ from tilewright.models.model import (
 )
 from tilewright.models.settings import Ensemble
 from tilewright.source.text import Range
-from tilewright.store import Store
+from tilewright.store.store import Store
 from tilewright.strategies import cover, staged
 from tilewright.strategies.model import Trial
 from tilewright.strategies.observer import Standing

@@ -15,7 +15,7 @@ from tilewright.harness_fault import HarnessFaultError
 from tilewright.search.configurations import configurations
 from tilewright.search.node import Idea, IdeaKind, Node
 from tilewright.search.spec import BeamSpec, BudgetSpec, StopSpec, StrategySpec
-from tilewright.store import Store
+from tilewright.store.store import Store
 from tilewright.strategies import generations
 from tilewright.strategies.generations import GenerationSearch
 from tilewright.strategies.ideas import choice

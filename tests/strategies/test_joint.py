@@ -18,9 +18,9 @@ from tilewright.evaluation.model import (
     StepStatus,
     text_hash,
 )
-from tilewright.hardware import neuron_chip
-from tilewright.problems import load_problem
+from tilewright.hardware.chips import neuron_chip
 from tilewright.problems.arguments import entry_arguments
+from tilewright.problems.loading import load_problem
 from tilewright.search.node import Idea, IdeaKind, Node, Slot, State
 from tilewright.source import parse_module
 from tilewright.strategies.briefing import estimate_words
@@ -29,7 +29,7 @@ from tilewright.strategies.joint import JointProposer
 from tilewright.strategies.model import ProposalRequest
 from tilewright.strategies.planner import plan
 from tilewright.strategies.rewrite_proposer import RewriteProposer
-from tilewright.targets import parse_target
+from tilewright.targets.registry import parse_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "nki"
 CHIP = neuron_chip(parse_target("trn2"))

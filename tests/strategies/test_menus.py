@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.hardware import chip, dot_configs
+from tilewright.hardware.chips import chip
+from tilewright.hardware.configs import dot_configs
 from tilewright.rewrites.tiles import Tunable, tunable
 from tilewright.source import parse_module
 from tilewright.strategies.menus import MENU_SIZE, menu
-from tilewright.targets import parse_target
 from tilewright.targets.model import ArgumentFacts, LaunchFacts
+from tilewright.targets.registry import parse_target
 
 TEXT = (Path(__file__).parents[2] / "examples" / "matmul.py").read_text()
 B70 = parse_target("xpu:bmg-g31")

@@ -47,7 +47,7 @@ from tilewright.models.settings import Ensemble
 from tilewright.search.node import IdeaKind, Node
 from tilewright.search.spec import BeamSpec, MenuSpec, StopSpec, StrategySpec
 from tilewright.serialize import dump
-from tilewright.store import Store
+from tilewright.store.store import Store
 from tilewright.strategies import briefing
 from tilewright.strategies.author import expectation_words
 from tilewright.strategies.calls import Calls

@@ -6,19 +6,19 @@ from unittest import mock
 import pytest
 from scripted_models import SMALL, ScriptedClient
 
-from tilewright.devices import open_device
+from tilewright.devices.opening import open_device
 from tilewright.evaluation.model import Level
 from tilewright.models.model import CallRequest, Role, Spent
 from tilewright.models.settings import CallPolicy, Ensemble
-from tilewright.problems import load_problem
+from tilewright.problems.loading import load_problem
 from tilewright.search.configurations import configured
 from tilewright.search.spec import StrategySpec
-from tilewright.store import open_store
+from tilewright.store.store import open_store
 from tilewright.strategies.model import OptimizeResult
 from tilewright.strategies.observer import Silent
 from tilewright.strategies.optimize import STAGED, OptimizeRequest, optimize
 from tilewright.strategies.present import dump_result
-from tilewright.targets import parse_target
+from tilewright.targets.registry import parse_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "nki"
 SLOW, FAST = (EXAMPLES / "nki1" / f"softmax{end}.py" for end in ("_slow", ""))

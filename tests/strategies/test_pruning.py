@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from tilewright.analysis.model import AnalysisContext
-from tilewright.devices import open_device
+from tilewright.devices.opening import open_device
 from tilewright.evaluation.model import Candidate
 from tilewright.evaluation.workbench import Workbench
 from tilewright.knowledge.stages import Stage
-from tilewright.problems import find_problem
+from tilewright.problems.loading import find_problem
 from tilewright.source import parse_module
-from tilewright.store import Store
+from tilewright.store.store import Store
 from tilewright.strategies.autotune_lists import PrunedProposer
 from tilewright.strategies.model import ProposalRequest
-from tilewright.targets import parse_target
+from tilewright.targets.registry import parse_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SPILLS = 'triton.Config({"BLOCK": 8192}, num_warps=1)'

@@ -9,7 +9,7 @@ import pytest
 from tilewright.costs.grids import grid_with
 from tilewright.costs.rough_estimate import guessed_report
 from tilewright.costs.workload import workload
-from tilewright.hardware import chip
+from tilewright.hardware.chips import chip
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Module
 from tilewright.strategies import ranking

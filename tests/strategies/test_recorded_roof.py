@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from tilewright.store import Records, RunRecord
+from tilewright.store.records import Records, RunRecord
 from tilewright.strategies.recorded_roof import MOST_ESTIMATED, estimates
 
 SOURCE = """import triton

@@ -9,17 +9,18 @@ from typing import Any
 
 import pytest
 
-from tilewright.devices import open_device
 from tilewright.devices.model import DeviceInfo, JobOutcome, JobStatus
+from tilewright.devices.opening import open_device
 from tilewright.errors import Stopped
-from tilewright.problems import find_problem
+from tilewright.problems.loading import find_problem
 from tilewright.search.spec import StrategySpec
-from tilewright.store import Records, RunState, Store
+from tilewright.store.records import Records, RunState
+from tilewright.store.store import Store
 from tilewright.strategies.observer import Silent
 from tilewright.strategies.optimize import OptimizeRequest, OriginalFailsError, optimize
 from tilewright.strategies.present import dump_result
 from tilewright.strategies.replay import ReplayError, first_difference, replay
-from tilewright.targets import parse_target
+from tilewright.targets.registry import parse_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

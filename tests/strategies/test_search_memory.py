@@ -14,7 +14,7 @@ from tilewright.memory.bank import Bank
 from tilewright.memory.model import Origin, Outcome
 from tilewright.search.node import Idea, IdeaKind, Node
 from tilewright.search.spec import MemorySpec, ShownSpec, StopSpec, StrategySpec
-from tilewright.store import Store
+from tilewright.store.store import Store
 from tilewright.strategies.generations import GenerationSearch
 from tilewright.strategies.ideas import choice
 from tilewright.strategies.search_memory import SearchMemory

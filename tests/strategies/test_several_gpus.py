@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tilewright.devices import DeviceInfo, JobOutcome
+from tilewright.devices.model import DeviceInfo, JobOutcome
 from tilewright.devices.pool import DevicePool
 from tilewright.evaluation.model import (
     Candidate,
@@ -22,7 +22,7 @@ from tilewright.evaluation.model import (
     text_hash,
 )
 from tilewright.evaluation.workbench import Capture
-from tilewright.store import Store
+from tilewright.store.store import Store
 from tilewright.strategies.model import ProposalRequest
 from tilewright.strategies.observer import Silent
 from tilewright.strategies.staged import StagedSearch

@@ -10,7 +10,7 @@ from scripted_models import FAULTY, ScriptedCascade, source, time_of
 from tilewright.evaluation.model import Candidate, text_hash
 from tilewright.harness_fault import HarnessFaultError
 from tilewright.knowledge.stages import Stage
-from tilewright.store import Store
+from tilewright.store.store import Store
 from tilewright.strategies.model import ProposalRequest
 from tilewright.strategies.observer import Silent
 from tilewright.strategies.staged import StagedSearch

@@ -26,8 +26,8 @@ from tilewright.rewrites.tilings import tiling_in
 from tilewright.search.node import Idea, IdeaKind, Node, Slot, State
 from tilewright.strategies.grades import CaseGrader
 from tilewright.strategies.ideas import tilings
-from tilewright.targets import parse_target
 from tilewright.targets.model import ArgumentFacts, LaunchFacts
+from tilewright.targets.registry import parse_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MATMUL = (EXAMPLES / "matmul.py").read_text("utf-8")

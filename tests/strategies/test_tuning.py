@@ -9,19 +9,20 @@ from typing import Any
 import pytest
 
 from tilewright.analysis.model import AnalysisContext
-from tilewright.devices import JobOutcome, JobStatus
+from tilewright.devices.model import JobOutcome, JobStatus
 from tilewright.devices.pool import DevicePool
 from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.screening import Kept, Screened
 from tilewright.knowledge.stages import Stage
 from tilewright.source import parse_module
-from tilewright.store import Ledger, Store
+from tilewright.store.ledger import Ledger
+from tilewright.store.store import Store
 from tilewright.strategies import tuning
 from tilewright.strategies.model import ProposalRequest
 from tilewright.strategies.observer import Silent
 from tilewright.strategies.optimize import _proposers
-from tilewright.targets import parse_target
 from tilewright.targets.model import ArgumentFacts, LaunchFacts
+from tilewright.targets.registry import parse_target
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "matmul.py"
 CUDA = parse_target("cuda:90")

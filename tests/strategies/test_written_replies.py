@@ -14,8 +14,8 @@ import pytest
 from tilewright.agents import analyzer
 from tilewright.agents.briefing import Briefing
 from tilewright.agents.model import Unusable
-from tilewright.devices import open_device
 from tilewright.devices.local import WorkerDevice
+from tilewright.devices.opening import open_device
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 KERNELS = ("attention", "linear_gelu", "rms_norm", "softmax", "swiglu")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tilewright.devices import open_device
 from tilewright.devices.local import WorkerDevice
+from tilewright.devices.opening import open_device
 
 
 @pytest.fixture(scope="module")

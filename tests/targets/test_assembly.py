@@ -6,25 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices import open_device
 from tilewright.devices.local import WorkerDevice
+from tilewright.devices.opening import open_device
 from tilewright.evaluation.workbench import Workbench
-from tilewright.problems import find_problem
-from tilewright.targets import NoToolchainError, Target, compile_stage
-from tilewright.targets.assembly import (
-    Kind,
-    Listing,
-    listing_of,
-    mix,
-    mix_by_line,
-    with_markers,
-)
-from tilewright.targets.assembly.kinds import kind_of
-from tilewright.targets.assembly.model import Instruction
+from tilewright.problems.loading import find_problem
+from tilewright.targets.assembly.kinds import Kind, kind_of
+from tilewright.targets.assembly.listing import listing_of
+from tilewright.targets.assembly.markers import with_markers
+from tilewright.targets.assembly.mixes import mix, mix_by_line
+from tilewright.targets.assembly.model import Instruction, Listing
 from tilewright.targets.assembly.places import lines_of
 from tilewright.targets.assembly.widths import width_of
 from tilewright.targets.cache import text_cache
-from tilewright.targets.model import MACHINE_CODE
+from tilewright.targets.compilation import compile_stage
+from tilewright.targets.model import MACHINE_CODE, Target
+from tilewright.targets.toolchains import NoToolchainError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SOURCE = (EXAMPLES / "matmul.py").read_text()

@@ -6,21 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices import open_device
-from tilewright.targets import (
-    ArgumentFacts,
-    LaunchFacts,
-    ReportCache,
-    compilation,
-    compile_launch,
-    parse_target,
-)
+from tilewright.devices.opening import open_device
+from tilewright.targets import compilation
 from tilewright.targets.assembly.listing import xe_instructions
 from tilewright.targets.assembly.model import Instruction
 from tilewright.targets.assembly.tiles import best_bits, tile_ops
 from tilewright.targets.assembly.widths import bits_of
+from tilewright.targets.cache import ReportCache
+from tilewright.targets.compilation import compile_launch
 from tilewright.targets.line_report import digest
-from tilewright.targets.model import CompileReport, LineReport
+from tilewright.targets.model import ArgumentFacts, CompileReport, LaunchFacts, LineReport
+from tilewright.targets.registry import parse_target
 
 OWN = "tilewright.targets."
 TTGIR = """\

@@ -14,8 +14,7 @@ from tilewright.cli.compile_versions import side_of
 from tilewright.cli.main import app
 from tilewright.errors import InputError
 from tilewright.inspection.variants import Variant, with_options
-from tilewright.targets import ArgumentFacts, LaunchFacts, Target
-from tilewright.targets.model import Access, LineReport
+from tilewright.targets.model import Access, ArgumentFacts, LaunchFacts, LineReport, Target
 
 MATMUL = str(Path(__file__).parents[2] / "examples" / "matmul.py")
 LAUNCH = LaunchFacts(

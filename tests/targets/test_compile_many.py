@@ -7,15 +7,10 @@ from pathlib import Path
 import pytest
 
 from tilewright.devices.local import WorkerDevice
-from tilewright.targets import (
-    ArgumentFacts,
-    LaunchFacts,
-    NoToolchainError,
-    ReportCache,
-    Target,
-    compile_many,
-)
-from tilewright.targets.compilation import COMPILE_SECONDS
+from tilewright.targets.cache import ReportCache
+from tilewright.targets.compilation import COMPILE_SECONDS, compile_many
+from tilewright.targets.model import ArgumentFacts, LaunchFacts, Target
+from tilewright.targets.toolchains import NoToolchainError
 
 KERNEL = """
 import triton

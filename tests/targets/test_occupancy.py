@@ -5,19 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices import open_device
+from tilewright.devices.opening import open_device
 from tilewright.evaluation.workbench import Workbench
-from tilewright.hardware import Residency, chip
-from tilewright.problems import find_problem
-from tilewright.targets import (
-    CompileReport,
-    LaunchFacts,
-    Target,
-    compile_launch,
-    compile_stage,
-    occupancy_of,
-)
-from tilewright.targets.occupancy import Occupancy, occupancy
+from tilewright.hardware.chips import chip
+from tilewright.hardware.model import Residency
+from tilewright.problems.loading import find_problem
+from tilewright.targets.compilation import compile_launch, compile_stage
+from tilewright.targets.model import CompileReport, LaunchFacts, Target
+from tilewright.targets.occupancy import Occupancy, occupancy, occupancy_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OTHERS = ("gfx90a", "gfx1100", "gfx1201")

@@ -1,6 +1,6 @@
 """The lines of PTX that stands in inline assembly."""
 
-from tilewright.targets.assembly import listing_of
+from tilewright.targets.assembly.listing import listing_of
 
 PTX = """\
 .file 1 "/somewhere/kernel.py"

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices import open_device
 from tilewright.devices.local import WorkerDevice
-from tilewright.targets import ReportCache, compile_launch, parse_target
+from tilewright.devices.opening import open_device
+from tilewright.targets.cache import ReportCache
+from tilewright.targets.compilation import compile_launch
 from tilewright.targets.error_hints import placed, with_way_out
 from tilewright.targets.model import ArgumentFacts, CompileMessage, LaunchFacts
+from tilewright.targets.registry import parse_target
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 HELPER = """

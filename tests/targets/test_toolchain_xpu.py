@@ -7,21 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices import WorkerClient
+from tilewright.devices.client import WorkerClient
 from tilewright.devices.discovery import close_all
 from tilewright.devices.local import WorkerDevice
 from tilewright.devices.model import DeviceInfo
 from tilewright.evaluation.workbench import Workbench
-from tilewright.problems import find_problem
-from tilewright.targets import (
-    CompileReport,
-    LaunchFacts,
-    NoToolchainError,
-    ReportCache,
-    Target,
-    compile_launch,
-)
-from tilewright.targets.toolchains import XpuToolchain, xpu_toolchain
+from tilewright.problems.loading import find_problem
+from tilewright.targets.cache import ReportCache
+from tilewright.targets.compilation import compile_launch
+from tilewright.targets.model import CompileReport, LaunchFacts, Target
+from tilewright.targets.toolchains import NoToolchainError, XpuToolchain, xpu_toolchain
 from tilewright.targets.xpu import TRAITS
 
 pytestmark = pytest.mark.triton

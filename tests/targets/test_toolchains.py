@@ -8,12 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from tilewright.cli.main import app
-from tilewright.devices.service import ServiceStatus
-from tilewright.targets import NoToolchainError, all_targets
+from tilewright.devices.service.status import ServiceStatus
 from tilewright.targets.ocloc.location import ocloc
+from tilewright.targets.registry import all_targets
 from tilewright.targets.steps import InstallError
 from tilewright.targets.toolchain_list import ToolStatus, all_toolchains, compiled_targets
-from tilewright.targets.toolchains import xpu_python, xpu_toolchain
+from tilewright.targets.toolchains import NoToolchainError, xpu_python, xpu_toolchain
 from tilewright.targets.xpu import TRAITS, describe
 from tilewright.targets.xpu_install import install_xpu
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices import open_device
 from tilewright.devices.discovery import close_all
 from tilewright.devices.model import Device
-from tilewright.targets import NoToolchainError, ReportCache, compile_launch
+from tilewright.devices.opening import open_device
+from tilewright.targets.cache import ReportCache
+from tilewright.targets.compilation import compile_launch
 from tilewright.targets.model import ArgumentFacts, CompileReport, LaunchFacts, Target
-from tilewright.targets.toolchains import xpu_toolchain
+from tilewright.targets.toolchains import NoToolchainError, xpu_toolchain
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow]
 

@@ -9,7 +9,7 @@ import pretended_device
 import pytest
 from worker_bench import Bench
 
-from tilewright.devices import WorkerClient
+from tilewright.devices.client import WorkerClient
 
 
 @pytest.fixture(scope="session")

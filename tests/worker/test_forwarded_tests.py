@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tilewright.devices import JobOutcome, JobStatus, WorkerClient
+from tilewright.devices.client import WorkerClient
+from tilewright.devices.model import JobOutcome, JobStatus
 
 TESTS = """
 import pytest

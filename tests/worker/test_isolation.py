@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from worker_bench import Bench, case_of, function, tensor
 
-from tilewright.devices import JobStatus
+from tilewright.devices.model import JobStatus
 from tilewright.worker.sandbox import (
     environment,
     isolation,

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from worker_bench import Bench, case_of, tensor
 
-from tilewright.devices import JobStatus
 from tilewright.devices.client import with_own_cache
+from tilewright.devices.model import JobStatus
 from tilewright.worker.sandbox.triton_cache import EMPTY, LAUNCHERS, LINKED, VARIABLE, use
 from tilewright.worker.trials.cache_folders import Caches
 

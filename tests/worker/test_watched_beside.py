@@ -12,7 +12,7 @@ from tilewright.devices.model import DeviceInfo, JobOutcome, JobStatus
 from tilewright.evaluation.correctness import planned_checks
 from tilewright.evaluation.trial_client import hear
 from tilewright.evaluation.workbench import Workbench
-from tilewright.problems import load_problem
+from tilewright.problems.loading import load_problem
 from tilewright.targets.model import Target
 
 EVIDENCE = Path(__file__).parents[1] / "evidence"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from worker_bench import KERNELS, Bench, case_of, function, tensor
 
-from tilewright.devices import JobStatus
+from tilewright.devices.model import JobStatus
 from tilewright.targets.line_report import READ, digest
 
 pytestmark = pytest.mark.triton

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from worker_bench import Bench, case_of, tensor
 
-from tilewright.devices import JobStatus, WorkerClient
+from tilewright.devices.client import WorkerClient
+from tilewright.devices.model import JobStatus
 
 pytestmark = pytest.mark.triton
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from worker_bench import Bench, case_of, tensor
 
-from tilewright.devices import JobStatus
+from tilewright.devices.model import JobStatus
 from tilewright.worker.inputs import generation, tensor_files
 from tilewright.worker.loading import entry_point
 

@@ -3,7 +3,7 @@
 import pytest
 from worker_bench import Bench, case_of, fault, tensor
 
-from tilewright.devices import JobStatus
+from tilewright.devices.model import JobStatus
 
 pytestmark = pytest.mark.triton
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from worker_bench import KERNELS, Bench, case_of, function, tensor
 
-from tilewright.devices import JobStatus
+from tilewright.devices.model import JobStatus
 from tilewright.worker.profiling.device_times import of_tree, summed
 
 GOLDEN = Path(__file__).parents[1] / "profiling" / "golden"

@@ -7,7 +7,7 @@ import pytest
 import torch
 from worker_bench import Bench, case_of, fault, function, tensor
 
-from tilewright.devices import JobStatus
+from tilewright.devices.model import JobStatus
 from tilewright.worker.inputs import tensor_files
 
 pytestmark = pytest.mark.triton

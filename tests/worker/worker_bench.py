@@ -4,7 +4,8 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from tilewright.devices import JobOutcome, JobStatus, WorkerClient
+from tilewright.devices.client import WorkerClient
+from tilewright.devices.model import JobOutcome, JobStatus
 from tilewright.worker.trials import results
 
 KERNELS = Path(__file__).parent / "kernels"

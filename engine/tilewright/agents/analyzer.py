@@ -14,7 +14,7 @@ from tilewright.agents.objects import last_object
 from tilewright.agents.prompt import Prompt, whole
 from tilewright.agents.segments import UNPARSABLE
 from tilewright.agents.templates import sentences
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.knowledge.stages import DEFAULT_ORDER, Stage
 from tilewright.models.model import Role
 from tilewright.textfile import one_line

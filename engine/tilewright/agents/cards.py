@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from tilewright.agents.briefing import Briefing
 from tilewright.agents.prompt import estimated, fenced
 from tilewright.analysis.preconditions import Applicable, judged
-from tilewright.hardware import NeuronChip, chip, neuron_chip
+from tilewright.hardware.chips import chip, neuron_chip
 from tilewright.hardware.model import HardwareError
-from tilewright.knowledge import Pattern, all_patterns, constraints, taxonomy
+from tilewright.hardware.neuron import NeuronChip
 from tilewright.knowledge.api import Version, language_api
+from tilewright.knowledge.base import all_patterns, constraints, taxonomy
 from tilewright.knowledge.model import UNMEASURED
 from tilewright.knowledge.nki import NkiFunction, nki_interface, nki_note
+from tilewright.knowledge.patterns import Pattern
 from tilewright.knowledge.stages import Stage
 from tilewright.problems.permissions import PREPACKED
 from tilewright.source import parse_module

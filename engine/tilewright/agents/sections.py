@@ -24,7 +24,7 @@ from tilewright.agents.protected import protected
 from tilewright.agents.segments import UNPARSABLE, Segment, by_name, needed, segments
 from tilewright.agents.templates import sentences
 from tilewright.analysis.model import Issue
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.knowledge.model import UNMEASURED
 from tilewright.models.model import Role
 from tilewright.problems.permissions import PERMISSIONS

@@ -5,11 +5,11 @@ from dataclasses import replace
 from functools import partial
 
 from tilewright.analysis.detectors import Scope, registered, scope_of
-from tilewright.analysis.host_graph import launching_functions
+from tilewright.analysis.host_graph.build import launching_functions
 from tilewright.analysis.issue_cache import IssueCache, Surroundings
 from tilewright.analysis.model import AnalysisContext, Finding, Issue
 from tilewright.analysis.suppression import visible_issues
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.knowledge.stages import Stage
 from tilewright.source.model import Module
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from tilewright.analysis.model import Issue
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.source.comments import Comment, comments
 from tilewright.source.model import Module
 from tilewright.source.text import Range

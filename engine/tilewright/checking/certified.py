@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
-from tilewright.certificates import CertificateError, CertificateFile, Change, State, state_of
-from tilewright.certificates.files import read_all
+from tilewright.certificates.files import CertificateError, read_all
+from tilewright.certificates.model import CertificateFile
+from tilewright.certificates.staleness import Change, State, state_of
 from tilewright.errors import InputError
-from tilewright.problems import load_problem
+from tilewright.problems.loading import load_problem
 from tilewright.source import parse_module
 from tilewright.source.languages import may_hold_kernels
 from tilewright.source.model import Kernel, Module

@@ -15,8 +15,8 @@ from tilewright.checking.selectors import ALL, UnknownSelectorError, issues_mean
 from tilewright.errors import InputError
 from tilewright.models.settings import ModelSettings
 from tilewright.search.spec import StrategySpec
-from tilewright.targets import parse_target
 from tilewright.targets.model import Target, TargetError
+from tilewright.targets.registry import parse_target
 
 _NAME = "tilewright"
 

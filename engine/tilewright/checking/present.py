@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.analysis.model import Issue
 from tilewright.checking.checked import Checked
 from tilewright.errors import InputError
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.source.text import Range
 from tilewright.textfile import one_line
 

@@ -12,7 +12,8 @@ from tilewright.analysis.model import Issue
 from tilewright.checking.annotations import level_of
 from tilewright.checking.checked import Checked
 from tilewright.errors import InputError
-from tilewright.knowledge import explain, taxonomy
+from tilewright.knowledge.base import taxonomy
+from tilewright.knowledge.explain import explain
 from tilewright.source.text import Range
 
 _ROOT = "SRCROOT"

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.knowledge.stages import Stage
 
 ALL = "all"

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from tilewright.problems.model import Problem
 from tilewright.source.device_names import DeviceName
-from tilewright.targets import all_targets
 from tilewright.targets.model import Target
+from tilewright.targets.registry import all_targets
 
 USUAL = (
     Target("xpu", "bmg-g31"),

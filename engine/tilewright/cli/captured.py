@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from tilewright.captures import (
-    Captures,
-    Found,
+from tilewright.captures.folder import Captures
+from tilewright.captures.model import Found
+from tilewright.captures.problem import (
     launches_of_file,
     nothing_captured,
     problem_of_captured,

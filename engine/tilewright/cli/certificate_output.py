@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from tilewright.certificates import (
+from tilewright.certificates.files import (
     CertificateError,
-    CertificateFile,
     default_place,
     read_certificate,
-    state_of,
     write_certificate,
 )
+from tilewright.certificates.model import CertificateFile
+from tilewright.certificates.staleness import state_of
 from tilewright.cli.inputs import read_source
 from tilewright.errors import InputError
 from tilewright.evaluation.model import Level

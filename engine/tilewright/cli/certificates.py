@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tilewright.certificates import State
+from tilewright.certificates.staleness import State
 from tilewright.checking import Checked
 from tilewright.checking.annotations import annotations, fault_annotation
 from tilewright.checking.certified import Certified, KernelProof, certified, said

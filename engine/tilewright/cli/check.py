@@ -9,7 +9,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from tilewright.analysis.model import AnalysisContext
-from tilewright.captures import Captures, Found, load_captures, stale_note
+from tilewright.captures.folder import Captures, load_captures
+from tilewright.captures.model import Found
+from tilewright.captures.problem import stale_note
 from tilewright.checking import Checked, ConfigurationError, check_text, configuration_for
 from tilewright.checking.annotations import annotations, fault_annotation
 from tilewright.checking.checked import NOTEBOOK
@@ -32,7 +34,8 @@ from tilewright.cli.captured import found_in
 from tilewright.cli.inputs import read_sources, sources_of, target_of, write_source
 from tilewright.cli.output import ERR, OUT, Exit, emit_json
 from tilewright.errors import InputError
-from tilewright.problems import ProblemError, problem_or_flaw
+from tilewright.problems.loading import problem_or_flaw
+from tilewright.problems.model import ProblemError
 from tilewright.textfile import MissingError, one_line
 
 

@@ -17,7 +17,7 @@ from tilewright.cli.compile_versions import Side, pairs, side_of, unpaired
 from tilewright.cli.output import OUT, Exit, Format, emit_json, working
 from tilewright.errors import InputError
 from tilewright.inspection.variants import Launches, Variant, compiled
-from tilewright.targets import caveats
+from tilewright.targets.caveats import caveats
 from tilewright.targets.model import MACHINE_CODE, STAGES, CompileReport, Target
 
 _STAGES = ", ".join(dict.fromkeys(chain(*STAGES.values())))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tilewright.analysis.model import AnalysisContext, Issue
-from tilewright.captures import Captures
+from tilewright.captures.folder import Captures
 from tilewright.checking import Checked, configuration_for
 from tilewright.checking.checked import NOTEBOOK
 from tilewright.checking.configuration import Rules
@@ -19,8 +19,9 @@ from tilewright.errors import InputError, TilewrightError
 from tilewright.inspection.variants import Launches, by_reason
 from tilewright.source import parse_module
 from tilewright.source.model import Language, Module
-from tilewright.targets import NoToolchainError, compile_many
+from tilewright.targets.compilation import compile_many
 from tilewright.targets.model import CompileReport, Target
+from tilewright.targets.toolchains import NoToolchainError
 
 _SAID_ALREADY = "does_not_compile"
 

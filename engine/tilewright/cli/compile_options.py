@@ -9,7 +9,7 @@ from tilewright.cli.output import ERR
 from tilewright.errors import InputError
 from tilewright.inspection.variants import Judged, Launches, Outcome, Value, Variant, by_reason
 from tilewright.inspection.variants import launches_of as launches_of_text
-from tilewright.targets import parse_target
+from tilewright.targets.registry import parse_target
 
 
 def launches_of(

@@ -13,15 +13,10 @@ from tilewright.cli.compile_tables import line_in_words, options_of
 from tilewright.cli.output import ERR, OUT, Exit, Format, emit_json, working
 from tilewright.inspection.variants import Launches, Variant, compiled, staged
 from tilewright.serialize import dump
-from tilewright.targets.assembly import (
-    CODE,
-    Counts,
-    Listing,
-    listing_of,
-    mix,
-    mix_by_line,
-    with_markers,
-)
+from tilewright.targets.assembly.listing import CODE, listing_of
+from tilewright.targets.assembly.markers import with_markers
+from tilewright.targets.assembly.mixes import Counts, mix, mix_by_line
+from tilewright.targets.assembly.model import Listing
 from tilewright.targets.assembly.places import lines_of
 from tilewright.targets.model import CompileReport, LaunchFacts, StageText
 

@@ -7,7 +7,6 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from tilewright.serialize import dump
-from tilewright.targets import occupancy_of
 from tilewright.targets.model import (
     Access,
     CompileReport,
@@ -15,6 +14,7 @@ from tilewright.targets.model import (
     LineReport,
     in_a_line,
 )
+from tilewright.targets.occupancy import occupancy_of
 
 _LAST = "compiler"
 

@@ -10,10 +10,11 @@ import typer
 
 from tilewright.cli.output import OUT, Exit, Format, emit_json, working
 from tilewright.cli.service import line
-from tilewright.devices import DeviceError, list_devices, open_device
-from tilewright.devices.discovery import chosen_python
+from tilewright.devices.discovery import chosen_python, list_devices
+from tilewright.devices.model import DeviceError
+from tilewright.devices.opening import open_device
 from tilewright.devices.protections import Checkup, Protection, check_up, known_secret
-from tilewright.devices.service import running_services
+from tilewright.devices.service.status import running_services
 from tilewright.home import home
 from tilewright.serialize import dump
 from tilewright.targets.toolchain_list import ToolStatus, all_toolchains

@@ -12,12 +12,12 @@ from tilewright.analysis.preconditions import Applicable, judged
 from tilewright.checking.versions import installed_triton
 from tilewright.cli.inputs import read_source, target_of
 from tilewright.cli.output import OUT, Exit, Format, emit_json
-from tilewright.devices import list_devices
+from tilewright.devices.discovery import list_devices
 from tilewright.devices.facts import DeviceFacts, device_facts
 from tilewright.devices.model import DeviceInfo
 from tilewright.errors import InputError
-from tilewright.knowledge import all_patterns, patterns_of, taxonomy
-from tilewright.knowledge import explain as explain_issue
+from tilewright.knowledge.base import all_patterns, patterns_of, taxonomy
+from tilewright.knowledge.explain import explain as explain_issue
 from tilewright.knowledge.model import IssueType
 from tilewright.knowledge.stages import DEFAULT_ORDER
 from tilewright.serialize import dump

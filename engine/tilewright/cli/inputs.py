@@ -10,10 +10,10 @@ from pathlib import Path
 from tilewright.checking.discovery import configuration_for
 from tilewright.cli.boundary import Faults
 from tilewright.errors import InputError
-from tilewright.problems import find_problem, load_problem
+from tilewright.problems.loading import find_problem, load_problem
 from tilewright.problems.model import Problem
-from tilewright.targets import parse_target
 from tilewright.targets.model import Target
+from tilewright.targets.registry import parse_target
 from tilewright.textfile import decoded, encoded_python, python_text, read_bytes, utf8_text
 
 _NOTEBOOK = ".ipynb"

@@ -20,7 +20,7 @@ from tilewright.inspection.launch_sources import KernelLaunches, captures_near, 
 from tilewright.inspection.report import Compilers, inspected_for, not_inspected, stage_view
 from tilewright.scratch import scratch_folder
 from tilewright.serialize import dump
-from tilewright.signatures import problem_without_spec
+from tilewright.signatures.sources import problem_without_spec
 from tilewright.source import parse_module
 from tilewright.source.model import Module
 from tilewright.targets.model import STAGES, Target

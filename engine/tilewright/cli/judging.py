@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.certificates import CertificateFile
+from tilewright.certificates.model import CertificateFile
 from tilewright.cli.inputs import with_permissions
 from tilewright.cli.output import StreamFormat, emit_event
 from tilewright.devices.model import Device

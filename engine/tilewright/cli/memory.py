@@ -32,8 +32,7 @@ from tilewright.memory.rewinds import Effect, Rewinding
 from tilewright.scratch import scratch_folder
 from tilewright.serialize import dump
 from tilewright.source import parse_module
-from tilewright.store import open_store
-from tilewright.store.store import unusable
+from tilewright.store.store import open_store, unusable
 
 DEFAULT_BUDGET = 20
 CANNOT_TIME = (

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tilewright.certificates import CertificateFile
 from tilewright.certificates.files import as_json as file_json
-from tilewright.certificates.model import Edit
+from tilewright.certificates.model import CertificateFile, Edit
 from tilewright.checking.discovery import configuration_for
 from tilewright.cli import model_options
 from tilewright.cli.captured import CAPTURED_HELP, problem_for
@@ -33,7 +32,7 @@ from tilewright.problems.model import Problem
 from tilewright.search.configurations import configured
 from tilewright.search.spec import StrategySpec
 from tilewright.serialize import load
-from tilewright.store import open_store
+from tilewright.store.store import open_store
 from tilewright.strategies.first_prompts import dump_prompt, first_prompts
 from tilewright.strategies.model import OptimizeResult, Trial
 from tilewright.strategies.observer import Observer, Silent, Standing

@@ -6,32 +6,28 @@ from pathlib import Path
 
 import typer
 
-from tilewright.certificates import (
-    AlteredError,
-    CertificateFile,
-    read_certificate,
-    state_of,
-)
-from tilewright.certificates.files import as_json
+from tilewright.certificates.files import AlteredError, as_json, read_certificate
+from tilewright.certificates.model import CertificateFile
 from tilewright.certificates.originals import NoOriginalError, original_text
+from tilewright.certificates.staleness import state_of
 from tilewright.cli.captured import problem_for
 from tilewright.cli.certificate_output import keep
 from tilewright.cli.inputs import read_source
 from tilewright.cli.judging import Subject, judge
 from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event, working
 from tilewright.cli.session import device_for, stop_on_signal
-from tilewright.devices import list_devices
+from tilewright.devices.discovery import list_devices
 from tilewright.devices.model import INTERPRETER, NEURON_SIM, DeviceError, DeviceInfo
 from tilewright.errors import InputError
 from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.recheck import Outcome, Recheck, compared, renewed
 from tilewright.evaluation.sizing import sized
 from tilewright.harness_fault import HarnessFaultError
-from tilewright.problems import load_problem
+from tilewright.problems.loading import load_problem
 from tilewright.problems.model import Problem
 from tilewright.source import parse_module
-from tilewright.targets import parse_target
 from tilewright.targets.model import Target
+from tilewright.targets.registry import parse_target
 
 ANEW = "verify anew (`--renew` in place of `--recheck` does)"
 EXITS = {

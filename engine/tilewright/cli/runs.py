@@ -12,7 +12,8 @@ from tilewright.errors import InputError
 from tilewright.figures import ratio
 from tilewright.models.model import Spent
 from tilewright.serialize import load
-from tilewright.store import Records, RunState, open_store
+from tilewright.store.records import Records, RunState
+from tilewright.store.store import open_store
 from tilewright.strategies.present import spent_words
 from tilewright.strategies.recorded import summary
 

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from tilewright.cli.output import OUT, Format, emit_json
-from tilewright.devices import service
+from tilewright.devices.service.places import enabled
+from tilewright.devices.service.status import ServiceStatus, running_services, stop_services
 from tilewright.serialize import dump
 
 app = typer.Typer(
@@ -23,11 +24,11 @@ def status(form: _Form = Format.TEXT) -> None:
     A service starts with the first command that compiles or runs a kernel and
     ends when it is idle.
     """
-    found = service.running_services()
+    found = running_services()
     if form is Format.JSON:
-        emit_json({"enabled": service.enabled(), "services": [dump(one) for one in found]})
+        emit_json({"enabled": enabled(), "services": [dump(one) for one in found]})
         return
-    if not service.enabled():
+    if not enabled():
         OUT.print("turned off by TILEWRIGHT_SERVICE=0")
     if not found:
         OUT.print("no worker service runs")
@@ -38,7 +39,7 @@ def status(form: _Form = Format.TEXT) -> None:
 @app.command()
 def stop(form: _Form = Format.TEXT) -> None:
     """Stop this user's worker services and their jobs."""
-    stopped = service.stop_services()
+    stopped = stop_services()
     if form is Format.JSON:
         emit_json({"stopped": [dump(one) for one in stopped]})
         return
@@ -48,7 +49,7 @@ def stop(form: _Form = Format.TEXT) -> None:
         OUT.print("no worker service runs")
 
 
-def line(one: service.ServiceStatus) -> str:
+def line(one: ServiceStatus) -> str:
     """One service: what it is, what it does and holds, and when it ends."""
     if not one.answers:
         return f"process {one.pid} does not answer at {one.socket}: `tilewright service stop`"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from tilewright.devices import list_devices, open_device
+from tilewright.devices.discovery import list_devices
 from tilewright.devices.model import (
     INTERPRETER,
     NEURON_SIM,
@@ -13,6 +13,7 @@ from tilewright.devices.model import (
     DeviceInfo,
     is_neuron_target,
 )
+from tilewright.devices.opening import open_device
 from tilewright.errors import InputError, Stopped
 from tilewright.targets.model import Target
 

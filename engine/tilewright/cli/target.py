@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from tilewright.captures import captured_on
+from tilewright.captures.problem import captured_on
 from tilewright.checking import configuration_for
 from tilewright.checking.target import Around, ChosenTarget, Origin, chosen_target
 from tilewright.cli.inputs import target_of
 from tilewright.cli.output import ERR
-from tilewright.devices import list_devices
+from tilewright.devices.discovery import list_devices
 from tilewright.devices.model import INTERPRETER, NEURON_SIM, is_neuron_target
 from tilewright.errors import InputError
 from tilewright.problems.model import Problem

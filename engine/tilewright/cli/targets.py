@@ -11,15 +11,10 @@ from rich.table import Table
 
 from tilewright.cli.output import OUT, Format, emit_json
 from tilewright.errors import InputError
-from tilewright.hardware import (
-    Chip,
-    NeuronChip,
-    all_chips,
-    chip,
-    dot_configs,
-    neuron_chips,
-    row_configs,
-)
+from tilewright.hardware.chips import all_chips, chip, neuron_chips
+from tilewright.hardware.configs import dot_configs, row_configs
+from tilewright.hardware.model import Chip
+from tilewright.hardware.neuron import NeuronChip
 from tilewright.serialize import dump
 
 _LIMIT = 6

@@ -10,7 +10,7 @@ import typer
 
 from tilewright.cli.output import ERR, OUT, Format, emit_json
 from tilewright.devices.discovery import chosen_python
-from tilewright.devices.service import ServiceStatus, running_services
+from tilewright.devices.service.status import ServiceStatus, running_services
 from tilewright.serialize import dump
 from tilewright.targets.ocloc.install import install_ocloc, planned
 from tilewright.targets.registry import all_targets

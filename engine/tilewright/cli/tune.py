@@ -14,7 +14,8 @@ from tilewright.cli.compile_options import launches_of
 from tilewright.cli.inputs import target_of
 from tilewright.cli.output import ERR, OUT, Exit, Format, emit_json, working
 from tilewright.errors import InputError
-from tilewright.hardware import Chip, chip
+from tilewright.hardware.chips import chip
+from tilewright.hardware.model import Chip
 from tilewright.inspection.variants import OPTIONS, Launches
 from tilewright.rewrites.launch_config import set_launch_config
 from tilewright.rewrites.model import Refusal
@@ -24,7 +25,7 @@ from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Module
 from tilewright.strategies.menus import Setting, menu
 from tilewright.strategies.ranking import Ranked, launch_with, ranked
-from tilewright.targets import compile_many
+from tilewright.targets.compilation import compile_many
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
 from tilewright.targets.toolchains import NoToolchainError
 

@@ -8,7 +8,7 @@ from tilewright.analysis.model import Issue
 from tilewright.analysis.suppression import visible_issues
 from tilewright.compiled.model import Probe, Rule, Seen, Subject
 from tilewright.compiled.rules import RULES
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.knowledge.model import IssueType
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import CompileReport, LaunchFacts, Target, in_a_line

@@ -6,7 +6,8 @@ from functools import cached_property
 
 from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.tiles import Tiles, tiles_of
-from tilewright.hardware import Chip, HardwareError, chip
+from tilewright.hardware.chips import chip
+from tilewright.hardware.model import Chip, HardwareError
 from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range
 from tilewright.targets.model import CompileReport, LaunchFacts, Target

@@ -11,7 +11,8 @@ from tilewright.costs.phases import NEW
 from tilewright.costs.timing import Machine, spent
 from tilewright.costs.traffic import memory_bytes, touched_bytes
 from tilewright.costs.workload import workload
-from tilewright.hardware import Chip, HardwareError, chip
+from tilewright.hardware.chips import chip
+from tilewright.hardware.model import Chip, HardwareError
 from tilewright.source.model import Module
 from tilewright.targets.model import CompileReport
 from tilewright.targets.occupancy import occupancy_of

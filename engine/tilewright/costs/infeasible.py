@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.costs.model import Dot, Workload
-from tilewright.hardware import Chip
+from tilewright.hardware.model import Chip
 from tilewright.targets.model import LaunchFacts
 
 

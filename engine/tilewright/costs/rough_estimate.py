@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from tilewright.costs.model import Dot, Touch, Workload
-from tilewright.hardware import Chip
+from tilewright.hardware.model import Chip
 from tilewright.targets.model import Access, CompileReport, LaunchFacts, LineReport, Target
 
 _WIDEST = 16

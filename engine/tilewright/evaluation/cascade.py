@@ -29,7 +29,7 @@ from tilewright.evaluation.speed import not_measured, planned_timing, speed_step
 from tilewright.evaluation.syntax import check_syntax
 from tilewright.evaluation.trial_client import Heard, Timing, hear
 from tilewright.evaluation.workbench import Workbench
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.problems.model import Entry
 from tilewright.source import parse_module
 from tilewright.source.model import Module

@@ -6,8 +6,9 @@ from tilewright.evaluation.model import StepName, StepResult, StepStatus
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.model import Case
 from tilewright.serialize import dump
-from tilewright.targets import NoToolchainError, caveats
+from tilewright.targets.caveats import caveats
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
+from tilewright.targets.toolchains import NoToolchainError
 
 
 def check_compile(bench: Workbench, text: str, cases: Sequence[Case], target: Target) -> StepResult:

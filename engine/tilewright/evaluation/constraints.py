@@ -13,7 +13,7 @@ from tilewright.analysis.flow import flow_of
 from tilewright.analysis.intervals import number_of
 from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.tiles import Shape, created_shapes, tiles_of
-from tilewright.knowledge import constraints
+from tilewright.knowledge.base import constraints
 from tilewright.knowledge.model import CheckName
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import Target

@@ -14,7 +14,8 @@ from tilewright.costs.nki.launches import Unestimated, compare, estimate_launch
 from tilewright.costs.nki.model import NkiEstimate
 from tilewright.evaluation.model import EstimatedGain, StepName, StepResult, StepStatus, text_hash
 from tilewright.evaluation.workbench import Workbench
-from tilewright.hardware import NeuronChip, neuron_chip
+from tilewright.hardware.chips import neuron_chip
+from tilewright.hardware.neuron import NeuronChip
 from tilewright.problems.model import Case, Entry, EntryKind, Input
 from tilewright.serialize import dump
 from tilewright.source import parse_module

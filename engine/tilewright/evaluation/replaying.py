@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from tilewright.captures import NoPlan, Plan, plan_of
+from tilewright.captures.relaunch import NoPlan, Plan, plan_of
 from tilewright.problems.model import Case, Problem
 from tilewright.serialize import dump
 from tilewright.source import parse_module

@@ -13,8 +13,8 @@ from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.workbench import TIMEOUT_S, Workbench, explain
 from tilewright.problems.model import Case
 from tilewright.serialize import dump
-from tilewright.targets import NoToolchainError
 from tilewright.targets.model import Target
+from tilewright.targets.toolchains import NoToolchainError
 from tilewright.worker.messages.jobs import Measured, MeasureJob
 from tilewright.worker.messages.parts import Entries
 

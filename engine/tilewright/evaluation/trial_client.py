@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tilewright.captures import NoPlan
+from tilewright.captures.relaunch import NoPlan
 from tilewright.devices.model import INTERPRETER, JobOutcome, JobStatus
 from tilewright.evaluation import honesty, permissions
 from tilewright.evaluation.checks import Check

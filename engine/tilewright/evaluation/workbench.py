@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any
 
 import tilewright
-from tilewright.captures import NoPlan
+from tilewright.captures.relaunch import NoPlan
 from tilewright.devices.model import Device, JobOutcome, JobStatus, Value
 from tilewright.errors import TilewrightError
 from tilewright.evaluation.model import Cause, text_hash
@@ -22,7 +22,7 @@ from tilewright.problems.model import Case, Problem
 from tilewright.problems.modules import completed
 from tilewright.problems.tests_below import above_tests
 from tilewright.serialize import dump, load
-from tilewright.targets import compile_launch
+from tilewright.targets.compilation import compile_launch
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
 from tilewright.textfile import encoded_python
 from tilewright.worker.messages.envelope import Job

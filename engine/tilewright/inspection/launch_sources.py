@@ -9,11 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tilewright.captures import Captures, Found, load_captures, project_captures
+from tilewright.captures.folder import Captures, load_captures
+from tilewright.captures.model import Found
+from tilewright.captures.problem import project_captures
 from tilewright.errors import InputError
 from tilewright.evaluation.syntax import unparsed
 from tilewright.evaluation.workbench import Capture, Workbench
-from tilewright.signatures import Origin, Signature, inferable, inferred, specialization_key
+from tilewright.signatures.model import Origin, Signature
+from tilewright.signatures.selection import inferred
+from tilewright.signatures.sources import inferable, specialization_key
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts
 

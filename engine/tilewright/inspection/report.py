@@ -9,10 +9,10 @@ from tilewright.costs import Estimate, estimate
 from tilewright.evaluation.workbench import Workbench
 from tilewright.inspection.launch_sources import KernelLaunches
 from tilewright.serialize import dump
-from tilewright.signatures import Origin
+from tilewright.signatures.model import Origin
 from tilewright.source.model import Module
-from tilewright.targets import NoToolchainError, compile_stage
 from tilewright.targets.assembly.places import lines_of
+from tilewright.targets.compilation import compile_stage
 from tilewright.targets.model import (
     MACHINE_CODE,
     STAGES,
@@ -21,6 +21,7 @@ from tilewright.targets.model import (
     StageText,
     Target,
 )
+from tilewright.targets.toolchains import NoToolchainError
 
 
 @dataclass(frozen=True)

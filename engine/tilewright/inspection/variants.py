@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from tilewright.captures import CaptureError, load_captures, stale_note
-from tilewright.devices import open_device
+from tilewright.captures.folder import load_captures
+from tilewright.captures.model import CaptureError
+from tilewright.captures.problem import stale_note
 from tilewright.devices.model import INTERPRETER
+from tilewright.devices.opening import open_device
 from tilewright.errors import InputError
 from tilewright.evaluation.sizing import sized
 from tilewright.evaluation.syntax import require_python
@@ -22,13 +24,14 @@ from tilewright.inspection.launch_sources import (
     launch_sources,
 )
 from tilewright.inspection.report import Compilers
-from tilewright.problems import find_problem, load_problem
+from tilewright.problems.loading import find_problem, load_problem
 from tilewright.scratch import scratch_folder
-from tilewright.signatures import Origin, Signature, problem_without_spec
+from tilewright.signatures.model import Origin, Signature
+from tilewright.signatures.sources import problem_without_spec
 from tilewright.source import parse_module
-from tilewright.targets import NoToolchainError
 from tilewright.targets.error_hints import with_way_out
 from tilewright.targets.model import CompileMessage, CompileReport, LaunchFacts, StageText, Target
+from tilewright.targets.toolchains import NoToolchainError
 
 Value = int | float | bool | str
 StagedLaunch = tuple[LaunchFacts, StageText]

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tilewright.errors import InputError
 from tilewright.memory.model import Experience, Schedule
 from tilewright.serialize import dump, load
-from tilewright.store import Store
+from tilewright.store.store import Store
 from tilewright.store.transactions import overwrite, transaction
 
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.preconditions import check
-from tilewright.knowledge import patterns_of, taxonomy
+from tilewright.knowledge.base import patterns_of, taxonomy
 from tilewright.knowledge.patterns import Precondition
 from tilewright.memory.model import Condition, asked
 from tilewright.source.model import Kernel, Module

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 
 from tilewright.evaluation.model import Evaluation, Speedup, StepName
-from tilewright.knowledge import all_patterns, taxonomy
+from tilewright.knowledge.base import all_patterns, taxonomy
 from tilewright.memory.conditions import exception_of
 from tilewright.memory.model import (
     Experience,

@@ -7,7 +7,7 @@ a related problem; words alone never suffice. So a kernel without findings gets 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.memory.evidence import LARGEST
 from tilewright.memory.model import Experience, Outcome, Query, Recalled, Signature
 from tilewright.memory.signature import related

@@ -7,7 +7,7 @@ from enum import StrEnum
 from tilewright.analysis import analyze
 from tilewright.analysis.model import AnalysisContext
 from tilewright.evaluation.model import Candidate, Evaluation, Level, Speedup, text_hash
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.memory.conditions import conditions_of
 from tilewright.memory.model import Experience, Origin, Outcome, Provenance, Transition
 from tilewright.memory.pairs import experience, figures_of

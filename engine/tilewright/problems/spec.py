@@ -10,8 +10,8 @@ from tilewright.problems.nodes import SpecNode, read_yaml
 from tilewright.problems.scalars import bounds_of, with_bounds
 from tilewright.problems.splits import Split
 from tilewright.problems.variants import INPUT_KEYS, Reader
-from tilewright.targets import parse_target
 from tilewright.targets.model import Target, TargetError
+from tilewright.targets.registry import parse_target
 
 RESERVED = frozenset(
     {

@@ -12,7 +12,8 @@ from tilewright.evaluation.correctness import check_correctness
 from tilewright.evaluation.estimate_step import static_estimate
 from tilewright.evaluation.model import StepResult
 from tilewright.evaluation.workbench import Workbench, explain
-from tilewright.hardware import NeuronChip, neuron_chip
+from tilewright.hardware.chips import neuron_chip
+from tilewright.hardware.neuron import NeuronChip
 from tilewright.profiling import Confidence, Fact, Finding, Source
 from tilewright.serialize import dump
 from tilewright.source.model import Kernel, Language, Module

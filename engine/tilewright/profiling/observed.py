@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tilewright.costs.model import Estimate
-from tilewright.hardware import Chip
+from tilewright.hardware.model import Chip
 from tilewright.profiling.model import Counters, Host, Interval, Share, Source, Work
 from tilewright.profiling.roofline import Roof, roof_of
 from tilewright.targets.model import CompileReport

@@ -8,7 +8,7 @@ over the rate, at the data sheet's peaks.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tilewright.hardware import Chip
+from tilewright.hardware.model import Chip
 
 _PEAK_NAMES: Mapping[str, str] = {
     "i8": "int8", "u8": "int8", "fp8e5": "fp8", "fp8e4nv": "fp8", "fp8e4b8": "fp8",

@@ -11,7 +11,7 @@ from tilewright.evaluation.compile_step import check_compile
 from tilewright.evaluation.correctness import check_correctness
 from tilewright.evaluation.model import StepResult, StepStatus
 from tilewright.evaluation.workbench import Workbench
-from tilewright.hardware import Chip
+from tilewright.hardware.model import Chip
 from tilewright.problems.model import Case
 from tilewright.profiling.bounds import verdict_of
 from tilewright.profiling.facts import facts_of

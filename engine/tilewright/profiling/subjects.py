@@ -13,7 +13,8 @@ from tilewright.costs.traffic import asked, touched_bytes
 from tilewright.costs.workload import workload
 from tilewright.evaluation.model import StepResult
 from tilewright.evaluation.workbench import Workbench
-from tilewright.hardware import Chip, HardwareError, chip
+from tilewright.hardware.chips import chip
+from tilewright.hardware.model import Chip, HardwareError
 from tilewright.problems.model import Case
 from tilewright.profiling import Interval, Source
 from tilewright.profiling.measurement import Timed, Watched, is_kernel, kernel_named
@@ -21,8 +22,8 @@ from tilewright.profiling.model import Share, Work
 from tilewright.profiling.observed import Observed
 from tilewright.serialize import load
 from tilewright.source.model import Kernel, Module
-from tilewright.targets import NoToolchainError
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
+from tilewright.targets.toolchains import NoToolchainError
 
 _ALONE = 0.9
 _Starts = Mapping[int, tuple[int, ...]]

@@ -21,7 +21,7 @@ from tilewright.figures import NOT_MEASURED, seconds_text, time_text
 from tilewright.report.diff import DiffRow, diff_rows
 from tilewright.report.run_view import RunView, run_view
 from tilewright.report.steps import Json, StepRow, caveats, step_row, trial_word
-from tilewright.store import RunState
+from tilewright.store.records import RunState
 
 LEVEL_MEANING: Mapping[Level, str] = {
     Level.REJECTED: "no edit was accepted",

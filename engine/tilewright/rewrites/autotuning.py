@@ -4,7 +4,8 @@ import ast
 from dataclasses import dataclass
 
 from tilewright.analysis.model import AnalysisContext, Issue
-from tilewright.hardware import chip, dot_configs, row_configs
+from tilewright.hardware.chips import chip
+from tilewright.hardware.configs import dot_configs, row_configs
 from tilewright.rewrites.calls import imports, local_name, remove_keywords
 from tilewright.rewrites.configs import Value, config_source
 from tilewright.rewrites.edit import Patch, first_line

@@ -3,7 +3,7 @@
 import ast
 
 from tilewright.analysis.model import AnalysisContext, Issue
-from tilewright.knowledge import option_backends
+from tilewright.knowledge.base import option_backends
 from tilewright.rewrites.calls import append_keywords, remove_dict_keys, remove_keywords
 from tilewright.rewrites.configs import config_calls
 from tilewright.rewrites.edit import Patch

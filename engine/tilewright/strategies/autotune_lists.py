@@ -10,10 +10,10 @@ from tilewright.rewrites.configs import drop_configs
 from tilewright.rewrites.model import Refusal
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel
-from tilewright.store import Ledger
+from tilewright.store.ledger import Ledger
 from tilewright.strategies.model import ProposalRequest, Proposer
-from tilewright.targets import NoToolchainError
 from tilewright.targets.model import Target
+from tilewright.targets.toolchains import NoToolchainError
 
 
 class PrunedProposer:

@@ -13,12 +13,12 @@ from tilewright.evaluation.estimate_step import static_estimate
 from tilewright.evaluation.model import Evaluation, Speedup, text_hash
 from tilewright.evaluation.workbench import BrokenOffError, Workbench
 from tilewright.figures import scaled, time
-from tilewright.hardware import neuron_chip
+from tilewright.hardware.chips import neuron_chip
 from tilewright.harness_fault import HarnessFaultError
 from tilewright.problems.model import Case, Input, Problem
 from tilewright.profiling.run import profile_source
 from tilewright.source.model import Module
-from tilewright.store import Ledger
+from tilewright.store.ledger import Ledger
 from tilewright.strategies.model import Trial
 from tilewright.strategies.verdict import reports_of
 from tilewright.targets.model import CompileReport, Target

@@ -24,7 +24,7 @@ from tilewright.models.model import (
 from tilewright.models.settings import Ensemble
 from tilewright.priority import give_way
 from tilewright.serialize import dump, load
-from tilewright.store import Ledger, NotRecordedError
+from tilewright.store.ledger import Ledger, NotRecordedError
 from tilewright.strategies.model import CallRecord
 
 _ERRORS: Mapping[str, type[ModelError]] = {

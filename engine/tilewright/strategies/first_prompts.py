@@ -15,7 +15,7 @@ from tilewright.knowledge.stages import Stage
 from tilewright.models.model import Role
 from tilewright.models.settings import Ensemble
 from tilewright.scratch import scratch_folder
-from tilewright.store import Store
+from tilewright.store.store import Store
 from tilewright.strategies.observer import Silent
 from tilewright.strategies.optimize import OptimizeRequest, check_original
 from tilewright.strategies.run_models import RunModels, run_models

@@ -22,7 +22,7 @@ from tilewright.search.node import Idea, IdeaKind, Node, Slot, State
 from tilewright.search.populations.choice import POPULATIONS, population
 from tilewright.search.spec import StrategyName, StrategySpec
 from tilewright.source.model import Module
-from tilewright.store import Ledger
+from tilewright.store.ledger import Ledger
 from tilewright.strategies.author import Author, Guide, NoGuide
 from tilewright.strategies.grades import CaseGrader, EstimateGrader
 from tilewright.strategies.guidance import Bandit, summarized

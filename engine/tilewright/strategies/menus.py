@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tilewright.hardware import Chip, dot_configs, row_configs
+from tilewright.hardware.configs import dot_configs, row_configs
+from tilewright.hardware.model import Chip
 from tilewright.rewrites.tiles import TileKind, Tunable
 from tilewright.targets.model import LaunchFacts
 

@@ -27,7 +27,7 @@ from tilewright.evaluation.model import (
     text_hash,
 )
 from tilewright.evaluation.workbench import Workbench
-from tilewright.hardware import neuron_chip
+from tilewright.hardware.chips import neuron_chip
 from tilewright.harness_fault import HarnessFaultError
 from tilewright.memory.bank import Bank
 from tilewright.models.settings import Ensemble
@@ -37,8 +37,8 @@ from tilewright.search.spec import StrategySpec
 from tilewright.serialize import dump
 from tilewright.source import parse_module
 from tilewright.source.model import Language
-from tilewright.store import Ledger, Run, Store
-from tilewright.store.ledger import now
+from tilewright.store.ledger import Ledger, now
+from tilewright.store.store import Run, Store
 from tilewright.strategies.autotune_lists import PrunedProposer
 from tilewright.strategies.calls import Connect
 from tilewright.strategies.generations import GenerationSearch

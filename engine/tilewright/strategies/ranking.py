@@ -15,7 +15,7 @@ from tilewright.costs.model import Workload
 from tilewright.costs.rough_estimate import guessed_report
 from tilewright.costs.workload import workload
 from tilewright.evaluation.compile_step import unfit
-from tilewright.hardware import Chip
+from tilewright.hardware.model import Chip
 from tilewright.rewrites.launch_config import set_launch_config
 from tilewright.rewrites.model import Refusal
 from tilewright.source import parse_module

@@ -13,7 +13,7 @@ from tilewright.models.model import Spent
 from tilewright.search.axes import NAMES
 from tilewright.search.spec import StrategySpec
 from tilewright.serialize import dump, load
-from tilewright.store import Records, RunRecord, UnitRecord
+from tilewright.store.records import Records, RunRecord, UnitRecord
 from tilewright.strategies.calls import spent_on_record
 from tilewright.strategies.recorded_roof import case_roof_of, estimates
 

@@ -10,11 +10,12 @@ from tilewright.costs import Estimate
 from tilewright.devices.model import DeviceInfo
 from tilewright.evaluation.model import StepName
 from tilewright.evaluation.physics import case_roof
-from tilewright.hardware import Chip, HardwareError, chip
+from tilewright.hardware.chips import chip
+from tilewright.hardware.model import Chip, HardwareError
 from tilewright.problems.model import Problem
 from tilewright.serialize import dump, load
 from tilewright.source import parse_module
-from tilewright.store import Records, RunRecord
+from tilewright.store.records import Records, RunRecord
 from tilewright.strategies.grades import best_estimates
 from tilewright.targets.model import CompileReport, Target
 

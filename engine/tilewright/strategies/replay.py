@@ -17,7 +17,9 @@ from tilewright.problems.model import Problem
 from tilewright.scratch import scratch_folder
 from tilewright.search.spec import StrategySpec
 from tilewright.serialize import load
-from tilewright.store import NotRecordedError, Records, Run, RunRecord, RunState
+from tilewright.store.ledger import NotRecordedError
+from tilewright.store.records import Records, RunRecord, RunState
+from tilewright.store.store import Run
 from tilewright.strategies.observer import Silent
 from tilewright.strategies.optimize import OptimizeRequest, OriginalFailsError, run_search
 from tilewright.strategies.present import dump_result

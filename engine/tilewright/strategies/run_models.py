@@ -9,7 +9,7 @@ from tilewright.evaluation.cascade import Cascade
 from tilewright.models.model import Spent
 from tilewright.models.settings import Ensemble
 from tilewright.serialize import dump, load
-from tilewright.store import Ledger
+from tilewright.store.ledger import Ledger
 from tilewright.strategies.advice import Adviser
 from tilewright.strategies.briefing import Briefer
 from tilewright.strategies.calls import Calls, Connect

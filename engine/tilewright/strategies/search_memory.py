@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.evaluation.model import Speedup, text_hash
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.memory.bank import Bank, Learned, Snapshot
 from tilewright.memory.conditions import Asker, conditions_of
 from tilewright.memory.model import (
@@ -30,7 +30,7 @@ from tilewright.rewrites.rewinds import all_rewinds
 from tilewright.search.idea_source import IdeaSource
 from tilewright.search.node import Idea, IdeaKind, Node
 from tilewright.search.spec import MemorySpec, SourceName
-from tilewright.store import Ledger
+from tilewright.store.ledger import Ledger
 from tilewright.strategies.ideas.memory import Remembered
 from tilewright.strategies.ideas.schedule import Replayed
 from tilewright.strategies.ideas.text_facts import FactsOf

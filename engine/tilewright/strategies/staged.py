@@ -31,7 +31,7 @@ from tilewright.knowledge.stages import Stage
 from tilewright.problems.arguments import entry_arguments
 from tilewright.serialize import dump, load
 from tilewright.source import parse_module
-from tilewright.store import BrokenOffError, Ledger
+from tilewright.store.ledger import BrokenOffError, Ledger
 from tilewright.strategies.briefing import Position
 from tilewright.strategies.ideas.text_facts import TextFacts
 from tilewright.strategies.model import ProposalRequest, Proposer, SearchUse, Trial

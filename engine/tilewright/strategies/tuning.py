@@ -15,14 +15,15 @@ from tilewright.devices.pool import share_of, width
 from tilewright.evaluation.model import Candidate, Promise, text_hash
 from tilewright.evaluation.screening import Kept, Screened, kept_results, prune, screen
 from tilewright.evaluation.workbench import Workbench
-from tilewright.hardware import Chip, chip
+from tilewright.hardware.chips import chip
+from tilewright.hardware.model import Chip
 from tilewright.knowledge.stages import Stage
 from tilewright.rewrites.launch_config import set_launch_config
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.tiles import Tunable, tunable
 from tilewright.serialize import dump, load
 from tilewright.source.model import Kernel, Module
-from tilewright.store import Ledger
+from tilewright.store.ledger import Ledger
 from tilewright.strategies.menus import Setting, menu, neighbours
 from tilewright.strategies.model import ProposalRequest
 from tilewright.strategies.observer import Observer

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tilewright.hardware import HardwareError, Residency, chip
+from tilewright.hardware.chips import chip
+from tilewright.hardware.model import HardwareError, Residency
 from tilewright.targets.model import CompileReport
 
 _TENSOR_MEMORY_COLUMNS = 512

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from tilewright.hardware import all_chips, neuron_chips
+from tilewright.hardware.chips import all_chips, neuron_chips
 from tilewright.targets.model import Target, TargetError
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.hardware import chip
+from tilewright.hardware.chips import chip
 from tilewright.targets.model import Target
 
 _MAX_WORK_ITEMS = 1024

@@ -19,7 +19,7 @@ async def list_targets_command(server: TilewrightServer, *_: Any) -> list[dict[s
     cost model, without a compiler) or ``none``. ``gets`` lists what can be had of ``compile``,
     ``estimate``, ``check`` and ``measure``; ``lacks`` says what is missing, or is empty.
     """
-    from tilewright.hardware import all_chips, neuron_chips
+    from tilewright.hardware.chips import all_chips, neuron_chips
 
     machine = await server.chip.machine()
     tools, devices = await _here(server)

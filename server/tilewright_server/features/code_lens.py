@@ -28,7 +28,7 @@ from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from tilewright.certificates import CertificateError
+    from tilewright.certificates.files import CertificateError
     from tilewright.checking.certified import KernelProof
 
 _LONGEST_REASON = 100

@@ -117,8 +117,12 @@ async def certify(
 
 
 def _write(source: Path, data: Any) -> str:
-    from tilewright.certificates import CertificateError, default_place, write_certificate
-    from tilewright.certificates.files import parse_certificate
+    from tilewright.certificates.files import (
+        CertificateError,
+        default_place,
+        parse_certificate,
+        write_certificate,
+    )
 
     place = default_place(source)
     try:

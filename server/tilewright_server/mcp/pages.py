@@ -1,6 +1,8 @@
 """Texts for agents: instructions, the pages of the taxonomy as resources, one prompt."""
 
-from tilewright.knowledge import KnowledgeError, explain, taxonomy
+from tilewright.knowledge.base import taxonomy
+from tilewright.knowledge.explain import explain
+from tilewright.knowledge.files import KnowledgeError
 from tilewright.knowledge.stages import DEFAULT_ORDER
 from tilewright_server.mcp.answers import ExplainAnswer, Listed
 from tilewright_server.mcp.refusal import RefusedError

@@ -12,7 +12,8 @@ from tilewright.analysis.detectors.sizes import BYTES, elements_of
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import TileFacts
 from tilewright.analysis.values import Flow, Value
-from tilewright.hardware import Chip, next_power_of_two
+from tilewright.hardware.configs import next_power_of_two
+from tilewright.hardware.model import Chip
 from tilewright.source.model import Config, Kernel, Module
 from tilewright.source.text import Range
 

@@ -1,7 +1,8 @@
 """The figures of the chosen chip, for detectors whose limits are the hardware's."""
 
 from tilewright.analysis.model import AnalysisContext
-from tilewright.hardware import Chip, HardwareError, chip
+from tilewright.hardware.chips import chip
+from tilewright.hardware.model import Chip, HardwareError
 
 
 def chip_of(context: AnalysisContext) -> Chip | None:

@@ -18,8 +18,8 @@ from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import Shape, Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value, walk, within
-from tilewright.hardware import Chip
-from tilewright.knowledge import option_backends
+from tilewright.hardware.model import Chip
+from tilewright.knowledge.base import option_backends
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.text import Range
 

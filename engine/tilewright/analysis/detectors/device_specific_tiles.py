@@ -13,7 +13,8 @@ from tilewright.analysis.detectors.sizes import product, sides_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import Dim, Polynomial, tiles_of
 from tilewright.analysis.values import Access, Flow, Loop, Value, walk
-from tilewright.hardware import Chip, next_power_of_two
+from tilewright.hardware.configs import next_power_of_two
+from tilewright.hardware.model import Chip
 from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.text import Range

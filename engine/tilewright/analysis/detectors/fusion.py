@@ -14,7 +14,7 @@ from tilewright.analysis.detectors.host_code.facts import (
 )
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.flow import flow_of
-from tilewright.analysis.host_graph import HostGraph, HostValue, Origin, Use, UseKind
+from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, Use, UseKind
 from tilewright.analysis.host_graph.operations import (
     CONVERSIONS,
     ELEMENTWISE,

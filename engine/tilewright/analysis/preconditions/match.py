@@ -9,7 +9,9 @@ import tilewright.analysis.preconditions.text as text
 import tilewright.analysis.preconditions.tiles as tiles
 from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.preconditions.model import Answer, Question, Subject
-from tilewright.knowledge import AppliesTo, Pattern, Precondition, patterns_of
+from tilewright.knowledge.base import patterns_of
+from tilewright.knowledge.model import AppliesTo
+from tilewright.knowledge.patterns import Pattern, Precondition
 from tilewright.source.model import Kernel, Module
 
 CHECKS: Mapping[str, Question] = MappingProxyType(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tilewright.analysis.nki.catalogue import DTYPE_BYTES
 from tilewright.costs.nki.model import Engine
-from tilewright.hardware import NeuronChip
+from tilewright.hardware.neuron import NeuronChip
 from tilewright.worker.messages.nki import InstructionRecord, TilePart
 
 ELEMENTWISE = frozenset(

@@ -17,7 +17,7 @@ from tilewright.costs.nki.findings import findings_of
 from tilewright.costs.nki.model import Engine, Footprint, LineTime, NkiEstimate
 from tilewright.costs.nki.profile_terms import profile_terms
 from tilewright.costs.nki.work import Work, works
-from tilewright.hardware import NeuronChip
+from tilewright.hardware.neuron import NeuronChip
 from tilewright.worker.messages.nki import InstructionRecord
 
 Busy = dict[Engine, float]

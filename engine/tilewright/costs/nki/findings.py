@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tilewright.costs.nki.cycles import short_name
 from tilewright.costs.nki.model import Engine, Footprint, NkiFinding
 from tilewright.costs.nki.work import Work, is_broadcast, is_fp32, is_product, is_transfer
-from tilewright.hardware import NeuronChip
+from tilewright.hardware.neuron import NeuronChip
 
 _SHARE = 0.1
 """What is below this part of the estimated time is not worth a sentence."""

@@ -7,7 +7,7 @@ from tilewright.analysis.nki import Flow, Given, launched_flow, nki_flow
 from tilewright.costs.nki.estimate import estimate, footprint_of
 from tilewright.costs.nki.model import NkiEstimate
 from tilewright.costs.nki.stream import instruction_stream
-from tilewright.hardware import NeuronChip
+from tilewright.hardware.neuron import NeuronChip
 from tilewright.source.model import Kernel, Module
 
 _SLIGHTLY = 1e-3

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from tilewright.costs.nki.cycles import element_bytes
 from tilewright.costs.nki.model import Engine, Footprint
 from tilewright.costs.nki.work import Work, flops_factor, is_product
-from tilewright.hardware import NeuronChip
+from tilewright.hardware.neuron import NeuronChip
 from tilewright.worker.messages.nki import InstructionRecord, TilePart
 
 _FP32 = 2

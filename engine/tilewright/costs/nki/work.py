@@ -13,7 +13,7 @@ from tilewright.costs.nki.cycles import (
 )
 from tilewright.costs.nki.merges import merges_of, place_of
 from tilewright.costs.nki.model import Engine
-from tilewright.hardware import NeuronChip
+from tilewright.hardware.neuron import NeuronChip
 from tilewright.worker.messages.nki import InstructionRecord, TilePart
 
 _TRANSFERS = frozenset(

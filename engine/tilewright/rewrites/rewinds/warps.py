@@ -8,7 +8,7 @@ from tilewright.analysis.detectors.common import decorators_known
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.tiles import tiles_of
-from tilewright.hardware import chip
+from tilewright.hardware.chips import chip
 from tilewright.rewrites.calls import append_keywords, remove_keywords
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.rewinds.model import Rewind, Rewound

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.evaluation.workbench import Workbench
-from tilewright.hardware import HardwareError, chip
+from tilewright.hardware.chips import chip
+from tilewright.hardware.model import HardwareError
 from tilewright.search.idea_source import IdeaSource
 from tilewright.search.spec import SourceName, StrategyName, StrategySpec
-from tilewright.store import Ledger
+from tilewright.store.ledger import Ledger
 from tilewright.strategies.author import Author
 from tilewright.strategies.ideas.bottlenecks import Bottlenecks
 from tilewright.strategies.ideas.launches import Launches

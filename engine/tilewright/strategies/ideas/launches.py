@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from tilewright.evaluation.model import Candidate, text_hash
-from tilewright.hardware import chip
+from tilewright.hardware.chips import chip
 from tilewright.knowledge.stages import Stage
 from tilewright.rewrites.launch_config import set_launch_config
 from tilewright.rewrites.model import Refusal

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 
 from tilewright.evaluation.model import Candidate, text_hash
-from tilewright.knowledge import taxonomy
+from tilewright.knowledge.base import taxonomy
 from tilewright.knowledge.stages import Stage
 from tilewright.memory.rewinds import Site, sites
 from tilewright.search.node import Idea, IdeaKind, Node

@@ -14,7 +14,8 @@ from tilewright.devices.pool import share_of
 from tilewright.evaluation.model import Candidate, text_hash
 from tilewright.evaluation.screening import Kept, Screened, kept_results, screen
 from tilewright.evaluation.workbench import Workbench
-from tilewright.hardware import Chip, chip
+from tilewright.hardware.chips import chip
+from tilewright.hardware.model import Chip
 from tilewright.knowledge.stages import Stage
 from tilewright.problems.model import Case
 from tilewright.rewrites.launch_config import set_launch_config
@@ -25,7 +26,7 @@ from tilewright.search.node import Idea, IdeaKind, Node
 from tilewright.serialize import dump, load
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Module
-from tilewright.store import Ledger
+from tilewright.store.ledger import Ledger
 from tilewright.strategies.decision_lists import Extents, Winners, grown, told_apart
 from tilewright.strategies.menus import (
     DEFAULT_OPTIONS,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import decorators_known, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.knowledge import all_constraints
+from tilewright.knowledge.base import all_constraints
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.text import Range
 

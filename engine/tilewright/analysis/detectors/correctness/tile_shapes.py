@@ -12,7 +12,7 @@ from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import Dim, Kind, Shape, Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value, walk
-from tilewright.knowledge import constraints
+from tilewright.knowledge.base import constraints
 from tilewright.source.model import Kernel, Module
 
 _BITS = {"fp64": 64, "fp32": 32, "fp16": 16, "bf16": 16, "i8": 8, "u8": 8, "i32": 32}

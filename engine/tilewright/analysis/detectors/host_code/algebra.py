@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.algorithmic.structure import summed_products, triangular_products
 from tilewright.analysis.detectors.host_code.facts import graphs, is_tensor
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.host_graph import HostGraph, HostValue, Origin, UseKind
+from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, UseKind
 from tilewright.analysis.host_graph.operations import (
     CONVERSIONS,
     ELEMENTWISE,

@@ -15,7 +15,7 @@ from tilewright.analysis.detectors.host_code.layout import knows_strides
 from tilewright.analysis.detectors.host_code.weights import converted_weights
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.flow import flow_of
-from tilewright.analysis.host_graph import HostGraph, HostValue, Origin, Use, UseKind
+from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, Use, UseKind
 from tilewright.analysis.host_graph.operations import ELEMENTWISE, OPERATORS, short
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import tiles_of

@@ -6,15 +6,8 @@ from functools import lru_cache
 
 from tilewright.analysis.detectors.common import TL
 from tilewright.analysis.flow import flow_of
-from tilewright.analysis.host_graph import (
-    HostGraph,
-    HostValue,
-    Origin,
-    Use,
-    UseKind,
-    host_graph_of,
-    launching_functions,
-)
+from tilewright.analysis.host_graph.build import host_graph_of, launching_functions
+from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, Use, UseKind
 from tilewright.analysis.host_graph.operations import LIKE, SHAPE_ATTRIBUTES, SHAPE_METHODS
 from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.tiles import tiles_of

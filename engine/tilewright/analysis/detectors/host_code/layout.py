@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.host_code.facts import graphs, launch_uses
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.host_graph import HostGraph, HostValue, Origin, Use, UseKind
+from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, Use, UseKind
 from tilewright.analysis.host_graph.operations import short
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.source.model import Kernel, Launch, Module

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import nodes_of
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.host_graph import launching_functions
+from tilewright.analysis.host_graph.build import launching_functions
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.source.host import is_fresh
 from tilewright.source.model import Launch, Module

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.host_code.facts import graphs, is_once, launch_uses
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.host_graph import HostGraph, HostValue, Origin, UseKind
+from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, UseKind
 from tilewright.analysis.host_graph.operations import CONVERSIONS, short
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.per_kernel import per_module

@@ -10,7 +10,7 @@ from tilewright.analysis.detectors.sizes import BYTES, product
 from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Access, Flow, Loop, same_form, walk
-from tilewright.hardware import Chip
+from tilewright.hardware.model import Chip
 from tilewright.source.model import Module
 from tilewright.targets.model import LaunchFacts
 

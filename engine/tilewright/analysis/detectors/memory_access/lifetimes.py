@@ -12,7 +12,7 @@ from tilewright.analysis.detectors.sizes import BYTES, elements_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import Kind, TileFacts, tiles_of
 from tilewright.analysis.values import Access, Flow, Loop, Value, walk
-from tilewright.hardware import Chip
+from tilewright.hardware.model import Chip
 from tilewright.source.model import Kernel, Module
 
 _TENSOR_MEMORY = (100, 120)
