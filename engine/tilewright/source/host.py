@@ -60,7 +60,7 @@ def _before(host: ast.FunctionDef, call: ast.Call) -> tuple[ast.stmt, ...]:
 def last_assigned(module: Module, launch: Launch, name: str) -> Assigned | None:
     """What ``name`` was last assigned before the launch; None if that is not certain."""
     for statement in before_launch(module, launch):
-        if name not in _bound(statement):
+        if name not in bound_names(statement):
             continue
         return _assigned(statement, name)
     return None
@@ -132,7 +132,7 @@ def is_contiguous(
     for statement in before_launch(module, launch):
         if _asserts_contiguous(statement, tensor.id):
             return True
-        if tensor.id in _bound(statement):
+        if tensor.id in bound_names(statement):
             found = _assigned(statement, tensor.id)
             return (
                 found is not None
@@ -161,7 +161,7 @@ def _makes_contiguous(
 
 
 def _bound_at_most_once(module: Module, launch: Launch, name: str) -> bool:
-    return sum(name in _bound(s) for s in before_launch(module, launch)) <= 1
+    return sum(name in bound_names(s) for s in before_launch(module, launch)) <= 1
 
 
 def rank_of(module: Module, launch: Launch, tensor: ast.expr) -> int | None:
@@ -173,7 +173,7 @@ def rank_of(module: Module, launch: Launch, tensor: ast.expr) -> int | None:
             targets = statement.targets[0]
             if isinstance(targets, ast.Tuple) and not _starred(targets):
                 return len(targets.elts)
-        if tensor.id in _bound(statement):
+        if tensor.id in bound_names(statement):
             found = _assigned(statement, tensor.id)
             return None if found is None else _allocated_rank(module, found.value)
     return None
@@ -249,7 +249,7 @@ def _part(statement: ast.Assign, position: int, count: int) -> Assigned:
 
 
 @lru_cache(maxsize=8192)
-def _bound(statement: ast.stmt) -> frozenset[str]:
+def bound_names(statement: ast.stmt) -> frozenset[str]:
     """Names a statement may bind, at any depth."""
     defines = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     return frozenset(

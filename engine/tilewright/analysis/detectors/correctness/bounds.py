@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.masks import (
     additive_parts,
-    terms,
+    is_all_bounds,
     unexpanded,
     upper_bounds,
 )
@@ -15,7 +15,11 @@ from tilewright.analysis.detectors.correctness.reach import (
     greatest_offset,
     reach_of,
 )
-from tilewright.analysis.detectors.correctness.unmasked import on_rounded_grid, with_unused_mask
+from tilewright.analysis.detectors.correctness.unmasked import (
+    on_rounded_grid,
+    past_one_axis,
+    with_unused_mask,
+)
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding
@@ -51,7 +55,7 @@ def param_smaller_than_index_range(module: Module, context: AnalysisContext) -> 
         if not launches or _returns_early(kernel):
             continue
         for access in flow.accesses:
-            if access.mask is None or access.branches or not _is_all_bounds(access.mask):
+            if access.mask is None or access.branches or not is_all_bounds(access.mask):
                 continue
             found = next(filter(None, (_outside(access, launch) for launch in launches)), None)
             if found is not None:
@@ -64,11 +68,6 @@ def param_smaller_than_index_range(module: Module, context: AnalysisContext) -> 
                 )
 
 
-def _is_all_bounds(mask: Value) -> bool:
-    """Whether all that a mask asks for is that indices are below bounds."""
-    return len(list(upper_bounds(mask))) == len(list(terms(mask)))
-
-
 def _unmasked(module: Module, context: AnalysisContext, kinds: frozenset[str]) -> Iterator[Finding]:
     for kernel, flow in triton_kernels(module):
         if _returns_early(kernel):
@@ -76,7 +75,7 @@ def _unmasked(module: Module, context: AnalysisContext, kinds: frozenset[str]) -
         launches = [launch for launch in context.launches if launch.kernel == kernel.name]
         bare = [a for a in flow.accesses if a.kind in kinds and _is_bare(a)]
         if not launches:
-            yield from _derived(module, kernel, flow, bare)
+            yield from _derived(module, kernel, flow, bare, kinds)
         for access in bare if launches else ():
             found = next(filter(None, (_outside(access, launch) for launch in launches)), None)
             if found is not None:
@@ -84,16 +83,17 @@ def _unmasked(module: Module, context: AnalysisContext, kinds: frozenset[str]) -
 
 
 def _derived(
-    module: Module, kernel: Kernel, flow: Flow, accesses: list[Access]
+    module: Module, kernel: Kernel, flow: Flow, accesses: list[Access], kinds: frozenset[str]
 ) -> Iterator[Finding]:
-    """What the text alone says of accesses without a mask, one reason for a kernel.
+    """What the text alone says of accesses without a whole mask, one reason for a kernel.
 
     A mask that is written as None was left out on purpose.
     """
     found = list(_unlike_any(module, kernel, flow, accesses))
     for reason in (with_unused_mask, on_rounded_grid):
         found = found or list(reason(module, kernel, flow, [a for a in accesses if _omits(a)]))
-    yield from found
+    masked = [a for a in flow.accesses if a.kind in kinds and not a.branches]
+    yield from found or past_one_axis(module, kernel, flow, masked)
 
 
 def _omits(access: Access) -> bool:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL, nodes_of, source_of, triton_kernels
-from tilewright.analysis.detectors.correctness.masks import terms, upper_bounds
+from tilewright.analysis.detectors.correctness.masks import is_all_bounds
 from tilewright.analysis.detectors.correctness.reach import (
     exact_offsets,
     greatest_offset,
@@ -138,7 +138,7 @@ def _first_reads(kernel: Kernel, flow: Flow) -> Iterator[Access]:
 
 def _is_open(load: Access) -> bool:
     """Whether all that the mask of a load asks for is that indices are below bounds."""
-    return load.mask is None or len(list(upper_bounds(load.mask))) == len(list(terms(load.mask)))
+    return load.mask is None or is_all_bounds(load.mask)
 
 
 @detector("output_not_fully_written")

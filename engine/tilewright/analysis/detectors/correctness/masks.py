@@ -34,6 +34,11 @@ def upper_bounds(mask: Value) -> Iterator[tuple[Value, Value]]:
             yield left, right
 
 
+def is_all_bounds(mask: Value) -> bool:
+    """Whether all that a mask asks for is that indices are below bounds."""
+    return len(list(upper_bounds(mask))) == len(list(terms(mask)))
+
+
 def _is_index(value: Value) -> bool:
     """Whether it counts lanes, and nothing loaded takes part."""
     parts = {v.op for v in walk(value)}

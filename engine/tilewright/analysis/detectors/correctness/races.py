@@ -81,10 +81,10 @@ def _is_single(module: Module, kernel: Kernel, context: AnalysisContext, axis: i
     for facts in context.launches:
         if facts.kernel == kernel.name and (len(facts.grid) <= axis or facts.grid[axis] == 1):
             return True
-    return any(_one_along(module, launch, axis) for launch in module.launches_of(kernel.name))
+    return any(one_along(module, launch, axis) for launch in module.launches_of(kernel.name))
 
 
-def _one_along(module: Module, launch: Launch, axis: int) -> bool:
+def one_along(module: Module, launch: Launch, axis: int) -> bool:
     """Whether a grid has no such axis, or 1 there: as it states, or as the host asserts."""
     grid = resolve(module, launch, launch.grid)
     if isinstance(grid, ast.Lambda):

@@ -4,10 +4,12 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import decorators_known, nodes_of, triton_kernels
-from tilewright.analysis.detectors.correctness.masks import additive_parts
+from tilewright.analysis.detectors.correctness.masks import additive_parts, is_all_bounds
+from tilewright.analysis.detectors.correctness.reach import exact_offsets
+from tilewright.analysis.detectors.correctness.repetition import is_changed_by
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.values import Access, Flow, Value, walk
+from tilewright.analysis.values import Access, Flow
 from tilewright.source.model import Autotune, Kernel, Module
 from tilewright.source.text import Range
 
@@ -24,8 +26,9 @@ def autotune_missing_restore(module: Module, context: AnalysisContext) -> Iterat
         if autotune.restore_value is None or autotune.reset_to_zero is None:
             continue
         seen = {*autotune.restore_value, *autotune.reset_to_zero}
+        shared = _shared_buffers(module, kernel)
         for store in flow.writes:
-            load = _updated_in_place(flow, store) if store.base not in seen else None
+            load = _updated_in_place(flow, store, shared) if store.base not in seen else None
             if load is not None and store.base is not None:
                 seen.add(store.base)
                 yield Finding(
@@ -46,7 +49,9 @@ def _tunes(autotune: Autotune) -> bool:
     return autotune.configs is not None and len(autotune.configs) > 1
 
 
-def _updated_in_place(flow: Flow, store: Access) -> Access | None:
+def _updated_in_place(
+    flow: Flow, store: Access, shared: frozenset[frozenset[str]]
+) -> Access | None:
     """The load of the same place that a plain store's value is computed from.
 
     A store that gives the same result when it is repeated (a clamp, a relu) does no harm.
@@ -55,34 +60,36 @@ def _updated_in_place(flow: Flow, store: Access) -> Access | None:
         return None
     earlier = [w for w in flow.writes if w.base == store.base and w.order < store.order]
     for load in flow.loads:
-        is_same = load.base == store.base and load.pointer is store.pointer
-        if not is_same or load.branches or load.result is None or load.order > store.order:
+        if load.base is None or load.branches or load.result is None or load.order > store.order:
             continue
-        if any(w.order < load.order for w in earlier):
+        if not _is_same_place(load, store, shared) or any(w.order < load.order for w in earlier):
             continue
-        if _is_changed_by(store.result, load.result):
+        # What another mask leaves out may be all that an earlier run wrote.
+        if load.mask is not store.mask and load.mask is not None and not is_all_bounds(load.mask):
+            continue
+        if is_changed_by(store.result, load.result):
             return load
     return None
 
 
-def _is_changed_by(value: Value, loaded: Value) -> bool:
-    """Whether arithmetic on the loaded value, done twice, gives another result than once."""
-    if value is loaded or loaded not in walk(value):
+def _is_same_place(load: Access, store: Access, shared: frozenset[frozenset[str]]) -> bool:
+    """Whether a load reads what a store writes, also by another name that launches pass for it."""
+    if load.base == store.base:
+        return load.pointer is store.pointer
+    if frozenset((load.base or "", store.base or "")) not in shared:
         return False
-    if value.is_binary("Add", "Sub", "Mult", "Div") and any(
-        _stripped(v) is loaded for v in value.operands
-    ):
-        other = [v for v in value.operands if _stripped(v) is not loaded]
-        return bool(other) and not any(loaded in walk(v) for v in other)
-    if value.op in ("cast", "unary"):
-        return _is_changed_by(value.operands[0], loaded)
-    return False
+    offsets = [exact_offsets(a.pointer, a.base or "", must_be_taken=False) for a in (load, store)]
+    return offsets[0] is not None and offsets[0] == offsets[1]
 
 
-def _stripped(value: Value) -> Value:
-    while value.op == "cast":
-        value = value.operands[0]
-    return value
+def _shared_buffers(module: Module, kernel: Kernel) -> frozenset[frozenset[str]]:
+    """Pairs of parameters for which some launch passes one tensor."""
+    found = set()
+    for launch in module.launches_of(kernel.name):
+        names = [(p, node.id) for p, node in launch.arguments.items() if isinstance(node, ast.Name)]
+        for place, (one, tensor) in enumerate(names):
+            found |= {frozenset((one, two)) for two, other in names[:place] if other == tensor}
+    return frozenset(found)
 
 
 @detector("autotune_unknown_name")

@@ -7,7 +7,7 @@ from tilewright.analysis.detectors.correctness.divisibility import states_divisi
 from tilewright.analysis.detectors.correctness.grids import block_of, rounded_up
 from tilewright.analysis.detectors.correctness.masks import additive_parts, upper_bounds
 from tilewright.analysis.model import Finding
-from tilewright.analysis.values import Access, Flow
+from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.host import host_of, last_assigned, resolve
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -61,6 +61,39 @@ def on_rounded_grid(
                 return
 
 
+def past_one_axis(
+    module: Module, kernel: Kernel, flow: Flow, accesses: list[Access]
+) -> Iterator[Finding]:
+    """The first access whose mask bounds some blocks of its address and leaves out others.
+
+    The count of the blocks left out is rounded up at every launch.
+    """
+    for access in accesses:
+        mask = access.mask
+        if mask is None or access.base is None or not any(upper_bounds(mask)):
+            continue
+        asked = set(walk(mask))
+        for index in additive_parts(access.pointer):
+            found = block_of(index)
+            if found is None or _is_counted(index, asked):
+                continue
+            extent = _rounded_extent(module, kernel, *found)
+            if extent is not None:
+                yield Finding(
+                    module.index.range_of(access.node),
+                    f"The mask does not bound the offsets along axis {found[0]} of the grid, which "
+                    f"rounds {extent} / {found[1]} up: this {access.kind} leaves {access.base}, or "
+                    "enters its next row.",
+                    kernel.name,
+                )
+                return
+
+
+def _is_counted(index: Value, asked: set[Value]) -> bool:
+    """Whether a mask asks anything of a block's offsets, or of the program that has them."""
+    return index in asked or any(v.op == "program_id" and v in asked for v in walk(index))
+
+
 def _rounded_extent(module: Module, kernel: Kernel, axis: int, block: str) -> str | None:
     """The extent that every launch divides by the block, rounding up; None if it may be whole."""
     launches = module.launches_of(kernel.name)
@@ -79,7 +112,7 @@ def _extent_at(module: Module, launch: Launch, axis: int, block: str) -> str | N
         if at == axis:
             extent = call.args[0]
             is_whole = given is not None and ast.dump(given) == ast.dump(extent)
-            is_open = not is_whole and _is_open(module, launch, extent)
+            is_open = not is_whole and is_open_extent(module, launch, extent)
             return ast.unparse(extent) if is_open else None
     return None
 
@@ -88,7 +121,7 @@ def _is_one(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == 1
 
 
-def _is_open(module: Module, launch: Launch, extent: ast.expr) -> bool:
+def is_open_extent(module: Module, launch: Launch, extent: ast.expr) -> bool:
     """Whether an extent is a size of a tensor, or made of such and nothing that rounds."""
     value = resolve(module, launch, extent)
     if isinstance(value, ast.Name):

@@ -1,0 +1,55 @@
+"""Detector of launches that pass two arguments in exchanged places."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import decorators_known, triton_kernels
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.source.model import Kernel, Launch, Module
+
+_ENDS = ("_pointer", "_ptr", "_tensor")
+
+
+@detector("exchanged_arguments")
+def exchanged_arguments(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """``kernel[grid](x, n, m)`` of ``kernel(x_ptr, m, n)``: each name in the other's place."""
+    for kernel, _ in triton_kernels(module):
+        if not decorators_known(module, kernel) or len(module.lookup.named[kernel.name]) != 1:
+            continue
+        for launch in module.launches_of(kernel.name):
+            pairs = _exchanged(kernel, launch) if launch.is_certain else []
+            if len(pairs) == 1:
+                one, two = pairs[0]
+                yield Finding(
+                    module.index.range_of(launch.node.args[one]),
+                    f"{kernel.parameters[one].name} of {kernel.name} gets "
+                    f"{ast.unparse(launch.node.args[one])} and {kernel.parameters[two].name} gets "
+                    f"{ast.unparse(launch.node.args[two])}: each is in the other's place.",
+                    kernel.name,
+                    related=(Related("parameters", kernel.name_range),),
+                )
+
+
+def _exchanged(kernel: Kernel, launch: Launch) -> list[tuple[int, int]]:
+    """Places of two positional arguments whose names are those of each other's parameters."""
+    given = [_name(node.id) if isinstance(node, ast.Name) else "" for node in launch.node.args]
+    known = [_name(parameter.name) for parameter in kernel.parameters]
+    places = range(min(len(given), len(known)))
+    return [
+        (one, two)
+        for one in places
+        for two in places[one + 1 :]
+        if given[one]
+        and given[one] != given[two]
+        and given[one] == known[two]
+        and given[two] == known[one]
+        and known.count(known[one]) == known.count(known[two]) == 1
+    ]
+
+
+def _name(name: str) -> str:
+    """A name without what only says that it is a pointer; its case may mean another thing."""
+    for end in _ENDS:
+        name = name.removesuffix(end)
+    return name

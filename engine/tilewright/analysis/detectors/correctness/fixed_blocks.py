@@ -1,0 +1,125 @@
+"""Detector of rows that are longer than the one block a kernel takes of them."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import nodes_of, triton_kernels
+from tilewright.analysis.detectors.correctness.masks import terms, unexpanded
+from tilewright.analysis.detectors.correctness.unmasked import is_open_extent
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.values import Flow, Value, walk
+from tilewright.source.constants import Evaluator, Undecidable
+from tilewright.source.host import host_of, resolve
+from tilewright.source.model import Launch, Module
+from tilewright.source.parse import module_constants
+
+
+@detector("columns_left_out")
+def columns_left_out(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A row in one block of a fixed size, with nothing that keeps rows that short."""
+    for kernel, flow in triton_kernels(module):
+        launches = module.launches_of(kernel.name)
+        blocks = _single_blocks(flow) if launches and kernel.autotune is None else {}
+        for block, bound in blocks.items():
+            for launch in launches:
+                found = _too_long(module, launch, block, bound)
+                if found is not None:
+                    node, size = found
+                    extent = ast.unparse(launch.arguments[bound])
+                    yield Finding(
+                        module.index.range_of(node),
+                        f"{kernel.name} takes {block}={size} columns of each row and no more, and "
+                        f"nothing here keeps {extent} below: columns from {size} on are left out.",
+                        kernel.name,
+                        related=(Related("the kernel", kernel.name_range),),
+                    )
+
+
+def _single_blocks(flow: Flow) -> dict[str, str]:
+    """Block to extent, both parameters, of ``arange(0, block) < extent`` with no other blocks.
+
+    Nothing else in the kernel may count up to the extent, or move on by the block.
+    """
+    found: dict[str, str] = {}
+    compared = {v for v in flow.values.values() if v.op == "compare" and v.detail == "Lt"}
+    masks = [a.mask for a in flow.accesses if a.mask is not None]
+    used = {unexpanded(term) for mask in masks for term in terms(mask)}
+    for value in compared:
+        index, bound = (unexpanded(v) for v in value.operands)
+        if index.op != "arange" or not index.operands[0].is_const(0) or bound.op != "param":
+            continue
+        block = index.operands[1]
+        is_free = block.op == "param" and block is not bound and value in used
+        if is_free and not _is_used_elsewhere(flow, block, bound, index):
+            found[str(block.detail)] = str(bound.detail)
+    return found
+
+
+def _is_used_elsewhere(flow: Flow, block: Value, bound: Value, index: Value) -> bool:
+    """Whether the kernel walks the extent, or the block, in another way."""
+    for loop in flow.loops.values():
+        ends = loop.bounds
+        if ends is None or any(block in walk(v) or bound in walk(v) for v in ends):
+            return True
+    for value in set(flow.values.values()):
+        if value.is_binary("Add", "Sub") and index in map(unexpanded, value.operands):
+            other = [v for v in map(unexpanded, value.operands) if v is not index]
+            if any(v.op not in ("param", "binary") or block in walk(v) for v in other):
+                return True
+            if any(v.op == "program_id" for o in other for v in walk(o)) and _is_moved(other):
+                return True
+    return False
+
+
+def _is_moved(others: list[Value]) -> bool:
+    """Whether a sum adds a program's own block to the columns, rather than a row's start."""
+    return any(v.op in ("program_id", "loop_index") for v in others)
+
+
+def _too_long(
+    module: Module, launch: Launch, block: str, bound: str
+) -> tuple[ast.expr, int] | None:
+    """The block's argument and number, where the extent is free and the host compares nothing."""
+    given, extent = launch.arguments.get(block), launch.arguments.get(bound)
+    host = host_of(module, launch)
+    if given is None or extent is None or host is None or launch.is_warmup:
+        return None
+    size = _fixed_size(module, launch, given)
+    if size is None or not is_open_extent(module, launch, extent):
+        return None
+    names = _names_in(extent) | _names_in(given)
+    is_asked = any(names & _names_in(test) for test in _tests(host))
+    return None if is_asked else (given, size)
+
+
+def _fixed_size(module: Module, launch: Launch, node: ast.expr) -> int | None:
+    """A block's size where the source states it, also as the lesser of it and what would do."""
+    value = resolve(module, launch, node)
+    if isinstance(value, ast.Call) and module.names.is_call(value, "min") and len(value.args) == 2:
+        sizes = [_number(module, part) for part in value.args]
+        known = [size for size in sizes if size is not None]
+        return known[0] if len(known) == 1 else None
+    return _number(module, value)
+
+
+def _number(module: Module, node: ast.expr) -> int | None:
+    try:
+        value = Evaluator(module_constants(module.tree), {}, module.names).value(node)
+    except Undecidable:
+        return None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 1 else None
+
+
+def _tests(host: ast.FunctionDef) -> Iterator[ast.expr]:
+    for node in nodes_of(host):
+        if isinstance(node, ast.Assert | ast.If | ast.IfExp | ast.While):
+            yield node.test
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+            if any(word in name.lower() for word in ("check", "assert", "expect")):
+                yield from node.args
+
+
+def _names_in(node: ast.expr) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}

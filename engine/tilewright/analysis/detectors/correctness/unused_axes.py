@@ -1,0 +1,101 @@
+"""Detector of grids with an axis that the kernel never asks for its program id."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import decorators_known, triton_kernels
+from tilewright.analysis.detectors.correctness.races import one_along
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.expressions import PURE_BUILTINS
+from tilewright.analysis.flow import flow_of
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.values import Flow
+from tilewright.source.host import resolve
+from tilewright.source.model import Kernel, Launch, Module
+
+_AXES = 3
+
+
+@detector("grid_axis_unused")
+def grid_axis_unused(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """Programs along a grid axis that the kernel does not tell apart."""
+    for kernel, flow in triton_kernels(module):
+        launches = module.launches_of(kernel.name)
+        if not launches or not decorators_known(module, kernel):
+            continue
+        if not any(access.kind == "store" for access in flow.writes):
+            continue
+        used = _axes_used(module, kernel, set())
+        for launch in launches if used is not None and len(used) < _AXES else ():
+            found = _unused(module, launch, used or set()) if launch.is_certain else None
+            if found is not None:
+                axis, count = found
+                yield Finding(
+                    module.index.range_of(count),
+                    f"The grid has {ast.unparse(count)} programs along axis {axis} and "
+                    f"{kernel.name} never asks for tl.program_id({axis}): each of them computes "
+                    "and stores the same tile.",
+                    kernel.name,
+                    related=(Related("the kernel", kernel.name_range),),
+                )
+
+
+def _axes_used(module: Module, kernel: Kernel, seen: set[str]) -> set[int] | None:
+    """Grid axes that a kernel and its helpers ask for; None where code that is not seen may."""
+    seen.add(kernel.name)
+    flow = flow_of(module, kernel)
+    if any(access.kind == "atomic" for access in flow.writes):
+        return None
+    found = _own_axes(flow)
+    for name in _called(flow) if found is not None else ():
+        helper = module.kernel(name)
+        inner = None if helper is None else set[int]()
+        if helper is not None and helper.name not in seen:
+            inner = _axes_used(module, helper, seen)
+        if inner is None or found is None:
+            return None
+        found |= inner
+    return found
+
+
+def _called(flow: Flow) -> set[str]:
+    """Names of the functions, none of Triton's, that a kernel calls; "" for those it is given."""
+    names: set[str] = set()
+    for _, value, _ in flow.placed:
+        source = flow.sources.get(value)
+        if value.op == "call":
+            names.add(str(value.detail))
+        elif source is not None and not source.is_method:
+            names.add(source.name)
+        elif value.op == "opaque" and source is None:
+            names.add("")
+    return {n for n in names if not n.startswith("triton.") and n not in PURE_BUILTINS}
+
+
+def _own_axes(flow: Flow) -> set[int] | None:
+    """Axes in the kernel's own text; None where an axis is no literal, or assembly is inlined."""
+    found: set[int] = set()
+    # A helper that gives a wide program id is a cast of it, and the id no expression of its own.
+    for value in {part for v in flow.values.values() for part in (v, *v.operands)}:
+        if value.op == "program_id":
+            if not isinstance(value.detail, int):
+                return None
+            found.add(value.detail)
+        elif value.op in ("call", "opaque") and "inline_asm" in str(value.detail):
+            return None
+    return found
+
+
+def _unused(module: Module, launch: Launch, used: set[int]) -> tuple[int, ast.expr] | None:
+    """An axis, with its count of programs, that nothing tells apart."""
+    grid = resolve(module, launch, launch.grid)
+    if isinstance(grid, ast.Lambda):
+        grid = grid.body
+    if not isinstance(grid, ast.Tuple | ast.List):
+        return None
+    if any(isinstance(part, ast.Starred) for part in grid.elts):
+        return None
+    for axis, count in enumerate(grid.elts[:_AXES]):
+        if axis not in used and not one_along(module, launch, axis):
+            return axis, count
+    return None
