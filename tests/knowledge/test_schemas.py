@@ -12,6 +12,7 @@ from tilewright.certificates.model import CertificateFile
 from tilewright.hardware.model import HardwareFile
 from tilewright.knowledge.api import ApiFile
 from tilewright.knowledge.files import knowledge_root
+from tilewright.knowledge.language_notes import OptionsFile, TritonNotesFile
 from tilewright.knowledge.model import ConstraintFile, TaxonomyFile
 from tilewright.knowledge.nki import NkiFile, NkiNotesFile
 from tilewright.knowledge.patterns import PatternFile
@@ -25,6 +26,8 @@ SCHEMAS: dict[str, tuple[type[Any], str]] = {
     "hardware": (HardwareFile, "Tilewright chips"),
     "nki": (NkiFile, "Tilewright NKI interface"),
     "nki_notes": (NkiNotesFile, "Tilewright notes on NKI functions"),
+    "triton_notes": (TritonNotesFile, "Tilewright notes on names of triton.language"),
+    "launch_options": (OptionsFile, "Tilewright notes on options of a launch"),
     "api": (ApiFile, "Names of triton.language by version"),
     "strategies": (StrategySpec, "Tilewright searches"),
     "models": (PriceFile, "Tilewright prices of language models"),

@@ -100,6 +100,10 @@ class LanguageApi:
         since, until = (version, None) if word == "since" else (None, version)
         return Presence(True, since, until)
 
+    def keywords_of(self, function: str) -> tuple[str, ...]:
+        """The keywords that any version of a function has; empty where they are not listed."""
+        return tuple(self._file.keywords.get(function, ()))
+
     def instead(self, name: str) -> str | None:
         """What to use where this name is not there."""
         return self._file.instead.get(name)
