@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from tilewright.analysis.model import Issue
 from tilewright.source.model import Config, Kernel
 from tilewright_server import wording
-from tilewright_server.compiled_cards import compiled_card
+from tilewright_server.cards import Card
+from tilewright_server.compiled_cards import compiled_card, short_compiled
 from tilewright_server.compiled_facts import CompiledFacts
 from tilewright_server.fact_store import Verified
 from tilewright_server.profile_facts import KernelFacts
@@ -25,31 +26,39 @@ def issue_card(
     with_message: bool = True,
     page: str | None = None,
     fixes: Sequence[str] = (),
-) -> str:
-    """Title, what is so here, why it costs, when it does not, what to do and what that gains.
+    blocked: Sequence[str] = (),
+) -> Card:
+    """What is so here and what can be done; then why it costs, when it does not, and the gain.
 
     Without the message for editors that put the diagnostic's own above the card.
+
+    Args:
+        fixes: quick fixes to ask for.
+        blocked: those that cannot be made yet, each with what they need.
     """
+    actions = [
+        *(f"**Quick fix** {fix}" for fix in fixes),
+        *(f"**Quick fix not ready** {one}" for one in blocked),
+    ]
     if kind is None:
-        return f"**{issue.id}** (severity {issue.severity})\n\n{issue.message}"
+        title = f"**{issue.id}** (severity {issue.severity})"
+        return Card("\n\n".join([title, issue.message, *actions]))
     stage = str(issue.stage).replace("_", " ")
-    source = f" (source: {kind.gain_source})" if kind.gain_source else ""
-    parts = [
-        f"**{kind.title}** `{issue.id}` · {stage} · severity {issue.severity} of 5",
+    rule = f"[`{issue.id}`]({page})" if page else f"`{issue.id}`"
+    brief = [
         *([issue.message] if with_message else []),
+        *actions,
+        f"{kind.title} · {rule} · {stage} · severity {issue.severity} of 5",
+    ]
+    source = f" (source: {kind.gain_source})" if kind.gain_source else ""
+    details = [
         f"**Why** {kind.why.strip()}",
         *([f"**Unless** {kind.unless.strip()}"] if kind.unless else []),
         f"**Fix** {kind.fix.strip()}",
-        *(f"**Quick fix** {fix}" for fix in fixes),
         f"**Expected gain** {kind.gain.strip()}{source}",
-        *_links(kind, page),
+        *([f"**References** {', '.join(kind.references)}"] if kind.references else []),
     ]
-    return "\n\n".join(parts)
-
-
-def _links(kind: "IssueType", page: str | None) -> list[str]:
-    found = [f"**References** {', '.join(kind.references)}"] if kind.references else []
-    return [*found, f"[More about `{kind.id}`]({page})"] if page else found
+    return Card("\n\n".join(brief), "\n\n".join(details))
 
 
 def kernel_card(
@@ -58,22 +67,37 @@ def kernel_card(
     failure: str | None,
     verified: Verified | None,
     compiled: CompiledFacts | None = None,
+) -> Card:
+    """What compilers and devices last said in a line each; parameters and all figures below."""
+    brief = [f"**{kernel.name}** · {kernel.language} kernel{_tuned(kernel)}"]
+    lines = [short_compiled(compiled, target) for target in compiled.targets] if compiled else []
+    lines += map(_facts_phrase, facts)
+    if not facts:
+        not_yet = "Not compiled, checked or timed yet." if compiled is None else "Not run here yet."
+        lines.append(f"Last profile failed: {failure}" if failure else not_yet)
+    brief.append("\n".join(f"- {line}" for line in lines))
+    if verified is not None:
+        brief.append(f"This text was verified {wording.age(verified.taken)}: {verified.evidence}")
+    return Card("\n\n".join(brief), _kernel_details(kernel, facts, compiled))
+
+
+def _tuned(kernel: Kernel) -> str:
+    configs = kernel.autotune.configs if kernel.autotune else None
+    return f", {len(configs)} configurations" if configs else ""
+
+
+def _kernel_details(
+    kernel: Kernel, facts: tuple[KernelFacts, ...], compiled: CompiledFacts | None
 ) -> str:
-    """Parameters, autotune configurations and what compilers and devices last said."""
     parameters = ", ".join(
         f"{p.name}: constexpr" if p.is_constexpr else p.name for p in kernel.parameters
     )
-    parts = [f"**{kernel.name}** · {kernel.language} kernel", f"```python\n({parameters})\n```"]
+    parts = [f"```python\n({parameters})\n```"]
     if kernel.autotune is not None:
         parts.append(_autotune(kernel))
     if compiled is not None:
         parts.append(compiled_card(compiled))
-    parts += [_facts_card(known) for known in facts]
-    if not facts:
-        not_yet = "Not compiled, checked or timed yet." if compiled is None else "Not run here yet."
-        parts.append(f"Last profile failed: {failure}" if failure else not_yet)
-    if verified is not None:
-        parts.append(f"This text was verified {wording.age(verified.taken)}: {verified.evidence}")
+    parts += filter(None, map(_facts_details, facts))
     return "\n\n".join(parts)
 
 
@@ -92,14 +116,26 @@ def _config(config: Config) -> str:
     return ", ".join(f"{k}={'?' if v is None else v}" for k, v in pairs.items())
 
 
-def _facts_card(facts: KernelFacts) -> str:
+def _facts_phrase(facts: KernelFacts) -> str:
     said = wording.facts_phrase(facts, limits=True)
-    lines = [f"**{facts.target}**, {wording.age(facts.taken)}: {said}"]
-    lines += [f"- {message.text}" for message in facts.messages]
+    return f"**{facts.target}**, {wording.age(facts.taken)}: {said}"
+
+
+def _facts_details(facts: KernelFacts) -> str:
+    """What the phrase does not say."""
+    said = _facts_phrase(facts)
+    lines = [f"- {message.text}" for message in facts.messages]
     lines += [f"- {finding}" for finding in facts.findings]
     notes = [*([facts.correct_why] if facts.correct_why else []), *facts.notes]
     lines += [f"- {note}" for note in dict.fromkeys(notes) if note not in said]
     return "\n".join(lines)
+
+
+def whole(cards: Sequence[Card]) -> str:
+    """A hover's text: what is read first of each card, then the details of all."""
+    briefs = "\n\n---\n\n".join(card.brief for card in cards if card.brief)
+    details = "\n\n".join(card.details for card in cards if card.details)
+    return "\n\n---\n\n".join(part for part in (briefs, details) if part)
 
 
 def plain(markdown: str) -> str:

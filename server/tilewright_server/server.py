@@ -1,5 +1,6 @@
 """The server object that handlers get: what it knows of a document, the jobs it starts."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from tilewright_server.jobs.manager import Job
 from tilewright_server.jobs.notify import announce
 from tilewright_server.projects import Project, ProjectFaults, Projects
 from tilewright_server.publisher import Publisher
+from tilewright_server.rule_pages import RulePages
 from tilewright_server.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
@@ -24,6 +26,8 @@ Result = TypeVar("Result")
 
 _STATED = (Origin.ASKED, Origin.FILE, Origin.SETTINGS)
 """Who names a chip that findings may be about; what is here says nothing of the text."""
+
+_PAGES_AFTER_S = 1.0
 
 
 class TilewrightServer(ServerContext):
@@ -38,6 +42,7 @@ class TilewrightServer(ServerContext):
         self._faults = ProjectFaults(self)
         self.compiling = Compiling(self)
         self.chip = ChipChoice(self)
+        self.pages = RulePages()
 
     async def parse(self, snapshot: Snapshot) -> Parsed:
         """The kernels of a snapshot, before anything is said of them."""
@@ -54,7 +59,21 @@ class TilewrightServer(ServerContext):
             launches=self.facts.launches(parsed, snapshot),
             entry=project.entry,
         )
-        return await self._analysis.analyze(snapshot, parsed, context, project.silenced)
+        found = await self._analysis.analyze(snapshot, parsed, context, project.silenced)
+        self._write_pages(found)
+        return found
+
+    def _write_pages(self, analysis: Analysis) -> None:
+        """Write the pages that diagnostics of an analysis link to, off the event loop."""
+        if self.settings.docs_url == self.pages.base:
+            lacking = self.pages.lacking({issue.id for issue in analysis.issues})
+            if lacking:
+                self.background("rulePages", self._write_later, lacking)
+
+    async def _write_later(self, rules: frozenset[str]) -> None:
+        # Reading the patterns takes longer than an answer may wait.
+        await asyncio.sleep(_PAGES_AFTER_S)
+        await self.in_pool(self.pages.write, rules)
 
     async def project(self, snapshot: Snapshot) -> Project:
         """What the files around a document say of it; what is wrong with them is shown."""

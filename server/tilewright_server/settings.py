@@ -116,7 +116,8 @@ class Settings(BaseModel):
         models: the language models of an optimization.
         model_dialog: whether the client answers ``tilewright/modelConsent`` by a dialog.
         assembly_view: whether the client has the command ``tilewright.showAssembly``.
-        docs_url: where a rule's page is found, with the rule's id appended; None for no links.
+        docs_url: where a rule's page is found, with the rule's id appended; None for the pages in
+            Tilewright's home.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
@@ -139,7 +140,10 @@ class Settings(BaseModel):
 
     def page_of(self, issue_id: str) -> str | None:
         """Where an issue's page is found, if there are pages."""
-        return f"{self.docs_url.rstrip('/')}/{issue_id}" if self.docs_url else None
+        if not self.docs_url:
+            return None
+        ending = ".md" if self.docs_url.startswith("file:") else ""
+        return f"{self.docs_url.rstrip('/')}/{issue_id}{ending}"
 
     @property
     def default_target(self) -> str:

@@ -15,8 +15,20 @@ from pytest_lsp import ClientServerConfig
 NURSERY = str(Path(__file__).with_name("nursery.py"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Servers keep the pages of rules in a folder of the tests."""
+    before = os.environ.get("TILEWRIGHT_HOME")
+    os.environ["TILEWRIGHT_HOME"] = str(tmp_path_factory.mktemp("home"))
+    yield
+    if before is None:
+        del os.environ["TILEWRIGHT_HOME"]
+    else:
+        os.environ["TILEWRIGHT_HOME"] = before
+
+
 @pytest.fixture(scope="session")
-def forked_server() -> Iterator[list[str]]:
+def forked_server(home: None) -> Iterator[list[str]]:
     """The command of a server that is forked from one with all imports done."""
     with tempfile.TemporaryDirectory(prefix="tw-") as folder:  # a socket's path must be short
         path = f"{folder}/socket"

@@ -14,7 +14,8 @@ async def test_push_names_the_place_the_reason_and_the_version(talk: Conversatio
     assert found.range.end == types.Position(DOT_LINE, 33)
     assert (found.code, found.source) == ("dot_accumulator", "tilewright")
     assert found.severity == types.DiagnosticSeverity.Warning
-    assert found.code_description is None
+    assert found.code_description is not None
+    assert found.code_description.href.endswith("/dot_accumulator.md")
     assert found.related_information is not None
     assert found.related_information[0].location.range.start.line == LAUNCH_LINE
     assert found.data == {"issue": "dot_accumulator", "kernel": "dot_kernel"}

@@ -89,7 +89,7 @@ def test_a_hover_says_each_fact_once() -> None:
     entry = {"name": "k", "line": 1, "report": report, "correct": True, "notes": [note, "a note"]}
     facts = read_facts(entry, "cuda:90", {"device": "interpreter", "notes": ["a note"]})
     (kernel,) = parse_module(KERNEL).kernels
-    card = hovers.kernel_card(kernel, (facts,), None, None)
+    card = hovers.whole([hovers.kernel_card(kernel, (facts,), None, None)])
     assert card.count("cuda:90") == card.count("time not measured") == card.count("a note") == 1
     assert card.count("24 KiB") == 1
     assert (

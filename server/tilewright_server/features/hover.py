@@ -10,64 +10,65 @@ from tilewright.source.model import Kernel, Language
 from tilewright.source.text import Range
 from tilewright_server import hovers, wording
 from tilewright_server.analysis_cache import Analysis
+from tilewright_server.cards import Card
 from tilewright_server.certificate_cards import certificate_card
 from tilewright_server.compiled_cards import line_card
-from tilewright_server.diagnostics import shown_issues
+from tilewright_server.diagnostics import every_issue
+from tilewright_server.features.language import language_card
 from tilewright_server.fix_preconditions import lacking_launch
 from tilewright_server.jobs.manager import JobKind
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
-from tilewright_server.tile_places import Hint, card_at, hints_in
-
-_RULE = "\n\n---\n\n"
+from tilewright_server.tile_places import Hint, hints_in
 
 
 async def hover(server: TilewrightServer, params: types.HoverParams) -> types.Hover | None:
-    """All cards that belong to a place, the kernel's first."""
+    """All cards that belong to a place: what is read first of each, then the details of all."""
     read = await server.read(params.text_document.uri)
     if read is None:
         return None
     snapshot, analysis = read
     line, column = snapshot.place(params.position)
-    cards: list[str] = []
+    cards: list[Card] = []
     shown: list[Range] = []
     named = kernel_named_at(snapshot, analysis, line, column)
     if named is not None:
         kernel, place = named
         cards += await _kernel_cards(server, snapshot, analysis, kernel)
         shown.append(place)
-    issues = [*analysis.issues]
-    for known in server.facts.all_compiled(analysis, snapshot):
-        issues += shown_issues(analysis, known)
-    for issue in issues:
+    for issue in every_issue(server.facts, snapshot, analysis):
         if issue.range.contains(line, column):
-            kind = server.engine.issue_type(issue.id)
-            ready, not_ready = _fixes(server, snapshot, analysis, issue)
-            card = hovers.issue_card(
-                issue,
-                kind,
-                with_message=not server.settings.diagnostics_in_hover,
-                page=server.settings.page_of(issue.id),
-                fixes=ready,
-            )
-            cards.append("\n\n".join([card, *not_ready]))
+            cards.append(_issue_card(server, snapshot, analysis, issue))
             shown.append(issue.range)
-    problem = (await server.project(snapshot)).problem
-    value = await server.in_pool(card_at, analysis, line, column, problem)
-    if value is not None:
-        cards.append(value[0])
-        shown.append(value[1])
+    found = await language_card(server, snapshot, analysis, line, column)
+    if found is not None:
+        cards.append(found[0])
+        shown.append(found[1])
     for known in server.facts.all_compiled(analysis, snapshot) if named is None else ():
-        told = line_card(known, analysis.module, line)
-        if told is not None:
-            cards.append(told)
+        said = line_card(known, analysis.module, line)
+        if said is not None:
+            cards.append(Card(said))
             shown.append(_words(snapshot, line))
     return _answer(server, snapshot, cards, shown)
 
 
+def _issue_card(
+    server: TilewrightServer, snapshot: Snapshot, analysis: Analysis, issue: Issue
+) -> Card:
+    ready, blocked = _fixes(server, snapshot, analysis, issue)
+    return hovers.issue_card(
+        issue,
+        server.engine.issue_type(issue.id),
+        with_message=not server.settings.diagnostics_in_hover,
+        page=server.settings.page_of(issue.id),
+        fixes=ready,
+        blocked=blocked,
+    )
+
+
 async def _kernel_cards(
     server: TilewrightServer, snapshot: Snapshot, analysis: Analysis, kernel: Kernel
-) -> list[str]:
+) -> list[Card]:
     """What is known of a kernel: compilers, runs, estimates and its certificate."""
     facts = server.facts.profiled(analysis, snapshot, kernel.name)
     failure = server.facts.failure(JobKind.PROFILE, snapshot)
@@ -75,11 +76,11 @@ async def _kernel_cards(
     compiled = server.facts.compiled(analysis, snapshot, kernel.name)
     cards = [hovers.kernel_card(kernel, facts, failure, verified, compiled)]
     if kernel.language is Language.NKI:
-        cards += await _estimates(server, snapshot, analysis, kernel)
+        cards += map(Card, await _estimates(server, snapshot, analysis, kernel))
     certified = await server.certificates.of(snapshot, analysis)
     proof = certified.proofs.get(kernel.name)
     if proof is not None and proof.state is not None:
-        cards.append(certificate_card(proof))
+        cards.append(Card("", certificate_card(proof)))
     return cards
 
 
@@ -110,16 +111,16 @@ def _fixes(
         if lacking is None:
             ready.append(wording.fix_title(rewrite))
         else:
-            not_ready.append(f"**Quick fix not ready** {rewrite.title}: {lacking}")
+            not_ready.append(f"{rewrite.title}: {lacking}")
     return ready, not_ready
 
 
 def _answer(
-    server: TilewrightServer, snapshot: Snapshot, cards: list[str], shown: list[Range]
+    server: TilewrightServer, snapshot: Snapshot, cards: list[Card], shown: list[Range]
 ) -> types.Hover | None:
     if not cards:
         return None
-    text = _RULE.join(cards)
+    text = hovers.whole(cards)
     content = (
         types.MarkupContent(types.MarkupKind.Markdown, text)
         if server.client.markdown_hover

@@ -33,6 +33,8 @@ async def load_settings(server: TilewrightServer, sent: Any = None) -> None:
     settings, problems = read_settings(server.initial_options, configured)
     for problem in problems:
         server.warn(problem)
+    if settings.docs_url is None:
+        settings = settings.model_copy(update={"docs_url": server.pages.base})
     changed = settings != server.settings
     if settings.python != server.settings.python:
         server.chip.forget_machine()

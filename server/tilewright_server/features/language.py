@@ -1,0 +1,131 @@
+"""What a hover says of names of a language, launch options, block sizes and values of a kernel."""
+
+from tilewright.analysis.tile_uses import TileUse, settings_at, tile_uses
+from tilewright.hardware import HardwareError
+from tilewright.hardware import chip as chip_of
+from tilewright.knowledge import KnowledgeError, constraints
+from tilewright.knowledge.api import language_api
+from tilewright.knowledge.language_notes import launch_options
+from tilewright.knowledge.nki import nki_note
+from tilewright.problems.model import Problem
+from tilewright.source.model import Kernel, Language
+from tilewright.source.text import Range
+from tilewright.targets import occupancy_of
+from tilewright_server import language_cards
+from tilewright_server.analysis_cache import Analysis
+from tilewright_server.backend import ONE_AT_A_TIME
+from tilewright_server.cards import Card
+from tilewright_server.compiled_facts import CompiledFacts
+from tilewright_server.language_cards import Surroundings
+from tilewright_server.language_places import LanguagePlace, SettingPlace, place_at
+from tilewright_server.server import TilewrightServer
+from tilewright_server.snapshot import Snapshot
+from tilewright_server.tile_places import card_at
+
+_NKI = "nki."
+
+
+async def surroundings(
+    server: TilewrightServer, snapshot: Snapshot, analysis: Analysis
+) -> Surroundings:
+    """The version of Triton and the chip that a document is for, and what holds there.
+
+    Where no version is known, constraints are those of the newest.
+    """
+    project = await server.project(snapshot)
+    version = project.triton or server.triton
+    target = str(server.chip.now(snapshot, analysis, project).target)
+    try:
+        chip = chip_of(target)
+        return Surroundings(version, chip, constraints(target, version or language_api().last))
+    except (HardwareError, KnowledgeError):
+        return Surroundings(version)  # A NeuronCore, or a chip without figures.
+
+
+async def language_card(
+    server: TilewrightServer, snapshot: Snapshot, analysis: Analysis, line: int, column: int
+) -> tuple[Card, Range] | None:
+    """The card of a name, a setting or a value at a place, and its range."""
+    around = await surroundings(server, snapshot, analysis)
+    problem = (await server.project(snapshot)).problem
+    return await server.in_pool(_card, server, snapshot, analysis, line, column, around, problem)
+
+
+def _card(
+    server: TilewrightServer,
+    snapshot: Snapshot,
+    analysis: Analysis,
+    line: int,
+    column: int,
+    around: Surroundings,
+    problem: Problem | None,
+) -> tuple[Card, Range] | None:
+    place = place_at(analysis.module, line, column)
+    if isinstance(place, SettingPlace):
+        compiled = _compiled(server, snapshot, analysis, place.kernel, around)
+        found = _setting_card(analysis, place, around, compiled)
+        if found is not None:
+            return found, place.range
+    value = card_at(analysis, line, column, problem)
+    if isinstance(place, LanguagePlace):
+        named = _name_card(place, value[0] if value is not None else None, around)
+        if named is not None:
+            return named, place.range
+    return None if value is None else (Card(value[0]), value[1])
+
+
+def _name_card(place: LanguagePlace, here: str | None, around: Surroundings) -> Card | None:
+    if not place.dotted.startswith(_NKI):
+        return language_cards.name_card(place.dotted, place.written, here, around)
+    note = nki_note(place.dotted)
+    if note is None or here is not None:
+        return None  # The card of an instruction has the note already.
+    return language_cards.nki_card(place.written, note)
+
+
+def _setting_card(
+    analysis: Analysis, place: SettingPlace, around: Surroundings, compiled: str
+) -> Card | None:
+    module, kernel = analysis.module, place.kernel
+    uses: tuple[TileUse, ...] = ()
+    settings = None
+    if kernel is not None and kernel.language is Language.TRITON:
+        with ONE_AT_A_TIME:
+            uses = tile_uses(module, kernel, analysis.context)
+        settings = settings_at(module, kernel, analysis.context, place.range.line)
+    if not place.is_constant:
+        note = launch_options()[place.name]
+        return language_cards.option_card(place.name, note, uses, settings, around, compiled)
+    configs = (kernel.autotune.configs if kernel and kernel.autotune else None) or ()
+    choices = [config.values.get(place.name) for config in configs]
+    return language_cards.block_card(place.name, uses, settings, choices, around, compiled)
+
+
+def _compiled(
+    server: TilewrightServer,
+    snapshot: Snapshot,
+    analysis: Analysis,
+    kernel: Kernel | None,
+    around: Surroundings,
+) -> str:
+    """Registers, spills and occupancy of the kernel on its chip, if it was compiled for it."""
+    if kernel is None or around.chip is None:
+        return ""
+    known = server.facts.compiled(analysis, snapshot, kernel.name)
+    return compiled_phrase(known, around.chip.id) if known is not None else ""
+
+
+def compiled_phrase(facts: CompiledFacts, target: str) -> str:
+    """``96 registers, no spills, 2 programs a multiprocessor (registers)`` of the first launch."""
+    report = next((one for one in facts.of_target(target) if one.ok), None)
+    if report is None:
+        return ""
+    parts = [f"{report.registers} registers"] if report.registers is not None else []
+    if report.spill_bytes is not None:
+        parts.append(f"{report.spill_bytes} B spilled" if report.spill_bytes else "no spills")
+    found = occupancy_of(report)
+    if found is not None:
+        limits = ", ".join(found.limited_by)
+        parts.append(f"{found.programs} at a time on a {found.unit} (limit: {limits})")
+    assumed = "; the launch is assumed" if facts.origin == "inferred" else ""
+    return f"{', '.join(parts)}{assumed}" if parts else ""
