@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from tilewright.analysis.tile_uses import Settings, TileUse, number, tile_cost
 from tilewright.analysis.tiles import spell_shape
 from tilewright.figures import kibibytes
-from tilewright.hardware import Chip
-from tilewright.knowledge import Constraint
+from tilewright.hardware.model import Chip
 from tilewright.knowledge.api import Presence, Version, language_api
 from tilewright.knowledge.language_notes import (
     Argument,
@@ -16,6 +15,7 @@ from tilewright.knowledge.language_notes import (
     arguments_of,
     language_note,
 )
+from tilewright.knowledge.model import Constraint
 from tilewright.knowledge.nki import NkiNote
 from tilewright_server.cards import Card
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from tilewright import __version__
 from tilewright.errors import InputError
 from tilewright.home import home
-from tilewright.knowledge import KnowledgeError, explain, knowledge_root
+from tilewright.knowledge.explain import explain
+from tilewright.knowledge.files import KnowledgeError, knowledge_root
 
 logger = logging.getLogger(__name__)
 

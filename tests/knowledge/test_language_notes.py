@@ -4,8 +4,8 @@ import inspect
 
 import pytest
 
-from tilewright.knowledge import all_constraints
 from tilewright.knowledge.api import language_api
+from tilewright.knowledge.base import all_constraints
 from tilewright.knowledge.language_notes import arguments_of, language_note, launch_options
 
 

@@ -1,16 +1,17 @@
 """What a hover says of names of a language, launch options, block sizes and values of a kernel."""
 
 from tilewright.analysis.tile_uses import TileUse, settings_at, tile_uses
-from tilewright.hardware import HardwareError
-from tilewright.hardware import chip as chip_of
-from tilewright.knowledge import KnowledgeError, constraints
+from tilewright.hardware.chips import chip as chip_of
+from tilewright.hardware.model import HardwareError
 from tilewright.knowledge.api import language_api
+from tilewright.knowledge.base import constraints
+from tilewright.knowledge.files import KnowledgeError
 from tilewright.knowledge.language_notes import launch_options
 from tilewright.knowledge.nki import nki_note
 from tilewright.problems.model import Problem
 from tilewright.source.model import Kernel, Language
 from tilewright.source.text import Range
-from tilewright.targets import occupancy_of
+from tilewright.targets.occupancy import occupancy_of
 from tilewright_server import language_cards
 from tilewright_server.analysis_cache import Analysis
 from tilewright_server.backend import ONE_AT_A_TIME
