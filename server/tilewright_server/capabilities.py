@@ -27,6 +27,8 @@ class ClientFeatures:
     dynamic_configuration: bool = False
     dynamic_watching: bool = False
     apply_edit: bool = False
+    hierarchical_symbols: bool = False
+    semantic_tokens_refresh: bool = False
 
 
 def read_features(capabilities: types.ClientCapabilities) -> ClientFeatures:
@@ -59,4 +61,8 @@ def read_features(capabilities: types.ClientCapabilities) -> ClientFeatures:
         dynamic_configuration=bool(at("workspace.did_change_configuration.dynamic_registration")),
         dynamic_watching=bool(at("workspace.did_change_watched_files.dynamic_registration")),
         apply_edit=bool(at("workspace.apply_edit")),
+        hierarchical_symbols=bool(
+            at("text_document.document_symbol.hierarchical_document_symbol_support")
+        ),
+        semantic_tokens_refresh=bool(at("workspace.semantic_tokens.refresh_support")),
     )

@@ -18,7 +18,9 @@ from tilewright_server.jobs.notify import announce
 from tilewright_server.projects import Project, ProjectFaults, Projects
 from tilewright_server.publisher import Publisher
 from tilewright_server.rule_pages import RulePages
+from tilewright_server.sent_tokens import SentTokens
 from tilewright_server.snapshot import Snapshot
+from tilewright_server.workspace_index import WorkspaceIndex
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +45,8 @@ class TilewrightServer(ServerContext):
         self.compiling = Compiling(self)
         self.chip = ChipChoice(self)
         self.pages = RulePages()
+        self.index = WorkspaceIndex(self)
+        self.sent_tokens = SentTokens()
 
     async def parse(self, snapshot: Snapshot) -> Parsed:
         """The kernels of a snapshot, before anything is said of them."""
@@ -116,11 +120,14 @@ class TilewrightServer(ServerContext):
             self.workspace_code_lens_refresh(None)
         if self.client.inlay_hint_refresh:
             self.workspace_inlay_hint_refresh(None)
+        if self.client.semantic_tokens_refresh:
+            self.workspace_semantic_tokens_refresh(None)
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Into the log; pygls's way is a pop-up for each."""
         logger.error("%s: %s", getattr(source, "__name__", source), error)
 
     def shutdown(self) -> None:
+        self.index.close()
         self.pool.shutdown(wait=False, cancel_futures=True)
         super().shutdown()  # type: ignore[no-untyped-call]

@@ -112,6 +112,7 @@ class Settings(BaseModel):
         trusted: False in a workspace whose code must not run: then only source is read.
         diagnostics_in_hover: whether the editor itself shows diagnostics' messages when hovering.
         inlay_hints: whether what is inferred of a kernel's values stands behind their names.
+        semantic_tokens: whether names in kernels are sent as constexpr, pointer, tile or mask.
         compiled: what is compiled in the background.
         models: the language models of an optimization.
         model_dialog: whether the client answers ``tilewright/modelConsent`` by a dialog.
@@ -132,6 +133,7 @@ class Settings(BaseModel):
     trusted: bool = True
     diagnostics_in_hover: bool = Field(default=False, alias="diagnosticsInHover")
     inlay_hints: bool = Field(default=True, alias="inlayHints")
+    semantic_tokens: bool = Field(default=True, alias="semanticTokens")
     compiled: CompiledSettings = CompiledSettings()
     models: ModelSettings = ModelSettings()
     model_dialog: bool = Field(default=False, alias="modelDialog")

@@ -52,6 +52,7 @@ ALLOWED: dict[str, set[str]] = {
     "captures": {"source", "targets", "hardware", "knowledge", "devices", "worker", "problems"},
     "analysis": {"source", "knowledge", "targets", "hardware"},
     "rewrites": {"analysis", "source", "knowledge", "targets", "hardware"},
+    "navigation": {"analysis", "source", "knowledge", "targets", "hardware"},
     "compiled": {"analysis", "source", "knowledge", "targets", "hardware"},
     "costs": {"analysis", "source", "knowledge", "targets", "hardware", "worker"},
 }
@@ -93,7 +94,7 @@ ALLOWED["cli"] = ALLOWED["report"] | {
     "inspection",
     "profiling",
 }
-ALLOWED["server"] = ALLOWED["strategies"] | {"strategies", "checking"}
+ALLOWED["server"] = ALLOWED["strategies"] | {"strategies", "checking", "navigation"}
 
 HEAVY = {"torch", "triton", "numpy"}
 PROTOCOL = {"pygls", "lsprotocol", "mcp", "mcp_types"}

@@ -4,7 +4,8 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tilewright.checking import ConfigurationError, configuration_for
+from tilewright.checking.configuration import ConfigurationError
+from tilewright.checking.discovery import configuration_for
 from tilewright.errors import InputError
 from tilewright.textfile import UnreadableError
 

@@ -15,11 +15,11 @@ from tilewright.checking.certified import Certified, KernelProof, certified, sai
 from tilewright.checking.present import fault_as_json
 from tilewright.checking.remarks import insisting
 from tilewright.checking.sarif import sarif
+from tilewright.checking.walk import files_to_check
 from tilewright.cli.boundary import Faults
 from tilewright.cli.check import CheckFormat, end
 from tilewright.cli.inputs import read_source
 from tilewright.cli.output import OUT, emit_json
-from tilewright.cli.walk import files_to_check
 from tilewright.errors import InputError
 from tilewright.textfile import one_line
 

@@ -34,7 +34,7 @@ def read_sources(
     paths: Iterable[Path], faults: Faults, *, isolated: bool
 ) -> Iterator[tuple[Path, str]]:
     """The files to check with their texts, one by one; what cannot be read is a fault."""
-    from tilewright.cli.walk import files_to_check  # brings every detector along
+    from tilewright.checking.walk import files_to_check  # brings every detector along
 
     for found in files_to_check(paths, isolated=isolated):
         if isinstance(found, InputError):

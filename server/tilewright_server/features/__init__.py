@@ -28,6 +28,7 @@ from tilewright_server.features.documents import (
 from tilewright_server.features.hover import hover, inlay_hint
 from tilewright_server.features.kernels import KERNELS, kernels
 from tilewright_server.features.lifecycle import STATUS, initialize, initialized, shutdown, status
+from tilewright_server.features.navigation_table import NAVIGATION
 from tilewright_server.features.workspace import did_change_configuration, did_change_watched_files
 from tilewright_server.jobs.process import ENGINE_COMMAND
 from tilewright_server.server import TilewrightServer
@@ -62,6 +63,7 @@ ASYNC: tuple[tuple[str, Handler, Any, Handler], ...] = (
     (types.TEXT_DOCUMENT_CODE_ACTION, code_action, CODE_ACTION_OPTIONS, nothing),
     (types.CODE_ACTION_RESOLVE, code_action_resolve, None, _as_asked),
     (types.TEXT_DOCUMENT_CODE_LENS, code_lens, None, nothing),
+    *NAVIGATION,
     (types.SHUTDOWN, shutdown, None, nothing),
     (STATUS, status, None, nothing),
     (ASSEMBLY, assembly, None, nothing),

@@ -1,0 +1,1 @@
+"""Where kernels and their parameters are named, outlines, and calls; pure, for editors."""

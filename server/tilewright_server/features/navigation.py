@@ -1,0 +1,179 @@
+"""``textDocument/definition``, ``references``, ``prepareRename`` and ``rename``.
+
+Of what only the rules of tile languages connect: kernels with launches, specs and calls, and
+parameters with strings and keywords in configurations, launches and grids.
+"""
+
+import re
+from pathlib import Path
+
+from lsprotocol import types
+from pygls import uris
+from pygls.exceptions import JsonRpcException
+
+from tilewright.errors import InputError
+from tilewright.navigation.model import Refusal, Role, Uses
+from tilewright.navigation.places import Found, name_at
+from tilewright.navigation.rename import renamable, rename
+from tilewright.problems.model import Problem
+from tilewright.source.callgraph import call_graph
+from tilewright.source.model import Kernel, Module
+from tilewright.textfile import utf8_text
+from tilewright_server.analysis_cache import Parsed
+from tilewright_server.lines import LineTable
+from tilewright_server.places import location, renaming
+from tilewright_server.positions import to_units
+from tilewright_server.server import TilewrightServer
+from tilewright_server.snapshot import Snapshot
+from tilewright_server.workspace_index import Mention
+
+_LARGEST_SPEC = 1024 * 1024
+
+
+async def _named(
+    server: TilewrightServer, uri: str, position: types.Position
+) -> tuple[Snapshot, Parsed, Found] | None:
+    snapshot = server.snapshot(uri)
+    if snapshot is None or not snapshot.is_python:
+        return None
+    parsed = await server.parse(snapshot)
+    found = await server.in_pool(name_at, parsed.module, *snapshot.place(position))
+    return None if found is None else (snapshot, parsed, found)
+
+
+async def definition(
+    server: TilewrightServer, params: types.DefinitionParams
+) -> types.Location | None:
+    """The kernel of a launch; the parameter that a string or a keyword names.
+
+    A name in a kernel's body is left to Python's server.
+    """
+    named = await _named(server, params.text_document.uri, params.position)
+    if named is None or named[2].use.role is Role.BODY:
+        return None
+    snapshot, _, found = named
+    return location(snapshot, found.uses.definition.range)
+
+
+async def references(
+    server: TilewrightServer, params: types.ReferenceParams
+) -> list[types.Location] | None:
+    """Every certain place of a kernel or a parameter, and of a kernel its spec."""
+    named = await _named(server, params.text_document.uri, params.position)
+    if named is None:
+        return None
+    snapshot, parsed, found = named
+    keep_definition = params.context.include_declaration
+    places = [
+        location(snapshot, use.range)
+        for use in found.uses.uses
+        if keep_definition or use.role is not Role.DEFINITION
+    ]
+    if found.parameter is None and snapshot.path is not None:
+        problem = (await server.project(snapshot)).problem
+        if problem is not None and _runs(parsed.module, problem, found.kernel):
+            places += await server.in_pool(_entry_place, problem, snapshot)
+    return places
+
+
+def _runs(module: Module, problem: Problem, kernel: Kernel) -> bool:
+    """Whether the spec's entry point comes to a kernel."""
+    entry = problem.entry
+    if entry.path is not None:
+        return False
+    steps = call_graph(module).reached(entry.name)
+    launched = {step.edge.launch.kernel for step in steps if step.edge.launch is not None}
+    return kernel.name == entry.name or kernel.name in launched
+
+
+def _entry_place(problem: Problem, snapshot: Snapshot) -> list[types.Location]:
+    """Where the spec names its entry point; the file's start where it does so in another way."""
+    path = Path(problem.path)
+    if path.suffix not in (".yaml", ".yml"):
+        return []
+    try:
+        table = LineTable(utf8_text(path, _LARGEST_SPEC))
+    except InputError:
+        return []
+    place = types.Range(types.Position(0, 0), types.Position(0, 0))
+    for row in range(table.count):
+        line = table.line(row)
+        found = re.match(rf"\s*entry\s*:.*?({re.escape(problem.entry.name)})\b", line)
+        if found is not None:
+            start = to_units(line, found.start(1), snapshot.encoding)
+            end = to_units(line, found.end(1), snapshot.encoding)
+            place = types.Range(types.Position(row, start), types.Position(row, end))
+            break
+    return [types.Location(str(uris.from_fs_path(str(path))), place)]
+
+
+async def prepare_rename(
+    server: TilewrightServer, params: types.PrepareRenameParams
+) -> types.PrepareRenamePlaceholder | None:
+    """The name to change. Other names than constexprs are left to Python's server.
+
+    Raises:
+        JsonRpcException: a constexpr that cannot be renamed, with the reason.
+    """
+    named = await _named(server, params.text_document.uri, params.position)
+    if named is None or not _is_constexpr(named[2]):
+        return None
+    snapshot, parsed, found = named
+    await _all_places(server, snapshot, parsed, found)
+    return types.PrepareRenamePlaceholder(snapshot.to_lsp(found.use.range), str(found.parameter))
+
+
+def _is_constexpr(found: Found) -> bool:
+    return found.parameter is not None and found.parameter in found.kernel.constexprs
+
+
+async def rename_symbol(
+    server: TilewrightServer, params: types.RenameParams
+) -> types.WorkspaceEdit | None:
+    """A constexpr's other name in all its places, or none of them.
+
+    Raises:
+        JsonRpcException: a place may be missed or the name cannot be used, with the reason.
+    """
+    named = await _named(server, params.text_document.uri, params.position)
+    if named is None or not _is_constexpr(named[2]):
+        return None
+    snapshot, parsed, found = named
+    await _all_places(server, snapshot, parsed, found)
+    name = str(found.parameter)
+    outcome = await server.in_pool(rename, parsed.module, found.kernel, name, params.new_name)
+    if isinstance(outcome, Refusal):
+        raise _refused(name, outcome.reason)
+    if server.snapshot(params.text_document.uri) is not snapshot:
+        raise JsonRpcException(
+            "the document has changed", types.LSPErrorCodes.ContentModified.value
+        )
+    places = [use.range for use in outcome.uses]
+    return renaming(snapshot, places, params.new_name, server.client)
+
+
+async def _all_places(
+    server: TilewrightServer, snapshot: Snapshot, parsed: Parsed, found: Found
+) -> Uses:
+    name = str(found.parameter)
+    outcome = await server.in_pool(renamable, parsed.module, found.kernel, name)
+    if isinstance(outcome, Refusal):
+        raise _refused(name, outcome.reason)
+    if snapshot.path is not None:
+        words = (found.kernel.name, name)
+        elsewhere = await server.index.mention(words, Path(snapshot.path))
+        if elsewhere is not None:
+            raise _refused(name, _of_file(found, elsewhere))
+    return outcome
+
+
+def _of_file(found: Found, elsewhere: Mention) -> str:
+    if elsewhere.line is None:
+        return f"the workspace has {elsewhere.path}, and not all were searched"
+    place = f"{elsewhere.path}:{elsewhere.line}"
+    return f"{place} has {found.kernel.name} and {found.parameter} as well"
+
+
+def _refused(name: str, reason: str) -> JsonRpcException:
+    code = types.LSPErrorCodes.RequestFailed.value
+    return JsonRpcException(f"{name} cannot be renamed everywhere: {reason}", code)

@@ -1,0 +1,143 @@
+"""The kernels of the workspace's files, and files that mention a name; read in a thread of its own.
+
+What is known of a file is kept by its time and size. Files open in the editor are read as they
+stand there.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from pygls.uris import to_fs_path
+
+from tilewright.errors import InputError
+from tilewright.lru import LruDict
+from tilewright.navigation.outline import Symbol, SymbolKind, outline
+from tilewright.source import parse_module
+from tilewright.source.languages import may_hold_kernels
+from tilewright.textfile import utf8_text
+from tilewright_server.context import ServerContext
+
+Result = TypeVar("Result")
+
+_MOST_FILES = 20_000
+_LARGEST = 4 * 1024 * 1024
+_REMEMBERED = 4096
+
+
+@dataclass(frozen=True)
+class FoundKernel:
+    """A kernel of a file; ``line_text`` is the line of its name, to count columns in."""
+
+    path: str
+    symbol: Symbol
+    line_text: str
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A 1-based line of a file; without one, ``path`` says why not all files were searched."""
+
+    path: str
+    line: int | None
+
+
+class WorkspaceIndex:
+    """Reads the files below the client's folders when someone asks."""
+
+    def __init__(self, server: ServerContext) -> None:
+        self._server = server
+        # Apart from the threads that typing waits for.
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tilewright-index")
+        self._known: LruDict[str, tuple[tuple[int, int], tuple[FoundKernel, ...]]]
+        self._known = LruDict(_REMEMBERED)
+        self._closing = False
+
+    async def kernels(self) -> list[FoundKernel]:
+        """The kernels of all files."""
+        return await self._run(lambda: list(self._kernels(self._roots(), self._texts())))
+
+    async def mention(self, words: tuple[str, str], beside: Path) -> Mention | None:
+        """The first other file that has both words; see ``mention``."""
+        roots, texts = self._roots() or (beside.parent,), self._texts()
+        return await self._run(lambda: mention(self._files(roots), texts, words, beside))
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._closing = True
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _run(self, work: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+    def _roots(self) -> tuple[Path, ...]:
+        workspace = self._server.workspace
+        uris = list(workspace.folders) or [workspace.root_uri]
+        paths = (to_fs_path(uri) for uri in uris if uri and uri.startswith("file:"))
+        return tuple(Path(path) for path in paths if path)
+
+    def _texts(self) -> dict[str, str]:
+        opened = self._server.snapshots()
+        return {s.path: s.text for s in opened if s.path is not None and s.cell is None}
+
+    def _files(self, roots: Sequence[Path]) -> Iterator[Path]:
+        from tilewright.checking.walk import files_to_check  # brings every detector along
+
+        seen: set[Path] = set()
+        for found in files_to_check(roots, isolated=True):
+            if self._closing:
+                return
+            if isinstance(found, Path) and found not in seen:
+                seen.add(found)
+                yield found
+
+    def _kernels(self, roots: Sequence[Path], texts: Mapping[str, str]) -> Iterator[FoundKernel]:
+        for path in islice(self._files(roots), _MOST_FILES):
+            text = texts.get(str(path))
+            yield from self._on_disk(path) if text is None else _kernels(str(path), text)
+
+    def _on_disk(self, path: Path) -> tuple[FoundKernel, ...]:
+        try:
+            state = path.stat()
+            stamp = (state.st_mtime_ns, state.st_size)
+            known = self._known.get(str(path))
+            if known is not None and known[0] == stamp:
+                return known[1]
+            found = tuple(_kernels(str(path), utf8_text(path, _LARGEST)))
+        except (InputError, OSError):
+            return ()  # it is gone, or no text: then it has no kernels either
+        self._known.put(str(path), (stamp, found))
+        return found
+
+
+def mention(
+    files: Iterable[Path], texts: Mapping[str, str], words: tuple[str, str], beside: Path
+) -> Mention | None:
+    """The first other file that has both words, with the first line of the second one."""
+    probes = [re.compile(rf"\b{re.escape(word)}\b") for word in words]
+    for count, path in enumerate(files):
+        if count >= _MOST_FILES:
+            return Mention(f"more than {_MOST_FILES} files", None)
+        if path == beside:
+            continue
+        try:
+            text = texts.get(str(path)) or utf8_text(path, _LARGEST)
+        except InputError:
+            continue
+        if probes[0].search(text) and (found := probes[1].search(text)):
+            return Mention(str(path), text.count("\n", 0, found.start()) + 1)
+    return None
+
+
+def _kernels(path: str, text: str) -> Iterator[FoundKernel]:
+    if not path.endswith(".py") or not may_hold_kernels(text):
+        return
+    module = parse_module(text, path)
+    for symbol in outline(module):
+        if symbol.kind is SymbolKind.KERNEL:
+            yield FoundKernel(path, symbol, module.index.lines[symbol.name_range.line - 1])
