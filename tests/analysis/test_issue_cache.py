@@ -131,7 +131,7 @@ def test_which_kernels_an_edit_touches(
         ("in the second kernel", ["other"]),
         ("a helper's result", ["run"]),
         ("lines above", []),
-        ("a launch", ["run", "other"]),
+        ("a launch", ["run"]),
     ],
 )
 def test_which_host_functions_an_edit_touches(

@@ -178,11 +178,13 @@ def test_an_edit_in_a_kernel_leaves_the_others_the_same() -> None:
     assert after.host_functions["run"] is before.host_functions["run"]
 
 
-def test_an_edit_in_host_code_shares_nothing() -> None:
-    """What is kept by node may hang on launches, constants and other functions."""
+def test_an_edit_in_host_code_shares_the_nodes_of_what_it_leaves_alone() -> None:
+    """Kernels and launches are found anew: they may hang on constants and other functions."""
     before, after = edit("x.numel()", "x.shape[0]")
     assert after.kernels == before.kernels
-    assert all(a.node is not b.node for a, b in zip(after.kernels, before.kernels, strict=True))
+    assert all(a.node is b.node for a, b in zip(after.kernels, before.kernels, strict=True))
+    assert all(a is not b for a, b in zip(after.kernels, before.kernels, strict=True))
+    assert all(a is not b for a, b in zip(after.launches, before.launches, strict=True))
     assert ast.unparse(after.launches[0].arguments["n"]) == "x.shape[0]"
 
 

@@ -1,7 +1,8 @@
 """Kernels, launches and host functions of a file, from its pieces.
 
-What is found in a piece is kept with it. It holds in a later version of the file if there is the
-same around its kernels; code that shares pieces between versions compares ``Finder.around``.
+What is found in a piece is kept with it. It holds in later versions of the file of the same era:
+those with the same around their kernels. Code that shares pieces between versions compares
+``Finder.around``.
 """
 
 import ast
@@ -13,7 +14,7 @@ from tilewright.source.autotuning import AutotuneReader
 from tilewright.source.environment import environment_of
 from tilewright.source.facts import Bindings, Call, Function, bindings_of, calls_of, facts_of
 from tilewright.source.kernels import Decorators, Jitted, make_kernel, wrapped_names
-from tilewright.source.model import Kernel, Launch
+from tilewright.source.model import Kernel, Language, Launch
 from tilewright.source.names import Names
 from tilewright.source.text import LineIndex
 from tilewright.source.tree import Piece
@@ -170,14 +171,29 @@ def _stands_for(value: ast.expr | None, known: Meanings) -> frozenset[str]:
 class _Seen:
     """The kernels of a piece, and the functions they are."""
 
+    era: object
     jitted: tuple[Jitted, ...]
     kernels: tuple[Kernel, ...]
 
 
-class Finder:
-    """Finds the kernels and launches of one version of a file."""
+@dataclass(frozen=True)
+class _Launching:
+    """The launches of a piece."""
 
-    def __init__(self, index: LineIndex, pieces: Sequence[Piece], names: Names) -> None:
+    era: object
+    launches: tuple[Launch, ...]
+
+
+class Finder:
+    """Finds the kernels and launches of one version of a file.
+
+    Args:
+        era: what is kept with a piece is taken if it was found in the same.
+    """
+
+    def __init__(
+        self, index: LineIndex, pieces: Sequence[Piece], names: Names, era: object
+    ) -> None:
         facts = [facts_of(piece) for piece in pieces]
         environment = environment_of(
             (touch for part in facts for touch in part.touches),
@@ -188,6 +204,7 @@ class Finder:
         self._environment = environment
         self._decorators = Decorators(names, environment, wrapped_names(environment))
         self._names = names
+        self._era = era
         self._jitted: list[frozenset[ast.FunctionDef]] = []
         self.hosts: dict[str, ast.FunctionDef] = {}
 
@@ -205,7 +222,7 @@ class Finder:
 
     def _seen(self, piece: Piece) -> _Seen:
         seen = piece.memo.get("kernels")
-        if isinstance(seen, _Seen):
+        if isinstance(seen, _Seen) and seen.era is self._era:
             return seen
         jitted: list[Jitted] = []
         for function in facts_of(piece).functions:
@@ -215,9 +232,13 @@ class Finder:
                 jitted.append(kernel)
         reader = AutotuneReader(self._index, self._names, self._environment)
         kernels = [make_kernel(j, self._index, self._decorators, reader) for j in jitted]
-        seen = _Seen(tuple(jitted), tuple(kernels))
+        seen = _Seen(self._era, tuple(jitted), tuple(kernels))
         piece.memo["kernels"] = seen
         return seen
+
+    def languages(self) -> frozenset[Language]:
+        """The languages of the kernels."""
+        return frozenset(k.language for piece in self._pieces for k in self._seen(piece).kernels)
 
     def around(self) -> tuple[str, ...]:
         """The text of the file but for the bodies of its kernels at module level, and blanks."""
@@ -246,15 +267,15 @@ class Finder:
         if not calls:
             return ()
         known = piece.memo.get("launches")
-        if isinstance(known, tuple):
-            return known
+        if isinstance(known, _Launching) and known.era is self._era:
+            return known.launches
         local: dict[Function | None, Meanings] = {None: {}}
         made: list[Launch] = []
         for call in calls:
             if call.function is not None and call.function not in local:
                 local[call.function] = _inner_meanings(piece, call.function, scope.top)
             made.extend(scope.launches(call, local[call.function], self._index))
-        piece.memo["launches"] = tuple(made)
+        piece.memo["launches"] = _Launching(self._era, tuple(made))
         return tuple(made)
 
     def _scope(self, kernels: tuple[Kernel, ...]) -> Scope:

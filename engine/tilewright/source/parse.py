@@ -1,15 +1,16 @@
 """Text to ``Module``: the one entry of this package. Never fails, whatever the text.
 
-Two versions of a file that differ in the bodies of kernels only share what they have in common:
-syntax nodes, kernels and launches are the same objects in both. After any other edit nothing is
-shared, so that whatever is kept by node cannot be stale, though what its names mean, or who
-launches it, has changed.
+Two versions of a file share the syntax nodes of the statements that stand unchanged at the same
+lines. If they differ in the bodies of kernels only, kernels and launches are the same objects as
+well; after any other edit these are found anew, since what their names mean, or who launches
+them, may have changed. Versions of a file with NKI kernels share nothing then: what is kept by
+the nodes of these may depend on all of the file.
 """
 
 import ast
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
 
@@ -17,7 +18,7 @@ from tilewright.lru import LruDict
 from tilewright.source.environment import Touch, environment_of, touches
 from tilewright.source.facts import Facts, facts_of
 from tilewright.source.finder import Finder
-from tilewright.source.model import Module
+from tilewright.source.model import Language, Module
 from tilewright.source.names import Names, public
 from tilewright.source.text import LineIndex, digest
 from tilewright.source.tree import Piece, as_known, parse_pieces
@@ -35,12 +36,17 @@ _CUSTOMARY = {
 
 @dataclass(frozen=True)
 class _Version:
-    """One version of a file: what the next may share with it, and when it may."""
+    """One version of a file: what the next may share with it, and when it may.
+
+    ``era`` is the same object in versions that have the same ``around`` their kernels.
+    """
 
     pieces: Sequence[Piece] = ()
     names: Names = field(default_factory=Names)
     line_end: str | None = None
     around: tuple[str, ...] = ()
+    era: object = field(default_factory=object)
+    languages: frozenset[Language] = frozenset()
 
 
 class _Files:
@@ -85,7 +91,10 @@ def parse_module(text: str, path: str = "<text>") -> Module:
     shared = before if line_end is not None and before and before.line_end == line_end else None
     found, version = _read(index, line_end, shared)
     if shared is not None and not _same_around(version, shared):
-        found, version = _read(index, line_end, None)
+        keeps_nodes = Language.NKI not in shared.languages | version.languages
+        found, version = _read(
+            index, line_end, replace(shared, era=object()) if keeps_nodes else None
+        )
     pieces, kernels = version.pieces, found.kernels()
     module = Module(
         path=path,
@@ -108,8 +117,10 @@ def _read(
     pieces = parse_pieces(index, {} if before is None else as_known(before.pieces))
     names = names_of([facts_of(piece) for piece in pieces])
     names = before.names if before is not None and names == before.names else names
-    found = Finder(index, pieces, names)
-    return found, _Version(pieces, names, line_end, found.around())
+    era = object() if before is None else before.era
+    found = Finder(index, pieces, names, era)
+    around = found.around()
+    return found, _Version(pieces, names, line_end, around, era, found.languages())
 
 
 def _same_around(one: _Version, two: _Version) -> bool:

@@ -26,10 +26,11 @@ def detector(
 ) -> Callable[[Detector], Detector]:
     """Register a function as the detector of an issue.
 
-    What it finds in a kernel must follow from that kernel, the file's statements that are no
-    kernels, which kernels are free of side effects, and the context. One that looks at ``host``
-    functions that launch kernels also sees each of those alone: what it finds there must follow
-    from the same, and the kernels launched there. Any other has to see the ``whole_file``.
+    What it finds in a kernel must follow from that kernel, the statements of the file that have to
+    do with it by name (``issue_cache.HostCode``), which kernels are free of side effects, and the
+    context. One that looks at ``host`` functions that launch kernels also sees each of those
+    alone: what it finds there must follow from the same, and the kernels launched there. Any other
+    has to see the ``whole_file``.
     """
 
     def register(function: Detector) -> Detector:

@@ -1,7 +1,7 @@
 """One abstract pass over a host function's statements: what it makes, uses and hands out."""
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 from tilewright.analysis.host_graph.expressions import HostExpressions
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, UseKind
@@ -30,11 +30,12 @@ def _is_triton(kernel: Kernel) -> bool:
     return kernel.language is Language.TRITON
 
 
-def _node_of(module: Module, function: str) -> ast.FunctionDef:
-    return module.host_functions[function]
+def _key(module: Module, function: str) -> Hashable:
+    launches = module.lookup.launches_in.get(function, ())
+    return module.host_functions[function], id(module.names), tuple(map(id, launches))
 
 
-@kept_by(_node_of, 256)
+@kept_by(_key, 256)
 def host_graph_of(module: Module, function: str) -> HostGraph:
     """The graph of a host function of ``module``; built once for each parsed function."""
     return _Builder(module, module.host_functions[function], module.lookup.launch_of).build()
