@@ -7,8 +7,12 @@ from snippets import Snippet, analyzed, snippets
 
 from tilewright.analysis import AnalysisContext, analyze
 from tilewright.analysis.detectors import registered
+from tilewright.analysis.detectors.correctness.narrow_offsets import ADVICE
 from tilewright.knowledge.base import taxonomy
 from tilewright.targets.model import LaunchFacts
+
+HEDGED = {"int32_offset_overflow"}
+"""Issues with reports that rest on what other lines do, not on sizes that are known."""
 
 
 @each(snippets(), lambda s: s.name)
@@ -36,7 +40,10 @@ def test_issues_carry_their_place_in_the_taxonomy(snippet: Snippet) -> None:
     assert list(issues) == sorted(issues, key=lambda i: i.range)
     for issue in issues:
         kind = taxonomy()[issue.id]
-        assert (issue.stage, issue.severity) == (kind.stage, kind.severity)
+        # What is likely rather than certain is reported as less severe.
+        least = ADVICE if issue.id in HEDGED else kind.severity
+        assert issue.stage is kind.stage
+        assert issue.severity in (least, kind.severity)
         assert issue.kernel is None or module.kernel(issue.kernel) is not None
         assert module.index.slice(issue.range).strip()
 

@@ -32,6 +32,7 @@ _PHRASES = (
         "torch_",
         "triton.language.extra.",
     ),
+    *(f"program_id({axis}).to(tl.int64)" for axis in (0, 1, 2, "axis=0", "axis=1", "axis=2")),
 )
 _GLOBAL = "global "
 _QUOTED = re.compile(r"[\"'](\w+)[\"']")

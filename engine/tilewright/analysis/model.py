@@ -18,12 +18,16 @@ class Related:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a detector saw. ``message`` is one sentence: what is so here, and why it costs."""
+    """What a detector saw. ``message`` is one sentence: what is so here, and why it costs.
+
+    ``severity`` is stated where less is certain than the issue's own severity says.
+    """
 
     range: Range
     message: str
     kernel: str | None = None
     related: tuple[Related, ...] = ()
+    severity: int | None = None
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def _issue(issue_id: str, finding: Finding, stage: Stage, severity: int) -> Issu
     return Issue(
         id=issue_id,
         stage=stage,
-        severity=severity,
+        severity=finding.severity or severity,
         message=finding.message,
         kernel=finding.kernel,
         range=finding.range,

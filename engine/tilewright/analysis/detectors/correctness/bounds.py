@@ -89,9 +89,10 @@ def _derived(
 
     A mask that is written as None was left out on purpose.
     """
-    found = list(_unlike_any(module, kernel, flow, accesses))
-    for reason in (with_unused_mask, on_rounded_grid):
-        found = found or list(reason(module, kernel, flow, [a for a in accesses if _omits(a)]))
+    bare = [a for a in accesses if _omits(a)]
+    found = list[Finding]()
+    for reason in (_unlike_any, with_unused_mask, on_rounded_grid):
+        found = found or list(reason(module, kernel, flow, bare))
     masked = [a for a in flow.accesses if a.kind in kinds and not a.branches]
     yield from found or past_one_axis(module, kernel, flow, masked)
 

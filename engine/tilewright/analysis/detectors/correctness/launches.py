@@ -1,4 +1,4 @@
-"""Detector of launches whose arguments do not fit the kernel's parameters."""
+"""Detector of launches, and calls of helpers, whose arguments do not fit the parameters."""
 
 import ast
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import decorators_known, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.values import Flow
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.text import Range
 
@@ -14,8 +15,9 @@ _FAILS = "the launch raises an error"
 
 @detector("launch_arguments")
 def launch_arguments(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """Arguments of a launch that are missing, too many, unknown, or given twice."""
-    for kernel, _ in triton_kernels(module):
+    """Arguments of a launch, or of a call, that are missing, too many, unknown or given twice."""
+    for kernel, flow in triton_kernels(module):
+        yield from _misfit_calls(module, kernel, flow)
         if not _is_signature_known(module, kernel):
             continue
         for launch in module.launches_of(kernel.name):
@@ -28,6 +30,42 @@ def launch_arguments(module: Module, context: AnalysisContext) -> Iterator[Findi
                         kernel.name,
                         related=(Related("parameters", kernel.name_range),),
                     )
+
+
+def _misfit_calls(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
+    """Calls of the file's helpers with too few arguments, too many, or unknown ones."""
+    for node, value, _ in flow.placed:
+        source = flow.sources.get(value)
+        name = str(value.detail) if value.op == "call" else source.name if source else ""
+        helper = module.lookup.kernels.get(name)
+        if helper is None or len(module.lookup.named.get(name, ())) != 1:
+            continue
+        message = _misfit_call(helper, node)
+        if message is not None and not (source and source.is_method) and not module.problems:
+            related = (Related("parameters", helper.name_range),)
+            yield Finding(module.index.range_of(node), message, kernel.name, related)
+
+
+def _misfit_call(helper: Kernel, node: ast.Call) -> str | None:
+    args = helper.node.args
+    is_open = any(isinstance(a, ast.Starred) for a in node.args)
+    if args.vararg or args.kwarg or is_open or any(k.arg is None for k in node.keywords):
+        return None
+    known = [parameter.name for parameter in helper.parameters]
+    given = [*known[: len(node.args)], *(k.arg for k in node.keywords if k.arg is not None)]
+    if len(node.args) > len(known):
+        return (
+            f"{helper.name} has {len(known)} parameters and this call passes {len(node.args)} "
+            "arguments: it does not compile."
+        )
+    unknown = [name for name in given if name not in known and not name.startswith("_")]
+    if unknown:
+        return f"{helper.name} has no parameter {_listed(unknown)}: this does not compile."
+    missing = [p.name for p in helper.parameters if p.default is None and p.name not in given]
+    if missing:
+        listed = _listed(missing)
+        return f"This call passes nothing for {listed} of {helper.name}: it does not compile."
+    return None
 
 
 def _is_signature_known(module: Module, kernel: Kernel) -> bool:

@@ -76,15 +76,40 @@ def _counted(
     if shape is None or axis is None:
         return None
     for added in _added(flow, operand):
-        for load in within(added, _is_lane_by_lane):
-            if load.op != "load":
-                continue
-            for term in masking_terms(load, axis, len(shape), tiles):
+        for inner in within(added, _is_lane_by_lane):
+            for load, term in _masked_lanes(inner, axis, len(shape), tiles):
                 if _leaves_lanes_out(module, kernel, term) and (
-                    _Lanes(term).of(added) is Lane.OFFSET
+                    _Lanes(term, axis, len(shape)).of(added) is Lane.OFFSET
                 ):
                     return load
     return None
+
+
+def _masked_lanes(
+    value: Value, axis: int, rank: int, tiles: Tiles
+) -> Iterator[tuple[Value, Value]]:
+    """Loads whose lanes are a value's along an axis, each with the terms that leave lanes out."""
+    if value.op == "load":
+        yield from ((value, term) for term in masking_terms(value, axis, rank, tiles))
+    elif value.op == "dot" and rank == 2 and len(value.positional) >= 2:
+        operand, turned = _transposed(value.positional[axis])
+        if operand.op == "load":
+            along = 1 - axis if turned else axis
+            yield from ((operand, term) for term in masking_terms(operand, along, rank, tiles))
+
+
+def _transposed(operand: Value) -> tuple[Value, bool]:
+    """An operand of a product without casts and transposes, and whether it is turned."""
+    turned = False
+    while operand.operands:
+        is_turn = operand.is_call(TL + "trans") and len(operand.positional) == 1
+        is_turn = is_turn or (operand.op == "attribute" and operand.detail == "T")
+        is_turn = is_turn or (operand.op == "method" and operand.detail == "trans")
+        if not is_turn and operand.op != "cast":
+            break
+        turned ^= is_turn
+        operand = operand.operands[0]
+    return operand, turned
 
 
 def _added(flow: Flow, operand: Value) -> Iterator[Value]:
@@ -134,8 +159,10 @@ def _are_one_argument(module: Module, kernel: Kernel, one: Value, two: Value) ->
 class _Lanes:
     """What values hold in the lanes for which one condition of a mask is false."""
 
-    def __init__(self, term: Value) -> None:
+    def __init__(self, term: Value, axis: int, rank: int) -> None:
         self._term = term
+        self._axis = axis
+        self._rank = rank
         self._bare = unexpanded(term)
         self._known: dict[Value, Lane] = {}
 
@@ -155,10 +182,12 @@ class _Lanes:
                 return _number(value)
             case "param" | "global":
                 return Lane.UNIFORM
+            case "dot":
+                return self._product(value)
             case "compare" | "bool":
                 return Lane.ZERO if self._is_asked(value) else Lane.UNKNOWN
             case "cast" | "expand":
-                return Lane.ZERO if self._is_asked(value) else self.of(value.operands[0])
+                return self._shown(value)
             case "unary":
                 inner = self.of(value.operands[0])
                 return inner if value.detail == "USub" and inner is not Lane.LOW else Lane.UNKNOWN
@@ -168,6 +197,20 @@ class _Lanes:
                 return self._call(value)
             case _:
                 return Lane.UNKNOWN
+
+    def _shown(self, value: Value) -> Lane:
+        """A value in another type, or with added axes: along those it is the same all over."""
+        added = str(value.detail).split(",")
+        if value.op == "expand" and len(added) == self._rank and added[self._axis] == "None":
+            return Lane.UNIFORM
+        return Lane.ZERO if self._is_asked(value) else self.of(value.operands[0])
+
+    def _product(self, value: Value) -> Lane:
+        """A product's lanes are zero where those of one operand are: they are sums of products."""
+        operands = [_transposed(operand)[0] for operand in value.positional[:2]]
+        is_plain = len(value.positional) == 2
+        zero = any(v.op == "load" and self._loaded(v) is Lane.ZERO for v in operands)
+        return Lane.ZERO if is_plain and zero else Lane.UNKNOWN
 
     def _is_asked(self, value: Value) -> bool:
         """Whether a value is the mask's condition, alone or joined with others."""

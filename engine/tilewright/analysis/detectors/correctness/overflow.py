@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import nodes_of, triton_kernels
+from tilewright.analysis.detectors.correctness.narrow_offsets import narrow_offsets
 from tilewright.analysis.detectors.correctness.reach import greatest_offset
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers, interval_of
@@ -18,9 +19,14 @@ _INT32_LIMIT = 2**31
 
 @detector("int32_offset_overflow")
 def int32_offset_overflow(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """Offsets computed in 32 bits into a tensor with 2**31 elements of extent or more."""
+    """Offsets computed in 32 bits into a tensor with 2**31 elements of extent or more.
+
+    Without a captured launch, those next to others that are widened: advice.
+    """
     for kernel, flow in triton_kernels(module):
         reported: set[ast.expr] = set()
+        if not any(launch.kernel == kernel.name for launch in context.launches):
+            yield from narrow_offsets(module, kernel, flow)
         for launch in context.launches:
             if launch.kernel != kernel.name:
                 continue

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, reached
 from tilewright.source.host import before_launch, resolve
@@ -27,10 +28,11 @@ def race_on_store(module: Module, context: AnalysisContext) -> Iterator[Finding]
         for store in stores:
             axis = _shared_axis(tiles, flow, store)
             if axis is not None and not _is_single(module, kernel, context, axis):
+                base = store.base or _block_base(store)
                 yield Finding(
                     module.index.range_of(store.node),
                     f"Every program along axis {axis} of the grid stores its own value to the same "
-                    f"place of {store.base}: which one stays is a matter of chance.",
+                    f"place of {base}: which one stays is a matter of chance.",
                     kernel.name,
                 )
 
@@ -48,7 +50,7 @@ def _has_turns(module: Module, kernel: Kernel, flow: Flow) -> bool:
 
 def _shared_axis(tiles: Tiles, flow: Flow, store: Access) -> int | None:
     """A grid axis over which the stored value surely differs and the address surely does not."""
-    if store.base is None or store.result is None:
+    if store.result is None or (store.base is None and _block_base(store) is None):
         return None
     differing = _axes(flow, store.result)
     if not differing:
@@ -62,6 +64,14 @@ def _shared_axis(tiles: Tiles, flow: Flow, store: Access) -> int | None:
         may_differ |= programs
         may_differ |= _axes(flow, value)
     return min(differing - may_differ, default=None)
+
+
+def _block_base(store: Access) -> str | None:
+    """The parameter that a block pointer, made for the store and not moved, points into."""
+    made = store.pointer
+    if not made.is_call(TL + "make_block_ptr") or not made.operands:
+        return None
+    return pointer_base(made.keyword("base") or made.operands[0])
 
 
 def _axes(flow: Flow, value: Value) -> set[int]:

@@ -127,6 +127,9 @@ def is_open_extent(module: Module, launch: Launch, extent: ast.expr) -> bool:
     if isinstance(value, ast.Name):
         found = last_assigned(module, launch, value.id)
         value = value if found is None else found.value
+    if module.names.is_call(value, "triton.cdiv") and isinstance(value, ast.Call) and value.args:
+        # A count of blocks is no multiple of anything either.
+        return is_open_extent(module, launch, value.args[0])
     calls = [node for node in ast.walk(value) if isinstance(node, ast.Call)]
     sizes = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr in _SIZES]
     is_shape = any(isinstance(n, ast.Attribute) and n.attr == "shape" for n in ast.walk(value))

@@ -1,0 +1,134 @@
+"""Offsets in 32 bits next to others that the same text widens, whatever the sizes are."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilewright.analysis.detectors.common import nodes_of
+from tilewright.analysis.model import Finding
+from tilewright.analysis.values import Access, Flow, Value, reached, walk, within
+from tilewright.source.model import Kernel, Module
+
+ADVICE = 3
+WIDENED_IDS = tuple(
+    f"program_id({axis}).to(tl.int64)" for axis in (0, 1, 2, "axis=0", "axis=1", "axis=2")
+)
+"""How files widen program ids; what says these in one kernel matters to the others."""
+
+_WIDE = ("int64", "i64", "uint64")
+_PASSED = ("binary", "expand", "unary", "cast")
+
+
+@dataclass(frozen=True)
+class Widened:
+    """An offset in 64 bits: the values that were cast, the sizes that multiply them, its line."""
+
+    cast: frozenset[Value]
+    sizes: frozenset[Value]
+    line: int
+
+
+def narrow_offsets(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
+    """The first offset in 32 bits that grows like one which the text widens; advice."""
+    lengths = frozenset(v.operands[1] for v in flow.values.values() if v.op == "arange")
+    parts = [(a, p) for a in flow.accesses for p in _addends(a.pointer)]
+    products = [(a, p) for a, p in parts if p.is_binary("Mult") or _is_wide_cast(p)]
+    widened = [w for a, p in products if (w := _widened(a, p, lengths)) is not None]
+    is_wide_elsewhere = not any(map(_is_wide_cast, flow.values.values())) and any(
+        map(module.lookup.says, WIDENED_IDS)
+    )
+    free = {p.name for p in kernel.parameters if not p.is_constexpr}
+    for access, product in products:
+        if not _is_of_tiles(access):
+            continue
+        inner, reason = _cast_late(product), "The cast to 64 bits comes after this product"
+        if inner is None and product.is_binary("Mult") and _is_narrow(product):
+            inner = product
+            reason = _reason(product, lengths, widened, is_wide_elsewhere, free)
+        if inner is not None and reason:
+            yield Finding(
+                module.index.range_of(_node(kernel, flow, inner) or access.node),
+                f"{reason}, which is computed in 32 bits: for {access.base} of 2**31 elements or "
+                "more it wraps.",
+                kernel.name,
+                severity=ADVICE,
+            )
+            return
+
+
+def _addends(pointer: Value) -> Iterator[Value]:
+    return within(pointer, lambda v: v.op in ("expand", "cast") or v.is_binary("Add", "Mult"))
+
+
+def _reason(
+    product: Value,
+    lengths: frozenset[Value],
+    widened: list[Widened],
+    is_wide_elsewhere: bool,
+    free: set[str],
+) -> str:
+    """Why a product should be as wide as another; empty if nothing says so.
+
+    ``free`` are the parameters that are known at run time only: one constexpr is a block or less.
+    """
+    sizes, inside = _sizes(product, lengths), set(_inside(product))
+    if len(sizes) < 2 and not any(str(size.detail) in free for size in sizes):
+        return ""
+    for other in widened:
+        grows = len(other.sizes) > 1 and other.sizes <= sizes
+        if (other.cast & inside and len(sizes) >= len(other.sizes)) or grows:
+            return f"Line {other.line} widens an offset of this kind and not this one"
+    if is_wide_elsewhere and any("stride" in str(size.detail).lower() for size in sizes):
+        return "Another kernel of this file widens its program id and not this one"
+    return ""
+
+
+def _widened(access: Access, product: Value, lengths: frozenset[Value]) -> Widened | None:
+    casts = [v for v in _inside(product) if _is_wide_cast(v)]
+    if not casts:
+        return None
+    cast = frozenset(v.operands[0] for v in casts)
+    return Widened(cast, _sizes(product, lengths), access.node.lineno)
+
+
+def _cast_late(product: Value) -> Value | None:
+    """A product of a program id that is cast as a whole: what the cast was to save is lost."""
+    for value in _inside(product):
+        inner = value.operands[0] if _is_wide_cast(value) else None
+        if inner is not None and inner.is_binary("Mult") and _is_narrow(inner):
+            factors = reached(inner, lambda v: v.operands if v.is_binary("Mult", "Add") else ())
+            if len([v for v in factors if v.op == "param"]) > 1:
+                return inner
+    return None
+
+
+def _sizes(product: Value, lengths: frozenset[Value]) -> frozenset[Value]:
+    """The parameters of a product that are no lengths of blocks."""
+    return frozenset(v for v in _inside(product) if v.op == "param" and v not in lengths)
+
+
+def _inside(value: Value) -> Iterator[Value]:
+    return reached(value, lambda v: v.operands if v.op in _PASSED else ())
+
+
+def _is_narrow(product: Value) -> bool:
+    """Whether a product of a program id is surely 32 bits wide."""
+    parts = list(_inside(product))
+    known = (*_PASSED, "program_id", "const", "param", "arange")
+    is_known = all(v.op in known and not _is_wide_cast(v) for v in parts)
+    return is_known and any(v.op == "program_id" for v in parts)
+
+
+def _is_wide_cast(value: Value) -> bool:
+    return value.op == "cast" and str(value.detail) in _WIDE
+
+
+def _is_of_tiles(access: Access) -> bool:
+    return access.base is not None and any(v.op == "arange" for v in walk(access.pointer))
+
+
+def _node(kernel: Kernel, flow: Flow, product: Value) -> ast.expr | None:
+    for node in nodes_of(kernel.node):
+        if isinstance(node, ast.BinOp) and flow.values.get(node) is product:
+            return node
+    return None
