@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilewright.analysis.detectors.common import nodes_of
 from tilewright.analysis.model import Finding
 from tilewright.analysis.values import Access, Flow, Value, reached, walk, within
 from tilewright.source.model import Kernel, Module
@@ -16,6 +15,8 @@ WIDENED_IDS = tuple(
 """How files widen program ids; what says these in one kernel matters to the others."""
 
 _WIDE = ("int64", "i64", "uint64")
+_CAST_SIZES = 2
+"""How many sizes a program id is multiplied by before the cast where that is taken to be safe."""
 _PASSED = ("binary", "expand", "unary", "cast")
 
 
@@ -47,7 +48,7 @@ def narrow_offsets(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Findi
             reason = _reason(product, lengths, widened, is_wide_elsewhere, free)
         if inner is not None and reason:
             yield Finding(
-                module.index.range_of(_node(kernel, flow, inner) or access.node),
+                module.index.range_of(_node(flow, access, inner)),
                 f"{reason}, which is computed in 32 bits: for {access.base} of 2**31 elements or "
                 "more it wraps.",
                 kernel.name,
@@ -57,7 +58,13 @@ def narrow_offsets(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Findi
 
 
 def _addends(pointer: Value) -> Iterator[Value]:
-    return within(pointer, lambda v: v.op in ("expand", "cast") or v.is_binary("Add", "Mult"))
+    """The addends of an address and their factors; a cast to 64 bits stays whole."""
+    return within(pointer, _is_sum)
+
+
+def _is_sum(value: Value) -> bool:
+    is_shown = value.op in ("expand", "cast") and not _is_wide_cast(value)
+    return is_shown or value.is_binary("Add", "Mult")
 
 
 def _reason(
@@ -97,7 +104,7 @@ def _cast_late(product: Value) -> Value | None:
         inner = value.operands[0] if _is_wide_cast(value) else None
         if inner is not None and inner.is_binary("Mult") and _is_narrow(inner):
             factors = reached(inner, lambda v: v.operands if v.is_binary("Mult", "Add") else ())
-            if len([v for v in factors if v.op == "param"]) > 1:
+            if len([v for v in factors if v.op == "param"]) > _CAST_SIZES:
                 return inner
     return None
 
@@ -127,8 +134,9 @@ def _is_of_tiles(access: Access) -> bool:
     return access.base is not None and any(v.op == "arange" for v in walk(access.pointer))
 
 
-def _node(kernel: Kernel, flow: Flow, product: Value) -> ast.expr | None:
-    for node in nodes_of(kernel.node):
+def _node(flow: Flow, access: Access, product: Value) -> ast.expr:
+    """The product where the access states it itself, or the access."""
+    for node in ast.walk(access.node):
         if isinstance(node, ast.BinOp) and flow.values.get(node) is product:
             return node
-    return None
+    return access.node
