@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tilewright.analysis.detectors.block_extents import Extents, extent, extents_of
 from tilewright.analysis.detectors.chips import chip_of
 from tilewright.analysis.detectors.common import TL, first_line, triton_kernels
+from tilewright.analysis.detectors.elementwise_tiles import misfits
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.detectors.settings import Setting, settings_of, symbolic_tiles
 from tilewright.analysis.detectors.sizes import product, sides_of
@@ -35,7 +36,8 @@ class _Product:
 
 @detector("suboptimal_tile_size")
 def suboptimal_tile_size(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """Product tiles beyond, or far below, what the captured shape can use."""
+    """Product tiles that the captured shape cannot use; tiles of elementwise kernels."""
+    yield from misfits(module, context)
     for kernel, flow in triton_kernels(module):
         if not any(launch.kernel == kernel.name for launch in context.launches):
             continue

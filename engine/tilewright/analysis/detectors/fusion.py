@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.host_code.facts import (
     graphs,
+    is_elementwise,
+    is_loaded_once,
     is_only_reduced_in,
     is_pointwise_in,
     shape_of_another,
@@ -26,7 +28,7 @@ from tilewright.analysis.host_graph.operations import (
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import tiles_of
 from tilewright.analysis.values import Flow, Value
-from tilewright.source.model import Launch, Module
+from tilewright.source.model import Kernel, Launch, Module
 
 _FP32 = ("torch.float32", "torch.float")
 
@@ -74,14 +76,30 @@ def unfused_kernels(module: Module, context: AnalysisContext) -> Iterator[Findin
             if _waits_for_more(graph, value, write, read):
                 continue
             if is_pointwise_in(module, kernel, read.parameter or ""):
-                yield Finding(
-                    two.range,
-                    f"{two.kernel} works element by element on what {one.kernel} has just "
-                    f"written to a buffer that nothing else reads: one trip to memory and back, "
-                    "and one launch, that a common kernel would not make.",
-                    two.kernel,
-                    related=(Related("written here", one.range),),
+                how = f"{two.kernel} works element by element on what {one.kernel} has just written"
+            elif _is_recomputable(module, one, kernel, read):
+                how = (
+                    f"{one.kernel} only computes, element by element, what {two.kernel} loads once"
                 )
+            else:
+                continue
+            yield Finding(
+                two.range,
+                f"{how}, in a buffer that nothing else reads: one trip to memory and back, and "
+                "one launch, that a common kernel would not make.",
+                two.kernel,
+                related=(Related("written here", one.range),),
+            )
+
+
+def _is_recomputable(module: Module, one: Launch, reader: Kernel, read: Use) -> bool:
+    """Whether the first kernel's arithmetic could follow the second one's load of the buffer."""
+    writer = module.kernel(one.kernel)
+    return (
+        writer is not None
+        and is_elementwise(module, writer)
+        and is_loaded_once(module, reader, read.parameter or "")
+    )
 
 
 def _waits_for_more(graph: HostGraph, value: HostValue, write: Use, read: Use) -> bool:
@@ -135,6 +153,9 @@ def _elementwise(module: Module, value: HostValue, use: Use) -> str | None:
         return None
     if use.kind is not UseKind.OPERATION or use.result is None:
         return None
+    added = _added_in_place(use)
+    if added is not None:
+        return added
     operation = use.result.operation
     if operation in OPERATORS:
         return "This operator" if operation != "USub" else "The negation"
@@ -142,6 +163,16 @@ def _elementwise(module: Module, value: HostValue, use: Use) -> str | None:
     if name in CONVERSIONS:
         return f".{name}()" if _narrows(module, value, use) else None
     return f"{name}()" if name in ELEMENTWISE else None
+
+
+def _added_in_place(use: Use) -> str | None:
+    """``other.add_(value)``: what it is called, where it only reads the value."""
+    node = use.node
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    name = node.func.attr
+    is_reader = use.result is not None and use.result is not use.value
+    return f".{name}()" if is_reader and name in ELEMENTWISE and name.endswith("_") else None
 
 
 def _narrows(module: Module, value: HostValue, use: Use) -> bool:

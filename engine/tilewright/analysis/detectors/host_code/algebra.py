@@ -13,6 +13,7 @@ from tilewright.analysis.host_graph.operations import (
     OPERATORS,
     PRODUCTS,
     REDUCTIONS,
+    VIEWS,
     short,
 )
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -64,7 +65,7 @@ def common_subexpression(module: Module, context: AnalysisContext) -> Iterator[F
     for _, graph, launches in graphs(module):
         seen: dict[tuple[object, ...], HostValue] = {}
         for value in graph.values:
-            key = _key(value)
+            key = _key(value) or _helper_key(module, value)
             if key is None or not any(is_tensor(graph, s) for s in (value, *value.sources)):
                 continue
             first = seen.setdefault(key, value)
@@ -92,6 +93,44 @@ def _key(value: HostValue) -> tuple[object, ...] | None:
     return (value.operation, keywords, *map(_identity, value.sources))
 
 
+def _helper_key(module: Module, value: HostValue) -> tuple[object, ...] | None:
+    """What makes two calls of a function of the file equal, where it only computes."""
+    node = value.node
+    if value.origin is not Origin.UNKNOWN or not isinstance(node, ast.Call):
+        return None
+    helper = module.host_functions.get(value.operation)
+    if helper is None or not value.sources or not _only_computes(module, helper):
+        return None
+    keywords = tuple(str(k.arg) for k in node.keywords)
+    return (value.operation, keywords, *map(_identity, value.sources))
+
+
+def _only_computes(module: Module, helper: ast.FunctionDef) -> bool:
+    """Whether a function is assignments to names and a result, of torch operations alone."""
+    body = helper.body
+    if any("cache" in ast.unparse(decorator) for decorator in helper.decorator_list):
+        return False
+    for statement in body:
+        is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        is_named = isinstance(statement, ast.Assign) and all(
+            isinstance(target, ast.Name) for target in statement.targets
+        )
+        if not (is_text or is_named or isinstance(statement, ast.Return)):
+            return False
+    calls = [n for statement in body for n in ast.walk(statement) if isinstance(n, ast.Call)]
+    return bool(calls) and all(_is_torch_operation(module, call) for call in calls)
+
+
+def _is_torch_operation(module: Module, call: ast.Call) -> bool:
+    dotted = module.names.resolve(call.func) or ""
+    if isinstance(call.func, ast.Attribute) and not dotted.startswith("torch."):
+        return call.func.attr in _COSTLY | VIEWS
+    name = short(dotted)
+    is_random = name.startswith("rand") or name in ("dropout", "bernoulli", "multinomial", "normal")
+    is_empty = name.startswith("empty")
+    return dotted.startswith("torch.") and not (is_random or is_empty)
+
+
 def _identity(value: HostValue) -> object:
     """Equal literals are equal; a computed source is what it is computed from."""
     if value.is_number or value.origin is Origin.UNKNOWN:
@@ -112,7 +151,9 @@ def _still_holds(graph: HostGraph, first: HostValue, second: HostValue) -> bool:
     roots = {graph.root(source) for source in first.sources}
     roots |= {graph.root(s) for source in first.sources for s in source.sources}
     return not any(
-        one.order < use.place.order < two.order and _changes(use.kind, use.role)
+        one.order < use.place.order < two.order
+        and use.node is not second.node
+        and _changes(use.kind, use.role)
         for root in roots | {first}
         for use in graph.data_uses(root)
     )

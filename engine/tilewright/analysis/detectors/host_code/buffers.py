@@ -7,6 +7,7 @@ from tilewright.analysis.detectors.common import source_of
 from tilewright.analysis.detectors.host_code.facts import (
     asks_dtype,
     graphs,
+    is_loaded_once,
     is_once,
     is_pointwise_in,
     spans_the_problem,
@@ -118,7 +119,10 @@ def _is_elementwise(value: HostValue) -> bool:
 
 def _pointwise(module: Module, use: Use) -> bool:
     kernel = module.kernel(use.launch.kernel) if use.launch is not None else None
-    return kernel is not None and is_pointwise_in(module, kernel, use.parameter or "")
+    parameter = use.parameter or ""
+    if kernel is None or is_pointwise_in(module, kernel, parameter):
+        return kernel is not None
+    return is_loaded_once(module, kernel, parameter) and _reads_tiles(module, [use])
 
 
 def _reads_tiles(module: Module, uses: list[Use]) -> bool:

@@ -11,7 +11,7 @@ from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, U
 from tilewright.analysis.host_graph.operations import LIKE, SHAPE_ATTRIBUTES, SHAPE_METHODS
 from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.tiles import tiles_of
-from tilewright.analysis.values import Access, Flow, Value, walk
+from tilewright.analysis.values import Access, Flow, Value, walk, within
 from tilewright.source.model import Kernel, Launch, Module
 
 _POINTWISE_OPS = frozenset(
@@ -160,6 +160,43 @@ def _pointwise(module: Module, kernel: str, parameter: str, flow: Flow) -> bool:
     return offset is not None and any(
         store.kind == "store" and same_offsets(offset, offset_of(store)) for store in flow.writes
     )
+
+
+def is_elementwise(module: Module, kernel: Kernel) -> bool:
+    """Whether a kernel stores one tile, computed element by element from tiles at its offsets.
+
+    There is no loop, atomic, reduction or product; tiles may also be of one number.
+    """
+    flow = flow_of(module, kernel)
+    writes = flow.writes
+    if len(writes) != 1 or writes[0].kind != "store" or flow.loops or flow.may_write_unknown:
+        return False
+    stored, offset = writes[0].result, offset_of(writes[0])
+    if stored is None or offset is None:
+        return False
+    if not all(_is_leaf(v) for v in within(stored, lambda value: value.op != "load")):
+        return False
+    return any(same_offsets(offset, offset_of(load)) for load in flow.loads)
+
+
+def _is_leaf(value: Value) -> bool:
+    """Whether a value is arithmetic on elements, or a number that it takes."""
+    return (
+        value.op in _POINTWISE_OPS
+        or value.op in ("param", "global", "program_id", "arange")
+        or value.is_call(*_POINTWISE_CALLS)
+    )
+
+
+def is_loaded_once(module: Module, kernel: Kernel, parameter: str) -> bool:
+    """Whether each element behind a parameter is loaded by one program, and by it once."""
+    flow = flow_of(module, kernel)
+    loads = [a for a in flow.loads if a.base == parameter]
+    if len(loads) != 1 or loads[0].loops or flow.may_write_unknown:
+        return False
+    used = {v.detail for v in flow.values.values() if v.op == "program_id"}
+    where = {v.detail for v in walk(loads[0].pointer) if v.op == "program_id"}
+    return bool(where) and used <= where
 
 
 def is_only_reduced_in(module: Module, kernel: Kernel, parameter: str) -> bool:

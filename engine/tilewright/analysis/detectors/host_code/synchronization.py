@@ -4,9 +4,10 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import nodes_of
+from tilewright.analysis.detectors.host_code.read_backs import read_backs
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.host_graph.build import launching_functions
-from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.host_graph.build import host_graph_of, launching_functions
+from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.source.host import is_fresh
 from tilewright.source.model import Launch, Module
 
@@ -15,6 +16,7 @@ _SYNCHRONIZE = frozenset(
 )
 _READS_BACK = frozenset({"item", "tolist", "cpu", "numpy"})
 _CONVERSIONS = frozenset({"float", "int", "bool", "print"})
+_WAITS = " copies from the device and makes the host wait for all work before it."
 _TIMING = frozenset({"elapsed_time", "perf_counter", "perf_counter_ns", "do_bench", "time"})
 
 
@@ -26,6 +28,7 @@ def device_host_sync(module: Module, context: AnalysisContext) -> Iterator[Findi
         if not _times_things(node):
             yield from _synchronizations(module, node, launches)
             yield from _read_backs(module, node, launches)
+            yield from _further_read_backs(module, host, launches)
 
 
 def _times_things(node: ast.FunctionDef) -> bool:
@@ -89,9 +92,25 @@ def _read_backs(module: Module, node: ast.FunctionDef, launches: list[Launch]) -
         if what is not None and not _is_size(module, node, call):
             yield Finding(
                 module.index.range_of(call),
-                f"{what} copies from the device and makes the host wait for all work before it.",
+                what + _WAITS,
                 launches[0].kernel,
             )
+
+
+def _further_read_backs(module: Module, host: str, launches: list[Launch]) -> Iterator[Finding]:
+    """Reads of what follows from a tensor of the launch, in conditions, and in helpers."""
+    node = module.host_functions[host]
+    for read in read_backs(module, host_graph_of(module, host)):
+        if isinstance(read.node, ast.Call) and read.call is None and not read.is_condition:
+            is_old = _read_back(module, read.node, launches) is not None
+            if is_old or _is_size(module, node, read.node):
+                continue
+        related: tuple[Related, ...] = ()
+        if read.call is not None:
+            related = (Related("called here", module.index.range_of(read.call)),)
+        yield Finding(
+            module.index.range_of(read.node), read.what + _WAITS, launches[0].kernel, related
+        )
 
 
 def _is_size(module: Module, node: ast.FunctionDef, call: ast.Call) -> bool:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from tilewright.analysis.detectors.common import TL, triton_kernels
+from tilewright.analysis.detectors.memory_access.columns import column_walks
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.detectors.sizes import BYTES, elements_of, polynomial_number
 from tilewright.analysis.intervals import Numbers, number_of
@@ -99,10 +100,11 @@ def _used_straight(value: Value, access: Access, users: Mapping[Value, list[Valu
 
 @detector("uncoalesced_access")
 def uncoalesced_access(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """Tiles with no axis along which neighbours are near in memory, at the captured strides."""
+    """Tiles with no axis along which neighbours are near in memory."""
     for kernel, flow in triton_kernels(module):
         launches = [x for x in context.launches if x.kernel == kernel.name]
         if not launches:
+            yield from column_walks(module, kernel, flow)
             continue
         interleaved = _interleaved(flow, tiles_of(module, kernel, context))
         for access in flow.accesses:

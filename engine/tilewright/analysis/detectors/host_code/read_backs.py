@@ -1,0 +1,151 @@
+"""Where host code reads a number of a device tensor: through chains, conditions and helpers."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilewright.analysis.detectors.common import nodes_of
+from tilewright.analysis.detectors.host_code.facts import launch_uses
+from tilewright.analysis.host_graph.build import host_graph_of
+from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, UseKind
+from tilewright.analysis.host_graph.operations import short
+from tilewright.source.model import Module
+
+_METHODS = frozenset({"item", "tolist", "cpu", "numpy"})
+_CONVERSIONS = frozenset({"float", "int", "bool"})
+_TO_HOST = frozenset({"cpu", "numpy", "tolist", "item"})
+_MAX_DEPTH = 20
+
+
+@dataclass(frozen=True)
+class ReadBack:
+    """One read: where, how it is spelled, and the call of the helper that it stands in."""
+
+    node: ast.expr
+    what: str
+    call: ast.Call | None = None
+    is_condition: bool = False
+
+
+def read_backs(module: Module, graph: HostGraph) -> Iterator[ReadBack]:
+    """Every read of a tensor that a launch of the function is given, or of what follows from it."""
+    device = frozenset(
+        graph.root(use.value)
+        for use in launch_uses(graph.uses)
+        if use.role is not None and (use.role.reads or use.role.writes)
+    )
+    yield from _in_graph(graph, device)
+    yield from _in_helpers(module, graph, device)
+
+
+def _in_graph(graph: HostGraph, device: frozenset[HostValue]) -> Iterator[ReadBack]:
+    for use in graph.uses:
+        if use.kind is UseKind.OPERATION and isinstance(use.node, ast.Call):
+            what = _spelling(use.node)
+            if what is not None and _is_on_device(use.value, device):
+                yield ReadBack(use.node, what)
+    values = {value.node: value for value in graph.values if value.node is not None}
+    for test in _tests(graph.node):
+        value = values.get(test)
+        if value is None or value.origin is not Origin.COMPUTED or _asks_kind(test, value):
+            continue
+        if _is_on_device(value, device):
+            yield ReadBack(test, "This condition", is_condition=True)
+
+
+def _spelling(call: ast.Call) -> str | None:
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS and not call.args:
+        return f".{call.func.attr}()"
+    if isinstance(call.func, ast.Name) and call.func.id in _CONVERSIONS and len(call.args) == 1:
+        return f"{call.func.id}() of a tensor"
+    return None
+
+
+def _tests(function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """The parts of conditions that Python turns into a truth value."""
+    for node in nodes_of(function):
+        if isinstance(node, ast.If | ast.While):
+            yield from _parts(node.test)
+
+
+def _parts(test: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(test, ast.BoolOp):
+        for value in test.values:
+            yield from _parts(value)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _parts(test.operand)
+    else:
+        yield test
+
+
+def _asks_kind(test: ast.expr, value: HostValue) -> bool:
+    """``torch.is_complex(x)``, ``x == None``: answered without the elements."""
+    if isinstance(test, ast.Compare):
+        sides = (test.left, *test.comparators)
+        return any(isinstance(s, ast.Constant) and not _is_number(s.value) for s in sides)
+    return short(value.operation).startswith("is_")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float)
+
+
+def _is_on_device(value: HostValue, device: frozenset[HostValue], depth: int = 0) -> bool:
+    """Whether a value is such a tensor, or torch computed it from one and left it there."""
+    if value in device:
+        return True
+    if depth > _MAX_DEPTH or value.origin not in (Origin.COMPUTED, Origin.VIEW):
+        return False
+    if short(value.operation) in _TO_HOST or _moves_to_host(value.node):
+        return False
+    return any(_is_on_device(source, device, depth + 1) for source in value.sources)
+
+
+def _moves_to_host(node: ast.expr | None) -> bool:
+    """``x.to("cpu")``."""
+    return isinstance(node, ast.Call) and any(
+        isinstance(part, ast.Constant) and part.value == "cpu"
+        for argument in (*node.args, *(k.value for k in node.keywords))
+        for part in ast.walk(argument)
+    )
+
+
+def _in_helpers(
+    module: Module, graph: HostGraph, device: frozenset[HostValue]
+) -> Iterator[ReadBack]:
+    """Reads in the functions of the file that the function hands such a tensor to."""
+    for call in nodes_of(graph.node):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            continue
+        helper = module.host_functions.get(call.func.id)
+        if helper is None or helper is graph.node or _is_cached(helper):
+            continue
+        given = {
+            name
+            for name, argument in _bound(helper, call)
+            if isinstance(argument, ast.Name) and _names_device(graph, argument.id, device)
+        }
+        if not given:
+            continue
+        inner = host_graph_of(module, call.func.id)
+        parameters = frozenset(
+            v for v in inner.values if v.origin is Origin.PARAMETER and v.operation in given
+        )
+        for found in _in_graph(inner, parameters):
+            yield ReadBack(found.node, found.what, call, found.is_condition)
+
+
+def _is_cached(function: ast.FunctionDef) -> bool:
+    return any("cache" in ast.unparse(decorator) for decorator in function.decorator_list)
+
+
+def _bound(helper: ast.FunctionDef, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    names = [a.arg for a in (*helper.args.posonlyargs, *helper.args.args)]
+    yield from zip(names, call.args, strict=False)
+    yield from ((k.arg, k.value) for k in call.keywords if k.arg is not None)
+
+
+def _names_device(graph: HostGraph, name: str, device: frozenset[HostValue]) -> bool:
+    if any(v.origin is Origin.PARAMETER and v.operation == name for v in device):
+        return True
+    return any(_is_on_device(value, device) for value in graph.names.get(name, ()))

@@ -1,0 +1,57 @@
+"""How many programs a launch asks for along each axis of its grid, as far as the text says."""
+
+import ast
+
+from tilewright.source.host import resolve
+from tilewright.source.model import Kernel, Launch, Module
+
+_BOUNDED = ("multi_processor_count", "num_sm", "nsm", "sm_count", "num_cu", "split", "num_programs")
+
+
+def grid_extents(module: Module, launch: Launch) -> tuple[ast.expr, ...]:
+    """The expressions of a launch's grid, one for each axis; () where it is no tuple."""
+    grid = resolve(module, launch, launch.grid)
+    if isinstance(grid, ast.Lambda):
+        grid = grid.body
+    if not isinstance(grid, ast.Tuple | ast.List):
+        return ()
+    return tuple(resolve(module, launch, extent) for extent in grid.elts)
+
+
+def is_one_program(module: Module, launch: Launch) -> bool:
+    """Whether each axis of the grid is the literal 1."""
+    extents = grid_extents(module, launch)
+    return bool(extents) and all(_number(extent) == 1 for extent in extents)
+
+
+def grows_with_the_problem(module: Module, kernel: Kernel, launch: Launch, axis: int) -> bool:
+    """Whether the extent of an axis follows the size of a tensor, without a bound in the text."""
+    extents = grid_extents(module, launch)
+    if axis >= len(extents):
+        return False
+    extent = extents[axis]
+    if _number(extent) is not None:
+        return False
+    names = {n.id for n in ast.walk(extent) if isinstance(n, ast.Name)}
+    texts = {_text(n) for n in ast.walk(extent)} | {str(a) for a in names}
+    if any(mark in text.lower() for text in texts for mark in _BOUNDED):
+        return False
+    calls = {_text(n.func) for n in ast.walk(extent) if isinstance(n, ast.Call)}
+    return "min" not in calls and not names & set(kernel.constexprs)
+
+
+def _text(node: ast.AST) -> str:
+    match node:
+        case ast.Name():
+            return node.id
+        case ast.Attribute():
+            return node.attr
+        case ast.Constant():
+            return str(node.value)
+    return ""
+
+
+def _number(node: ast.expr) -> int | None:
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    return None
