@@ -1,4 +1,4 @@
-"""How many programs a launch asks for along each axis of its grid, as far as the text says."""
+"""The number of programs that a launch states along each axis of its grid."""
 
 import ast
 

@@ -81,16 +81,15 @@ def _carries(body: Sequence[ast.stmt], name: str) -> bool:
 
 def _is_accumulation(body: Sequence[ast.stmt], name: str) -> bool:
     """Whether every assignment is ``x += ...``, ``x = x + ...`` or ``x = tl.maximum(x, ...)``."""
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.AugAssign) and _names(node.target, name):
-                if not isinstance(node.op, ast.Add):
-                    return False
-            is_assigned = isinstance(node, ast.Assign) and any(
-                _names(t, name) for t in node.targets
-            )
-            if isinstance(node, ast.Assign) and is_assigned and not _combines(node.value, name):
-                return False
+    return all(_accumulates(node, name) for statement in body for node in ast.walk(statement))
+
+
+def _accumulates(node: ast.AST, name: str) -> bool:
+    """Whether a node assigns nothing else to a name than a sum or an extreme with it."""
+    if isinstance(node, ast.AugAssign) and _names(node.target, name):
+        return isinstance(node.op, ast.Add)
+    if isinstance(node, ast.Assign) and any(_names(t, name) for t in node.targets):
+        return _combines(node.value, name)
     return True
 
 
