@@ -16,6 +16,7 @@ class ClientFeatures:
     inlay_hint_refresh: bool = False
     related_information: bool = False
     markdown_hover: bool = False
+    markdown_completion: bool = False
     document_changes: bool = False
     change_annotations: bool = False
     resolves_edits: bool = False
@@ -50,6 +51,8 @@ def read_features(capabilities: types.ClientCapabilities) -> ClientFeatures:
         or bool(at("text_document.diagnostic.related_information")),
         markdown_hover=types.MarkupKind.Markdown
         in (at("text_document.hover.content_format") or ()),
+        markdown_completion=types.MarkupKind.Markdown
+        in (at("text_document.completion.completion_item.documentation_format") or ()),
         document_changes=bool(at("workspace.workspace_edit.document_changes")),
         change_annotations=at("workspace.workspace_edit.change_annotation_support") is not None,
         resolves_edits="edit" in (resolved or ()),

@@ -4,6 +4,7 @@
 """
 
 import re
+from functools import cached_property
 
 _END = re.compile(r"\r\n|\n|\r")
 
@@ -35,6 +36,11 @@ class LineTable:
         if line.endswith("\r\n"):
             return line[:-2]
         return line[:-1] if line.endswith(("\n", "\r")) else line
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """All lines without their line ends."""
+        return tuple(_END.split(self.text))
 
     def full_lines(self) -> list[str]:
         """All lines, each with its line end."""

@@ -15,6 +15,7 @@ from tilewright_server.context import ServerContext
 from tilewright_server.fixes import FixService
 from tilewright_server.jobs.manager import Job
 from tilewright_server.jobs.notify import announce
+from tilewright_server.last_good import LastGood
 from tilewright_server.projects import Project, ProjectFaults, Projects
 from tilewright_server.publisher import Publisher
 from tilewright_server.rule_pages import RulePages
@@ -47,6 +48,7 @@ class TilewrightServer(ServerContext):
         self.pages = RulePages()
         self.index = WorkspaceIndex(self)
         self.sent_tokens = SentTokens()
+        self.last_good = LastGood()
 
     async def parse(self, snapshot: Snapshot) -> Parsed:
         """The kernels of a snapshot, before anything is said of them."""
@@ -64,6 +66,7 @@ class TilewrightServer(ServerContext):
             entry=project.entry,
         )
         found = await self._analysis.analyze(snapshot, parsed, context, project.silenced)
+        self.last_good.remember(snapshot.uri, found)
         self._write_pages(found)
         return found
 

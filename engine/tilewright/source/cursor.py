@@ -5,13 +5,14 @@ token, so that a bracket that is still open is known with what it belongs to.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 _TOKEN = re.compile(
     r"""(?P<text>[rbfuRBFU]{0,2}(?:\"{3}(?:[^\\]|\\.)*?(?:\"{3}|\Z)|'{3}(?:[^\\]|\\.)*?(?:'{3}|\Z)
         |"(?:[^"\\\n]|\\.)*(?:"|(?=\n)|\Z)|'(?:[^'\\\n]|\\.)*(?:'|(?=\n)|\Z)))
     |(?P<comment>\#[^\n]*)
+    |(?P<number>\d[\w.]*)
     |(?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)
     |(?P<open>[(\[{])
     |(?P<close>[)\]}])
@@ -22,12 +23,9 @@ _TOKEN = re.compile(
     |(?P<other>[^\s])""",
     re.VERBOSE | re.DOTALL,
 )
-_STATEMENT = frozenset(
-    ("def", "class", "return", "with", "while", "import", "from", "assert", "raise", "try")
-)
 _WORD = re.compile(r"((?:[^\W\d]\w*\.)*)(\w*)\Z")
 _DEFINITION = re.compile(r"(\s*)(?:async\s+)?def\s+([^\W\d]\w*)")
-_JIT = re.compile(r"@\s*[\w.]*\bjit\b")
+_JIT = re.compile(r"@\s*[\w.]*jit\b")
 _MOST_CHARACTERS = 20_000
 
 
@@ -38,10 +36,11 @@ class _Frame:
     bracket: str
     callee: str
     subscripted: bool
+    indent: int
     position: int = 0
     keyword: str | None = None
     key: str | None = None
-    given: list[str] = field(default_factory=list)
+    given: dict[str, int | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class OpenCall:
         position: the number of commas before the place.
         keyword: of the argument at the place, where one is written.
         key: in a dict, the key whose value the place is in.
-        given: keywords, or keys, that stand before the place.
+        given: keywords, or keys, that stand before the place, with the numbers they are given.
     """
 
     bracket: str
@@ -64,7 +63,7 @@ class OpenCall:
     position: int
     keyword: str | None
     key: str | None
-    given: tuple[str, ...]
+    given: Mapping[str, int | None]
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ class _Reader:
     def calls(self) -> tuple[OpenCall, ...]:
         return tuple(
             OpenCall(
-                f.bracket, f.callee, f.subscripted, f.position, f.keyword, f.key, tuple(f.given)
+                f.bracket, f.callee, f.subscripted, f.position, f.keyword, f.key, dict(f.given)
             )
             for f in self._frames
         )
@@ -152,9 +151,11 @@ class _Reader:
         self.last = value
 
     def _token(self, kind: str, value: str, start: int) -> None:
+        if kind not in ("line", "comment", "close"):
+            self._leave_unfinished(start)
         match kind:
             case "open":
-                self._open(value)
+                self._open(value, start)
             case "close":
                 self._close()
                 return
@@ -164,23 +165,36 @@ class _Reader:
                 frame.keyword = frame.key = None
             case "equals" if value == "=" and self._frames and self._before[0] == "name":
                 self._frames[-1].keyword = self._before[1]
-                self._frames[-1].given.append(self._before[1])
+                self._frames[-1].given[self._before[1]] = None
             case "colon" if self._frames and self._frames[-1].bracket == "{":
                 self._frames[-1].key = self._before[1].strip("'\"")
-                self._frames[-1].given.append(self._before[1].strip("'\""))
-            case "name" if value in _STATEMENT and self._starts_line(start):
-                # What is open in an earlier line was left unfinished.
-                self._frames.clear()
+                self._frames[-1].given[self._frames[-1].key] = None
+            case "number" if self._frames and self._before[0] in ("equals", "colon"):
+                frame = self._frames[-1]
+                name = frame.key if frame.bracket == "{" else frame.keyword
+                if name is not None and value.isdigit():
+                    frame.given[name] = int(value)
         if kind not in ("line", "comment"):
             self._before = (kind, value)
 
-    def _starts_line(self, start: int) -> bool:
-        return not self._text[self._text.rfind("\n", 0, start) + 1 : start].strip()
+    def _leave_unfinished(self, start: int) -> None:
+        """Forget brackets whose line is indented no less than a line that begins here.
 
-    def _open(self, bracket: str) -> None:
+        What continues a line is indented more; so they were left unfinished.
+        """
+        line = self._text.rfind("\n", 0, start) + 1
+        if self._frames and line and not self._text[line:start].strip():
+            self._frames = [frame for frame in self._frames if frame.indent < start - line]
+
+    def _indent(self, start: int) -> int:
+        """Blanks before the line of a token."""
+        line = self._text.rfind("\n", 0, start) + 1
+        return len(self._text[line:start]) - len(self._text[line:start].lstrip())
+
+    def _open(self, bracket: str, start: int) -> None:
         kind, value = self._before
         callee = value if kind == "name" else self._subscripted if kind == "subscript" else ""
-        self._frames.append(_Frame(bracket, callee, kind == "subscript"))
+        self._frames.append(_Frame(bracket, callee, kind == "subscript", self._indent(start)))
 
     def _close(self) -> None:
         closed = self._frames.pop() if self._frames else None

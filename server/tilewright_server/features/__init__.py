@@ -14,6 +14,13 @@ from tilewright_server.features.code_action import OPTIONS as CODE_ACTION_OPTION
 from tilewright_server.features.code_action import code_action
 from tilewright_server.features.code_action_resolve import code_action_resolve
 from tilewright_server.features.code_lens import code_lens
+from tilewright_server.features.completion import (
+    COMPLETION_OPTIONS,
+    SIGNATURE_OPTIONS,
+    completion,
+    completion_resolve,
+    signature_help,
+)
 from tilewright_server.features.diagnostic import OPTIONS as DIAGNOSTIC_OPTIONS
 from tilewright_server.features.diagnostic import diagnostic, no_diagnostics
 from tilewright_server.features.documents import (
@@ -48,8 +55,8 @@ SYNC: tuple[tuple[str, Handler, Any], ...] = (
 )
 
 
-def _as_asked(action: types.CodeAction) -> types.CodeAction:
-    return action
+def _as_asked(asked: Any) -> Any:
+    return asked
 
 
 # Everything that may take longer, with what it answers if it fails.
@@ -64,6 +71,9 @@ ASYNC: tuple[tuple[str, Handler, Any, Handler], ...] = (
     (types.CODE_ACTION_RESOLVE, code_action_resolve, None, _as_asked),
     (types.TEXT_DOCUMENT_CODE_LENS, code_lens, None, nothing),
     *NAVIGATION,
+    (types.TEXT_DOCUMENT_COMPLETION, completion, COMPLETION_OPTIONS, nothing),
+    (types.COMPLETION_ITEM_RESOLVE, completion_resolve, None, _as_asked),
+    (types.TEXT_DOCUMENT_SIGNATURE_HELP, signature_help, SIGNATURE_OPTIONS, nothing),
     (types.SHUTDOWN, shutdown, None, nothing),
     (STATUS, status, None, nothing),
     (ASSEMBLY, assembly, None, nothing),

@@ -13,7 +13,7 @@ from tilewright.source.model import Kernel, Language
 from tilewright.source.text import Range
 from tilewright.targets.occupancy import occupancy_of
 from tilewright_server import language_cards
-from tilewright_server.analysis_cache import Analysis
+from tilewright_server.analysis_cache import Analysis, Parsed
 from tilewright_server.backend import ONE_AT_A_TIME
 from tilewright_server.cards import Card
 from tilewright_server.compiled_facts import CompiledFacts
@@ -27,7 +27,7 @@ _NKI = "nki."
 
 
 async def surroundings(
-    server: TilewrightServer, snapshot: Snapshot, analysis: Analysis
+    server: TilewrightServer, snapshot: Snapshot, parsed: Parsed
 ) -> Surroundings:
     """The version of Triton and the chip that a document is for, and what holds there.
 
@@ -35,7 +35,7 @@ async def surroundings(
     """
     project = await server.project(snapshot)
     version = project.triton or server.triton
-    target = str(server.chip.now(snapshot, analysis, project).target)
+    target = str(server.chip.now(snapshot, parsed, project).target)
     try:
         chip = chip_of(target)
         return Surroundings(version, chip, constraints(target, version or language_api().last))
