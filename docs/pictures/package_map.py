@@ -35,7 +35,7 @@ def package_graph() -> Graph:
     packages = {name for name in packages if not name.startswith("_")} | {"server"}
     graph: Graph = {name: set() for name in packages}
     for module in all_modules():
-        for imported in module.imports():
+        for imported in module.imports:
             parts = imported.name.split(".")
             area = "server" if parts[0] == "tilewright_server" else parts[1] if parts[1:] else ""
             if module.area in packages and area in packages and area != module.area:

@@ -125,25 +125,20 @@ def test_what_a_launch_wrote_is_told(recorded: dict[str, CapturedKernel]) -> Non
     assert (written.names, written.compared) == (("out_ptr",), ("out_ptr", "x_ptr"))
 
 
-def test_beyond_the_limit_launches_are_counted_only(tmp_path: Path) -> None:
+def test_output_and_exit_code_are_the_commands_own_and_launches_beyond_the_limit_are_counted(
+    tmp_path: Path,
+) -> None:
     path = script(
         tmp_path,
-        "for n in range(1, 9):\n    run(torch.ones(n), torch.empty(n))\n",
+        "for n in range(1, 9):\n    run(torch.ones(n), torch.empty(n))\n"
+        "print('mine')\nraise SystemExit(7)\n",
     )
-    capture(tmp_path, sys.executable, str(path), options=("--limit", "3"))
+    ended = capture(tmp_path, sys.executable, str(path), options=("--limit", "3"))
+    assert (ended.returncode, ended.stdout) == (7, "mine\n")
     kernel = only_kernel(tmp_path)
     assert (len(kernel.launches), kernel.others, kernel.total) == (3, 5, 8)
-
-
-def test_output_and_exit_code_are_the_commands_own(tmp_path: Path) -> None:
-    path = script(
-        tmp_path,
-        "run(torch.ones(8), torch.empty(8))\nprint('mine')\nraise SystemExit(7)\n",
-    )
-    ended = capture(tmp_path, sys.executable, str(path))
-    assert (ended.returncode, ended.stdout) == (7, "mine\n")
-    assert only_launch(tmp_path).written is None, "nobody asked"
-    assert "scale: 1 launches" in ended.stderr
+    assert {launch.written for launch in kernel.launches} == {None}, "no one asked"
+    assert "scale: 8 launches" in ended.stderr
 
 
 def test_a_script_that_dies_leaves_what_it_had_launched(tmp_path: Path) -> None:

@@ -67,6 +67,13 @@ def below(root: int) -> set[int]:
     return found - {root}
 
 
+def environments_below(root: int) -> Iterator[bytes]:
+    """What those processes were started with that have not ended meanwhile."""
+    for process in below(root):
+        with contextlib.suppress(OSError):
+            yield Path(f"/proc/{process}/environ").read_bytes()
+
+
 def alive(processes: set[int]) -> set[int]:
     return {one for one in processes if Path(f"/proc/{one}").exists()}
 
@@ -81,17 +88,13 @@ def wait_for(condition: object, seconds: float = 8.0) -> bool:
 
 
 @pytest.mark.triton
-def test_the_interpreter_comes_first_and_auto_picks_what_can_time() -> None:
+def test_the_interpreter_comes_first_and_an_unknown_device_names_the_known_ones() -> None:
     found = list_devices()
     assert found[0].id == "interpreter"
     assert not found[0].can_time
     assert found[0].triton
     gpus = [info.id for info in found[1:]]
-    assert open_device().info.id == (gpus[0] if gpus else "interpreter")
-
-
-@pytest.mark.triton
-def test_an_unknown_device_names_the_known_ones() -> None:
+    assert open_device().info.id == (gpus[0] if gpus else "interpreter"), "what can time"
     with pytest.raises(DeviceError, match="no device 'cuda:99' here; there are interpreter"):
         open_device("cuda:99")
 
@@ -125,34 +128,50 @@ def test_the_zip_is_made_once_and_holds_only_the_worker() -> None:
     assert all(name == "__main__.py" or name.startswith("tilewright_worker/") for name in names)
 
 
-@pytest.mark.triton
-def test_jobs_of_several_threads_run_side_by_side(tmp_path: Path) -> None:
-    with WorkerClient(sys.executable) as client:
-        assert client.hello
-        job = sleeping_job(tmp_path, "naps")
-        outcomes = []
-        threads = [
-            threading.Thread(target=lambda: outcomes.append(client.run(job, 30))) for _ in range(6)
-        ]
-        start = time.monotonic()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert [outcome.status for outcome in outcomes] == [JobStatus.OK] * 6
-        assert time.monotonic() - start < 6 * 1.5
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerClient]:
+    """A worker started by someone whose environment holds keys."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("OPENAI_API_KEY", "sk-of-the-user")
+        patch.setenv("OPENAI_BASE_URL", "https://api.example.com/v1")
+        patch.setenv("OTHER_TOKEN", "sk-of-the-user")
+        # Not even where a person names it.
+        patch.setenv("TILEWRIGHT_ALLOW_ENV", "OPENAI_API_KEY,WANTED_TOKEN")
+        patch.setenv("WANTED_TOKEN", "wanted")
+        with WorkerClient(sys.executable) as started:
+            assert started.hello
+            # What it is started with: it overwrites that, which takes a moment.
+            given = worker_environment()
+            assert not [n for n in given if n.startswith("OPENAI_") or n == "OTHER_TOKEN"]
+            assert given["WANTED_TOKEN"] == "wanted"
+            yield started
 
 
 @pytest.mark.triton
-def test_cancel_stops_what_is_under_way(tmp_path: Path) -> None:
-    with WorkerClient(sys.executable) as client:
-        assert client.hello
-        timer = threading.Timer(0.7, client.cancel)
-        timer.start()
-        outcome = client.run(sleeping_job(tmp_path, "sleeps"), 60)
-        assert outcome.status is JobStatus.ERROR
-        assert outcome.message == "was cancelled"
-        assert outcome.seconds < 10
+def test_jobs_of_several_threads_run_side_by_side(client: WorkerClient, tmp_path: Path) -> None:
+    job = sleeping_job(tmp_path, "naps")
+    outcomes = []
+    threads = [
+        threading.Thread(target=lambda: outcomes.append(client.run(job, 30))) for _ in range(6)
+    ]
+    start = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [outcome.status for outcome in outcomes] == [JobStatus.OK] * 6
+    assert time.monotonic() - start < 6 * 1.5
+
+
+@pytest.mark.triton
+def test_cancel_stops_what_is_under_way(client: WorkerClient, tmp_path: Path) -> None:
+    timer = threading.Timer(0.7, client.cancel)
+    timer.start()
+    outcome = client.run(sleeping_job(tmp_path, "sleeps"), 60)
+    assert outcome.status is JobStatus.ERROR
+    assert outcome.message == "was cancelled"
+    assert outcome.seconds < 10
 
 
 @pytest.mark.slow
@@ -231,35 +250,22 @@ def pries(x):
 
 @pytest.mark.triton
 def test_key_of_an_endpoint_is_in_no_worker_and_in_reach_of_no_candidate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: WorkerClient, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user")
-    monkeypatch.setenv("OPENAI_BASE_URL", "https://api.example.com/v1")
-    monkeypatch.setenv("OTHER_TOKEN", "sk-of-the-user")
-    # Not even where a person names it.
-    monkeypatch.setenv("TILEWRIGHT_ALLOW_ENV", "OPENAI_API_KEY,WANTED_TOKEN")
-    monkeypatch.setenv("WANTED_TOKEN", "wanted")
     path = tmp_path / "prier.py"
     path.write_text(PRIER)
     job = {**sleeping_job(tmp_path, "pries"), "module": str(path)}
     keeper = {**os.environ, "OPENAI_API_KEY": "sk-of-the-user"}
-    with (
-        subprocess.Popen(["sleep", "60"], env=keeper) as engine,  # in place of the engine
-        WorkerClient(sys.executable) as client,
-    ):
+    with subprocess.Popen(["sleep", "60"], env=keeper) as engine:  # in place of the engine
         outcome = client.run(job, 60)
         pid = client.pid
         assert pid is not None
-        environments = [Path(f"/proc/{p}/environ").read_bytes() for p in {pid, *below(pid)}]
+        environments = [Path(f"/proc/{pid}/environ").read_bytes(), *environments_below(pid)]
         assert b"sk-of-the-user" in Path(f"/proc/{engine.pid}/environ").read_bytes()
         engine.kill()
     assert outcome.status is JobStatus.OK, outcome.message
     assert outcome.output.strip() == "found [] given ['WANTED_TOKEN']"
     assert not [e for e in environments if b"sk-of-the-user" in e or b"OPENAI_" in e]
-    # What it is started with: it overwrites that, which takes a moment.
-    started = worker_environment()
-    assert not [n for n in started if n.startswith("OPENAI_") or n == "OTHER_TOKEN"]
-    assert started["WANTED_TOKEN"] == "wanted"
 
 
 def test_doctor_s_secret_reaches_the_worker_that_has_to_take_it_away() -> None:

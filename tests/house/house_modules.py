@@ -45,6 +45,7 @@ class SourceModule:
         """All nodes of the tree; every rule looks through them."""
         return tuple(ast.walk(self.tree))
 
+    @cached_property
     def imports(self) -> tuple[Import, ...]:
         return tuple(_imports(self))
 

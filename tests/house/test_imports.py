@@ -110,7 +110,7 @@ def _area(name: str) -> str | None:
 
 
 def _every_import() -> list[tuple[SourceModule, Import]]:
-    return [(module, found) for module in all_modules() for found in module.imports()]
+    return [(module, found) for module in all_modules() for found in module.imports]
 
 
 def _where(module: SourceModule, found: Import) -> str:
@@ -135,7 +135,7 @@ def test_imports_run_in_one_direction() -> None:
 def _circles() -> list[str]:
     """Modules that import each other, also in functions and for types alone."""
     edges = {
-        module.name: {found.name for found in module.imports() if found.name != module.name}
+        module.name: {found.name for found in module.imports if found.name != module.name}
         for module in all_modules()
     }
     done: set[str] = set()

@@ -59,7 +59,7 @@ def test_a_worker_imports_the_types_for_type_checkers_alone() -> None:
         f"{module.place}:{found.line}"
         for module in all_modules()
         if module.area == "worker" and not module.name.startswith(MESSAGES)
-        for found in module.imports()
+        for found in module.imports
         if found.name.startswith(MESSAGES) and not found.lazy
     ]
     assert not wrong, "\n".join(wrong)

@@ -39,8 +39,10 @@ class Autotuned:
         yield Candidate(text.replace(", BLOCK=1024", ""), None, self.name, "try a list")
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Workbench]:
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+    """One for all of them, so that what spills is compiled once."""
+    tmp_path = tmp_path_factory.mktemp("pruning")
     for name in ("softmax.py", "softmax.yaml", "references.py"):
         shutil.copy(EXAMPLES / name, tmp_path / name)
     source = tmp_path / "softmax.py"

@@ -285,6 +285,7 @@ def doctor(home: Path, landlock: str) -> tuple[int, dict[str, Any]]:
     return told.returncode, json.loads(told.stdout or "{}")
 
 
+@pytest.mark.slow
 @pytest.mark.triton
 def test_doctor_tries_everything_and_says_what_to_do(tmp_path: Path) -> None:
     code, found = doctor(tmp_path, "0")

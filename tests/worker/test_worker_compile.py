@@ -199,7 +199,8 @@ def test_a_target_without_a_toolchain_is_a_job_error(bench: Bench) -> None:
     assert outcome.message.startswith("no toolchain for xpu")
 
 
-@pytest.mark.parametrize("name", [pytest.param("matmul.py", marks=pytest.mark.slow), "rows.py"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["matmul.py", "rows.py"])
 def test_measuring_compiles_ahead_without_a_device(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

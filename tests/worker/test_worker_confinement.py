@@ -177,6 +177,7 @@ def own_client(worker_home: Path, monkeypatch: pytest.MonkeyPatch) -> WorkerClie
     return WorkerClient(sys.executable)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_takes_its_children_along_and_comes_back(
     own_client: WorkerClient, bench: Bench
 ) -> None:
