@@ -24,11 +24,19 @@ XPU = "TILEWRIGHT_XPU_PYTHON" in os.environ and (
 )
 
 
+def _backends(golden: Golden) -> set[str]:
+    return {target.backend for _, target in golden.wanted}
+
+
+# Of each issue one kernel that fires and one that does not are compiled with the fast tests.
+FAST = {(g.issue, g.fires): g for g in reversed(GOLDENS) if _backends(g) == {"cuda"}}.values()
+
+
 def _marks(golden: Golden) -> list[pytest.MarkDecorator]:
     """Intel's compilers are elsewhere, and AMD's take longer."""
-    backends = {target.backend for _, target in golden.wanted}
+    backends = _backends(golden)
     marks = [pytest.mark.triton]
-    if backends - {"cuda"}:
+    if not any(golden is one for one in FAST):
         marks.append(pytest.mark.slow)
     if "xpu" in backends:
         reason = "needs TILEWRIGHT_XPU_PYTHON and ocloc: tilewright toolchain install xpu"

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.devices.client import WorkerClient
-from tilewright.devices.discovery import client, close_all
+from tilewright.devices.discovery import close_all, compiler
 from tilewright.devices.local import WorkerDevice
 from tilewright.devices.model import DeviceInfo, JobStatus
 from tilewright.devices.service.places import ServiceError, open_socket
@@ -350,7 +350,7 @@ def test_a_file_where_its_folder_goes_is_reported(own_home: None) -> None:
 def test_it_can_be_turned_off(own_home: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEWRIGHT_SERVICE", "0")
     close_all()
-    with client(sys.executable) as mine:
+    with compiler(sys.executable) as mine:
         assert mine.hello["triton"]
         assert running_services() == ()
     close_all()
