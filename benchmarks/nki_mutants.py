@@ -17,7 +17,7 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -276,6 +276,11 @@ def chosen(changes_of: list[Change], most: int) -> list[Change]:
     return result
 
 
+def one_a_line(records: Iterable[Any]) -> str:
+    """A JSON list of dataclasses with a line for each, so that a change of one is one line."""
+    return "[\n" + ",\n".join(json.dumps(asdict(one)) for one in records) + "\n]"
+
+
 def mutants(every: Sequence[Case], most: int) -> Iterator[Mutant]:
     runner = Runner()
     for case in every:
@@ -329,7 +334,7 @@ def table(found: Sequence[Mutant]) -> str:
 def main(argv: Sequence[str]) -> None:
     if argv[:1] == ["run"]:
         most = int(argv[1]) if len(argv) > 1 else 10
-        print(json.dumps([asdict(m) for m in mutants(list(cases()), most)], indent=0))
+        print(one_a_line(mutants(list(cases()), most)))
     elif argv[:1] == ["table"]:
         print(table([Mutant(**m) for m in json.loads(STORED.read_text())]))
     else:

@@ -13,7 +13,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from nki_mutants import (
     differs,
     inputs_of,
     mutants,
+    one_a_line,
     table,
 )
 
@@ -305,7 +306,7 @@ def main(argv: Sequence[str]) -> None:
     if argv[:1] == ["run"] and len(argv) > 1:
         most = int(argv[2]) if len(argv) > 2 else 12
         found = list(run(Path(argv[1]), most, argv[3] if len(argv) > 3 else ""))
-        print(json.dumps([asdict(c) for c in counts(found)], indent=0))
+        print(one_a_line(counts(found)))
     elif argv[:1] == ["table"]:
         stored = [Count(**c) for c in json.loads(STORED.read_text())]
         print(table(list(as_mutants(stored))))

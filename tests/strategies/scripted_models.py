@@ -24,6 +24,8 @@ from tilewright.evaluation.model import (
 )
 from tilewright.evaluation.workbench import Capture
 from tilewright.knowledge.stages import Stage, order_stages
+from tilewright.memory.model import Experience, Measured, Origin, Provenance, Signature
+from tilewright.memory.model import Outcome as RunOutcome
 from tilewright.models.model import CallRequest, ModelChoice, ModelError, Reply, Role, Spent
 from tilewright.models.settings import Ensemble
 from tilewright.problems.model import Case, Entry, EntryKind, Problem
@@ -309,3 +311,18 @@ def searched(
     )
     search.run()
     return Found(search, client, notes)
+
+
+def prompt_of(request: CallRequest) -> str:
+    return "\n".join(message.text for message in request.messages)
+
+
+DIFF = "--- a/k.py\n+++ b/k.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
+
+
+def learned(key: str, diff: str = DIFF) -> Experience:
+    return Experience(
+        RunOutcome.HELPED, key, None, None, "Do as I say", "", Signature("triton"),
+        Measured(1.5, 1.4, 1.6, "a GPU", "bench"),
+        Provenance("/p", "k.py", "0", "run", Origin.CONTEST), diff=diff, private=True,
+    )  # fmt: skip

@@ -7,33 +7,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
-from random import Random
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from scripted_models import OTHER, QUIET, SMALL, ScriptedCascade, ScriptedClient, ensemble
+from scripted_models import (
+    OTHER,
+    QUIET,
+    SMALL,
+    ScriptedCascade,
+    ScriptedClient,
+    ensemble,
+    learned,
+    prompt_of,
+)
 
-from tilewright.agents.change import FACTS, Plan, parse_plan
-from tilewright.agents.model import Unusable
 from tilewright.evaluation.model import (
-    Evaluation,
-    Level,
-    StepName,
-    StepResult,
-    StepStatus,
     text_hash,
 )
 from tilewright.knowledge.stages import Stage
 from tilewright.memory.model import (
     Experience,
-    Measured,
-    Origin,
-    Provenance,
     Recalled,
-    Signature,
 )
-from tilewright.memory.model import Outcome as RunOutcome
 from tilewright.models.model import (
     BudgetSpentError,
     CallRequest,
@@ -41,23 +36,16 @@ from tilewright.models.model import (
     Limits,
     ModelError,
     Role,
-    Spent,
 )
 from tilewright.models.settings import Ensemble
 from tilewright.search.node import IdeaKind, Node
 from tilewright.search.spec import BeamSpec, MenuSpec, StopSpec, StrategySpec
-from tilewright.serialize import dump
 from tilewright.store.store import Store
 from tilewright.strategies import briefing
-from tilewright.strategies.author import expectation_words
 from tilewright.strategies.calls import Calls
 from tilewright.strategies.generations import GenerationSearch
-from tilewright.strategies.guidance import Bandit, pitfalls, summarized
-from tilewright.strategies.ideas.patterns import drawn
 from tilewright.strategies.model import Trial
-from tilewright.strategies.present import gain_words
 from tilewright.strategies.run_models import run_models
-from tilewright.targets.model import CompileReport, LaunchFacts, Target
 
 KERNEL = """
 import triton
@@ -86,10 +74,6 @@ def spec(*ideas: str, **more: Any) -> StrategySpec:
     beam = BeamSpec(width=2, ideas=2, diverse=0)
     values = {"strategy": "beam", "beam": beam, "stop": StopSpec(roof=None), "seed": 7, **more}
     return StrategySpec(ideas=ideas, **values)
-
-
-def prompt_of(request: CallRequest) -> str:
-    return "\n".join(message.text for message in request.messages)
 
 
 def section(request: CallRequest, number: int) -> str:
@@ -370,147 +354,12 @@ def test_a_limit_on_calls_ends_the_ideas_of_models(search: Search) -> None:
     assert len(run.client.sent) <= 8, "no generation after the one that reached the limit asks"
 
 
-@pytest.mark.parametrize(
-    ("reply", "plan"),
-    [
-        (
-            '{"plan": "Fuse  both.", "entry": "a", "stage": "fusion", "expects": ["registers-"]}',
-            Plan("Fuse both.", "a", Stage.FUSION, ("registers-",)),
-        ),
-        (
-            '{"plan": "Fuse.", "entry": "z", "stage": "?", "expects": ["speed+", 3, "registers+"]}',
-            Plan("Fuse.", None, Stage.DISCOVERY, ("registers+",)),
-        ),
-        ("<think>hm</think>Fuse both\nkernels.", Plan("Fuse both kernels.")),
-        ("", None),
-    ],
-)
-def test_plans_are_read_from_json_or_from_text(reply: str, plan: Plan | None) -> None:
-    found = parse_plan(reply, ["a"])
-    assert isinstance(found, Unusable) if plan is None else found == plan
-
-
-def test_dropout_keeps_the_order_and_its_bounds() -> None:
-    menu = MenuSpec(keep=0.3, least=3, most=10)
-    every = list(range(30))
-    found = [drawn(every, Random(seed), menu) for seed in range(200)]
-    assert all(one == sorted(one) and 3 <= len(one) <= 10 for one in found)
-    assert len({tuple(one) for one in found}) > 150
-    assert drawn([1, 2], Random(1), menu) == [1, 2]
-
-
-def compiled(spilled: int, registers: int) -> Evaluation:
-    """A correct candidate with one compile report, which says nothing of shared memory."""
-    report = CompileReport(
-        Target("cuda", "90"), "k", LaunchFacts("k", (1,), ()), True,
-        registers=registers, spill_bytes=spilled,
-    )  # fmt: skip
-    step = StepResult(StepName.COMPILE, StepStatus.PASSED, data={"reports": [dump(report)]})
-    return Evaluation("0", "1", Level.CORRECT, (step,))
-
-
-def test_what_an_idea_expected_is_compared_with_what_the_compilers_say() -> None:
-    words = list(
-        expectation_words(
-            ("spill_bytes-", "registers-", "shared_bytes+"), compiled(64, 30), compiled(0, 40)
-        )
-    )
-    assert words == [
-        "bytes spilled 64 -> 0, as expected",
-        "registers a thread 30 -> 40, expected to fall",
-    ]
-    assert set(FACTS) == {"spill_bytes", "registers", "shared_bytes"}
-
-
-def trial_of(generation: int, *, alive: bool, step: StepName | None = None) -> Trial:
-    """What a bandit looks at of a trial."""
-    failed = SimpleNamespace(step=step) if step else None
-    found = SimpleNamespace(
-        node=SimpleNamespace(generation=generation, alive=alive),
-        candidate=SimpleNamespace(call="c"),
-        evaluation=SimpleNamespace(failed=failed),
-    )
-    return cast("Trial", found)
-
-
-def test_guidance_that_leads_to_parents_is_chosen_more_often() -> None:
-    trials: list[Trial] = []
-    bandit = Bandit(lambda: trials, 3, "spec")
-    found = []
-    for generation in range(1, 60):
-        found.append(bandit.guidance(generation))
-        good = found[-1] != () and found[-1][0].startswith("Make the smallest")
-        trials += [trial_of(generation, alive=good)] * 4
-    last = found[-30:]
-    assert sum(one[:1] == ("Make the smallest change that can have the gain: what stays as it is "
-                           "cannot fail.",) for one in last) >= 24  # fmt: skip
-    assert [bandit.guidance(n) for n in range(1, 60)] == found, "a generation keeps its guidance"
-
-
-def test_pitfalls_quote_nothing_of_a_candidate() -> None:
-    trials = [trial_of(1, alive=False, step=StepName.COMPILE)] * 3
-    trials += [trial_of(1, alive=False, step=StepName.SYNTAX)]
-    (sentence,) = pitfalls(trials)
-    assert sentence == "Many candidates do not compile: use only names that section 2 has."
-
-
 def test_guidance_stands_before_the_schedule(search: Search) -> None:
     run = search(ever_faster(), "model", budget=12, guidance="bandit")
     shown = {section(request, 5).split("\n")[0] for request in run.asked(Role.OPTIMIZER)}
     assert any("Make the smallest" in one or "Prefer a change" in one for one in shown)
     plain = search(ever_faster(), "model", budget=12, name="plain")
     assert not any("Prefer a change" in section(r, 5) for r in plain.asked(Role.OPTIMIZER))
-
-
-DIFF = "--- a/k.py\n+++ b/k.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
-
-
-def learned(key: str, diff: str = DIFF) -> Experience:
-    return Experience(
-        RunOutcome.HELPED, key, None, None, "Do as I say", "", Signature("triton"),
-        Measured(1.5, 1.4, 1.6, "a GPU", "bench"),
-        Provenance("/p", "k.py", "0", "run", Origin.CONTEST), diff=diff, private=True,
-    )  # fmt: skip
-
-
-def test_free_changes_are_summarized_once_and_stay_private(tmp_path: Path) -> None:
-    told = '{"title": "Read the row once", "mechanism": "Memory bounds it."}'
-    client = ScriptedClient(lambda request, number: told)
-    with Store(tmp_path / "s.sqlite").run("key", "k.py", {}) as (_, ledger):
-        calls = Calls(lambda ensemble, spent: client, ensemble(), ledger, lambda note: None)
-        given = [learned("free:1"), learned("pattern:a"), learned("free:2", "")]
-        found = summarized(calls, given)
-        assert (found[0].title, found[0].mechanism) == ("Read the row once", "Memory bounds it.")
-        assert found[0].private
-        assert found[1:] == given[1:]
-        (request,) = client.sent
-        assert request.role is Role.SUMMARIZER
-        assert "1.50 times the speed [1.40, 1.60]" in prompt_of(request)
-        assert "+x = 2" in prompt_of(request)
-        summarized(calls, given)
-        assert len(client.sent) == 1, "the same change is not asked about again"
-
-
-def test_an_experience_stays_as_it_is_without_a_usable_summary(tmp_path: Path) -> None:
-    client = ScriptedClient(lambda request, number: "It is good.")
-    with Store(tmp_path / "s.sqlite").run("key", "k.py", {}) as (_, ledger):
-        calls = Calls(lambda ensemble, spent: client, ensemble(), ledger, lambda note: None)
-        assert summarized(calls, [learned("free:1")]) == [learned("free:1")]
-
-
-@pytest.mark.parametrize(
-    ("spent", "ratio", "words"),
-    [
-        (Spent(calls=8, dollars=0.2), 4.0, "4.0 calls, $0.1000 for each doubling of the speed"),
-        (Spent(calls=8, dollars=None), 2.0, "8.0 calls for each doubling of the speed"),
-        (Spent(calls=8, dollars=0.2), 0.9, ""),
-        (Spent(), 2.0, ""),
-    ],
-)
-def test_cost_is_said_for_each_doubling_of_the_speed(
-    spent: Spent, ratio: float, words: str
-) -> None:
-    assert gain_words(spent, ratio) == words
 
 
 class Remembers:
