@@ -23,6 +23,7 @@ from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.certificates import Certificates
 from tilewright_server.error_guard import guard_async
 from tilewright_server.fact_store import KernelFactStore
+from tilewright_server.jobs.engine_host import EngineHost
 from tilewright_server.jobs.manager import Job, JobManager
 from tilewright_server.models import Consents, ModelKeys
 from tilewright_server.notebooks import OPTIONS as NOTEBOOK_OPTIONS
@@ -89,7 +90,9 @@ class ServerContext(LanguageServer):
 
     protocol: TilewrightProtocol
 
-    def __init__(self, engine: Engine, engine_command: Sequence[str]) -> None:
+    def __init__(
+        self, engine: Engine, engine_command: Sequence[str], host_command: Sequence[str]
+    ) -> None:
         # pygls reads stdin in its own pool: two threads, used for nothing else.
         super().__init__(
             "tilewright",
@@ -100,6 +103,9 @@ class ServerContext(LanguageServer):
         )
         self.engine = engine
         self.engine_command = tuple(engine_command)
+        self.host = EngineHost(
+            engine_command, host_command, lambda said: self.warn(f"Tilewright: {said}")
+        )
         self.client = ClientFeatures()
         self.settings = Settings()
         self.model_keys = ModelKeys(os.environ)

@@ -36,8 +36,10 @@ _PAGES_AFTER_S = 1.0
 class TilewrightServer(ServerContext):
     """A language server for tile kernels: the shared state, and what works on it."""
 
-    def __init__(self, engine: Engine, engine_command: Sequence[str]) -> None:
-        super().__init__(engine, engine_command)
+    def __init__(
+        self, engine: Engine, engine_command: Sequence[str], host_command: Sequence[str]
+    ) -> None:
+        super().__init__(engine, engine_command, host_command)
         self.publisher = Publisher(self)
         self.fixes = FixService(self.pool)
         self._analysis = AnalysisService(engine, self.pool)

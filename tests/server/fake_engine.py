@@ -331,5 +331,14 @@ def main() -> None:
         optimize(scenario, argument, text, options.target[0])
 
 
+def host() -> None:
+    """As the engine's process that stays: imported once, forked for each command."""
+    from tilewright.certificates.files import as_json  # noqa: F401  what scenarios use
+    from tilewright.cli.engine_process import serve
+    from tilewright.source import parse_module  # noqa: F401
+
+    serve(int(sys.argv[2]), main)
+
+
 if __name__ == "__main__":
-    main()
+    host() if "--host" in sys.argv[1:2] else main()

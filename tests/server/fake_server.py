@@ -18,6 +18,7 @@ from tilewright_server.entry import serve
 from tilewright_server.features import create_server
 
 ENGINE = (sys.executable, str(Path(__file__).with_name("fake_engine.py")))
+HOST = (*ENGINE, "--host")
 
 
 def analyze(module: Module, context: AnalysisContext) -> tuple[Issue, ...]:
@@ -101,7 +102,7 @@ def main() -> int:
     if "TEST_LOG" in os.environ:
         logging.basicConfig(level=logging.DEBUG, filename=os.environ["TEST_LOG"])
     engine = Engine(analyze=analyze, rewrites_for=rewrites_for)
-    return serve(create_server(engine, ENGINE))
+    return serve(create_server(engine, ENGINE, HOST))
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ class ScriptedCascade:
     def no_problem(self) -> str:
         return "there is no problem"
 
-    def judge(self, text: str, baseline: str, *, thorough: bool = True) -> Evaluation:
+    def judge(self, text: str, baseline: str, *, thorough: bool = True, **_: object) -> Evaluation:
         if self.dies_after is not None and len(self.judged) >= self.dies_after:
             raise KeyboardInterrupt
         self.judged.append((text, baseline))

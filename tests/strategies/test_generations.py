@@ -185,7 +185,9 @@ def test_minutes_before_an_interruption_count(
     monkeypatch.setattr(generations.time, "monotonic", lambda: now[0])
 
     class Slow(ScriptedCascade):
-        def judge(self, text: str, baseline: str, *, thorough: bool = True) -> Evaluation:
+        def judge(
+            self, text: str, baseline: str, *, thorough: bool = True, **_: object
+        ) -> Evaluation:
             found = super().judge(text, baseline, thorough=thorough)
             now[0] += 60
             return found
@@ -274,7 +276,9 @@ def test_a_record_alone_gives_the_same_tree(store: Store, name: Any) -> None:
     first = searched(store, ScriptedCascade(source(100)), spec)
 
     class NoCascade(ScriptedCascade):
-        def judge(self, text: str, baseline: str, *, thorough: bool = True) -> Evaluation:
+        def judge(
+            self, text: str, baseline: str, *, thorough: bool = True, **_: object
+        ) -> Evaluation:
             raise AssertionError(f"{text} is not on record")
 
     records = store.records

@@ -16,6 +16,7 @@ from tilewright.source import parse_module
 from tilewright.store.store import Store
 from tilewright.strategies.autotune_lists import PrunedProposer
 from tilewright.strategies.model import ProposalRequest
+from tilewright.strategies.observer import Silent
 from tilewright.targets.registry import parse_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -60,7 +61,7 @@ def proposed(bench: Workbench, notes: list[str], *configs: str) -> Candidate:
     request = ProposalRequest(module, (), Stage.AUTOTUNING, AnalysisContext(target))
     store = Store(bench.scratch / "store.sqlite")
     with store.run("key", str(bench.source_path), {}) as (_, ledger):
-        pruned = PrunedProposer(Autotuned(*configs), bench, ledger, target, notes.append)
+        pruned = PrunedProposer(Autotuned(*configs), bench, ledger, target, Silent(), notes.append)
         (candidate,) = pruned.propose(request)
     return candidate
 

@@ -70,7 +70,7 @@ class Scripted:
     triton_version: Any = None
     meeting: threading.Barrier | None = None
 
-    def judge(self, text: str, baseline: str, *, thorough: bool = True) -> Evaluation:
+    def judge(self, text: str, baseline: str, *, thorough: bool = True, **_: object) -> Evaluation:
         self.used.add(self.bench.device.info.id)
         if self.meeting is not None and self.bench.device.__class__.__name__ == "_Share":
             self.meeting.wait(10)

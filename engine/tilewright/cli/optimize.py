@@ -24,7 +24,9 @@ from tilewright.devices.discovery import start_worker
 from tilewright.devices.model import Device, DeviceInfo
 from tilewright.errors import InputError
 from tilewright.evaluation.certificate_file import certificate_file
+from tilewright.evaluation.model import Candidate, Evaluation, StepName
 from tilewright.evaluation.sizing import sized
+from tilewright.knowledge.stages import Stage
 from tilewright.memory.projects import project_of
 from tilewright.models.model import Spent
 from tilewright.models.settings import NONE, Ensemble
@@ -33,6 +35,7 @@ from tilewright.search.configurations import configured
 from tilewright.search.spec import StrategySpec
 from tilewright.serialize import load
 from tilewright.store.store import open_store
+from tilewright.strategies.figures import kernel_figures
 from tilewright.strategies.first_prompts import dump_prompt, first_prompts
 from tilewright.strategies.model import OptimizeResult, Trial
 from tilewright.strategies.observer import Observer, Silent, Standing
@@ -113,12 +116,15 @@ def optimize(
     models = within(options.ensemble(file), search)
     text = read_source(file, from_stdin=stdin)
     spec = with_permissions(problem_for(problem, captured, file, text), file)
+    observer = observer_for(form, file, diff=diff)
+    observer.progress(0, "starting the interpreter with Triton")
     start_worker(device, needed=spec is not None)
     with (
         stop_on_signal(),
         # To choose a chip may start a worker, too.
         device_for(device, wanted := target_for(target, device, file, text, spec).target) as opened,
     ):
+        observer.progress(0, f"{opened.info.name} is ready")
         spec = sized(spec, opened, file, text)
         most = budget or _most_evaluations(search, models)
         chip = wanted or opened.info.target
@@ -126,7 +132,7 @@ def optimize(
         if prompts:
             show_prompts(request, opened, form)
             raise typer.Exit(Exit.DONE)
-        result = _run(request, opened, observer_for(form, diff=diff))
+        result = _run(request, opened, observer)
         proof = _certificate(result, spec, opened.info, certificate)
     value = _written(result, proof, file, certificate, write=write)
     answer(value, form, lambda v: show_diff(v) if diff else show_result(v))
@@ -273,14 +279,32 @@ def _print(value: dict[str, object]) -> None:
 class EventObserver:
     """Reports a run's progress as JSON lines."""
 
+    def __init__(self, path: Path) -> None:
+        self._path = str(path)
+
     def started(self, run: str, *, resumed: bool) -> None:
         emit_event("started", run=run, resumed=resumed)
 
     def progress(self, percent: int, message: str, standing: Standing | None = None) -> None:
         emit_event("progress", percent=percent, message=message, **dump_standing(standing))
 
+    def original(self, text: str, evaluation: Evaluation) -> None:
+        figures = kernel_figures(text, self._path, evaluation)
+        emit_event("original", candidate=evaluation.candidate, figures=figures)
+
+    def judging(self, candidate: Candidate, stage: Stage) -> None:
+        emit_event(
+            "judging", candidate=candidate.hash, parent=candidate.parent, stage=stage.value,
+            proposer=candidate.proposer, rationale=candidate.rationale, text=candidate.text,
+        )  # fmt: skip
+
+    def step(self, step: StepName) -> None:
+        emit_event("step", step=step.value)
+
     def trial(self, trial: Trial) -> None:
-        emit_event("trial", trial=dump_trial(trial))
+        text = trial.candidate.text
+        figures = kernel_figures(text, self._path, trial.evaluation)
+        emit_event("trial", trial=dump_trial(trial), figures=figures, text=text)
 
 
 class BarObserver:
@@ -301,6 +325,15 @@ class BarObserver:
         said = f"{message}{standing_words(standing)}"
         self._bar.update(self._task, completed=percent, description=said)
 
+    def original(self, text: str, evaluation: Evaluation) -> None:
+        del text, evaluation
+
+    def judging(self, candidate: Candidate, stage: Stage) -> None:
+        del candidate, stage
+
+    def step(self, step: StepName) -> None:
+        del step
+
     def trial(self, trial: Trial) -> None:
         mark = "kept" if trial.kept else "left"
         if trial.node is not None:
@@ -313,10 +346,10 @@ class BarObserver:
         self._bar.stop()
 
 
-def observer_for(form: StreamFormat, *, diff: bool) -> Observer:
+def observer_for(form: StreamFormat, file: Path, *, diff: bool) -> Observer:
     """The observer of a command that answers in a format."""
     if form is StreamFormat.EVENTS:
-        return EventObserver()
+        return EventObserver(file)
     if form is StreamFormat.TEXT and not diff and ERR.is_terminal:
         return BarObserver()
     return Silent()

@@ -48,7 +48,7 @@ NOT_COMPILED = (
 OnStep = Callable[[StepName], None]
 
 
-def _silent(step: StepName) -> None:
+def silent(step: StepName) -> None:
     """Say nothing of the steps."""
 
 
@@ -76,7 +76,7 @@ class Cascade:
         self.target = target
 
     def judge(
-        self, text: str, baseline: str, *, thorough: bool = True, on_step: OnStep = _silent
+        self, text: str, baseline: str, *, thorough: bool = True, on_step: OnStep = silent
     ) -> Evaluation:
         """Take a candidate's text through the steps; speed is measured against ``baseline``.
 

@@ -1,6 +1,8 @@
 """Autotune lists without what the compiler already rules out."""
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from tilewright.evaluation.compile_step import unfit
@@ -12,8 +14,11 @@ from tilewright.source import parse_module
 from tilewright.source.model import Kernel
 from tilewright.store.ledger import Ledger
 from tilewright.strategies.model import ProposalRequest, Proposer
-from tilewright.targets.model import Target
+from tilewright.strategies.observer import Observer
+from tilewright.targets.model import CompileReport, LaunchFacts, Target
 from tilewright.targets.toolchains import NoToolchainError
+
+_PERCENT = 80  # of the run: autotuning is its last stage
 
 
 class PrunedProposer:
@@ -29,6 +34,7 @@ class PrunedProposer:
         bench: Workbench,
         ledger: Ledger,
         target: Target,
+        observer: Observer,
         note: Callable[[str], None],
     ) -> None:
         self.name = inner.name
@@ -37,6 +43,7 @@ class PrunedProposer:
         self._bench = bench
         self._ledger = ledger
         self._target = target
+        self._observer = observer
         self._note = note
 
     def propose(self, request: ProposalRequest) -> Iterator[Candidate]:
@@ -79,8 +86,19 @@ class PrunedProposer:
         if len(mine) != len(configs):
             return {}
         try:
-            reports = [self._bench.compile(text, launch, self._target) for launch in mine]
+            reports = self._reports(text, mine)
         except NoToolchainError:
             return {}
         found = {position: unfit([report]) for position, report in enumerate(reports)}
         return {position: why for position, why in found.items() if why}
+
+    def _reports(self, text: str, launches: Sequence[LaunchFacts]) -> list[CompileReport]:
+        """In the order of the launches; as many are compiled at a time as there are processors."""
+        found: list[CompileReport] = []
+        with ThreadPoolExecutor(min(len(launches), os.cpu_count() or 1)) as pool:
+            compiled = pool.map(lambda one: self._bench.compile(text, one, self._target), launches)
+            for number, report in enumerate(compiled, 1):
+                found.append(report)
+                said = f"compiling configuration {number} of {len(launches)}"
+                self._observer.progress(_PERCENT, said)
+        return found

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from tilewright.evaluation.model import Candidate, Evaluation, StepName
 from tilewright.knowledge.stages import Stage
 from tilewright.models.model import Spent
 from tilewright.strategies.model import Trial
@@ -34,6 +35,18 @@ class Observer(Protocol):
 
     def progress(self, percent: int, message: str, standing: Standing | None = None) -> None: ...
 
+    def original(self, text: str, evaluation: Evaluation) -> None:
+        """The text to optimize ran; what compilers say of it."""
+        ...
+
+    def judging(self, candidate: Candidate, stage: Stage) -> None:
+        """A candidate is about to be judged."""
+        ...
+
+    def step(self, step: StepName) -> None:
+        """A step of the text that is being judged begins."""
+        ...
+
     def trial(self, trial: Trial) -> None: ...
 
 
@@ -45,6 +58,15 @@ class Silent:
 
     def progress(self, percent: int, message: str, standing: Standing | None = None) -> None:
         del percent, message, standing
+
+    def original(self, text: str, evaluation: Evaluation) -> None:
+        del text, evaluation
+
+    def judging(self, candidate: Candidate, stage: Stage) -> None:
+        del candidate, stage
+
+    def step(self, step: StepName) -> None:
+        del step
 
     def trial(self, trial: Trial) -> None:
         del trial

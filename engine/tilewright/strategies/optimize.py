@@ -330,12 +330,12 @@ def _free_proposers(
     if is_neuron_target(request.target):
         return (JointProposer(rewrites, _estimator(bench.problem, request)),)
     if not info.can_time:
-        return (PrunedProposer(rewrites, bench, ledger, request.target, notes.append),)
+        return (PrunedProposer(rewrites, bench, ledger, request.target, observer, notes.append),)
     if info.target is not None and info.target.backend != request.target.backend:
         notes.append(
             f"launch configurations are not tuned: {info.name} cannot time {request.target}"
         )
-        return (PrunedProposer(rewrites, bench, ledger, request.target, notes.append),)
+        return (PrunedProposer(rewrites, bench, ledger, request.target, observer, notes.append),)
     return (
         RewriteProposer(frozenset({"missing_autotune", "suboptimal_warps"}), refused),
         LaunchTuner(bench, ledger, request.target, request.budget, observer, notes.append),
@@ -362,7 +362,9 @@ def check_original(search: StagedSearch, request: OptimizeRequest, notes: list[s
     Raises:
         OriginalFailsError: it does not run.
     """
+    search.report(1, "running the original")
     evaluation = search.evaluate(request.text, request.text, "original")
+    search.observer.original(request.text, evaluation)
     failed = evaluation.failed or evaluation.error
     if failed is None:
         return

@@ -175,10 +175,11 @@ def compile_rows(evaluation: Json | None) -> list[dict[str, Any]]:
         for report in step["data"].get("reports", ())
     ]
     names = dict.fromkeys(report["kernel"] for report in reports)
-    return [_compile_row(name, [r for r in reports if r["kernel"] == name]) for name in names]
+    return [compile_row(name, [r for r in reports if r["kernel"] == name]) for name in names]
 
 
-def _compile_row(kernel: str, reports: Sequence[Json]) -> dict[str, Any]:
+def compile_row(kernel: str, reports: Sequence[Json]) -> dict[str, Any]:
+    """Ranges of a kernel's figures over the configurations that compile."""
     good = [report for report in reports if report["ok"]]
     row: dict[str, Any] = {
         "kernel": kernel,

@@ -16,7 +16,7 @@ from tilewright.analysis import analyze
 from tilewright.analysis.model import AnalysisContext, EntryFacts, Issue
 from tilewright.devices.model import is_neuron_target
 from tilewright.devices.pool import share_of, width
-from tilewright.evaluation.cascade import Cascade
+from tilewright.evaluation.cascade import Cascade, silent
 from tilewright.evaluation.model import (
     Candidate,
     Evaluation,
@@ -73,7 +73,7 @@ class StagedSearch:
         self._cascade = cascade
         self._proposers = proposers
         self._ledger = ledger
-        self._observer = observer
+        self.observer = observer
         self._budget = budget
         self._models = models
         self._stages = stages
@@ -197,7 +197,7 @@ class StagedSearch:
         """Tell the observer what is being done, and where the run stands."""
         spent = self._models.calls.spent if self._models is not None else None
         standing = Standing(stage, attempt, self._best(), spent, self._judged_count, self._budget)
-        self._observer.progress(percent, message, standing)
+        self.observer.progress(percent, message, standing)
 
     def _best(self) -> float | None:
         """The product of the speed-ups that were kept; None where one was not timed."""
@@ -312,7 +312,7 @@ class StagedSearch:
         self._ledger.put(f"trial:{trial.number}", dump_trial(trial))
         if self.memory is not None:
             self.memory.learn(trial)
-        self._observer.trial(trial)
+        self.observer.trial(trial)
         if trial.evaluation.harness_fault is not None:
             self.faults.append(trial.evaluation.harness_fault)
         self._stop_at_faults()
@@ -329,6 +329,7 @@ class StagedSearch:
 
     def _evaluation(self, candidate: Candidate, stage: Stage) -> Evaluation:
         if not candidate.unusable:
+            self.observer.judging(candidate, stage)
             thorough = self._thorough(stage)
             proposer, current = candidate.proposer, self.current
             return self._judged(self._cascade, candidate.text, current, proposer, thorough)
@@ -355,7 +356,9 @@ class StagedSearch:
         }  # fmt: skip
 
         def judged() -> Any:
-            evaluation = cascade.judge(text, baseline, thorough=thorough)
+            # Other threads judge on copies of the cascade; an observer is called from one thread.
+            on_step = self.observer.step if cascade is self._cascade else silent
+            evaluation = cascade.judge(text, baseline, thorough=thorough, on_step=on_step)
             if evaluation.error is not None:
                 raise BrokenOffError(dump(evaluation))
             return dump(evaluation)

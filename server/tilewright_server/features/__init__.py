@@ -37,6 +37,7 @@ from tilewright_server.features.kernels import KERNELS, kernels
 from tilewright_server.features.lifecycle import STATUS, initialize, initialized, shutdown, status
 from tilewright_server.features.navigation_table import NAVIGATION
 from tilewright_server.features.workspace import did_change_configuration, did_change_watched_files
+from tilewright_server.jobs.engine_host import HOST_COMMAND
 from tilewright_server.jobs.process import ENGINE_COMMAND
 from tilewright_server.server import TilewrightServer
 
@@ -95,14 +96,17 @@ def register_features(server: TilewrightServer) -> None:
 
 
 def create_server(
-    engine: Engine | None = None, engine_command: Sequence[str] = ENGINE_COMMAND
+    engine: Engine | None = None,
+    engine_command: Sequence[str] = ENGINE_COMMAND,
+    host_command: Sequence[str] = HOST_COMMAND,
 ) -> TilewrightServer:
     """A server with every feature registered.
 
     Args:
         engine: the engine's functions; tests replace some.
         engine_command: how the engine's command line is started, without its arguments.
+        host_command: how the process is started that forks the engine's commands.
     """
-    server = TilewrightServer(engine or Engine(), engine_command)
+    server = TilewrightServer(engine or Engine(), engine_command, host_command)
     register_features(server)
     return server

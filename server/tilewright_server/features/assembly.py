@@ -112,7 +112,7 @@ async def _run(
     """Ends the engine also where the client no longer wants the answer."""
     command = inspect_command(server, file, (target,), "--emit", stage or "native")
     folder = str(Path(snapshot.path or "").parent)
-    run = EngineRun(command, folder, environment(server.settings))
+    run = EngineRun(command, folder, environment(server.settings), host=server.host)
     server.jobs.make_way()
     async with server.jobs.lane.turn(urgent=True):
         try:

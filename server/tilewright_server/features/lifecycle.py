@@ -73,6 +73,7 @@ _GRACE_S = 1.0
 async def shutdown(server: TilewrightServer, *_: object) -> None:
     """Ask jobs to end, then end them."""
     await server.jobs.stop_all(_GRACE_S)
+    await server.host.close()
 
 
 STATUS = "tilewright/status"

@@ -175,7 +175,7 @@ async def _run(
     env = environment(server.settings)
     if job.models is not None:
         env = {**env, **server.model_keys.environment(job.models.endpoint)}
-    run = EngineRun(command_for(server, job, path), str(Path(path).parent), env)
+    run = EngineRun(command_for(server, job, path), str(Path(path).parent), env, host=server.host)
     job.run, job.state = run, JobState.RUNNING
 
     def on_event(event: Mapping[str, Any]) -> None:

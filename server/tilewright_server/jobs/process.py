@@ -13,18 +13,24 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from tilewright_server.jobs.engine_host import (
+    EngineChild,
+    EngineHost,
+    EngineHostError,
+    launched,
+)
 
 logger = logging.getLogger(__name__)
 
 # -P: a file called json.py in the user's folder must not become the engine's json.
 ENGINE_COMMAND = (sys.executable, "-P", "-m", "tilewright")
-_LAUNCHER = str(Path(__file__).with_name("launcher.py"))
 _LONGEST_LINE = 64 * 1024 * 1024
 _ERROR_TAIL = 4000
 _DRAIN_S = 1.0
 
+Process = asyncio.subprocess.Process | EngineChild
 OnEvent = Callable[[Mapping[str, Any]], None]
 
 
@@ -39,25 +45,38 @@ class Outcome:
 class EngineRun:
     """A run from start to end. ``stop`` may be called at any time, also before ``run``.
 
-    ``document``: the command writes one JSON document, not a stream of events.
+    ``document``: the command writes one JSON document, not a stream of events. ``host``: forks
+    the command; without it, and where it cannot, the command is a process started anew.
     """
 
     def __init__(
-        self, command: Sequence[str], cwd: str, env: Mapping[str, str], *, document: bool = False
+        self,
+        command: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        *,
+        document: bool = False,
+        host: EngineHost | None = None,
     ) -> None:
         self._command = tuple(command)
+        self._host = host
         self._document = document
         self._cwd = cwd
         self._env = dict(env)
         self._stopping = asyncio.Event()
         self._grace_s = 3.0
+        self._asks = True
         self._outcome: Outcome | None = None
         self._noise: list[str] = []
         self.pid: int | None = None
 
-    def stop(self, grace_s: float) -> None:
-        """Ask the engine to end, and end it after ``grace_s`` seconds."""
+    def stop(self, grace_s: float, *, ask: bool = True) -> None:
+        """Ask the engine to end, and end it after ``grace_s`` seconds.
+
+        Without ``ask`` it is ended as a crash would: its run can then be resumed.
+        """
         self._grace_s = grace_s
+        self._asks = ask
         self._stopping.set()
 
     async def run(self, text: str, on_event: OnEvent) -> Outcome:
@@ -65,13 +84,13 @@ class EngineRun:
         if self._stopping.is_set():
             return Outcome(None, "stopped before it began")
         try:
-            process = await self._start()
+            process = await self._start(text)
         except OSError as error:
             return Outcome(None, f"the engine cannot be started: {error}")
         self.pid = process.pid
         errors = bytearray()
         helpers = [
-            asyncio.create_task(_feed(process, text)),
+            *([asyncio.create_task(_feed(process, text))] if _is_fed(process) else []),
             asyncio.create_task(_keep_tail(process, errors)),
             asyncio.create_task(self._stopper(process)),
         ]
@@ -84,13 +103,16 @@ class EngineRun:
         await process.wait()
         return self._outcome or Outcome(None, self._explain(process.returncode, bytes(errors)))
 
-    async def _start(self) -> asyncio.subprocess.Process:
+    async def _start(self, text: str) -> Process:
+        if self._host is not None and self._host.takes(self._command):
+            try:
+                return await self._host.start(
+                    self._command, text, self._cwd, self._env, _LONGEST_LINE
+                )
+            except EngineHostError as error:
+                logger.warning("%s; a process is started for this command alone", error)
         return await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-IS",
-            _LAUNCHER,
-            str(os.getpid()),
-            *self._command,
+            *launched(self._command),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -100,9 +122,7 @@ class EngineRun:
             start_new_session=True,
         )
 
-    async def _read_until_exit(
-        self, process: asyncio.subprocess.Process, on_event: OnEvent
-    ) -> None:
+    async def _read_until_exit(self, process: Process, on_event: OnEvent) -> None:
         # A grandchild may hold the pipe open after the engine died, so both are waited for.
         read = self._read_document(process) if self._document else self._read(process, on_event)
         reader = asyncio.create_task(read)
@@ -116,7 +136,7 @@ class EngineRun:
             reader.cancel()
             waiter.cancel()
 
-    async def _read(self, process: asyncio.subprocess.Process, on_event: OnEvent) -> None:
+    async def _read(self, process: Process, on_event: OnEvent) -> None:
         assert process.stdout is not None
         while self._outcome is None:
             try:
@@ -133,7 +153,7 @@ class EngineRun:
             else:
                 self._take(event, on_event)
 
-    async def _read_document(self, process: asyncio.subprocess.Process) -> None:
+    async def _read_document(self, process: Process) -> None:
         assert process.stdout is not None
         data = bytearray()
         while chunk := await process.stdout.read(1 << 20):
@@ -159,8 +179,11 @@ class EngineRun:
         else:
             on_event(event)
 
-    async def _stopper(self, process: asyncio.subprocess.Process) -> None:
+    async def _stopper(self, process: Process) -> None:
         await self._stopping.wait()
+        if not self._asks:
+            _kill_group(process.pid)
+            return
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(signal.SIGTERM)
         await asyncio.sleep(self._grace_s)
@@ -181,7 +204,13 @@ def _parse(line: bytes) -> Mapping[str, Any] | None:
     return event if isinstance(event, dict) and isinstance(event.get("event"), str) else None
 
 
-async def _feed(process: asyncio.subprocess.Process, text: str) -> None:
+def _is_fed(process: Process) -> bool:
+    """Whether its input is a pipe; the host gives a file."""
+    return not isinstance(process, EngineChild)
+
+
+async def _feed(process: Process, text: str) -> None:
+    assert isinstance(process, asyncio.subprocess.Process)
     assert process.stdin is not None
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         process.stdin.write(text.encode(errors="replace"))
@@ -189,7 +218,7 @@ async def _feed(process: asyncio.subprocess.Process, text: str) -> None:
     process.stdin.close()
 
 
-async def _keep_tail(process: asyncio.subprocess.Process, tail: bytearray) -> None:
+async def _keep_tail(process: Process, tail: bytearray) -> None:
     assert process.stderr is not None
     while chunk := await process.stderr.read(65536):
         tail += chunk
