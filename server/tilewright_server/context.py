@@ -25,6 +25,8 @@ from tilewright_server.error_guard import guard_async
 from tilewright_server.fact_store import KernelFactStore
 from tilewright_server.jobs.engine_host import EngineHost
 from tilewright_server.jobs.manager import Job, JobManager
+from tilewright_server.jobs.run_board import RunBoard
+from tilewright_server.jobs.run_journal import RunJournal
 from tilewright_server.models import Consents, ModelKeys
 from tilewright_server.notebooks import OPTIONS as NOTEBOOK_OPTIONS
 from tilewright_server.projects import Project
@@ -115,6 +117,8 @@ class ServerContext(LanguageServer):
         self.triton: tuple[int, int] | None = None
         self.facts = KernelFactStore()
         self.jobs = JobManager()
+        self.runs = RunBoard(lambda method, value: self.protocol.notify(method, value))
+        self.journal = RunJournal()
         self.timings = Timings()
         self.pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="tilewright")
         self.certificates = Certificates(self.pool)
@@ -184,6 +188,8 @@ class ServerContext(LanguageServer):
 
     def warn(self, message: str) -> None:
         """A message a person should see."""
-        self.window_show_message(
-            types.ShowMessageParams(type=types.MessageType.Warning, message=message)
-        )
+        self.inform(message, types.MessageType.Warning)
+
+    def inform(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
+        """A message that asks for nothing."""
+        self.window_show_message(types.ShowMessageParams(type=kind, message=message))

@@ -15,6 +15,7 @@ from tilewright_server.context import ServerContext
 from tilewright_server.fixes import FixService
 from tilewright_server.jobs.manager import Job
 from tilewright_server.jobs.notify import announce
+from tilewright_server.jobs.run_watch import RunWatch
 from tilewright_server.last_good import LastGood
 from tilewright_server.projects import Project, ProjectFaults, Projects
 from tilewright_server.publisher import Publisher
@@ -46,6 +47,7 @@ class TilewrightServer(ServerContext):
         self._projects = Projects(self.pool)
         self._faults = ProjectFaults(self)
         self.compiling = Compiling(self)
+        self.run_watch = RunWatch(self)
         self.chip = ChipChoice(self)
         self.pages = RulePages()
         self.index = WorkspaceIndex(self)

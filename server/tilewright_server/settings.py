@@ -117,6 +117,8 @@ class Settings(BaseModel):
         models: the language models of an optimization.
         model_dialog: whether the client answers ``tilewright/modelConsent`` by a dialog.
         assembly_view: whether the client has the command ``tilewright.showAssembly``.
+        diff_view: whether the client shows two texts of ``tilewright/showDiff`` side by side.
+        verify_fixes: whether what a quick fix did is verified in the background.
         docs_url: where a rule's page is found, with the rule's id appended; None for the pages in
             Tilewright's home.
     """
@@ -138,6 +140,8 @@ class Settings(BaseModel):
     models: ModelSettings = ModelSettings()
     model_dialog: bool = Field(default=False, alias="modelDialog")
     assembly_view: bool = Field(default=False, alias="assemblyView")
+    diff_view: bool = Field(default=False, alias="diffView")
+    verify_fixes: bool = Field(default=True, alias="verifyFixes")
     docs_url: str | None = Field(default=None, alias="docsUrl")
 
     def page_of(self, issue_id: str) -> str | None:

@@ -69,12 +69,18 @@ async def keyed(tmp_path: Path, forked_server: list[str]) -> AsyncIterator[Conve
         yield conversation
 
 
+@pytest_asyncio.fixture
+async def again(tmp_path: Path, forked_server: list[str]) -> AsyncIterator[Conversation]:
+    """Another server on the same folder and home, as after a window was reloaded."""
+    async for conversation in _converse(tmp_path, forked_server):
+        yield conversation
+
+
 async def _converse(
     folder: Path, command: list[str], environment: dict[str, str] | None = None
 ) -> AsyncIterator[Conversation]:
-    config = ClientServerConfig(
-        server_command=command, client_factory=make_client, server_env=environment
-    )
+    own = {**(environment or os.environ), "TILEWRIGHT_HOME": str(folder / "home")}
+    config = ClientServerConfig(server_command=command, client_factory=make_client, server_env=own)
     client = await config.start()
     conversation = Conversation(client, folder)
     client.talk = conversation

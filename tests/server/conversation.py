@@ -5,7 +5,7 @@ import asyncio
 import itertools
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +89,13 @@ class Conversation:
         self.folder = folder
         self.edits: list[types.ApplyWorkspaceEditParams] = []
         self.finished: list[Any] = []
+        self.heads: list[Any] = []
+        self.candidates: list[Any] = []
+        self.diffs: list[Any] = []
         self.registered: dict[str, Any] = {}
         self.lens_refreshes = 0
         self.accept = True
+        self.decide: Callable[[], Awaitable[bool]] | None = None
         self._versions = itertools.count(1)
         self.version = 0
         self.uri = ""
@@ -238,9 +242,13 @@ def make_client() -> LanguageClient:
     )
 
     @client.feature(types.WORKSPACE_APPLY_EDIT)
-    def apply_edit(params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+    async def apply_edit(
+        params: types.ApplyWorkspaceEditParams,
+    ) -> types.ApplyWorkspaceEditResult:
         talk: Conversation = client.talk  # type: ignore[attr-defined]
         talk.edits.append(params)
+        if talk.decide is not None:
+            return types.ApplyWorkspaceEditResult(applied=await talk.decide())
         return types.ApplyWorkspaceEditResult(applied=talk.accept)
 
     @client.feature(types.WORKSPACE_CODE_LENS_REFRESH)
@@ -250,6 +258,18 @@ def make_client() -> LanguageClient:
     @client.feature("tilewright/jobFinished")
     def finished(params: Any) -> None:
         client.talk.finished.append(params)  # type: ignore[attr-defined]
+
+    @client.feature("tilewright/run")
+    def run(params: Any) -> None:
+        client.talk.heads.append(params)  # type: ignore[attr-defined]
+
+    @client.feature("tilewright/runCandidate")
+    def candidate(params: Any) -> None:
+        client.talk.candidates.append(params)  # type: ignore[attr-defined]
+
+    @client.feature("tilewright/showDiff")
+    def diff(params: Any) -> None:
+        client.talk.diffs.append(params)  # type: ignore[attr-defined]
 
     @client.feature(types.CLIENT_REGISTER_CAPABILITY)
     def register(params: types.RegistrationParams) -> None:

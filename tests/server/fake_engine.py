@@ -264,9 +264,46 @@ def improve(text: str, target: str) -> None:
     emit("result", result={**made, "certificate_file": certified(made["final"], "kernel.py")})
 
 
+def judged(text: str) -> dict[str, Any]:
+    """The events of a candidate that is kept; its trial."""
+    from tilewright.evaluation.model import text_hash
+
+    final = text.replace(OLD, NEW)
+    kernel = {"kernel": "dot_kernel", "configurations": 1, "compiled": 1}
+    before = {**kernel, "registers": [64, 64], "spill_bytes": [8, 8], "estimate_us": [9.5, 9.5]}
+    after = {**kernel, "registers": [48, 48], "spill_bytes": [0, 0], "estimate_us": [7.0, 7.0]}
+    ids = {"candidate": text_hash(final), "parent": text_hash(text)}
+    emit("original", candidate=ids["parent"], figures=[before])
+    emit("judging", **ids, stage="fusion", proposer="rewrite:x", rationale="fuse", text=final)
+    emit("step", step="compile")
+    trial = {
+        **ids, "number": 1, "stage": "fusion", "proposer": "rewrite:x", "rationale": "fuse",
+        "kept": True, "reason": "correct", "level": "correct", "seconds": 0.1,
+    }  # fmt: skip
+    emit("trial", trial=trial, figures=[after], text=final)
+    return trial
+
+
+def wait(text: str, target: str, gate: str) -> None:
+    """Goes on, without ending at a soft stop, until a file appears; a second run is resumed."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with Path(f"{gate}.begun").open("a") as file:
+        file.write("begun\n")
+    emit("progress", percent=40, message="stage fusion", stage="fusion", judged=0, budget=64)
+    judged(text)
+    while not Path(gate).exists():
+        time.sleep(0.02)
+    made = result(text, target, changed=True)
+    emit("result", result={**made, "certificate_file": certified(made["final"], "kernel.py")})
+
+
 def optimize(scenario: str, argument: str, text: str, target: str) -> None:
     emit("started", run="r1")
-    if (act := {"improve": improve, "models": with_models, "slow": slow}.get(scenario)) is not None:
+    if scenario == "wait":
+        wait(text, target, argument)
+    elif (
+        act := {"improve": improve, "models": with_models, "slow": slow}.get(scenario)
+    ) is not None:
         act(text, target)
     elif scenario == "nothing":
         emit("result", result=result(text, target, changed=False))
@@ -276,6 +313,9 @@ def optimize(scenario: str, argument: str, text: str, target: str) -> None:
         raise RuntimeError("the compiler fell over")
     elif scenario == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
+    elif scenario == "crashhost":
+        os.kill(int(argument), signal.SIGKILL)
+        time.sleep(300)
     elif scenario == "garbage":
         sys.stdout.write('Hello\n{"event": 3}\n[1]\n{"event": "result"}\n\x00\xff half a li')
     elif scenario == "error":

@@ -13,7 +13,7 @@ import socket
 import sys
 from collections.abc import Callable
 
-PASSED = ("OPENAI_API_KEY", "TILEWRIGHT_MODEL_KEYS", "TEST_SPY", "TEST_LOG")
+PASSED = ("OPENAI_API_KEY", "TILEWRIGHT_MODEL_KEYS", "TEST_SPY", "TEST_LOG", "TILEWRIGHT_HOME")
 
 
 def main() -> int:

@@ -160,7 +160,7 @@ def test_faults_of_the_harness_end_the_search(
 
     cascade = ScriptedCascade(source(100))
     judge = cascade.judge
-    cascade.judge = lambda text, baseline, *, thorough=True: judge(  # type: ignore[method-assign]
+    cascade.judge = lambda text, baseline, *, thorough=True, **_: judge(  # type: ignore[method-assign]
         text.split("#")[0] + "\n", baseline, thorough=thorough
     )
     monkeypatch.setitem(choice.SOURCES, "rewrites", lambda run: Spoiled())  # type: ignore[arg-type]

@@ -73,7 +73,7 @@ def test_a_fault_of_ours_is_no_verdict_and_not_on_record(store: Store) -> None:
 def test_three_faults_of_ours_in_a_row_end_the_search(store: Store) -> None:
     cascade = ScriptedCascade(source(100))
     spoiled = [f"TIME = {FAULTY}  # {at}\n" for at in range(4)]
-    cascade.judge = lambda text, baseline, *, thorough=True: ScriptedCascade.judge(  # type: ignore[method-assign]
+    cascade.judge = lambda text, baseline, *, thorough=True, **_: ScriptedCascade.judge(  # type: ignore[method-assign]
         cascade, source(FAULTY) if text in spoiled else text, baseline, thorough=thorough
     )
 

@@ -7,7 +7,9 @@ from tilewright_server.commands import names
 from tilewright_server.commands.chips import list_targets_command
 from tilewright_server.commands.inquiries import (
     debug_info,
+    list_runs,
     models_command,
+    run_text,
     show_certificate,
     target_command,
 )
@@ -31,5 +33,7 @@ COMMANDS: tuple[tuple[str, Callable[..., Awaitable[Any]]], ...] = (
     (names.MODELS, models_command),
     (names.CANCEL_JOB, cancel_job),
     (names.LIST_JOBS, list_jobs),
+    (names.RUNS, list_runs),
+    (names.RUN_TEXT, run_text),
     (names.DEBUG_INFO, debug_info),
 )

@@ -54,6 +54,15 @@ class CancelArguments(BaseModel):
     job: str
 
 
+class RunTextArguments(BaseModel):
+    """``candidate`` is its id in the run's tree; None takes the text as it was sent."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run: str
+    candidate: str | None = None
+
+
 A = TypeVar("A", bound=BaseModel)
 
 

@@ -9,7 +9,12 @@ from lsprotocol import types
 from pygls import uris
 
 from tilewright import __version__
-from tilewright_server.commands.arguments import CertificateArguments, FileArguments, read_arguments
+from tilewright_server.commands.arguments import (
+    CertificateArguments,
+    FileArguments,
+    RunTextArguments,
+    read_arguments,
+)
 from tilewright_server.commands.jobs import NO_CERTIFICATE, refuse
 from tilewright_server.consent import model_use
 from tilewright_server.server import TilewrightServer
@@ -70,6 +75,21 @@ async def show_certificate(server: TilewrightServer, *arguments: Any) -> dict[st
     return {"uri": uri}
 
 
+async def list_runs(server: TilewrightServer, *_: Any) -> list[dict[str, Any]]:
+    """The optimizations of this window, each with its tree of candidates, the oldest first."""
+    return [record.view.to_json() for record in server.runs.all()]
+
+
+async def run_text(server: TilewrightServer, *arguments: Any) -> dict[str, Any] | None:
+    """A candidate's whole text; None for a run or a candidate that is not known here."""
+    wanted = read_arguments(RunTextArguments, arguments)
+    record = server.runs.get(wanted.run)
+    if record is None:
+        return None
+    text = record.sent if wanted.candidate is None else record.text(wanted.candidate)
+    return None if text is None else {"uri": record.head.uri, "text": text}
+
+
 async def debug_info(server: TilewrightServer, *_: Any) -> dict[str, Any]:
     """Versions, settings, open documents, jobs and the last 50 timings."""
     return {
@@ -85,6 +105,7 @@ async def debug_info(server: TilewrightServer, *_: Any) -> dict[str, Any]:
             {"uri": s.uri, "version": s.version, "characters": len(s.text)}
             for s in server.snapshots()
         ],
+        "engine": {"pid": server.host.pid},
         "jobs": [job.to_json() for job in server.jobs.all()],
         "timings": server.timings.to_json(),
     }

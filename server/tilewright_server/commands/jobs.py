@@ -98,7 +98,8 @@ async def optimize_command(server: TilewrightServer, *arguments: Any) -> dict[st
             return
         await optimize(server, job, snapshot)
 
-    return {"job": server.start_job(Job(JobKind.OPTIMIZE, wanted.uri, wanted.target), work).id}
+    job = Job(JobKind.OPTIMIZE, wanted.uri, wanted.target, wanted.kernel)
+    return {"job": server.start_job(job, work).id}
 
 
 async def _choose(server: TilewrightServer, snapshot: Snapshot) -> str | None:

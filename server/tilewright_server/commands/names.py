@@ -10,6 +10,8 @@ LIST_TARGETS = "tilewright.listTargets"
 MODELS = "tilewright.models"
 CANCEL_JOB = "tilewright.cancelJob"
 LIST_JOBS = "tilewright.listJobs"
+RUNS = "tilewright.runs"
+RUN_TEXT = "tilewright.runText"
 DEBUG_INFO = "tilewright.debugInfo"
 
 # The client's own, where its settings say that it has one.

@@ -8,6 +8,7 @@ from lsprotocol import types
 from tilewright.source.model import Language
 from tilewright_server.jobs.manager import Job, JobKind
 from tilewright_server.jobs.profile import profile, replace_running
+from tilewright_server.jobs.run_watch import find_runs
 from tilewright_server.server import TilewrightServer
 
 
@@ -15,12 +16,14 @@ def did_open(server: TilewrightServer, params: types.DidOpenTextDocumentParams) 
     """Publish, and compile the opened file."""
     server.publisher.schedule(params.text_document.uri)
     server.compiling.opened(params.text_document.uri)
+    server.background("findRuns", find_runs, server, params.text_document.uri, server.start_job)
 
 
 def did_change(server: TilewrightServer, params: types.DidChangeTextDocumentParams) -> None:
     """Publish; what is being compiled is taken up again when the typing pauses."""
     server.publisher.schedule(params.text_document.uri)
     server.compiling.changed(params.text_document.uri)
+    server.run_watch.changed(params.text_document.uri)
 
 
 def did_close(server: TilewrightServer, params: types.DidCloseTextDocumentParams) -> None:

@@ -74,6 +74,7 @@ async def shutdown(server: TilewrightServer, *_: object) -> None:
     """Ask jobs to end, then end them."""
     await server.jobs.stop_all(_GRACE_S)
     await server.host.close()
+    server.journal.release()
 
 
 STATUS = "tilewright/status"

@@ -4,11 +4,13 @@ import asyncio
 import contextlib
 import logging
 import os
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
@@ -23,7 +25,9 @@ from tilewright_server.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
 _INTERVAL_S = 0.25
+_TICK_S = 1.0
 _CREATE_S = 5.0
+WAITING = "waiting for another job"
 
 
 class JobProgress:
@@ -93,24 +97,56 @@ async def run_engine(
     snapshot: Snapshot,
     title: str,
     on_event: OnEvent | None = None,
+    words: Callable[[], str] | None = None,
 ) -> Outcome:
     """Run the engine's command for a job on a snapshot's text. Progress ends on every path.
 
     A job that gave way to another starts again from the beginning when its turn comes.
-    ``on_event`` receives events other than progress and results.
+    ``on_event`` receives every event but the result; ``words`` says how far the job is.
     """
     progress = JobProgress(server.work_done_progress, title, on_cancel=lambda: _cancel(server, job))
     closing = "cancelled before it began"
+    ticking: asyncio.Task[None] | None = None
     try:
         await progress.begin(server.client.work_done_progress)
-        outcome = await _in_turn(server, job, snapshot, progress, on_event)
+        if not job.quiet:
+            ticking = asyncio.create_task(_tick(server, job, progress, words))
+        outcome = await _in_turn(server, job, snapshot, progress, on_event, words)
         while job.gave_way and job.state is JobState.RUNNING:
             job.gave_way, job.run, job.state, job.percent = False, None, JobState.QUEUED, None
-            outcome = await _in_turn(server, job, snapshot, progress, on_event)
+            outcome = await _in_turn(server, job, snapshot, progress, on_event, words)
         closing = outcome.error or "finished"
         return outcome
     finally:
+        if ticking is not None:
+            ticking.cancel()
         progress.end(closing)
+
+
+async def _tick(
+    server: ServerContext, job: Job, progress: JobProgress, words: Callable[[], str] | None
+) -> None:
+    """Show from the first second on that there is a job, its place in the queue, and the time."""
+    began = time.monotonic()
+    while True:
+        job.position = server.jobs.lane.position(job.id)
+        if job.position is not None:
+            said = _queued(server, job)
+        elif words is not None:
+            said = words()
+        else:
+            said = f"{job.message or 'starting'} ({time.monotonic() - began:.0f} s)"
+        progress.report(job.percent, said)
+        await asyncio.sleep(_TICK_S)
+
+
+def _queued(server: ServerContext, job: Job) -> str:
+    """The place in the queue, and what runs."""
+    known = {each.id: each for each in server.jobs.all()}
+    running = known.get(server.jobs.lane.holder or "")
+    name = Path(urlsplit(running.uri).path).name if running is not None else ""
+    what = f"{running.kind} {unquote(name)}" if running is not None else "a short job"
+    return f"{WAITING}: number {job.position} in the queue; running: {what}"
 
 
 def conclude(
@@ -139,24 +175,25 @@ async def _in_turn(
     snapshot: Snapshot,
     progress: JobProgress,
     on_event: OnEvent | None,
+    words: Callable[[], str] | None,
 ) -> Outcome:
     lane = server.jobs.lane
     waits = lane.busy
     if waits:
-        job.message = "waiting for another job"
+        job.message = WAITING
         progress.report(None, job.message)
         server.refresh(job.uri)
     if not job.quiet:
         server.jobs.make_way()
-    async with lane.turn(urgent=not job.quiet):
+    async with lane.turn(urgent=not job.quiet, owner=job.id):
+        job.position = None
         if waits:
             job.message = "starting"
-            progress.report(None, job.message)
             server.refresh(job.uri)
         if waits and job.quiet and not _is_current(server, snapshot):
             job.state = JobState.STOPPING
             return Outcome(None, "the file changed meanwhile")
-        return await _run(server, job, snapshot, progress, on_event)
+        return await _run(server, job, snapshot, progress, on_event, words)
 
 
 def _is_current(server: ServerContext, snapshot: Snapshot) -> bool:
@@ -170,6 +207,7 @@ async def _run(
     snapshot: Snapshot,
     progress: JobProgress,
     on_other: OnEvent | None,
+    words: Callable[[], str] | None,
 ) -> Outcome:
     path = snapshot.path or ""
     env = environment(server.settings)
@@ -179,10 +217,11 @@ async def _run(
     job.run, job.state = run, JobState.RUNNING
 
     def on_event(event: Mapping[str, Any]) -> None:
-        if _take(job, event):
-            progress.report(job.percent, job.message)
-        elif on_other is not None:
+        shown = _take(job, event)
+        if on_other is not None:
             on_other(event)
+        if shown or words is not None:
+            progress.report(job.percent, words() if words is not None else job.message)
 
     return await run.run(snapshot.text, on_event)
 

@@ -49,12 +49,16 @@ class Job:
     person asked for (``gave_way``). ``text_hash`` says on which text it works; ``result`` is the
     engine's, for the client; ``targets`` are those of a job that is for several;
     ``certificate`` is the file that is repeated, or ``renews``, made anew for another text.
-    ``models`` are those that an optimization may use.
+    ``models`` are those that an optimization may use. ``position``: how many jobs go before it,
+    None where it does not wait. ``suspended``: the server ends, and the job can be taken up again.
     """
 
     kind: JobKind
     uri: str
     target: str | None
+    kernel: str | None = None
+    position: int | None = None
+    suspended: bool = False
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     state: JobState = JobState.QUEUED
     percent: int | None = None
@@ -81,6 +85,7 @@ class Job:
             "state": str(self.state),
             "percent": self.percent,
             "message": self.message,
+            "position": self.position,
             "seconds": round(time.time() - self.started, 1),
             "pid": self.run.pid if self.run else None,
         }
@@ -132,12 +137,12 @@ class JobManager:
         job = self._jobs.get(job_id)
         if job is None or job.state.is_over:
             return False
-        if job.run is None:
+        if job.run is None or job.run.is_over:
             if job.task is not None:
                 job.task.cancel()
         else:
             job.state = JobState.STOPPING
-            job.run.stop(grace_s)
+            job.run.stop(grace_s, ask=not job.suspended)
         return True
 
     def make_way(self) -> None:
@@ -148,9 +153,10 @@ class JobManager:
                 job.run.stop(_GIVE_WAY_S)
 
     async def stop_all(self, grace_s: float) -> None:
-        """Stop every job and wait until none is left."""
+        """Stop every job and wait until none is left; optimizations can be resumed."""
         tasks = [job.task for job in self._jobs.values() if job.task and not job.task.done()]
         for job in self.all():
+            job.suspended = job.kind is JobKind.OPTIMIZE
             self.cancel(job.id, grace_s)
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=grace_s + 0.5)
@@ -169,29 +175,40 @@ class Lane:
         self._busy = False
         self._urgent: deque[asyncio.Future[None]] = deque()
         self._others: deque[asyncio.Future[None]] = deque()
+        self._owners: dict[asyncio.Future[None], str] = {}
+        self.holder: str | None = None
 
     @property
     def busy(self) -> bool:
         """Whether a new job has to wait."""
         return self._busy
 
+    def position(self, owner: str) -> int | None:
+        """How many go before a waiting owner, the one that runs included; None: it waits not."""
+        waiting = [place for place in (*self._urgent, *self._others) if not place.done()]
+        owners = [self._owners.get(place) for place in waiting]
+        return owners.index(owner) + 1 if owner in owners else None
+
     @contextlib.asynccontextmanager
-    async def turn(self, urgent: bool) -> AsyncIterator[None]:
-        """Wait for a turn and hold it."""
-        await self._enter(urgent)
+    async def turn(self, urgent: bool, owner: str = "") -> AsyncIterator[None]:
+        """Wait for a turn and hold it; ``owner`` is the job's identity, for showing the queue."""
+        await self._enter(urgent, owner)
         while self._urgent and not urgent:
             self._hand_on()
-            await self._enter(urgent)
+            await self._enter(urgent, owner)
+        self.holder = owner
         try:
             yield
         finally:
+            self.holder = None
             self._hand_on()
 
-    async def _enter(self, urgent: bool) -> None:
+    async def _enter(self, urgent: bool, owner: str) -> None:
         if not self._busy:
             self._busy = True
             return
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._owners[place] = owner
         (self._urgent if urgent else self._others).append(place)
         try:
             await place
@@ -199,6 +216,8 @@ class Lane:
             if place.done() and not place.cancelled():
                 self._hand_on()
             raise
+        finally:
+            del self._owners[place]
 
     def _hand_on(self) -> None:
         """Give the turn to the next who still waits."""

@@ -1,39 +1,159 @@
-"""Optimize a document: run the engine, then offer its edit if the document is still the same."""
+"""Optimize a document: run the engine on the text as it is, and offer what it found."""
 
+import asyncio
+import logging
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
-from lsprotocol import types
-
-from tilewright.evaluation.model import text_hash
 from tilewright_server import wording
 from tilewright_server.context import ServerContext
-from tilewright_server.edits import Evidence, match_line_ends, workspace_edit
 from tilewright_server.jobs.engine_job import run_engine
 from tilewright_server.jobs.manager import Job, JobState
+from tilewright_server.jobs.offer import offer
+from tilewright_server.jobs.process import Outcome
+from tilewright_server.jobs.run_journal import KeptRun
+from tilewright_server.jobs.run_record import RunRecord
+from tilewright_server.run_view import RunHead, RunState
 from tilewright_server.snapshot import Snapshot
 
-_APPLY = "Apply"
-_MOVED_ON = "the file changed meanwhile, so nothing was applied; run it again"
+logger = logging.getLogger(__name__)
+_TOUCH_S = 5.0
+_STATES = {
+    JobState.DONE: RunState.DONE,
+    JobState.FAILED: RunState.FAILED,
+    JobState.CANCELLED: RunState.CANCELLED,
+}
+_CORRECT = ("correct", "faster")
 
 
-async def optimize(server: ServerContext, job: Job, snapshot: Snapshot) -> None:
-    """The whole life of an optimization, from the text as sent to a message about its end."""
-    label = wording.target_label(job.target or "")
-    outcome = await run_engine(server, job, snapshot, f"Optimizing for {label}")
-    stopped = job.state is JobState.STOPPING
+async def optimize(
+    server: ServerContext, job: Job, sent: Snapshot, kept: KeptRun | None = None
+) -> None:
+    """The whole life of an optimization, from the text as sent to a message about its end.
+
+    Args:
+        kept: a run of an earlier server; one that has its result is only offered again.
+    """
+    head = RunHead(job.id, sent.uri, job.target, RunState.QUEUED, kernel=job.kernel)
+    record = RunRecord(head, sent.text)
+    server.runs.add(record)
+    entry = kept or KeptRun(
+        job.id, sent.uri, sent.path or "", job.target or "", job.kernel, sent.text,
+        job.models is not None,
+    )  # fmt: skip
+    try:
+        entry = await _found(server, job, sent, record, entry)
+        if not job.suspended:
+            await _conclude(server, job, sent, record, entry)
+    finally:
+        if not job.suspended:
+            said = job.message or "cancelled before it began"
+            record.end(_STATES.get(job.state, RunState.CANCELLED), said)
+        server.runs.show_now(job.id)
+
+
+async def _found(
+    server: ServerContext, job: Job, sent: Snapshot, record: RunRecord, entry: KeptRun
+) -> KeptRun:
+    """The run with the engine's result; without one, the job says why."""
+    if entry.result is not None:
+        job.result = entry.result
+        return entry
+    entry = replace(entry, run=job.id)
+    await _keep(server, entry)
+    touching = asyncio.create_task(_touch(server, job.id))
+    try:
+        outcome = await _run(server, job, sent, record)
+    finally:
+        touching.cancel()
     job.result = outcome.result
-    if outcome.result is None:
-        job.state = JobState.CANCELLED if stopped else JobState.FAILED
-        said = "stopped; nothing was applied" if stopped else str(outcome.error)
-    elif not outcome.result.get("changed"):
-        job.state = JobState.DONE
-        said = ("stopped; " if stopped else "") + _nothing_better(outcome.result)
+    if outcome.result is None and not job.suspended:
+        job.state, job.message = _without_result(job, outcome)
+        await server.in_pool(server.journal.drop, job.id)
+    return replace(entry, result=outcome.result)
+
+
+async def _run(server: ServerContext, job: Job, sent: Snapshot, record: RunRecord) -> Outcome:
+    def on_event(event: Mapping[str, Any]) -> None:
+        if event["event"] == "started":
+            record.begin()
+        server.runs.take(job.id, event)
+
+    def words() -> str:
+        record.begin()
+        server.runs.show(job.id)
+        return record.words()
+
+    title = f"Optimizing for {wording.target_label(job.target or '')}"
+    outcome = await run_engine(server, job, sent, title, on_event, words)
+    stopped = job.state is JobState.STOPPING
+    if outcome.result is None and stopped and (best := _best_so_far(job, record)) is not None:
+        return Outcome(best, None)
+    return outcome
+
+
+def _best_so_far(job: Job, record: RunRecord) -> Mapping[str, Any] | None:
+    """What was kept last, as a result, where the engine was ended before it gave its own."""
+    best = record.best()
+    text = record.text(best.id) if best is not None else None
+    if best is None or text is None or best.level not in _CORRECT:
+        return None
+    trials = [
+        {"kept": True, "rationale": one.rationale, "proposer": one.proposer}
+        for one in record.view.candidates
+        if one.best
+    ]
+    note = "stopped before the result was measured against the original"
+    return {
+        "changed": True, "final": text, "level": "correct", "target": job.target,
+        "device": record.head.device, "trials": trials, "notes": [note], "speedup": None,
+    }  # fmt: skip
+
+
+async def _keep(server: ServerContext, entry: KeptRun) -> None:
+    """Put a run on disk; without room there it only cannot be found again."""
+    try:
+        await server.in_pool(server.journal.keep, entry)
+    except OSError as error:
+        logger.warning("the run is not kept for a restart: %s", error)
+
+
+async def _touch(server: ServerContext, run: str) -> None:
+    """Say on disk that this server works on the run."""
+    while True:
+        await asyncio.sleep(_TOUCH_S)
+        await server.in_pool(server.journal.touch, run)
+
+
+def _without_result(job: Job, outcome: Outcome) -> tuple[JobState, str]:
+    if job.state is JobState.STOPPING:
+        return JobState.CANCELLED, "stopped; nothing was applied"
+    return JobState.FAILED, str(outcome.error)
+
+
+async def _conclude(
+    server: ServerContext, job: Job, sent: Snapshot, record: RunRecord, entry: KeptRun
+) -> None:
+    """Offer a result that changes something, and say what came of it."""
+    if entry.result is None:
+        return
+    stopped = "stopped; " if job.state is JobState.STOPPING else ""
+    record.notes = tuple(map(str, entry.result.get("notes") or ()))
+    if not entry.result.get("changed"):
+        said = stopped + _nothing_better(entry.result)
+        await server.in_pool(server.journal.drop, job.id)
     else:
-        said = await _offer(server, snapshot, outcome.result)
-        job.state = JobState.DONE
-    job.message = said + _models(outcome.result)
+        await _keep(server, entry)
+        record.change(evidence=wording.evidence(entry.result))
+        record.end(RunState.OFFERED, f"{stopped}its edit waits for a decision")
+        server.runs.show_now(job.id)
+        decided = await offer(server, job, sent, entry.result)
+        said = stopped + decided.said
+        if not decided.keep:
+            await server.in_pool(server.journal.drop, job.id)
+    job.state = JobState.DONE
+    job.message = said + _models(entry.result)
 
 
 def _models(result: Mapping[str, Any] | None) -> str:
@@ -51,82 +171,3 @@ def _nothing_better(result: Mapping[str, Any]) -> str:
     )
     notes = "; ".join(str(note) for note in result.get("notes") or ())
     return f"no edit: {tried}" + (f" ({notes})" if notes else "")
-
-
-async def _offer(server: ServerContext, sent: Snapshot, result: Mapping[str, Any]) -> str:
-    """Apply the edit with the person's consent; says what became of it."""
-    evidence = wording.evidence(result)
-    label = f"Tilewright for {result.get('target')}: {evidence}"
-    if not server.client.apply_edit:
-        return f"this editor cannot apply edits from a server; found: {evidence}"
-    if _unchanged(server, sent) is None:
-        return _MOVED_ON
-    if not server.client.change_annotations and not await _consents(server, label):
-        return f"not applied: {evidence}"
-    now = _unchanged(server, sent)
-    if now is None:
-        return _MOVED_ON
-    consent = Evidence(label, wording.description(result), ask=True)
-    edit = workspace_edit(now, str(result["final"]), consent, server.client)
-    answer = await server.workspace_apply_edit_async(
-        types.ApplyWorkspaceEditParams(edit=edit, label=label)
-    )
-    if answer.applied:
-        applied = match_line_ends(now.text, str(result["final"]))
-        server.facts.verify(text_hash(applied), evidence)
-        kept = await certify(server, sent, result)
-        return f"applied: {evidence}" + (f"; {kept}" if kept else "")
-    if _unchanged(server, sent) is None:
-        return _MOVED_ON
-    return (
-        f"not applied{f' ({answer.failure_reason})' if answer.failure_reason else ''}: {evidence}"
-    )
-
-
-def _unchanged(server: ServerContext, sent: Snapshot) -> Snapshot | None:
-    """The document's present version if its text is still the one that was optimized."""
-    now = server.snapshot(sent.uri)
-    return now if now is not None and now.text == sent.text else None
-
-
-async def _consents(server: ServerContext, label: str) -> bool:
-    """Ask by message where the editor has no preview of annotated edits."""
-    if not server.client.message_request:
-        return True
-    answer = await server.window_show_message_request_async(
-        types.ShowMessageRequestParams(
-            type=types.MessageType.Info,
-            message=label,
-            actions=[types.MessageActionItem(_APPLY), types.MessageActionItem("Discard")],
-        )
-    )
-    return answer is not None and answer.title == _APPLY
-
-
-async def certify(
-    server: ServerContext, snapshot: Snapshot, result: Mapping[str, Any]
-) -> str | None:
-    """Write the certificate that came with a result; a word on it, None where there is none."""
-    data = result.get("certificate_file")
-    if data is None or snapshot.path is None:
-        return None
-    said = await server.in_pool(_write, Path(snapshot.path), data)
-    server.certificates.forget()
-    server.refresh(snapshot.uri)
-    return said
-
-
-def _write(source: Path, data: Any) -> str:
-    from tilewright.certificates.files import (
-        CertificateError,
-        default_place,
-        parse_certificate,
-        write_certificate,
-    )
-
-    place = default_place(source)
-    try:
-        write_certificate(place, parse_certificate(data, str(place)))
-    except CertificateError as error:
-        return f"no certificate: {error}"
-    return f"certificate: {place.name}"

@@ -69,6 +69,7 @@ class EngineRun:
         self._outcome: Outcome | None = None
         self._noise: list[str] = []
         self.pid: int | None = None
+        self.is_over = False
 
     def stop(self, grace_s: float, *, ask: bool = True) -> None:
         """Ask the engine to end, and end it after ``grace_s`` seconds.
@@ -97,6 +98,7 @@ class EngineRun:
         try:
             await self._read_until_exit(process, on_event)
         finally:
+            self.is_over = True
             _kill_group(process.pid)
             for helper in helpers:
                 helper.cancel()

@@ -1,0 +1,119 @@
+"""Whether what was verified of one text still fits the present text; pure.
+
+A run takes minutes, and people go on typing. Its result fits the present text where every statement
+that its verdict is about is as it was: those that the problem's entry point reaches, as
+certificates know them (``certificates/parts.py``).
+"""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tilewright.certificates.parts import reached
+from tilewright.source import parse_module
+from tilewright.source.model import Module
+from tilewright_server.edits import Hunk, hunks, match_line_ends
+from tilewright_server.lines import LineTable
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The present text with a result's changes made in it.
+
+    Attributes:
+        moved: it differs from what was verified, in statements that the verdict is not about.
+    """
+
+    text: str
+    moved: bool
+
+
+@dataclass(frozen=True)
+class Unfit:
+    """Why a result cannot be put into the present text, in a sentence's second half."""
+
+    reason: str
+
+
+def roots_of(module: Module, entry: str | None = None) -> tuple[str, ...]:
+    """What a run's verdict begins from: the problem's entry point, the kernels and what launches
+    them."""
+    kernels = [kernel.name for kernel in module.kernels]
+    lines = [launch.range.line for launch in module.launches]
+    hosts = [
+        name
+        for name, node in module.host_functions.items()
+        if any(node.lineno <= line <= (node.end_lineno or node.lineno) for line in lines)
+    ]
+    return tuple(dict.fromkeys([*([entry] if entry else []), *kernels, *hosts]))
+
+
+def changed_parts(sent: str, now: str, path: str, roots: Iterable[str]) -> tuple[str, ...]:
+    """The statements that a verdict is about and that are other ones now, by their names."""
+    if sent == now:
+        return ()
+    wanted = tuple(roots)
+    before, after = _parts(sent, path, wanted), _parts(now, path, wanted)
+    names = dict.fromkeys((*before, *after))
+    return tuple(name for name in names if before.get(name) != after.get(name))
+
+
+def fit(sent: str, now: str, final: str, path: str, roots: Iterable[str]) -> Fitted | Unfit:
+    """Put what turned ``sent`` into ``final`` into the present text.
+
+    The result is used only where all that the verdict is about reads in it as in ``final``.
+    """
+    final = match_line_ends(sent, final)
+    if now == sent:
+        return Fitted(final, moved=False)
+    wanted = tuple(roots)
+    changed = changed_parts(sent, now, path, wanted)
+    if changed:
+        return Unfit(f"{_named(changed)} changed since the run began")
+    if parse_module(now, path).problems:
+        return Unfit("a statement does not parse at the moment")
+    merged = merge(sent, now, final)
+    if merged is None:
+        return Unfit("the same lines were changed since the run began")
+    if changed_parts(final, merged, path, wanted):
+        return Unfit("with the changes that were made since, it would not be the verified text")
+    return Fitted(merged, moved=True)
+
+
+def merge(base: str, ours: str, theirs: str) -> str | None:
+    """Both texts' changes of ``base``; None where they touch or meet."""
+    table = LineTable(base)
+    mine, others = hunks(table, ours), hunks(table, theirs)
+    if any(_meet(one, other) for one in mine for other in others):
+        return None
+    lines = table.full_lines()
+    for hunk in sorted((*mine, *others), key=lambda each: each.first, reverse=True):
+        lines[hunk.first : hunk.end] = [hunk.new]
+    return "".join(lines)
+
+
+def unified(before: str, after: str, name: str) -> str:
+    """A diff for clients that have no view of their own."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    return "".join(difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"))
+
+
+def _meet(one: Hunk, other: Hunk) -> bool:
+    """Whether they change the same lines, or insert at the same place."""
+    if one.first == one.end and other.first == other.end:
+        return one.first == other.first
+    if one.first == one.end:
+        return other.first < one.first < other.end
+    if other.first == other.end:
+        return one.first < other.first < one.end
+    return one.first < other.end and other.first < one.end
+
+
+def _parts(text: str, path: str, roots: Sequence[str]) -> dict[str, str]:
+    found = reached(parse_module(text, path), roots).parts
+    return {placed.part.name: placed.part.hash for placed in found}
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
