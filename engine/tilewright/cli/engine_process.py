@@ -39,7 +39,7 @@ _PRELOADED = (
 def main() -> None:
     """Import what commands need, and serve until nobody wants it."""
     from tilewright.cli.main import main as command
-    from tilewright.knowledge import taxonomy
+    from tilewright.knowledge.base import taxonomy
 
     for name in _PRELOADED:
         import_module(name)
