@@ -235,7 +235,8 @@ async def test_progress_and_end_say_stage_try_best_and_cost(keyed: Conversation)
     job = await run(keyed)
     (reports,) = keyed.client.progress_reports.values()
     shown = "stage fusion, try 2, best 1.84x, $0.12 in 14 calls and 2 replies from the cache"
-    assert shown in [getattr(report, "message", None) for report in reports]
+    messages = [str(getattr(report, "message", None)) for report in reports]
+    assert any(message.startswith(f"{shown}; ") for message in messages)
     assert job.message.endswith("models: $0.12 in 14 calls and 2 replies from the cache")
     (annotation,) = (keyed.edits[0].edit.change_annotations or {}).values()
     assert annotation.description == "accumulate in place (rewrite); fuse both (model big-one)"

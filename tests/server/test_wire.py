@@ -132,6 +132,8 @@ def test_capabilities_are_what_is_implemented(process: subprocess.Popen[bytes]) 
         "tilewright.models",
         "tilewright.optimize",
         "tilewright.profile",
+        "tilewright.runText",
+        "tilewright.runs",
         "tilewright.showCertificate",
         "tilewright.target",
         "tilewright.verify",

@@ -1,5 +1,6 @@
 """``tilewright optimize``: the whole path, from issues to a verified diff."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import shorten
 from typing import Annotated, Any
@@ -137,9 +138,14 @@ def optimize(
     value = _written(result, proof, file, certificate, write=write)
     answer(value, form, lambda v: show_diff(v) if diff else show_result(v))
     keep_report(result.run, report)
+    raise typer.Exit(_faults_shown(value))
+
+
+def _faults_shown(value: Mapping[str, Any]) -> Exit:
+    """The exit code of a result, once the faults of Tilewright's own are shown."""
     for message in dict.fromkeys(fault["message"] for fault in value["harness_faults"]):
         ERR.print(f"tilewright: {message}", markup=False)
-    raise typer.Exit(Exit.USAGE if value["harness_faults"] else Exit.DONE)
+    return Exit.USAGE if value["harness_faults"] else Exit.DONE
 
 
 def _search(strategy: str | None, file: Path) -> StrategySpec:
