@@ -83,7 +83,7 @@ async def test_cancel_by_progress_stops_softly(talk: Conversation) -> None:
     talk.open("slow")
     await talk.optimize()
     reports = talk.client.progress_reports
-    await until(lambda: reports and "step" in str(next(iter(reports.values()))[-1]))
+    await until(lambda: reports and "step" in str([*next(iter(reports.values()), ())][-1:]))
     (token,) = reports
     talk.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(token))
     job = await talk.end_of_job()

@@ -136,13 +136,15 @@ def optimize(
         result = _run(request, opened, observer)
         proof = _certificate(result, spec, opened.info, certificate)
     value = _written(result, proof, file, certificate, write=write)
+    raise typer.Exit(_answered(value, form, report, diff=diff))
+
+
+def _answered(
+    value: Mapping[str, Any], form: StreamFormat, report: Path | None, *, diff: bool
+) -> Exit:
+    """Print a result, and the faults of Tilewright's own; the exit code."""
     answer(value, form, lambda v: show_diff(v) if diff else show_result(v))
-    keep_report(result.run, report)
-    raise typer.Exit(_faults_shown(value))
-
-
-def _faults_shown(value: Mapping[str, Any]) -> Exit:
-    """The exit code of a result, once the faults of Tilewright's own are shown."""
+    keep_report(value["run"], report)
     for message in dict.fromkeys(fault["message"] for fault in value["harness_faults"]):
         ERR.print(f"tilewright: {message}", markup=False)
     return Exit.USAGE if value["harness_faults"] else Exit.DONE
