@@ -20,6 +20,18 @@ const { metafile } = await build({
   logLevel: "warning",
 });
 
+// The page of the run panel: our own code alone.
+await build({
+  entryPoints: ["src/runs/webview.ts"],
+  outfile: "dist/run.js",
+  bundle: true,
+  format: "iife",
+  platform: "browser",
+  target: "es2022",
+  minify: production,
+  logLevel: "warning",
+});
+
 const packages = new Set(
   Object.keys(metafile.inputs).flatMap((file) => file.match(/^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/)?.[0] ?? []),
 );

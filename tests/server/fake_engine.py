@@ -349,6 +349,11 @@ def main() -> None:
     options = parser.parse_args()
     if "TEST_SPY" in os.environ:
         spy(os.environ["TEST_SPY"], options.command)
+    if options.command == "show":
+        missing = {"missing": "no trial was timed"}
+        known = {"roof": missing, "estimates": {"chip": "H200 SXM", "texts": []}, "trials": []}
+        sys.stdout.write(json.dumps(known if options.file == "8ed9" else {}))
+        return
     if options.command in ("check", "certificates"):
         files = [listed(options.command, path) for path in sorted(Path(options.file).glob("*.py"))]
         sys.stdout.write(json.dumps({"files": files}))

@@ -1,4 +1,4 @@
-"""The kernels of a workspace in a list, and every chip with what can be had for it."""
+"""The kernels of a workspace, what can be had for each chip, and what is on record of a run."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -108,3 +108,12 @@ async def test_nothing_is_started_for_the_chips_of_an_untrusted_workspace(
     assert {chip["lacks"] for chip in chips} == {
         "this workspace is not trusted: nothing is compiled or run"
     }
+
+
+async def test_the_record_of_a_run_gives_its_roofline(talk: Conversation) -> None:
+    await talk.begin(device="interpreter")
+    found = await talk.execute("tilewright.runRecord", {"record": "8ed9"})
+    assert found["roof"] == {"missing": "no trial was timed"}
+    assert found["estimates"]["chip"] == "H200 SXM"
+    assert set(found) == {"roof", "estimates"}, "texts and prompts are not sent"
+    assert await talk.execute("tilewright.runRecord", {"record": "gone"}) is None

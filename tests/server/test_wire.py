@@ -132,6 +132,7 @@ def test_capabilities_are_what_is_implemented(process: subprocess.Popen[bytes]) 
         "tilewright.models",
         "tilewright.optimize",
         "tilewright.profile",
+        "tilewright.runRecord",
         "tilewright.runText",
         "tilewright.runs",
         "tilewright.showCertificate",

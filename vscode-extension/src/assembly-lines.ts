@@ -85,3 +85,36 @@ function spans(lines: readonly number[]): readonly Span[] {
   }
   return found;
 }
+
+/** A place in a stage's text that names a line of the source; `line` counts from 0, `source` from 1. */
+export interface SourceLink {
+  readonly line: number;
+  readonly start: number;
+  readonly end: number;
+  readonly source: number;
+}
+
+// nvdisasm's `File "…/k.py", line 12`, the `k.py:12:8` of LLVM's comments, and PTX's and LLVM's `.loc 1 12 8`.
+const NAMED = [/File "([^"]+)", line (\d+)/g, /([\w./-]+\.py):(\d+)(?::\d+)?/g];
+const LOCATED = /^\s*\.loc\s+(\d+)\s+(\d+)/;
+const FILE = /^\s*\.file\s+(\d+)\s+(.*)$/;
+
+/** The places that name lines of a file, which stages do by its name, or by a number that a directive gave it. */
+export function sourceLinks(text: string, file: string): readonly SourceLink[] {
+  const lines = text.split("\n");
+  const numbers = new Set(
+    lines.flatMap((line) => {
+      const named = FILE.exec(line);
+      return named?.[2]?.includes(file) ? [named[1]] : [];
+    }),
+  );
+  return lines.flatMap((words, line) => {
+    const located = LOCATED.exec(words);
+    const isOurs = located && numbers.has(located[1]);
+    const own = isOurs ? [{ line, start: words.indexOf(".loc"), end: located[0].length, source: Number(located[2]) }] : [];
+    const named = NAMED.flatMap((pattern) => [...words.matchAll(pattern)])
+      .filter((match) => match[1]?.split("/").at(-1) === file)
+      .map((match) => ({ line, start: match.index, end: match.index + match[0].length, source: Number(match[2]) }));
+    return [...own, ...named].filter(({ source }) => source > 0);
+  });
+}

@@ -4,18 +4,20 @@
  */
 import * as path from "node:path";
 import * as vscode from "vscode";
-import type { LanguageClient } from "vscode-languageclient/node";
+import { ExecuteCommandRequest, type LanguageClient } from "vscode-languageclient/node";
 import {
   type Assembly,
   kernelStart,
   kernelText,
   shownText,
+  sourceLinks,
   type Span,
   titleOf,
   toSource,
   toView,
 } from "./assembly-lines";
 import { targetsToCompile } from "./settings";
+import { type Chip, compileItems } from "./targets";
 
 export const ASSEMBLY_SCHEME = "tilewright-assembly";
 const REQUEST = "tilewright/assembly";
@@ -40,7 +42,11 @@ interface View {
 }
 
 export class AssemblyViews
-  implements vscode.TextDocumentContentProvider, vscode.FileDecorationProvider, vscode.Disposable
+  implements
+    vscode.TextDocumentContentProvider,
+    vscode.FileDecorationProvider,
+    vscode.DocumentLinkProvider,
+    vscode.Disposable
 {
   private readonly views = new Map<string, View>();
   private readonly texts = new vscode.EventEmitter<vscode.Uri>();
@@ -61,6 +67,7 @@ export class AssemblyViews
       this.highlight,
       vscode.workspace.registerTextDocumentContentProvider(ASSEMBLY_SCHEME, this),
       vscode.window.registerFileDecorationProvider(this),
+      vscode.languages.registerDocumentLinkProvider({ scheme: ASSEMBLY_SCHEME }, this),
       vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => this.follow(textEditor)),
       vscode.workspace.onDidChangeTextDocument(({ document }) => this.onEdited(document)),
       vscode.workspace.onDidSaveTextDocument((document) => this.onSaved(document)),
@@ -82,6 +89,22 @@ export class AssemblyViews
     return view && view.moved === undefined
       ? new vscode.FileDecoration("S", "Stale: the kernel has changed since", new vscode.ThemeColor("list.warningForeground"))
       : undefined;
+  }
+
+  /** Where a stage names a line of the source file, a link to that line as it stands now. */
+  provideDocumentLinks(document: vscode.TextDocument): vscode.DocumentLink[] {
+    const view = this.views.get(document.uri.toString());
+    if (!view || view.moved === undefined) {
+      return [];
+    }
+    const { moved } = view;
+    const file = path.posix.basename(view.source.path);
+    return sourceLinks(document.getText(), file).map(({ line, start, end, source }) => {
+      const target = view.source.with({ fragment: `L${source + moved}` });
+      const link = new vscode.DocumentLink(new vscode.Range(line, start, line, end), target);
+      link.tooltip = `${file}, line ${source + moved}`;
+      return link;
+    });
   }
 
   /** Shows what a code lens names, or the kernel at the cursor. */
@@ -109,9 +132,21 @@ export class AssemblyViews
     const view = this.inFront();
     if (view) {
       const title = `Compile ${view.assembly.kernel} for…`;
-      const target = await vscode.window.showQuickPick([...targetsToCompile(view.source)], { title });
+      const picked = await vscode.window.showQuickPick(await this.chips(view), { title, matchOnDescription: true });
       const { stage: _, ...same } = again(view);
-      await (target && this.open({ ...same, target }, view));
+      await (picked && this.open({ ...same, target: picked.label }, view));
+    }
+  }
+
+  /** Shows the same kernel for another chip next to the view in front; a line marks its counterparts in both. */
+  async compare(): Promise<void> {
+    const view = this.inFront();
+    if (view) {
+      const title = `Compare ${view.assembly.kernel} for ${view.assembly.target} with…`;
+      const others = (await this.chips(view)).filter(({ label }) => label !== view.assembly.target);
+      const picked = await vscode.window.showQuickPick(others, { title, matchOnDescription: true });
+      const { stage: _, ...same } = again(view);
+      await (picked && this.open({ ...same, target: picked.label }, undefined, vscode.ViewColumn.Beside));
     }
   }
 
@@ -121,7 +156,14 @@ export class AssemblyViews
     await (view && this.open(again(view), view));
   }
 
-  private async open(wanted: Wanted, instead?: View): Promise<void> {
+  /** The chips to compile a view's kernel for: those of the settings first, then all that this machine compiles for. */
+  private async chips(view: View): Promise<readonly vscode.QuickPickItem[]> {
+    const client = this.client();
+    const answer = client ? await client.sendRequest(ExecuteCommandRequest.type, { command: "tilewright.listTargets" }) : [];
+    return compileItems(targetsToCompile(view.source), (answer ?? []) as readonly Chip[]);
+  }
+
+  private async open(wanted: Wanted, instead?: View, place?: vscode.ViewColumn): Promise<void> {
     const source = await vscode.workspace.openTextDocument(wanted.source);
     const assembly = await this.ask(wanted);
     if (!assembly) {
@@ -141,7 +183,7 @@ export class AssemblyViews
     const range = { first: assembly.range.start, last: assembly.range.end };
     const kernel = source.version === assembly.version ? kernelText(plain(source), range) : undefined;
     const view: View = { uri, source: wanted.source, assembly, kernel, moved: kernel === undefined ? undefined : 0 };
-    const column = (instead && columnOf(instead.uri)) ?? vscode.ViewColumn.Beside;
+    const column = place ?? (instead && columnOf(instead.uri)) ?? vscode.ViewColumn.Beside;
     this.views.set(uri.toString(), view);
     this.texts.fire(uri);
     this.badges.fire(uri);
@@ -178,26 +220,31 @@ export class AssemblyViews
     });
   }
 
-  /** Highlights what belongs to the selected lines on the other side, and brings it into view. */
+  /** Highlights what belongs to the selected lines: in the source, and in every other view of it. */
   private follow(editor: vscode.TextEditor): void {
     const { selection, document } = editor;
     const lines: Span = { first: selection.start.line, last: selection.end.line };
-    for (const view of this.views.values()) {
-      const there = document.uri.toString() === view.uri.toString() ? view.source : view.uri;
-      const isSource = document.uri.toString() === view.source.toString();
-      if (!isSource && there === view.uri) {
-        continue;
-      }
-      const { assembly, moved } = view;
-      const found =
-        moved === undefined ? [] : isSource ? toView(assembly, lines, moved) : toSource(assembly, lines, moved);
-      for (const other of vscode.window.visibleTextEditors) {
-        if (other.document.uri.toString() === there.toString()) {
-          this.mark(other, found);
-        }
-      }
-      editor.setDecorations(this.highlight, []);
+    const own = this.views.get(document.uri.toString());
+    const source = own ? own.source.toString() : document.uri.toString();
+    const views = [...this.views.values()].filter((view) => view.source.toString() === source);
+    if (views.length === 0) {
+      return;
     }
+    const named = own ? (own.moved === undefined ? [] : toSource(own.assembly, lines, own.moved)) : [lines];
+    if (own) {
+      this.markAll(source, named);
+    }
+    for (const view of views.filter((each) => each !== own)) {
+      const { assembly, moved } = view;
+      this.markAll(view.uri.toString(), moved === undefined ? [] : named.flatMap((span) => toView(assembly, span, moved)));
+    }
+    editor.setDecorations(this.highlight, []);
+  }
+
+  private markAll(uri: string, spans: readonly Span[]): void {
+    vscode.window.visibleTextEditors
+      .filter(({ document }) => document.uri.toString() === uri)
+      .forEach((editor) => this.mark(editor, spans));
   }
 
   private mark(editor: vscode.TextEditor, spans: readonly Span[]): void {

@@ -17,6 +17,7 @@ import { askConsent, CONSENT } from "./models";
 import { pickTarget } from "./picks";
 import type { Previews } from "./preview";
 import { JobProgress } from "./progress";
+import type { Runs } from "./runs/store";
 import { SECTION, settingsForServer } from "./settings";
 import { type Told, toldOf } from "./targets";
 
@@ -37,6 +38,8 @@ export function connect(
   log: vscode.LogOutputChannel,
   previews: Previews,
   chosen: FileTargets,
+  runs: Runs,
+  python: () => string,
 ): Connection {
   const progress = new JobProgress((token) => {
     void client.sendNotification(WorkDoneProgressCancelNotification.type, { token });
@@ -52,15 +55,16 @@ export function connect(
     ],
     outputChannel: log,
     revealOutputChannelOn: RevealOutputChannelOn.Never,
-    initializationOptions: () => settingsForServer(vscode.workspace.getConfiguration(SECTION), chosen.all()),
-    middleware: { ...middleware(progress, previews, chosen), resolveCodeAction: (item, token) => resolveFix(client, item, token) },
+    initializationOptions: () => settingsForServer(vscode.workspace.getConfiguration(SECTION), chosen.all(), python()),
+    middleware: { ...middleware(progress, previews, chosen, python), resolveCodeAction: (item, token) => resolveFix(client, item, token) },
   };
   const client: LanguageClient = new LanguageClient(SECTION, "Tilewright", serverOptions, options);
   client.onRequest(CONSENT, askConsent);
+  runs.listen(client);
   return { client, progress };
 }
 
-function middleware(progress: JobProgress, previews: Previews, chosen: FileTargets): Middleware {
+function middleware(progress: JobProgress, previews: Previews, chosen: FileTargets, python: () => string): Middleware {
   return {
     handleWorkDoneProgress: (token, params, next) => progress.handle(token, params, () => next(token, params)),
     workspace: {
@@ -78,7 +82,7 @@ function middleware(progress: JobProgress, previews: Previews, chosen: FileTarge
         const values = await next(params, token);
         return Array.isArray(values)
           ? values.map((value, index) =>
-              params.items[index]?.section === SECTION ? settingsForServer(value, chosen.all()) : value,
+              params.items[index]?.section === SECTION ? settingsForServer(value, chosen.all(), python()) : value,
             )
           : values;
       },

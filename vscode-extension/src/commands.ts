@@ -7,19 +7,28 @@ import { PREVIEW_FIX, previewFix } from "./fixes";
 import { install, offerInstall, showError } from "./install";
 import { modelsOf, setKey } from "./models";
 import { pickTarget } from "./picks";
+import type { KernelsView } from "./kernels/view";
 import type { Previews } from "./preview";
+import type { RunPanel } from "./runs/panel";
 import type { Server } from "./server";
+import { chooseKernelPython, installTorch } from "./torch";
 
 type Command = (...args: unknown[]) => unknown;
 
+/** What the commands act on. */
+export interface Parts {
+  readonly server: Server;
+  readonly previews: Previews;
+  readonly assemblies: AssemblyViews;
+  readonly chip: ChipStatus;
+  readonly panel: RunPanel;
+  readonly kernels: KernelsView;
+  readonly log: vscode.LogOutputChannel;
+}
+
 /** Every command with what it does, by id. */
-export function commands(
-  server: Server,
-  previews: Previews,
-  assemblies: AssemblyViews,
-  chip: ChipStatus,
-  log: vscode.LogOutputChannel,
-): Readonly<Record<string, Command>> {
+export function commands(parts: Parts): Readonly<Record<string, Command>> {
+  const { server, previews, assemblies, chip, panel, kernels, log } = parts;
   const ask = (command: string, ...args: unknown[]): Promise<unknown> => askServer(server, log, command, ...args);
   return {
     "tilewright.optimizeFor": async () => {
@@ -53,6 +62,14 @@ export function commands(
     "tilewright.assemblyStage": () => assemblies.pickStage(),
     "tilewright.assemblyTarget": () => assemblies.pickTarget(),
     "tilewright.refreshAssembly": () => assemblies.refresh(),
+    "tilewright.compareAssembly": () => assemblies.compare(),
+    "tilewright.showRuns": (run) => panel.open(run),
+    "tilewright.refreshKernels": () => kernels.refresh(),
+    "tilewright.chooseKernelPython": () => chooseKernelPython(server),
+    "tilewright.installTorch": () => installTorch(server, log),
+    "tilewright.openSettings": () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:tilewright.tilewright"),
+    "tilewright.openWalkthrough": () =>
+      vscode.commands.executeCommand("workbench.action.openWalkthrough", "tilewright.tilewright#start", false),
     "tilewright.cancel": () => cancelJob(ask),
     "tilewright.restartServer": () => server.restart(),
     "tilewright.showOutput": () => log.show(),
@@ -140,13 +157,19 @@ async function showMenu(server: Server, log: vscode.LogOutputChannel): Promise<v
   }
   const items = [
     { label: "$(rocket) Optimize Kernel for…", command: "tilewright.optimizeFor" },
+    { label: "$(graph-line) Show Runs", command: "tilewright.showRuns" },
+    { label: "$(list-tree) Kernels of the Workspace", command: "tilewright.kernels.focus" },
     { label: "$(chip) Choose Chip of This File…", command: "tilewright.chooseTarget" },
     { label: "$(dashboard) Profile Kernel", command: "tilewright.profileKernel" },
     { label: "$(gear) Compile Kernels", command: "tilewright.compileKernels" },
     { label: "$(verified) Verify Again", command: "tilewright.verifyAgain" },
     { label: "$(file) Show Certificate", command: "tilewright.openCertificate" },
     { label: "$(list-flat) Show Assembly", command: "tilewright.showAssembly" },
+    { label: "$(settings-gear) Open Settings", command: "tilewright.openSettings" },
+    { label: "$(symbol-misc) Choose Python for Kernels…", command: "tilewright.chooseKernelPython" },
+    { label: "$(cloud-download) Install or Update Server", command: "tilewright.installServer" },
     { label: "$(key) Set Model Key…", command: "tilewright.setModelKey" },
+    { label: "$(question) Get Started", command: "tilewright.openWalkthrough" },
     { label: "$(circle-slash) Cancel Job", command: "tilewright.cancel" },
     { label: "$(refresh) Restart Server", command: "tilewright.restartServer" },
     { label: "$(output) Show Output", command: "tilewright.showOutput" },

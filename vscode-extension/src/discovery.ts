@@ -1,6 +1,7 @@
 /**
  * Which server to start. A setting that names one is obeyed or reported as wrong, never passed over; without a setting
- * the workspace's own environment comes first, then the search path, then the environment the extension made itself.
+ * the interpreter chosen in the editor comes first, then the workspace's own environment, then the search path, then the
+ * environment the extension made itself.
  */
 import type { Outcome } from "./processes";
 
@@ -22,6 +23,8 @@ export type Discovery =
 export interface Places {
   readonly serverPath: string;
   readonly interpreter: string;
+  /** Interpreters that are chosen in the editor's Python extension; empty without it. */
+  readonly chosenPythons: readonly string[];
   /** Interpreters of environments inside the workspace's folders; empty in an untrusted workspace. */
   readonly workspacePythons: readonly string[];
   /** The interpreter of the environment that the extension makes. */
@@ -59,8 +62,12 @@ export async function discover(places: Places, machine: Machine): Promise<Discov
       ? { command: python, args: PYTHON_ARGS, version: answer.version, origin }
       : undefined;
   };
-  for (const python of places.workspacePythons) {
-    const server = await fromPython(python, "workspace environment");
+  const near = [
+    ...places.chosenPythons.map((python) => [python, "chosen in the Python extension"] as const),
+    ...places.workspacePythons.map((python) => [python, "workspace environment"] as const),
+  ];
+  for (const [python, origin] of near) {
+    const server = await fromPython(python, origin);
     if (server) {
       return { kind: "found", server };
     }

@@ -65,6 +65,32 @@ export async function makeEnvironment(
   }
 }
 
+/** Makes an environment with packages of pip's index, in its place at once: a failed attempt is removed. */
+export async function makePackages(
+  environment: string,
+  requirements: readonly string[],
+  tools: Tools,
+  report: (message: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const cwd = path.dirname(environment);
+  const base = await findBasePython(tools, cwd, signal);
+  const staging = stagingOf(environment);
+  await rm(staging, { recursive: true, force: true });
+  try {
+    report(`Making an environment with ${base}`);
+    await step("Making the virtual environment", tools, base, ["-m", "venv", staging], cwd, signal);
+    const what = requirements.filter((one) => !one.includes(":") && !one.startsWith("-")).join(" and ");
+    report(`Installing ${what}`);
+    const pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", ...requirements];
+    await step(`Installing ${what}`, tools, pythonOf(staging), pip, cwd, signal, report);
+    await swapIn(staging, environment);
+  } catch (error) {
+    await rm(staging, { recursive: true, force: true });
+    throw error;
+  }
+}
+
 /**
  * Puts a finished environment in the place of the one in use, whose server must have been stopped. If that fails, the
  * old one is back in its place. Works because the server is started as `python -m`: the scripts in an environment name

@@ -10,7 +10,12 @@ import { Previews } from "./preview";
 import { run } from "./processes";
 import { Server, type ServerState } from "./server";
 import { SERVER_SETTINGS } from "./settings";
+import { KernelsView } from "./kernels/view";
+import { watchChoice } from "./python-extension";
+import { RunPanel } from "./runs/panel";
+import { Runs } from "./runs/store";
 import { createStatus } from "./status";
+import { offerTorch } from "./torch";
 
 const PROBE_LIMIT_MS = 30_000;
 
@@ -22,16 +27,23 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const chosen = new FileTargets(context.workspaceState);
   const keys = new ModelKeys(context.secrets);
   const bundled = context.asAbsolutePath("bundled");
-  const server = new Server(context.globalStorageUri.fsPath, bundled, log, previews, chosen, keys);
+  const runs = new Runs();
+  const server = new Server(context.globalStorageUri.fsPath, bundled, log, previews, chosen, keys, runs);
   running = server;
   const assemblies = new AssemblyViews(() => server.client);
   const status = createStatus();
   const chip = new ChipStatus(server, chosen);
   status.show(server.state);
-  context.subscriptions.push(log, server, status, chip, previews, assemblies);
-  context.subscriptions.push(server.onState((state) => status.show(state)));
+  const panel = new RunPanel(context.extensionUri, server, runs);
+  const kernels = new KernelsView(server, log);
+  context.subscriptions.push(log, server, status, chip, previews, assemblies, runs, panel, kernels);
+  context.subscriptions.push(
+    server.onState((state) => status.show(state, server.kernelPython)),
+    server.onKernelPython((python) => status.show(server.state, python)),
+    ...torchOffer(server, chip, log),
+  );
   context.subscriptions.push(server.onState(announcer(server, log)));
-  for (const [id, command] of Object.entries(commands(server, previews, assemblies, chip, log))) {
+  for (const [id, command] of Object.entries(commands({ server, previews, assemblies, chip, panel, kernels, log }))) {
     context.subscriptions.push(vscode.commands.registerCommand(id, command));
   }
   context.subscriptions.push(
@@ -45,11 +57,29 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   if (tools) {
     context.subscriptions.push(tools);
   }
+  void watchChoice(() => server.restart()).then((watch) => context.subscriptions.push(watch));
   await server.restart();
 }
 
 export async function deactivate(): Promise<void> {
   await running?.stop();
+}
+
+/** Offers a way on, once, when a file with kernels that have to be compiled is in front and no Python has what that needs. */
+function torchOffer(server: Server, chip: ChipStatus, log: vscode.LogOutputChannel): readonly vscode.Disposable[] {
+  let offered = false;
+  const check = async (): Promise<void> => {
+    const python = server.kernelPython;
+    if (offered || python?.kind !== "missing") {
+      return;
+    }
+    const told = await chip.told(vscode.window.activeTextEditor?.document).catch(() => undefined);
+    if (told && !told.target.startsWith("neuron:") && !offered) {
+      offered = true;
+      await offerTorch(server, python, log);
+    }
+  };
+  return [server.onKernelPython(() => void check()), vscode.window.onDidChangeActiveTextEditor(() => void check())];
 }
 
 /** Speaks up about a server that is missing or outdated (once) or failed; everything else is the status bar's. */

@@ -5,7 +5,7 @@ import { type FoundServer, OWN_ORIGIN } from "./discovery";
 import { EnvironmentError, installCommands, makeEnvironment, swapIn } from "./environment";
 import { findOnPath, run } from "./processes";
 import type { Server } from "./server";
-import { serverSettings } from "./settings";
+import { SECTION, serverSettings } from "./settings";
 
 const INSTALL = "Install";
 const UPDATE = "Update";
@@ -22,12 +22,13 @@ export async function offerInstall(server: Server, log: vscode.LogOutputChannel)
   log.info(`installing the server would run\n  ${commands.join("\n  ")}`);
   const question =
     "Tilewright found no server (the Python package tilewright). Make an environment for it in the editor's storage? " +
-    `This runs python3 -m venv, then pip install ${wanted.label}; what it depends on comes from your package index.`;
+    `This runs python3 -m venv, then pip install ${wanted.label}; what it depends on comes from your package index. ` +
+    "Kernels are then read and explained; to compile, check and optimize them, a Python with torch and triton is needed.";
   const answer = await vscode.window.showInformationMessage(question, INSTALL, CHOOSE);
   if (answer === INSTALL) {
     await install(server, log);
   } else if (answer === CHOOSE) {
-    await vscode.commands.executeCommand("workbench.action.openSettings", "tilewright.interpreter");
+    await chooseInterpreter(server);
   }
 }
 
@@ -52,7 +53,7 @@ export async function install(server: Server, log: vscode.LogOutputChannel): Pro
   }
   const made = await reporting(log, async () => {
     const wanted = await requirement(serverSettings().package, server.bundled);
-    return withProgress(log, (report, signal) => {
+    return withInstallProgress(log, "Tilewright: installing the server", (report, signal) => {
       const tools = { run, which: (name: string) => findOnPath(name, process.env["PATH"] ?? "") };
       return makeEnvironment(server.ownEnvironment, wanted.argument, tools, report, signal);
     });
@@ -64,12 +65,14 @@ export async function install(server: Server, log: vscode.LogOutputChannel): Pro
   }
 }
 
-function withProgress<T>(
+/** Work with its steps in a notification that can cancel it. */
+export function withInstallProgress<T>(
   log: vscode.LogOutputChannel,
+  title: string,
   work: (report: (message: string) => void, signal: AbortSignal) => Promise<T>,
 ): Thenable<T> {
   const location = vscode.ProgressLocation.Notification;
-  const options = { location, title: "Tilewright: installing the server", cancellable: true };
+  const options = { location, title, cancellable: true };
   return vscode.window.withProgress(options, (progress, cancellation) => {
     const abort = new AbortController();
     cancellation.onCancellationRequested(() => abort.abort());
@@ -82,7 +85,7 @@ function withProgress<T>(
 }
 
 /** The outcome of work, or undefined after saying why there is none. */
-async function reporting<T>(log: vscode.LogOutputChannel, work: () => Promise<T>): Promise<T | undefined> {
+export async function reporting<T>(log: vscode.LogOutputChannel, work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
   } catch (error) {
@@ -100,5 +103,16 @@ export async function showError(message: string, log: vscode.LogOutputChannel): 
   const answer = await vscode.window.showErrorMessage(message, SHOW_LOG);
   if (answer === SHOW_LOG) {
     log.show();
+  }
+}
+
+/** Lets a person choose the Python that has the server in a file dialog; the choice is a setting. */
+async function chooseInterpreter(server: Server): Promise<void> {
+  const title = "A Python 3.11 or newer in which tilewright is installed";
+  const [file] = (await vscode.window.showOpenDialog({ canSelectMany: false, title })) ?? [];
+  if (file) {
+    const settings = vscode.workspace.getConfiguration(SECTION);
+    await settings.update("interpreter", file.fsPath, vscode.ConfigurationTarget.Global);
+    await server.restart();
   }
 }

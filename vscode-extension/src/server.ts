@@ -2,16 +2,19 @@
 import { mkdir } from "node:fs/promises";
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { State } from "vscode-languageclient/node";
+import { DidChangeConfigurationNotification, State } from "vscode-languageclient/node";
 import type { FileTargets } from "./chips";
 import { type Connection, connect } from "./client";
+import { type Candidate, findKernelPython, kernelEnvironment, type KernelPython } from "./kernel-python";
+import { chosenPythons } from "./python-extension";
 import { discover, type Discovery, type FoundServer, type Machine } from "./discovery";
 import { pythonOf } from "./environment";
 import type { ModelKeys } from "./models";
 import type { Previews } from "./preview";
 import { findOnPath, isExecutable, run } from "./processes";
+import type { Runs } from "./runs/store";
 import { Serial } from "./serial";
-import { serverSettings, workspacePythons } from "./settings";
+import { kernelPythonSetting, serverSettings, workspacePythons } from "./settings";
 
 const ASK_LIMIT_MS = 30_000;
 const START_LIMIT_MS = 60_000;
@@ -29,16 +32,21 @@ export class Server implements vscode.Disposable {
   private readonly restarts = new Serial(() => this.startAnew());
   private readonly states = new vscode.EventEmitter<ServerState>();
   private current: ServerState = { kind: "starting" };
+  private chosenPythons: readonly string[] = [];
+  private python: KernelPython | undefined;
   readonly onState = this.states.event;
+  private readonly pythons = new vscode.EventEmitter<KernelPython>();
+  readonly onKernelPython = this.pythons.event;
 
   constructor(
-    private readonly storage: string,
+    readonly storage: string,
     /** The folder of the wheel that is part of the extension. */
     readonly bundled: string,
     private readonly log: vscode.LogOutputChannel,
     private readonly previews: Previews,
     private readonly chosen: FileTargets,
     readonly keys: ModelKeys,
+    private readonly runs: Runs,
   ) {}
 
   get state(): ServerState {
@@ -53,6 +61,42 @@ export class Server implements vscode.Disposable {
   /** The environment that the extension makes, whether it is there or not. */
   get ownEnvironment(): string {
     return path.join(this.storage, "environment");
+  }
+
+  /** In which Python kernels are compiled and run; known from when a server starts. */
+  get kernelPython(): KernelPython | undefined {
+    return this.python;
+  }
+
+  /** What the server is given where no setting names a Python: its own where that will do. */
+  private get pythonForKernels(): string {
+    return this.python?.kind === "found" ? this.python.python : "";
+  }
+
+  /** This machine, as far as programs are looked for on it. */
+  get machine(): Machine {
+    return {
+      exists: isExecutable,
+      which: (name) => findOnPath(name, process.env["PATH"] ?? ""),
+      run: (command, args) => run(command, args, { limitMs: ASK_LIMIT_MS, cwd: this.storage }),
+    };
+  }
+
+  /** The Pythons that may be meant for kernels, the likeliest first. */
+  async kernelCandidates(): Promise<readonly Candidate[]> {
+    if (!vscode.workspace.isTrusted) {
+      return [];
+    }
+    const from = (origin: string, pythons: readonly string[]): readonly Candidate[] =>
+      pythons.map((python) => ({ python, origin }));
+    const state = this.current;
+    const own = state.kind === "running" && state.server.args[0] === "-m" ? [state.server.command] : [];
+    return [
+      ...from("chosen in the Python extension", this.chosenPythons),
+      ...from("workspace environment", workspacePythons()),
+      ...from("Python of the server", own),
+      ...from("environment of the extension", [pythonOf(kernelEnvironment(this.storage))]),
+    ];
   }
 
   /** Looks for the server again and starts it; requests that pile up become one restart. */
@@ -71,6 +115,7 @@ export class Server implements vscode.Disposable {
 
   dispose(): void {
     this.states.dispose();
+    this.pythons.dispose();
   }
 
   private async startAnew(): Promise<void> {
@@ -88,26 +133,27 @@ export class Server implements vscode.Disposable {
     }
   }
 
-  private find(): Promise<Discovery> {
+  private async find(): Promise<Discovery> {
     const settings = serverSettings();
-    const machine: Machine = {
-      exists: isExecutable,
-      which: (name) => findOnPath(name, process.env["PATH"] ?? ""),
-      run: (command, args) => run(command, args, { limitMs: ASK_LIMIT_MS, cwd: this.storage }),
-    };
+    const { pythons, note } = await chosenPythons();
+    this.chosenPythons = pythons;
+    if (note) {
+      this.log.info(`interpreters are looked for in the workspace and on the search path: ${note}`);
+    }
     const places = {
       serverPath: settings.path,
       interpreter: settings.interpreter,
+      chosenPythons: pythons,
       workspacePythons: workspacePythons(),
       ownPython: pythonOf(this.ownEnvironment),
     };
-    return discover(places, machine);
+    return discover(places, this.machine);
   }
 
   private async start(server: FoundServer): Promise<void> {
     this.log.info(`starting ${server.command} ${server.args.join(" ")} (${server.version}, ${server.origin})`);
     const keys = await this.keys.environment();
-    const connection = connect(server, this.storage, keys, this.log, this.previews, this.chosen);
+    const connection = connect(server, this.storage, keys, this.log, this.previews, this.chosen, this.runs, () => this.pythonForKernels);
     this.connection = connection;
     connection.client.onDidChangeState(({ newState }) => {
       if (this.connection === connection && newState === State.Stopped) {
@@ -115,6 +161,7 @@ export class Server implements vscode.Disposable {
         this.enter({ kind: "stopped" });
       } else if (this.connection === connection && newState === State.Running) {
         this.enter({ kind: "running", server });
+        void this.findKernelPython();
       }
     });
     try {
@@ -122,6 +169,25 @@ export class Server implements vscode.Disposable {
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.enter({ kind: "failed", message: `The server (${server.command}) did not start: ${reason}` });
+    }
+  }
+
+  /** Looks for the Python for kernels once a server runs, which reads kernels without one. */
+  private async findKernelPython(): Promise<void> {
+    const named = kernelPythonSetting();
+    if (named || !vscode.workspace.isTrusted) {
+      return;
+    }
+    const before = this.pythonForKernels;
+    const found = await findKernelPython(await this.kernelCandidates(), this.machine);
+    this.python = found;
+    if (found.kind === "found") {
+      const { torch, triton } = found.packages;
+      this.log.info(`kernels run in ${found.python} (${found.origin}; torch ${torch ?? ""}, triton ${triton ?? ""})`);
+    }
+    this.pythons.fire(found);
+    if (this.pythonForKernels !== before) {
+      await this.client?.sendNotification(DidChangeConfigurationNotification.type, { settings: null });
     }
   }
 

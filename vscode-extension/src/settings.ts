@@ -28,6 +28,11 @@ export function serverSettings(): ServerSettings {
   };
 }
 
+/** The Python for kernels that a setting names; empty where none does. */
+export function kernelPythonSetting(): string {
+  return asPath(vscode.workspace.getConfiguration(SECTION).get("python", ""));
+}
+
 /** The chips offered for a document. */
 export function configuredTargets(resource: vscode.Uri): readonly string[] {
   return vscode.workspace.getConfiguration(SECTION, resource).get("targets", []);
@@ -57,15 +62,16 @@ export function workspacePythons(): readonly string[] {
 /**
  * What the server receives as its settings: the section without what is not set (empty texts and lists), whether it may
  * run what it reads, that this editor shows a diagnostic's message above a hover by itself, that it can show assembly, and that it
- * has a dialog for the question about models.
+ * has a dialog for the question about models. `python` is the Python for kernels that was found where no setting names one.
  */
 export function settingsForServer(
   section: unknown,
   fileTargets: Readonly<Record<string, string>>,
+  python = "",
 ): Record<string, unknown> {
   const values = typeof section === "object" && section !== null ? section : {};
   const set = Object.entries(values).filter(([, value]) => !isEmpty(value));
-  return { ...Object.fromEntries(set), ...ALWAYS, fileTargets, trusted: vscode.workspace.isTrusted };
+  return { ...(python ? { python } : {}), ...Object.fromEntries(set), ...ALWAYS, fileTargets, trusted: vscode.workspace.isTrusted };
 }
 
 function isEmpty(value: unknown): boolean {

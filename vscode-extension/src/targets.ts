@@ -34,17 +34,22 @@ export interface Told {
   readonly followed: string;
 }
 
-/** A chip there is; `here` is "gpu", "compiles" or "none". */
+/** A chip there is; `here` is "gpu", "compiles", "estimates" or "none". */
 export interface Chip {
   readonly target: string;
   readonly label: string;
   readonly here: string;
+  /** What can be had for it on this machine: "compile", "estimate", "check", "measure". */
+  readonly gets?: readonly string[];
+  /** What is missing, and what to do about it; empty where nothing is. */
+  readonly lacks?: string;
 }
 
 /** An entry of the quick pick; one with a heading is only that. */
 export interface ChipItem {
   readonly label: string;
   readonly description?: string;
+  readonly detail?: string;
   readonly heading?: string;
 }
 
@@ -53,6 +58,7 @@ export const FOLLOW = "Follow the file";
 const HEADINGS: Readonly<Record<string, string>> = {
   gpu: "GPU of this machine",
   compiles: "compiled for on this machine",
+  estimates: "estimated from the text",
   none: "no compiler on this machine",
 };
 
@@ -73,10 +79,32 @@ export function chipItems(told: Told, chips: readonly Chip[]): readonly ChipItem
     .filter((group) => group.length > 0)
     .flatMap((group) => [
       { label: "", heading: HEADINGS[group[0]?.here ?? ""] ?? "" },
-      ...group.map(({ target, label }) => ({
-        label: target,
-        description: target === told.target ? `${label} (now)` : label,
+      ...group.map((chip) => ({
+        label: chip.target,
+        description: chip.target === told.target ? `${chip.label} (now)` : chip.label,
+        ...(chip.gets ? { detail: gotten(chip) } : {}),
       })),
     ]);
   return [...follow, ...listed];
+}
+
+const CAN: Readonly<Record<string, string>> = {
+  compile: "compile",
+  estimate: "estimate the time",
+  check: "check results on the CPU",
+  measure: "measure",
+};
+
+/** What this machine can do for a chip, and what it lacks. */
+export function gotten({ gets = [], lacks = "", here }: Chip): string {
+  const can = gets.map((name) => (name === "check" && here === "gpu" ? "check results" : (CAN[name] ?? name)));
+  const head = can.length > 0 ? can.join(", ") : "read the text only";
+  return `${head[0]?.toUpperCase() ?? ""}${head.slice(1)}${lacks ? ` — ${lacks}` : ""}`;
+}
+
+/** The chips to compile for: those named first, then every other that this machine compiles for. */
+export function compileItems(named: readonly string[], chips: readonly Chip[]): readonly ChipItem[] {
+  const labels = new Map(chips.map(({ target, label }) => [target, label]));
+  const others = chips.filter(({ gets }) => gets?.includes("compile")).map(({ target }) => target);
+  return [...new Set([...named, ...others])].map((target) => ({ label: target, description: labels.get(target) ?? "" }));
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { discover, type Machine, type Places } from "../src/discovery";
 import type { Outcome } from "../src/processes";
 
-const NOWHERE: Places = { serverPath: "", interpreter: "", workspacePythons: [], ownPython: "/own/bin/python" };
+const NOWHERE: Places = { serverPath: "", interpreter: "", chosenPythons: [], workspacePythons: [], ownPython: "/own/bin/python" };
 const done = (stdout: string): Outcome => ({ code: 0, stdout, stderr: "" });
 
 /** A machine with these programs, each answering with a fixed text; `tilewright` is on the path if it is listed. */

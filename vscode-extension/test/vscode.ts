@@ -19,3 +19,6 @@ export const ProgressLocation = { Notification: 15, Window: 10 };
 export const StatusBarAlignment = { Left: 1, Right: 2 };
 
 export const commands = { executeCommand: vi.fn() };
+
+export const extensions = { getExtension: vi.fn() };
+export const ConfigurationTarget = { Global: 1, Workspace: 2 };

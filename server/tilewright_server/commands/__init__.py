@@ -21,6 +21,7 @@ from tilewright_server.commands.jobs import (
     profile_command,
     verify_command,
 )
+from tilewright_server.commands.records import run_record
 
 COMMANDS: tuple[tuple[str, Callable[..., Awaitable[Any]]], ...] = (
     (names.OPTIMIZE, optimize_command),
@@ -35,5 +36,6 @@ COMMANDS: tuple[tuple[str, Callable[..., Awaitable[Any]]], ...] = (
     (names.LIST_JOBS, list_jobs),
     (names.RUNS, list_runs),
     (names.RUN_TEXT, run_text),
+    (names.RUN_RECORD, run_record),
     (names.DEBUG_INFO, debug_info),
 )

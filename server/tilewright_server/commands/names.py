@@ -12,6 +12,7 @@ CANCEL_JOB = "tilewright.cancelJob"
 LIST_JOBS = "tilewright.listJobs"
 RUNS = "tilewright.runs"
 RUN_TEXT = "tilewright.runText"
+RUN_RECORD = "tilewright.runRecord"
 DEBUG_INFO = "tilewright.debugInfo"
 
 # The client's own, where its settings say that it has one.
