@@ -66,32 +66,47 @@ def kernel_rows(checked: Mapping[str, Any], certified: Mapping[str, Any]) -> Ite
     Raises:
         KeyError, TypeError, ValueError: these are no such answers.
     """
-    issues: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    proofs = {
+        (file["path"], one["kernel"]): one for file in certified["files"] for one in file["kernels"]
+    }
     for file in checked["files"]:
-        for issue in file["issues"]:
-            issues.setdefault((file["path"], issue.get("kernel") or ""), []).append(issue)
-    for file in certified["files"]:
-        for one in file["kernels"]:
-            yield _row(file["path"], one, issues.get((file["path"], one["kernel"]), []))
+        path = str(file["path"])
+        for entry in file.get("entries") or ():
+            issues = [one for one in file["issues"] if one.get("kernel") == entry["kernel"]]
+            yield _row(path, entry, issues, proofs.get((path, entry["kernel"])))
 
 
-def _row(path: str, one: Mapping[str, Any], issues: Sequence[Mapping[str, Any]]) -> KernelRow:
+def _row(
+    path: str,
+    entry: Mapping[str, Any],
+    issues: Sequence[Mapping[str, Any]],
+    proof: Mapping[str, Any] | None,
+) -> KernelRow:
     worst = max(issues, key=lambda issue: issue["severity"], default=None)
     named = ("id", "message", "line", "severity")
-    time = one.get("time")
-    current = one["status"] == "current"
+    status = proof["status"] if proof is not None else "none"
     return KernelRow(
         path=path,
-        kernel=one["kernel"],
-        line=int(one["line"]),
+        kernel=entry["kernel"],
+        line=int(entry["line"]),
         issues=len(issues),
         worst=None if worst is None else {name: worst[name] for name in named},
-        certificate=one["status"],
-        proof=str(one["summary"] or "") if current else "; ".join(one["changes"]),
-        time=KernelTime(time["us"], _MEASURED, time["device"], time["case"])
-        if time and current
-        else None,
+        certificate=status,
+        proof=_proof_words(proof) if proof is not None else "",
+        time=_certified_time(proof) if proof is not None and status == "current" else None,
     )
+
+
+def _proof_words(proof: Mapping[str, Any]) -> str:
+    """What a certificate says; of a stale one, what changed since."""
+    if proof["status"] == "current":
+        return str(proof["summary"] or "")
+    return "; ".join(proof["changes"])
+
+
+def _certified_time(proof: Mapping[str, Any]) -> KernelTime | None:
+    time = proof.get("time")
+    return KernelTime(time["us"], _MEASURED, time["device"], time["case"]) if time else None
 
 
 def profiled_time(facts: Sequence[KernelFacts]) -> KernelTime | None:

@@ -25,6 +25,7 @@ def test_check_lists_kernels_and_issues_with_their_places() -> None:
     (file,) = run_json("check", "examples/matmul.py", code=1)["files"]
     assert file["path"] == "examples/matmul.py"
     assert file["kernels"] == ["matmul_kernel"]
+    assert [entry["kernel"] for entry in file["entries"]] == ["matmul_kernel"]
     lines = (EXAMPLES / "matmul.py").read_text().splitlines()
     issue = next(i for i in file["issues"] if i["id"] == "dtype_precision")
     assert set(issue) == {

@@ -5,6 +5,7 @@
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Editor, until } from "./driver.mjs";
+import { chipList, kernels, twoChips } from "./panel_scenarios.mjs";
 
 const config = JSON.parse(process.argv[2]);
 const SQUIGGLE = ".squiggly-warning, .squiggly-info, .squiggly-error";
@@ -578,6 +579,9 @@ const all = {
   update,
   wrongSetting,
   untrusted,
+  kernels,
+  chipList,
+  twoChips,
 };
 const wanted = config.scenarios.map((name) => [name, all[name]]);
 

@@ -330,7 +330,9 @@ def listed(command: str, path: Path) -> dict[str, Any]:
     lines = [(kernel.name, kernel.name_range.line) for kernel in kernels]
     if command == "check":
         issue = {"id": "missing_autotune", "message": "fixed", "severity": 2}
-        return {"path": str(path), "issues": [{**issue, "kernel": k, "line": n} for k, n in lines]}
+        issues = [{**issue, "kernel": kernel, "line": line} for kernel, line in lines]
+        entries = [{"kernel": kernel, "line": line} for kernel, line in lines]
+        return {"path": str(path), "issues": issues, "entries": entries}
     nothing = {"status": "none", "summary": None, "changes": [], "time": None}
     return {"path": str(path), "kernels": [{"kernel": k, "line": n, **nothing} for k, n in lines]}
 

@@ -1,6 +1,7 @@
 """The kernels of a workspace, what can be had for each chip, and what is on record of a run."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ def _proof(**changes: Any) -> dict[str, Any]:
 
 
 def _row(proof: dict[str, Any]) -> Any:
-    checked = {"files": [{"path": "a.py", "issues": ISSUES}]}
+    entries = [{"kernel": "k", "line": 2}]
+    checked = {"files": [{"path": "a.py", "issues": ISSUES, "entries": entries}]}
     (row,) = kernel_rows(checked, {"files": [{"path": "a.py", "kernels": [proof]}]})
     return row
 
@@ -39,6 +41,12 @@ def test_a_row_has_the_worst_issue_of_its_kernel_and_the_certified_time() -> Non
     assert (row.issues, row.worst["id"], row.worst["line"]) == (2, "grave", 7)
     assert row.proof == "faster 1.94x"
     assert row.time == KernelTime(130.4, "measured", "NVIDIA H200", "bench-gpu[0]")
+
+
+def test_a_kernel_without_a_certificate_is_listed_too() -> None:
+    checked = {"files": [{"path": "a.py", "issues": [], "entries": [{"kernel": "k", "line": 2}]}]}
+    (row,) = kernel_rows(checked, {"files": []})
+    assert (row.certificate, row.worst, row.time) == ("none", None, None)
 
 
 def test_a_stale_certificate_gives_no_time_and_says_what_changed() -> None:
@@ -87,6 +95,19 @@ async def test_an_open_files_estimate_stands_in_the_list(talk: Conversation) -> 
     time = row["time"]
     assert (time["us"], time["kind"], time["where"]) == (17.2, "estimated", "cuda:90")
     assert time["roof_percent"] == 61.0
+
+
+async def test_times_alone_start_no_process(talk: Conversation) -> None:
+    (talk.folder / "kernel.py").write_text(KERNEL.format(engine="nothing"))
+    await talk.begin(device="interpreter", compiled={"targets": ["cuda:90"]})
+    ask = partial(talk.client.protocol.send_request_async, "tilewright/kernelTimes", {})
+    assert await ask() == []
+    talk.open("nothing")
+    await talk.execute("tilewright.compile", {"uri": talk.uri})
+    await talk.settled()
+    (found,) = await ask()
+    assert (found["kernel"], found["time"]["us"]) == ("dot_kernel", 17.2)
+    assert found["path"] == str((talk.folder / "kernel.py").resolve())
 
 
 async def test_every_chip_is_listed_with_what_can_be_had(talk: Conversation) -> None:

@@ -21,6 +21,8 @@ import { type Chip, compileItems } from "./targets";
 
 export const ASSEMBLY_SCHEME = "tilewright-assembly";
 const REQUEST = "tilewright/assembly";
+/** In package.json, with a grammar for all stages. */
+const ASSEMBLY_LANGUAGE = "tilewright-assembly";
 
 /** What a view is asked for; what is not said is the server's choice. */
 interface Wanted {
@@ -187,7 +189,9 @@ export class AssemblyViews
     this.views.set(uri.toString(), view);
     this.texts.fire(uri);
     this.badges.fire(uri);
-    const document = await vscode.workspace.openTextDocument(uri);
+    const untold = await vscode.workspace.openTextDocument(uri);
+    const document = await vscode.languages.setTextDocumentLanguage(untold, ASSEMBLY_LANGUAGE);
+    this.views.set(uri.toString(), view); // another language is a document that was closed and opened again
     await vscode.window.showTextDocument(document, { viewColumn: column, preserveFocus: true, preview: false });
     if (instead && instead.uri.toString() !== uri.toString()) {
       await close(instead.uri);

@@ -40,6 +40,7 @@ export function connect(
   chosen: FileTargets,
   runs: Runs,
   python: () => string,
+  lensesShown: () => void,
 ): Connection {
   const progress = new JobProgress((token) => {
     void client.sendNotification(WorkDoneProgressCancelNotification.type, { token });
@@ -56,7 +57,14 @@ export function connect(
     outputChannel: log,
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     initializationOptions: () => settingsForServer(vscode.workspace.getConfiguration(SECTION), chosen.all(), python()),
-    middleware: { ...middleware(progress, previews, chosen, python), resolveCodeAction: (item, token) => resolveFix(client, item, token) },
+    middleware: {
+      ...middleware(progress, previews, chosen, python),
+      resolveCodeAction: (item, token) => resolveFix(client, item, token),
+      provideCodeLenses: (document, token, next) => {
+        lensesShown();
+        return next(document, token);
+      },
+    },
   };
   const client: LanguageClient = new LanguageClient(SECTION, "Tilewright", serverOptions, options);
   client.onRequest(CONSENT, askConsent);

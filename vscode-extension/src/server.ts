@@ -37,6 +37,9 @@ export class Server implements vscode.Disposable {
   readonly onState = this.states.event;
   private readonly pythons = new vscode.EventEmitter<KernelPython>();
   readonly onKernelPython = this.pythons.event;
+  private readonly lenses = new vscode.EventEmitter<void>();
+  /** Fires when a document's lenses are asked for, as they are when something new is known of it. */
+  readonly onLenses = this.lenses.event;
 
   constructor(
     readonly storage: string,
@@ -116,6 +119,7 @@ export class Server implements vscode.Disposable {
   dispose(): void {
     this.states.dispose();
     this.pythons.dispose();
+    this.lenses.dispose();
   }
 
   private async startAnew(): Promise<void> {
@@ -153,7 +157,7 @@ export class Server implements vscode.Disposable {
   private async start(server: FoundServer): Promise<void> {
     this.log.info(`starting ${server.command} ${server.args.join(" ")} (${server.version}, ${server.origin})`);
     const keys = await this.keys.environment();
-    const connection = connect(server, this.storage, keys, this.log, this.previews, this.chosen, this.runs, () => this.pythonForKernels);
+    const connection = connect(server, this.storage, keys, this.log, this.previews, this.chosen, this.runs, () => this.pythonForKernels, () => this.lenses.fire());
     this.connection = connection;
     connection.client.onDidChangeState(({ newState }) => {
       if (this.connection === connection && newState === State.Stopped) {

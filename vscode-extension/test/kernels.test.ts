@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { byFile, description, details, icon, type KernelRow, replaced } from "../src/kernels/rows";
+import { byFile, description, details, icon, type KernelRow, replaced, withTimes } from "../src/kernels/rows";
 
 const ROW: KernelRow = {
   path: "/w/b.py", kernel: "softmax", line: 9, issues: 2, certificate: "none", proof: "", time: null,
@@ -34,4 +34,13 @@ it("groups by file, and replaces the rows of a file that was saved", () => {
   const fresh = [{ ...ROW, kernel: "renamed" }];
   expect(replaced([ROW, other], ["/w/b.py"], fresh).map(({ kernel }) => kernel)).toEqual(["matmul", "renamed"]);
   expect(replaced([ROW, other], ["/w/b.py"], [])).toEqual([other]);
+});
+
+it("takes newer times in, and no estimate for what was measured", () => {
+  const guess = { ...measured, us: 99, kind: "estimated" } as const;
+  const [row] = withTimes([ROW], [{ path: "/w/b.py", kernel: "softmax", time: guess }]);
+  expect(row?.time).toEqual(guess);
+  const known = { ...ROW, time: measured };
+  expect(withTimes([known], [{ path: "/w/b.py", kernel: "softmax", time: guess }])).toEqual([known]);
+  expect(withTimes([known], [{ path: "/w/other.py", kernel: "softmax", time: guess }])).toEqual([known]);
 });

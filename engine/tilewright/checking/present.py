@@ -8,6 +8,7 @@ from tilewright.analysis.model import Issue
 from tilewright.checking.checked import Checked
 from tilewright.errors import InputError
 from tilewright.knowledge.base import taxonomy
+from tilewright.source.model import Kernel, Language, Module
 from tilewright.source.text import Range
 from tilewright.textfile import one_line
 
@@ -24,6 +25,9 @@ def as_json(checked: Checked) -> dict[str, Any]:
     return {
         "path": module.path,
         "kernels": [kernel.name for kernel in module.kernels],
+        "entries": [
+            {"kernel": kernel.name, "line": kernel.name_range.line} for kernel in _entries(module)
+        ],
         "issues": [_issue(checked, issue) for issue in checked.issues],
         "problems": [{**_place(checked, p.range), "message": p.message} for p in module.problems],
         "remarks": [
@@ -32,6 +36,14 @@ def as_json(checked: Checked) -> dict[str, Any]:
         ],
         "notices": [{**_place(checked, n.range), "message": n.message} for n in checked.notices],
     }
+
+
+def _entries(module: Module) -> Iterator[Kernel]:
+    """Kernels that host code calls; of an NKI file, whose host code may be elsewhere, all."""
+    launched = {kernel.name for kernel in module.entry_kernels()}
+    for kernel in module.kernels:
+        if kernel.name in launched or kernel.language is Language.NKI:
+            yield kernel
 
 
 def fault_as_json(fault: InputError) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from tilewright_server.features.documents import (
     notebook_did_open,
 )
 from tilewright_server.features.hover import hover, inlay_hint
-from tilewright_server.features.kernels import KERNELS, kernels
+from tilewright_server.features.kernels import KERNEL_TIMES, KERNELS, kernel_times, kernels
 from tilewright_server.features.lifecycle import STATUS, initialize, initialized, shutdown, status
 from tilewright_server.features.navigation_table import NAVIGATION
 from tilewright_server.features.workspace import did_change_configuration, did_change_watched_files
@@ -79,6 +79,7 @@ ASYNC: tuple[tuple[str, Handler, Any, Handler], ...] = (
     (STATUS, status, None, nothing),
     (ASSEMBLY, assembly, None, nothing),
     (KERNELS, kernels, None, nothing),
+    (KERNEL_TIMES, kernel_times, None, nothing),
 )
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 
 KERNELS = "tilewright/kernels"
+KERNEL_TIMES = "tilewright/kernelTimes"
 _PATIENCE_S = 300.0
 logger = logging.getLogger(__name__)
 
@@ -63,6 +64,14 @@ async def kernels(server: TilewrightServer, params: Any) -> list[dict[str, Any]]
         raise JsonRpcException(reason, types.LSPErrorCodes.RequestFailed.value) from error
     times = {key: time async for key, time in _times(server)}
     return [_with_time(row, times).to_json() for row in rows]
+
+
+async def kernel_times(server: TilewrightServer, *_: Any) -> list[dict[str, Any]]:
+    """The times that are known of the kernels of open documents; no process is started."""
+    return [
+        {"path": path, "kernel": kernel, "time": asdict(time)}
+        async for (path, kernel), time in _times(server)
+    ]
 
 
 async def _ask(server: TilewrightServer, command: str, roots: tuple[str, ...]) -> Any:

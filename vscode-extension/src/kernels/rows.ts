@@ -82,3 +82,20 @@ export function byFile(rows: readonly KernelRow[]): readonly (readonly [string, 
 export function replaced(rows: readonly KernelRow[], paths: readonly string[], fresh: readonly KernelRow[]): readonly KernelRow[] {
   return [...rows.filter(({ path }) => !paths.includes(path)), ...fresh];
 }
+
+/** A time that became known since a list was made. */
+export interface TimeRow {
+  readonly path: string;
+  readonly kernel: string;
+  readonly time: NonNullable<KernelRow["time"]>;
+}
+
+/** Rows with newer times; an estimate does not take the place of what was measured. */
+export function withTimes(rows: readonly KernelRow[], times: readonly TimeRow[]): readonly KernelRow[] {
+  const known = new Map(times.map((one) => [`${one.path}\n${one.kernel}`, one.time]));
+  return rows.map((row) => {
+    const time = known.get(`${row.path}\n${row.kernel}`);
+    const isWorse = row.time?.kind === "measured" && time?.kind === "estimated";
+    return time && !isWorse ? { ...row, time } : row;
+  });
+}

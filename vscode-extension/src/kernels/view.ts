@@ -1,11 +1,13 @@
 /** The Kernels view: every kernel of the workspace with its time, worst issue and certificate. */
 import * as vscode from "vscode";
 import type { Server } from "../server";
-import { byFile, description, details, icon, type KernelRow, replaced } from "./rows";
+import { byFile, description, details, icon, type KernelRow, replaced, type TimeRow, withTimes } from "./rows";
 
 const REQUEST = "tilewright/kernels";
+const TIMES = "tilewright/kernelTimes";
 const VIEW = "tilewright.kernels";
 const SAVED_MS = 1_500;
+const TIMES_MS = 1_000;
 
 type Item = { readonly file: string; readonly rows: readonly KernelRow[] } | { readonly row: KernelRow };
 
@@ -17,6 +19,7 @@ export class KernelsView implements vscode.TreeDataProvider<Item>, vscode.Dispos
   private rows: readonly KernelRow[] | undefined;
   private readonly saved = new Set<string>();
   private timer: NodeJS.Timeout | undefined;
+  private times: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly server: Server,
@@ -28,12 +31,14 @@ export class KernelsView implements vscode.TreeDataProvider<Item>, vscode.Dispos
       this.changes,
       this.view.onDidChangeVisibility(({ visible }) => (visible && !this.rows ? void this.refresh() : undefined)),
       server.onState(({ kind }) => (kind === "running" && this.view.visible ? void this.refresh() : undefined)),
+      server.onLenses(() => this.timesChanged()),
       vscode.workspace.onDidSaveTextDocument((document) => this.onSaved(document)),
     ];
   }
 
   dispose(): void {
     clearTimeout(this.timer);
+    clearTimeout(this.times);
     this.parts.forEach((part) => part.dispose());
   }
 
@@ -43,6 +48,14 @@ export class KernelsView implements vscode.TreeDataProvider<Item>, vscode.Dispos
     const rows = await this.ask(folders.map(({ uri }) => uri.fsPath));
     if (rows) {
       this.show(rows);
+    }
+  }
+
+  /** Something new is known of an open document: what it says of times is asked for, which starts no process. */
+  private timesChanged(): void {
+    if (this.rows && this.view.visible) {
+      clearTimeout(this.times);
+      this.times = setTimeout(() => void this.readTimes(), TIMES_MS);
     }
   }
 
@@ -69,6 +82,15 @@ export class KernelsView implements vscode.TreeDataProvider<Item>, vscode.Dispos
     } catch (error) {
       this.log.warn(`the kernels cannot be listed: ${String(error)}`);
       return undefined;
+    }
+  }
+
+  private async readTimes(): Promise<void> {
+    const times = await this.server.client?.sendRequest<readonly TimeRow[] | null>(TIMES, {});
+    const before = this.rows ?? [];
+    const rows = withTimes(before, times ?? []);
+    if (rows.some((row, at) => row !== before[at] && JSON.stringify(row) !== JSON.stringify(before[at]))) {
+      this.show(rows);
     }
   }
 

@@ -1,0 +1,83 @@
+// What a person does with the Kernels view, the run panel, the chips and the assembly of two of them.
+import { until } from "./driver.mjs";
+
+const LENS = ".codelens-decoration";
+const CHIP = '.statusbar-item[id$="tilewright.chip"]';
+const ROWS = ".pane-body .monaco-list-row";
+const PICKS = ".quick-input-list .monaco-list-row";
+
+/** The page inside the frames of the one webview that is open. */
+async function webview(editor) {
+  return until(async () => {
+    for (const frame of editor.page.frames()) {
+      if ((await frame.locator("main.columns").count().catch(() => 0)) > 0) {
+        return frame;
+      }
+    }
+    return undefined;
+  }, "the run panel");
+}
+
+/** Every kernel of the folder with its worst issue; a click leads to it, and a save brings it up to date. */
+export async function kernels(editor) {
+  await editor.open("layernorm.py");
+  await editor.goTo(1);
+  await editor.waitText(LENS, /cuda:90: \d+ registers/, 90_000);
+  await editor.command("View: Show Tilewright");
+  const row = await editor.waitText(ROWS, /layernorm_kernel.*of roof/, 90_000);
+  const rows = await editor.texts(ROWS);
+  await editor.screenshot("11-kernels");
+  await editor.page.locator(ROWS, { hasText: "linear_gelu_kernel" }).first().click();
+  await editor.page.waitForSelector('.tab.active[data-resource-name="linear_gelu.py"]');
+  await editor.command("View: Show Explorer");
+  await editor.focusEditor();
+  return { row, rows };
+}
+
+/** All chips, with what can be had for each here. */
+export async function chipList(editor) {
+  await editor.open("softmax.py");
+  await editor.waitText(CHIP, /cuda:90/, 30_000);
+  await editor.page.locator(`${CHIP} a`).click();
+  await editor.page.waitForSelector(PICKS, { timeout: 60_000 });
+  await editor.screenshot("11-chips");
+  const shown = await editor.texts(PICKS);
+  await editor.page.keyboard.type("neuron");
+  const neuron = await until(async () => {
+    const found = await editor.texts(PICKS);
+    return found.every((text) => /neuron/.test(text)) && found;
+  }, "the NeuronCores");
+  await editor.screenshot("11-chips-neuron");
+  await editor.press("Escape");
+  return { shown, neuron };
+}
+
+/** A second chip's assembly next to the first; the cursor's line is marked in both, and the text has colours. */
+export async function twoChips(editor) {
+  await editor.open("softmax.py");
+  await editor.goTo(1);
+  await editor.waitText(LENS, /cuda:90: \d+ registers/, 90_000);
+  await editor.page.locator(`${LENS} a`, { hasText: "cuda:90" }).first().click();
+  await editor.waitText(".tab", /softmax_kernel@\w+ cuda:90 sass/, 60_000);
+  await editor.page.locator(".tab", { hasText: "cuda:90 sass" }).click();
+  await editor.command("Tilewright: Compare with Another Chip");
+  await editor.page.waitForSelector(PICKS, { timeout: 60_000 });
+  await editor.page.keyboard.type("hip:gfx942");
+  await editor.press("Enter");
+  const tab = await editor.waitText(".tab", /softmax_kernel@\w+ hip:gfx942/, 90_000);
+  await editor.focusEditor();
+  await editor.goTo(15);
+  const groups = ".editor-group-container";
+  const colours = await until(async () => {
+    const classes = await editor.page.locator(groups).nth(1).locator(".view-line span[class^='mtk']").evaluateAll((spans) => [
+      ...new Set(spans.map((span) => span.className)),
+    ]);
+    return classes.length > 2 && classes;
+  }, "colours in the assembly");
+  const links = await editor.page.locator(`${groups} .detected-link`).count();
+  await editor.screenshot("11-two-chips");
+  await editor.command("View: Close All Editors");
+  return { tab, colours: colours.length, links };
+}
+
+export { webview };
