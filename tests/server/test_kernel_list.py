@@ -1,7 +1,7 @@
 """The kernels of a workspace, what can be had for each chip, and what is on record of a run."""
 
+import asyncio
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,20 @@ async def _listed(talk: Conversation) -> list[Any]:
     return rows
 
 
+async def _ask_times(talk: Conversation) -> list[Any]:
+    times: list[Any] = await talk.client.protocol.send_request_async("tilewright/kernelTimes", {})
+    return times
+
+
+async def _times(talk: Conversation) -> list[Any]:
+    """What is known once the compile that was asked for has ended."""
+    for _ in range(500):
+        if found := await _ask_times(talk):
+            return found
+        await asyncio.sleep(0.02)
+    raise AssertionError("no time is known")
+
+
 async def test_an_open_files_estimate_stands_in_the_list(talk: Conversation) -> None:
     (talk.folder / "kernel.py").write_text(KERNEL.format(engine="nothing"))
     await talk.begin(device="interpreter", compiled={"targets": ["cuda:90"]})
@@ -90,7 +104,7 @@ async def test_an_open_files_estimate_stands_in_the_list(talk: Conversation) -> 
     assert (row["certificate"], row["time"]) == ("none", None)
     talk.open("nothing")
     await talk.execute("tilewright.compile", {"uri": talk.uri})
-    await talk.settled()
+    await _times(talk)
     (row,) = await _listed(talk)
     time = row["time"]
     assert (time["us"], time["kind"], time["where"]) == (17.2, "estimated", "cuda:90")
@@ -100,12 +114,10 @@ async def test_an_open_files_estimate_stands_in_the_list(talk: Conversation) -> 
 async def test_times_alone_start_no_process(talk: Conversation) -> None:
     (talk.folder / "kernel.py").write_text(KERNEL.format(engine="nothing"))
     await talk.begin(device="interpreter", compiled={"targets": ["cuda:90"]})
-    ask = partial(talk.client.protocol.send_request_async, "tilewright/kernelTimes", {})
-    assert await ask() == []
+    assert await _ask_times(talk) == []
     talk.open("nothing")
     await talk.execute("tilewright.compile", {"uri": talk.uri})
-    await talk.settled()
-    (found,) = await ask()
+    (found,) = await _times(talk)
     assert (found["kernel"], found["time"]["us"]) == ("dot_kernel", 17.2)
     assert found["path"] == str((talk.folder / "kernel.py").resolve())
 

@@ -85,13 +85,13 @@ function list(found: readonly Branch[], selected: string | undefined): Node {
 function leaf({ candidate: one, below }: Branch, selected: string | undefined): Node {
   const number = one.number === null ? "" : `${one.number} `;
   const words = one.verdict === "original" ? "original" : `${number}${one.proposer.replace(/^rewrite:/, "")}`;
-  const told = one.verdict === "original" ? "" : `${WORDS[one.verdict]}${one.level ? `, ${one.level}` : ""}`;
+  const state = one.verdict === "original" ? "" : `${WORDS[one.verdict]}${one.level ? `, ${one.level}` : ""}`;
   const isNow = one.id === selected;
   const line = h(
     "button",
     { class: `leaf ${one.verdict}${isNow ? " now" : ""}`, "data-select": one.id, role: "treeitem", "aria-selected": String(isNow) },
     h("span", { class: "what" }, words),
-    h("span", { class: "told" }, told),
+    h("span", { class: "state" }, state),
     ...(one.speedup ? [h("span", { class: "speed measured" }, `${one.speedup.value.toFixed(2)}x`)] : []),
     ...(!one.speedup && one.estimate ? [h("span", { class: "speed estimated" }, `~${one.estimate.value.toFixed(2)}x`)] : []),
   );
