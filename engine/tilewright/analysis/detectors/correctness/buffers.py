@@ -116,6 +116,9 @@ def _first_reads(kernel: Kernel, flow: Flow) -> Iterator[Access]:
 
     A buffer that the kernel only reads is left aside: tests pass such inputs on purpose.
     """
+    updated = {store.base for store in flow.writes}
+    if not any(load.base in updated for load in flow.loads):
+        return
     nodes = list(nodes_of(kernel.node))
     chosen = [n for n in nodes if isinstance(n, ast.IfExp | ast.BoolOp)]
     sometimes = {id(inner) for node in chosen for inner in ast.walk(node)}
@@ -123,7 +126,6 @@ def _first_reads(kernel: Kernel, flow: Flow) -> Iterator[Access]:
     used = {
         v for value in flow.values.values() if value.op != "attribute" for v in value.operands
     } | {store.result for store in flow.writes}
-    updated = {store.base for store in flow.writes}
     first_return = min((n.lineno for n in returns), default=kernel.range.end_line)
     for load in flow.loads:
         if load.base is None or load.branches or id(load.node) in sometimes:

@@ -31,13 +31,14 @@ class Widened:
 
 def narrow_offsets(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
     """The first offset in 32 bits that grows like one which the text widens; advice."""
+    has_cast = any(map(_is_wide_cast, flow.values.values()))
+    is_wide_elsewhere = not has_cast and any(map(module.lookup.says, WIDENED_IDS))
+    if not has_cast and not is_wide_elsewhere:
+        return
     lengths = frozenset(v.operands[1] for v in flow.values.values() if v.op == "arange")
     parts = [(a, p) for a in flow.accesses for p in _addends(a.pointer)]
     products = [(a, p) for a, p in parts if p.is_binary("Mult") or _is_wide_cast(p)]
     widened = [w for a, p in products if (w := _widened(a, p, lengths)) is not None]
-    is_wide_elsewhere = not any(map(_is_wide_cast, flow.values.values())) and any(
-        map(module.lookup.says, WIDENED_IDS)
-    )
     free = {p.name for p in kernel.parameters if not p.is_constexpr}
     for access, product in products:
         if not _is_of_tiles(access):

@@ -34,24 +34,28 @@ class Lane(Enum):
 def neutral_element(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """Lanes past the end that were loaded as zero and are no zero where they are summed."""
     for kernel, flow in triton_kernels(module):
-        if not _may_shift(flow) or states_divisibility(module, kernel):
+        sums = [(node, value) for node, value, _ in flow.calls(*_SUMS) if _may_shift(flow, value)]
+        if not sums:
             continue
         tiles = tiles_of(module, kernel, context)
         by_result = {a.result: a for a in flow.loads if a.result is not None}
-        for node, value, _ in flow.placed:
-            if not value.is_call(*_SUMS) or not value.positional:
-                continue
-            load = _counted(module, kernel, flow, tiles, value)
-            if load is not None:
+        counted = [(node, _counted(module, kernel, flow, tiles, value)) for node, value in sums]
+        found = [(node, load) for node, load in counted if load is not None]
+        if found and not states_divisibility(module, kernel):
+            for node, load in found:
                 yield _finding(module, kernel, node, by_result.get(load))
 
 
-def _may_shift(flow: Flow) -> bool:
-    """Whether the kernel sums at all, and moves values by others or takes exponentials."""
-    values = flow.values.values()
-    return any(v.is_call(*_SUMS) for v in values) and any(
-        v.is_binary("Sub", "Add") or v.is_call(*_EXPONENTIALS) for v in values
-    )
+def _may_shift(flow: Flow, reduction: Value) -> bool:
+    """Whether masked loads are summed, moved by others or as exponentials: what costs little."""
+    for added in _added(flow, reduction.positional[0]) if reduction.positional else ():
+        parts = list(within(added, _is_lane_by_lane))
+        is_moved = any(v.is_binary("Sub", "Add") or v.is_call(*_EXPONENTIALS) for v in parts)
+        if is_moved and any(
+            v.op == "dot" or (v.op == "load" and v.keyword("other") is not None) for v in parts
+        ):
+            return True
+    return False
 
 
 def _finding(module: Module, kernel: Kernel, node: ast.Call, load: Access | None) -> Finding:

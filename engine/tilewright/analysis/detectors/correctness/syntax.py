@@ -85,6 +85,9 @@ def _is_template(module: Module, kernel: Kernel) -> bool:
         for node in nodes_of(kernel.node)
     ):
         return True
+    # To build an expression for each kernel costs more than all else here.
+    if not module.lookup.says("getsource") and not module.lookup.says("src"):
+        return False
     name = re.escape(kernel.name)
     return (
         re.search(

@@ -21,7 +21,7 @@ def with_unused_mask(
     """Accesses of offsets for which the kernel builds a mask that nothing uses."""
     unused = {
         index: name
-        for name, definitions in flow.definitions.items()
+        for name, definitions in (flow.definitions.items() if accesses else ())
         if name not in flow.uses and len(definitions) == 1
         for index, _ in upper_bounds(definitions[0].value)
     }
@@ -43,6 +43,8 @@ def on_rounded_grid(
     module: Module, kernel: Kernel, flow: Flow, accesses: list[Access]
 ) -> Iterator[Finding]:
     """The first access of blocks whose count the host rounds up, where nothing is masked."""
+    if not accesses or not module.launches_of(kernel.name):
+        return
     bounded = {i for a in flow.accesses if a.mask is not None for i, _ in upper_bounds(a.mask)}
     for access in accesses:
         for index in additive_parts(access.pointer):
@@ -68,9 +70,12 @@ def past_one_axis(
 
     The count of the blocks left out is rounded up at every launch.
     """
+    ids = {v.detail for v in flow.values.values() if v.op == "program_id"}
+    if len(ids) < 2 or not module.launches_of(kernel.name):
+        return
     for access in accesses:
         mask = access.mask
-        if mask is None or access.base is None or not any(upper_bounds(mask)):
+        if mask is None or access.base is None or next(upper_bounds(mask), None) is None:
             continue
         asked = set(walk(mask))
         for index in additive_parts(access.pointer):

@@ -47,7 +47,7 @@ def walked_axis_mismatch(module: Module, context: AnalysisContext) -> Iterator[F
 def _mismatches(
     module: Module, kernel: Kernel, launch: Launch, walks: list[Walk]
 ) -> Iterator[Finding]:
-    sizes = _sizes(module, launch)
+    sizes = _sizes(module, launch, frozenset(n for w in walks for n in (w.stride, *w.bounds)))
     pairs: dict[tuple[str, int], set[int]] = {}
     found: list[tuple[Walk, Size, Size]] = []
     for walk in walks:
@@ -100,14 +100,15 @@ def stride_of_other_tensor(module: Module, context: AnalysisContext) -> Iterator
 def _foreign(
     module: Module, kernel: Kernel, launch: Launch, walked: list[tuple[Access, str]]
 ) -> Iterator[Finding]:
-    sizes = {n: s for n, s in _sizes(module, launch).items() if s.kind == "stride"}
-    used = {stride for _, stride in walked}
+    used = frozenset(stride for _, stride in walked)
+    sizes = _sizes(module, launch, used)
     for access, stride in walked:
         size, tensor = sizes.get(stride), _tensor(launch, access.base)
-        if size is None or tensor is None or size.tensor == tensor:
+        if size is None or size.kind != "stride" or tensor is None or size.tensor == tensor:
             continue
         # Without a stride of its own, the tensor is taken to be laid out like the other.
-        own = [(n, s) for n, s in sizes.items() if s.tensor == tensor]
+        known = _sizes(module, launch, frozenset(launch.arguments)).items()
+        own = [(n, s) for n, s in known if s.tensor == tensor and s.kind == "stride"]
         if not any(s.is_along(size) or n not in used for n, s in own):
             continue
         if _may_be_alike(module, launch, tensor, size.tensor):
@@ -160,10 +161,10 @@ def _strided(pointer: Value) -> Iterator[tuple[Value, str]]:
                     yield unexpanded(one), str(factor.detail)
 
 
-def _sizes(module: Module, launch: Launch) -> dict[str, Size]:
+def _sizes(module: Module, launch: Launch, names: frozenset[str]) -> dict[str, Size]:
     found = {}
-    for name, node in launch.arguments.items():
-        size = size_passed(module, launch, node)
+    for name in names & launch.arguments.keys():
+        size = size_passed(module, launch, launch.arguments[name])
         if size is not None:
             found[name] = size
     return found
