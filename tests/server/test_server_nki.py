@@ -58,7 +58,7 @@ def product(a, b):
 
 
 def _analysis(text: str) -> Analysis:
-    return Analysis(parse_module(text, "m.py"), {}, (), (), AnalysisContext())
+    return Analysis(parse_module(text, "m.py"), (), (), AnalysisContext())
 
 
 def _card(text: str, what: str, inside: int = 0) -> str:

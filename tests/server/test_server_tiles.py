@@ -35,7 +35,7 @@ def matmul(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, BM: tl.constexpr, BK: tl.con
 
 
 def _analysis(text: str, *launches: LaunchFacts) -> Analysis:
-    return Analysis(parse_module(text, "m.py"), {}, (), (), AnalysisContext(launches=launches))
+    return Analysis(parse_module(text, "m.py"), (), (), AnalysisContext(launches=launches))
 
 
 def _launch() -> LaunchFacts:
