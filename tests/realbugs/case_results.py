@@ -15,6 +15,7 @@ from tilewright.targets.model import Target
 # What `tilewright check --target cuda:90 --triton 3.6` takes for known.
 CONTEXT = AnalysisContext(Target("cuda", "90"), (3, 6))
 RECORD = FOLDER / "results.yaml"
+FIRST_SIGHT = FOLDER / "first_sight.yaml"
 _WRONG_RESULT = 5
 
 
@@ -88,10 +89,21 @@ def share_of_alarms(of: Iterable[Result]) -> Share:
     return Share(sum(bool(r.false_alarms) for r in counted), len(counted))
 
 
-def recorded() -> Mapping[str, bool]:
+def recorded(path: Path = RECORD) -> Mapping[str, bool]:
     """Whether each case was found when the record was written."""
-    given: Mapping[str, bool] = yaml.safe_load(RECORD.read_text())
+    given: Mapping[str, bool] = yaml.safe_load(path.read_text())
     return given
+
+
+def share_at_first_sight(of: Iterable[Result], kind: Kind) -> Share:
+    """The blind cases that the detectors found before anything of that half was read."""
+    found = recorded(FIRST_SIGHT)
+    names = [
+        r.case.name
+        for r in of
+        if r.case.entry.kind is kind and r.case.is_decidable and r.case.half is Half.BLIND
+    ]
+    return Share(sum(found[name] for name in names), len(names))
 
 
 def write_record(of: Iterable[Result], path: Path = RECORD) -> None:

@@ -10,11 +10,14 @@ from case_results import (
     CONTEXT,
     Result,
     results,
+    share_at_first_sight,
     share_found,
     share_of_alarms,
     write_record,
 )
 from reported_cases import Half, Kind
+
+from tilewright.knowledge.base import taxonomy
 
 PAGE = Path(__file__).parents[2] / "docs" / "realbugs.md"
 _HEAD = """# Faults from public reports
@@ -27,8 +30,10 @@ issue or pull request describes, and a twin without it. A fault is *found* where
 the fault, and does not report it in the twin. A *false alarm* is any report in a twin that says it
 gives a wrong result.
 Reports of repositories with names from a to m were read while detectors were written (*open*);
-those from n to z only after the detectors were finished (*blind*). Cases that the file alone
-cannot decide are listed with the reason, and are not in the shares.
+those from n to z only after the detectors were finished (*blind*), which gives the share *at first
+sight*; a form that was added after that counts *now*. Cases that the file alone cannot decide are
+listed with the reason, and are not in the shares. Wanted are 85 % of wrong results (70 % at first
+sight), 75 % of lost time, and 2 % of false alarms.
 
 """
 
@@ -45,15 +50,18 @@ def page(of: Sequence[Result]) -> str:
 
 
 def _shares(of: Sequence[Result]) -> Iterator[str]:
-    yield "| | open | blind | both |"
-    yield "| --- | --- | --- | --- |"
+    yield "| | open | blind, at first sight | blind, now | both, now |"
+    yield "| --- | --- | --- | --- | --- |"
     for kind, title in ((Kind.BUG, "wrong results found"), (Kind.SLOW, "lost time found")):
-        shares = [share_found(of, kind, half) for half in (Half.OPEN, Half.BLIND, None)]
-        yield f"| {title} | " + " | ".join(map(str, shares)) + " |"
-    alarms = [
-        share_of_alarms(r for r in of if half in (None, r.case.half)) for half in (*Half, None)
-    ]
-    yield "| false alarms on twins | " + " | ".join(map(str, alarms)) + " |"
+        opened, blind, both = (
+            share_found(of, kind, half) for half in (Half.OPEN, Half.BLIND, None)
+        )
+        yield f"| {title} | {opened} | {share_at_first_sight(of, kind)} | {blind} | {both} |"
+    opened, blind, both = (
+        share_of_alarms(r for r in of if half in (None, r.case.half))
+        for half in (Half.OPEN, Half.BLIND, None)
+    )
+    yield f"| false alarms on twins | {opened} | | {blind} | {both} |"
 
 
 def _table(of: Iterable[Result]) -> Iterator[str]:
@@ -62,7 +70,8 @@ def _table(of: Iterable[Result]) -> Iterator[str]:
     for result in of:
         case = result.case
         if case.is_decidable:
-            issues = ", ".join(f"`{issue}`" for issue in case.entry.expects)
+            known = [issue for issue in case.entry.expects if issue in taxonomy()]
+            issues = ", ".join(f"`{issue}`" for issue in known) or "no issue for it yet"
             verdict = "yes" if result.found else "no"
             yield (
                 f"| {case.entry.report} | {case.half} | {case.entry.says} | {issues} | {verdict} |"
