@@ -45,6 +45,10 @@ class Parsed:
             memo[_facts_keys] = _facts_keys(self.module)
         return cast("Mapping[str, str]", memo[_facts_keys])
 
+    def take_facts_keys(self, keys: Mapping[str, str]) -> None:
+        """Use these keys: those of the text before one of its other statements stopped parsing."""
+        self.module.memo[_facts_keys] = {**self.facts_keys, **keys}
+
 
 @dataclass(frozen=True)
 class Analysis(Parsed):

@@ -27,6 +27,7 @@ from tilewright_server.jobs.engine_host import EngineHost
 from tilewright_server.jobs.manager import Job, JobManager
 from tilewright_server.jobs.run_board import RunBoard
 from tilewright_server.jobs.run_journal import RunJournal
+from tilewright_server.last_good import HeldKernel
 from tilewright_server.models import Consents, ModelKeys
 from tilewright_server.notebooks import OPTIONS as NOTEBOOK_OPTIONS
 from tilewright_server.projects import Project
@@ -131,6 +132,10 @@ class ServerContext(LanguageServer):
     @abstractmethod
     async def analyze(self, snapshot: Snapshot) -> Analysis:
         """The instant tier's view of a snapshot, with launches that were captured meanwhile."""
+
+    @abstractmethod
+    def held(self, snapshot: Snapshot, analysis: Analysis) -> tuple[HeldKernel, ...]:
+        """The kernels that do not parse in this text, as they were when they last did."""
 
     @abstractmethod
     async def project(self, snapshot: Snapshot) -> Project:

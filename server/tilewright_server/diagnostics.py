@@ -1,11 +1,14 @@
 """Issues and facts as LSP diagnostics. Two sources: what the text says, and what compilers said."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
 from lsprotocol import types
 
 from tilewright.analysis.model import Issue, Related
 from tilewright.analysis.suppression import Notice, visible_issues
 from tilewright.knowledge.stages import Stage
-from tilewright.source.model import Kernel
+from tilewright.source.model import Kernel, SyntaxProblem
 from tilewright.source.text import Range
 from tilewright_server import wording
 from tilewright_server.analysis_cache import Analysis
@@ -13,6 +16,8 @@ from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.compiled_cards import issue_evidence
 from tilewright_server.compiled_facts import CompiledFacts
 from tilewright_server.fact_store import KernelFactStore
+from tilewright_server.issue_groups import grouped
+from tilewright_server.last_good import HeldKernel
 from tilewright_server.profile_facts import KernelFacts, LineMessage
 from tilewright_server.settings import Settings
 from tilewright_server.snapshot import Snapshot
@@ -20,6 +25,8 @@ from tilewright_server.snapshot import Snapshot
 SOURCE = "tilewright"
 COMPILED_SOURCE = "tilewright-compiled"
 
+STALE = "Stale: from before the syntax error."
+_LEFT_OUT = "until it does, what is shown for it is from before the error."
 _JIT_MARKS = ("triton.jit", "@jit", "nki.jit")
 
 
@@ -34,17 +41,26 @@ def severity_of(issue: Issue) -> types.DiagnosticSeverity:
     return types.DiagnosticSeverity.Hint
 
 
-def all_diagnostics(
-    snapshot: Snapshot,
-    analysis: Analysis,
-    facts: KernelFactStore,
-    settings: Settings,
-    client: ClientFeatures,
-) -> list[types.Diagnostic]:
-    """Everything to underline in a document, both tiers."""
+@dataclass(frozen=True)
+class Known:
+    """What diagnostics are made from, besides the analysis.
+
+    ``held`` are kernels that do not parse, as they were when they last did.
+    """
+
+    facts: KernelFactStore
+    settings: Settings
+    client: ClientFeatures
+    held: tuple[HeldKernel, ...] = ()
+
+
+def all_diagnostics(snapshot: Snapshot, analysis: Analysis, known: Known) -> list[types.Diagnostic]:
+    """Everything to underline in a document, both tiers, one for each cause in a kernel."""
+    facts = known.facts
+    issues = [*analysis.issues, *(issue for each in known.held for issue in held_issues(each))]
     found = [
-        issue_diagnostic(snapshot, issue, settings, client)
-        for issue in analysis.issues
+        issue_diagnostic(snapshot, issue, known.settings, known.client)
+        for issue in _shown(issues, known.client)
         if snapshot.holds(issue.range.line)
     ]
     found += [
@@ -54,15 +70,61 @@ def all_diagnostics(
     ]
     found += skipped_kernels(snapshot, analysis)
     for each in facts.all_compiled(analysis, snapshot):
-        for issue in shown_issues(analysis, each):
-            found.append(compiled_diagnostic(snapshot, issue, each, settings, client))
+        for issue in _shown(shown_issues(analysis, each), known.client):
+            found.append(compiled_diagnostic(snapshot, issue, each, known.settings, known.client))
+    for kept in known.held:
+        found += _held_compiled(snapshot, kept, known)
     # Only files are profiled.
     for kernel in analysis.module.kernels if snapshot.cell is None else ():
-        told = facts.compiled_for(analysis, snapshot, kernel.name)
-        for known in facts.profiled(analysis, snapshot, kernel.name):
-            compiles = known.target not in told
-            found += profile_diagnostics(snapshot, kernel, known, compiles=compiles)
+        compiled = facts.compiled_for(analysis, snapshot, kernel.name)
+        for profile in facts.profiled(analysis, snapshot, kernel.name):
+            compiles = profile.target not in compiled
+            found += profile_diagnostics(snapshot, kernel, profile, compiles=compiles)
     return found
+
+
+def _shown(issues: Sequence[Issue], client: ClientFeatures) -> Sequence[Issue]:
+    """Issues of one cause as one, for clients that can show its other places."""
+    return grouped(issues) if client.related_information else issues
+
+
+def held_issues(held: HeldKernel) -> Iterator[Issue]:
+    """The issues of a kernel before it stopped parsing, on lines that are still the same."""
+    inside = held.kernel.range
+    for issue in held.analysis.issues:
+        if issue.kernel == held.kernel.name and inside.line <= issue.range.line <= inside.end_line:
+            yield from _moved(held, issue)
+
+
+def _moved(held: HeldKernel, issue: Issue) -> Iterator[Issue]:
+    place = _moved_range(held, issue.range)
+    if place is not None:
+        places = [(related, _moved_range(held, related.range)) for related in issue.related]
+        related = tuple(replace(one, range=where) for one, where in places if where is not None)
+        yield replace(issue, range=place, related=related)
+
+
+def _moved_range(held: HeldKernel, place: Range) -> Range | None:
+    first, last = held.moved.now(place.line), held.moved.now(place.end_line)
+    if first is None or last is None:
+        return None
+    return replace(place, line=first, end_line=last)
+
+
+def _held_compiled(
+    snapshot: Snapshot, held: HeldKernel, known: Known
+) -> Iterator[types.Diagnostic]:
+    """What compilers said of the kernel before it stopped parsing, said to be of then."""
+    if snapshot.cell is not None:
+        return
+    facts = known.facts.compiled(held.analysis, snapshot, held.kernel.name)
+    if facts is None:
+        return
+    before = [i for one in shown_issues(held.analysis, facts) for i in _moved(held, one)]
+    for issue in _shown(before, known.client):
+        made = compiled_diagnostic(snapshot, issue, facts, known.settings, known.client)
+        made.message += f"\n{STALE}"
+        yield made
 
 
 def compiled_diagnostic(
@@ -145,19 +207,23 @@ def _related(
 
 
 def skipped_kernels(snapshot: Snapshot, analysis: Analysis) -> list[types.Diagnostic]:
-    """Kernels that do not parse; other syntax errors are for Python's server."""
+    """Where a kernel stops parsing; other syntax errors are for Python's server."""
     parsed = {kernel.name_range.line for kernel in analysis.module.kernels}
-    lines = {_definition_above(snapshot, p.range.line) for p in analysis.module.problems}
+    places: dict[int, SyntaxProblem] = {}
+    for problem in analysis.module.problems:
+        line = _definition_above(snapshot, problem.range.line)
+        if line is not None:
+            places.setdefault(line, problem)
     return [
         types.Diagnostic(
-            range=snapshot.to_lsp(Range(line, 0, line, len(snapshot.table.line(line - 1)))),
-            message="This kernel does not parse; Tilewright leaves it out until it does.",
+            range=snapshot.to_lsp(problem.range),
+            message=f"This kernel does not parse ({problem.message}); {_LEFT_OUT}",
             severity=types.DiagnosticSeverity.Information,
             code="kernel_does_not_parse",
             source=SOURCE,
         )
-        for line in sorted(line for line in lines if line is not None)
-        if snapshot.holds(line) and line not in parsed and _is_jitted(snapshot, line)
+        for line, problem in sorted(places.items())
+        if snapshot.holds(problem.range.line) and line not in parsed and _is_jitted(snapshot, line)
     ]
 
 

@@ -44,6 +44,12 @@ class MovedLines:
             for n in range(block.size)
         }
 
+    @property
+    def changed(self) -> tuple[int, int]:
+        """The first and the last 1-based line of the newer text that may differ."""
+        first, last = self._ends
+        return first + 1, len(self.new) - last
+
     def now(self, line: int) -> int | None:
         """A 1-based line of the older text in the newer; None where it has changed."""
         first, last = self._ends
@@ -74,14 +80,33 @@ class LastGood:
 
     def __init__(self) -> None:
         self._latest: LruDict[str, Analysis] = LruDict(_DOCUMENTS)
+        self._whole: LruDict[str, Analysis] = LruDict(_DOCUMENTS)
         self._kernels: LruDict[str, dict[str, Analysis]] = LruDict(_DOCUMENTS)
 
     def remember(self, uri: str, analysis: Analysis) -> None:
         """Take an analysis for the newest; forget kernels that a text without errors lacks."""
         self._latest.put(uri, analysis)
+        if analysis.module.problems:
+            self._keep_keys(uri, analysis)
+        else:
+            self._whole.put(uri, analysis)
         known = dict(self._kernels.get(uri) or {}) if analysis.module.problems else {}
         known.update({kernel.name: analysis for kernel in analysis.module.kernels})
         self._kernels.put(uri, known)
+
+    def _keep_keys(self, uri: str, analysis: Analysis) -> None:
+        """Let kernels keep their facts while nothing but broken statements has changed."""
+        before = self._whole.get(uri)
+        if before is None:
+            return
+        moved = MovedLines(before.module.index.lines, analysis.module.index.lines)
+        broken = [_statement(moved.new, p.range.line) for p in analysis.module.problems]
+        first, last = moved.changed
+        if not any(start <= first and last <= end for start, end in broken):
+            return
+        then = {kernel.name: kernel.content_hash for kernel in before.module.kernels}
+        same = [k.name for k in analysis.module.kernels if then.get(k.name) == k.content_hash]
+        analysis.take_facts_keys({name: before.facts_keys[name] for name in same})
 
     def latest(self, uri: str) -> Analysis | None:
         """The last analysis of a document, whatever its text is by now."""
@@ -103,6 +128,23 @@ class LastGood:
             if line is not None:
                 moved = MovedLines(before.module.index.lines, module.index.lines)
                 yield HeldKernel(kernel, before, moved, line)
+
+
+def _statement(lines: Sequence[str], line: int) -> tuple[int, int]:
+    """The 1-based lines of the top-level statement around a line, by its indentation alone."""
+    first = min(line, len(lines))
+    while first > 1 and not _begins(lines[first - 1]):
+        first -= 1
+    while first > 1 and lines[first - 2].startswith("@"):
+        first -= 1
+    last = max(line, first)
+    while last < len(lines) and not _begins(lines[last]):
+        last += 1
+    return first, last
+
+
+def _begins(text: str) -> bool:
+    return bool(text[:1].strip()) and text[0] not in ")]}#"
 
 
 def _definition(lines: Sequence[str], name: str) -> int | None:

@@ -9,7 +9,7 @@ import asyncio
 from lsprotocol import types
 
 from tilewright_server.context import ServerContext
-from tilewright_server.diagnostics import all_diagnostics
+from tilewright_server.diagnostics import Known, all_diagnostics
 
 _REFRESH_S = 0.15
 
@@ -77,7 +77,9 @@ class Publisher:
         analysis = await server.analyze(snapshot)
         if server.snapshot(uri) is not snapshot:
             return
-        found = all_diagnostics(snapshot, analysis, server.facts, server.settings, server.client)
+        held = server.held(snapshot, analysis)
+        known = Known(server.facts, server.settings, server.client, held)
+        found = all_diagnostics(snapshot, analysis, known)
         if self._shown.get(uri) == found:
             return
         self._shown[uri] = found

@@ -16,7 +16,7 @@ from tilewright_server.fixes import FixService
 from tilewright_server.jobs.manager import Job
 from tilewright_server.jobs.notify import announce
 from tilewright_server.jobs.run_watch import RunWatch
-from tilewright_server.last_good import LastGood
+from tilewright_server.last_good import HeldKernel, LastGood
 from tilewright_server.projects import Project, ProjectFaults, Projects
 from tilewright_server.publisher import Publisher
 from tilewright_server.rule_pages import RulePages
@@ -73,6 +73,10 @@ class TilewrightServer(ServerContext):
         self.last_good.remember(snapshot.uri, found)
         self._write_pages(found)
         return found
+
+    def held(self, snapshot: Snapshot, analysis: Analysis) -> tuple[HeldKernel, ...]:
+        """The kernels that do not parse in this text, as they were when they last did."""
+        return tuple(self.last_good.held(snapshot.uri, analysis))
 
     def _write_pages(self, analysis: Analysis) -> None:
         """Write the pages that diagnostics of an analysis link to, off the event loop."""

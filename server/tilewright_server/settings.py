@@ -111,7 +111,10 @@ class Settings(BaseModel):
         budget: trials of an optimization; the engine's default if None.
         trusted: False in a workspace whose code must not run: then only source is read.
         diagnostics_in_hover: whether the editor itself shows diagnostics' messages when hovering.
-        inlay_hints: whether what is inferred of a kernel's values stands behind their names.
+        inlay_hints: whether there are hints in the text at all.
+        inlay_shapes: whether shapes and types stand behind the names that a kernel assigns.
+        inlay_bytes: whether the bytes of tiles and accesses stand behind loads and stores.
+        inlay_spills: whether spills stand behind lines of a compiled kernel.
         semantic_tokens: whether names in kernels are sent as constexpr, pointer, tile or mask.
         compiled: what is compiled in the background.
         models: the language models of an optimization.
@@ -135,6 +138,9 @@ class Settings(BaseModel):
     trusted: bool = True
     diagnostics_in_hover: bool = Field(default=False, alias="diagnosticsInHover")
     inlay_hints: bool = Field(default=True, alias="inlayHints")
+    inlay_shapes: bool = Field(default=True, alias="inlayShapes")
+    inlay_bytes: bool = Field(default=True, alias="inlayBytes")
+    inlay_spills: bool = Field(default=True, alias="inlaySpills")
     semantic_tokens: bool = Field(default=True, alias="semanticTokens")
     compiled: CompiledSettings = CompiledSettings()
     models: ModelSettings = ModelSettings()

@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hint:
-    """A label for behind a name that is assigned: 1-based line, code-point column."""
+    """A label for behind a name or a line: 1-based line, code-point column.
+
+    ``is_figure`` for bytes and counts, which an edit makes stale.
+    """
 
     line: int
     column: int
     label: str
+    is_figure: bool = False
 
 
 def card_at(

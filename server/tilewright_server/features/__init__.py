@@ -32,7 +32,8 @@ from tilewright_server.features.documents import (
     notebook_did_close,
     notebook_did_open,
 )
-from tilewright_server.features.hover import hover, inlay_hint
+from tilewright_server.features.hover import hover
+from tilewright_server.features.inlay_hint import inlay_hint
 from tilewright_server.features.kernels import KERNEL_TIMES, KERNELS, kernel_times, kernels
 from tilewright_server.features.lifecycle import STATUS, initialize, initialized, shutdown, status
 from tilewright_server.features.navigation_table import NAVIGATION

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tilewright.checking.certified import KernelProof
 
 _LONGEST_REASON = 100
+STALE = " (stale)"
 
 
 async def code_lens(
@@ -47,6 +48,11 @@ async def code_lens(
     lenses = []
     certified = await server.certificates.of(snapshot, analysis)
     launched = {kernel.name for kernel in _entries(analysis.module)}
+    for held in server.held(snapshot, analysis):
+        place = Range(held.line, 0, held.line, 0)
+        for command in compiled_commands(server, snapshot, held.analysis, held.kernel):
+            command.title += STALE
+            lenses.append(types.CodeLens(range=snapshot.to_lsp(place), command=command))
     for kernel in analysis.module.kernels:
         place = Range(kernel.range.line, 0, kernel.range.line, 0)
         commands = compiled_commands(server, snapshot, analysis, kernel)

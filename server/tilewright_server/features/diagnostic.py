@@ -5,7 +5,7 @@ import hashlib
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from tilewright_server.diagnostics import all_diagnostics
+from tilewright_server.diagnostics import Known, all_diagnostics
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 
@@ -27,7 +27,9 @@ async def diagnostic(
     analysis = await server.analyze(snapshot)
     if server.snapshot(params.text_document.uri) is not snapshot:
         raise _overtaken()
-    found = all_diagnostics(snapshot, analysis, server.facts, server.settings, server.client)
+    held = server.held(snapshot, analysis)
+    have = Known(server.facts, server.settings, server.client, held)
+    found = all_diagnostics(snapshot, analysis, have)
     return types.RelatedFullDocumentDiagnosticReport(items=found, result_id=known)
 
 

@@ -1,7 +1,4 @@
-"""``textDocument/hover``: an issue's reasons; what is known of a kernel or a value in one.
-
-``textDocument/inlayHint``: shapes and element types behind the names that a kernel assigns.
-"""
+"""``textDocument/hover``: an issue's reasons; what is known of a kernel or a value in one."""
 
 from lsprotocol import types
 
@@ -19,7 +16,6 @@ from tilewright_server.fix_preconditions import lacking_launch
 from tilewright_server.jobs.manager import JobKind
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
-from tilewright_server.tile_places import Hint, hints_in
 
 
 async def hover(server: TilewrightServer, params: types.HoverParams) -> types.Hover | None:
@@ -144,25 +140,3 @@ def kernel_named_at(
         if kernel_or_none and text == launch.kernel and name.contains(line, column):
             return kernel_or_none, name
     return None
-
-
-async def inlay_hint(
-    server: TilewrightServer, params: types.InlayHintParams
-) -> list[types.InlayHint] | None:
-    """The hints of the lines that are asked for, unless the person wants none."""
-    if not server.settings.inlay_hints:
-        return None
-    read = await server.read(params.text_document.uri)
-    if read is None:
-        return None
-    snapshot, analysis = read
-    asked = snapshot.from_lsp(params.range)
-    found = await server.in_pool(hints_in, analysis, asked.line, asked.end_line)
-    return [_hint(snapshot, hint) for hint in found if snapshot.holds(hint.line)]
-
-
-def _hint(snapshot: Snapshot, hint: Hint) -> types.InlayHint:
-    place = Range(hint.line, hint.column, hint.line, hint.column)
-    return types.InlayHint(
-        position=snapshot.to_lsp(place).start, label=hint.label, kind=types.InlayHintKind.Type
-    )
