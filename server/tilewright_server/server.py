@@ -13,6 +13,7 @@ from tilewright_server.background_compile import Compiling
 from tilewright_server.chip import ChipChoice
 from tilewright_server.context import ServerContext
 from tilewright_server.fixes import FixService
+from tilewright_server.jobs.fix_verification import AppliedFixes
 from tilewright_server.jobs.manager import Job
 from tilewright_server.jobs.notify import announce
 from tilewright_server.jobs.run_watch import RunWatch
@@ -48,6 +49,7 @@ class TilewrightServer(ServerContext):
         self._faults = ProjectFaults(self)
         self.compiling = Compiling(self)
         self.run_watch = RunWatch(self)
+        self.applied_fixes = AppliedFixes(self, self.start_job)
         self.chip = ChipChoice(self)
         self.pages = RulePages()
         self.index = WorkspaceIndex(self)

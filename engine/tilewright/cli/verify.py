@@ -84,7 +84,12 @@ _Renew = Annotated[
     ),
 ]
 _Named = Annotated[
-    Path | None, typer.Option("--original", help="With --recheck: file before the edit.")
+    Path | None,
+    typer.Option(
+        "--original",
+        help="File before the edit: with --recheck, or where ORIGINAL only names the place of "
+        "both texts.",
+    ),
 ]
 _Fresh = Annotated[
     bool,
@@ -130,7 +135,7 @@ def verify(
     after = candidate or original
     if stdin and certify:
         raise InputError("--certify needs CANDIDATE as a file; name a path with --certificate")
-    texts = (read_source(original), read_source(after, from_stdin=stdin))
+    texts = (read_source(named_original or original), read_source(after, from_stdin=stdin))
     spec = problem_for(problem, captured, original, texts[0])
     start_worker(device, needed=spec is not None)
     with (

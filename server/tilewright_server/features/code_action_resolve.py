@@ -95,6 +95,8 @@ async def resolve(server: TilewrightServer, action: types.CodeAction) -> types.C
     if edits is None:
         return disabled(action, _OVER_CELLS)
     action.edit = labelled(edits, evidence, server.client)
+    if data.kind is not EditKind.IGNORE:
+        server.applied_fixes.offer(snapshot, new, evidence.label.removeprefix("Tilewright: "))
     return action
 
 

@@ -24,6 +24,7 @@ def did_change(server: TilewrightServer, params: types.DidChangeTextDocumentPara
     server.publisher.schedule(params.text_document.uri)
     server.compiling.changed(params.text_document.uri)
     server.run_watch.changed(params.text_document.uri)
+    server.applied_fixes.changed(params.text_document.uri)
 
 
 def did_close(server: TilewrightServer, params: types.DidCloseTextDocumentParams) -> None:

@@ -244,6 +244,8 @@ def command_for(server: ServerContext, job: Job, path: str) -> Sequence[str]:
     settings = server.settings
     if job.kind is JobKind.COMPILE:
         return inspect_command(server, path, job.targets)
+    if job.original is not None:
+        return fix_command(server, job, path)
     if job.kind is JobKind.VERIFY:
         return verify_command(server, job)
     command = [*server.engine_command, str(job.kind), path, "--stdin"]
@@ -256,6 +258,15 @@ def command_for(server: ServerContext, job: Job, path: str) -> Sequence[str]:
     if job.models is not None:
         command += job.models.options()
     return command
+
+
+def fix_command(server: ServerContext, job: Job, path: str) -> Sequence[str]:
+    """The engine's command line that verifies the text of a file against that before an edit."""
+    return [
+        *server.engine_command, "verify", path, "--original", job.original or "", "--stdin",
+        "--target", job.target or server.settings.default_target, "--require", "correct",
+        "--device", server.settings.device, "--format", "events",
+    ]  # fmt: skip
 
 
 def verify_command(server: ServerContext, job: Job) -> Sequence[str]:

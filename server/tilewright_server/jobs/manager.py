@@ -51,6 +51,7 @@ class Job:
     ``certificate`` is the file that is repeated, or ``renews``, made anew for another text.
     ``models`` are those that an optimization may use. ``position``: how many jobs go before it,
     None where it does not wait. ``suspended``: the server ends, and the job can be taken up again.
+    ``original``: a file with the text before the edit to verify.
     """
 
     kind: JobKind
@@ -59,6 +60,7 @@ class Job:
     kernel: str | None = None
     position: int | None = None
     suspended: bool = False
+    original: str | None = None
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     state: JobState = JobState.QUEUED
     percent: int | None = None
