@@ -10,9 +10,17 @@ import gc
 _NEW_OBJECTS = 500_000
 _YOUNG_ROUNDS = 20
 _MIDDLE_ROUNDS = 50
+# Of a process that stays: the trees of texts long gone are cycles, and only a full collection
+# finds those that have become old. Python adds the condition that a quarter of all is new.
+_ROUNDS_OF_A_SERVER = (2, 2)
 
 
-def collect_seldom() -> None:
-    """For the start of a program, after its imports: cyclic garbage is collected, but seldom."""
+def collect_seldom(*, stays: bool = False) -> None:
+    """For the start of a program, after its imports: cyclic garbage is collected, but seldom.
+
+    Args:
+        stays: the program runs until someone ends it, so that its garbage must not pile up.
+    """
     gc.freeze()
-    gc.set_threshold(_NEW_OBJECTS, _YOUNG_ROUNDS, _MIDDLE_ROUNDS)
+    rounds = _ROUNDS_OF_A_SERVER if stays else (_YOUNG_ROUNDS, _MIDDLE_ROUNDS)
+    gc.set_threshold(_NEW_OBJECTS, *rounds)

@@ -52,6 +52,8 @@ def dotted_name(module: Module, written: str) -> str | None:
 def place_at(module: Module, line: int, column: int) -> LanguagePlace | SettingPlace | None:
     """What stands at a place, if it is something with a card of its own."""
     lines = module.index.lines
+    if line > len(lines):
+        return None  # a text without kernels is not read
     content = lines[line - 1]
     end = column + len(_WORD.match(content, column)[0])  # type: ignore[index]
     cursor = cursor_at(lines, line, end)

@@ -5,6 +5,9 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
 from tilewright.analysis.model import AnalysisContext
 from tilewright.checking.target import Origin
 from tilewright_server.analysis_cache import Analysis, AnalysisService, Parsed
@@ -32,6 +35,11 @@ Result = TypeVar("Result")
 _STATED = (Origin.ASKED, Origin.FILE, Origin.SETTINGS)
 """Who names a chip that findings may be about; what is here says nothing of the text."""
 
+_ANSWERS = (
+    types.LSPErrorCodes.RequestFailed.value,
+    types.LSPErrorCodes.ContentModified.value,
+    types.LSPErrorCodes.ServerCancelled.value,
+)
 _PAGES_AFTER_S = 1.0
 
 
@@ -137,8 +145,10 @@ class TilewrightServer(ServerContext):
             self.workspace_semantic_tokens_refresh(None)
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Into the log; pygls's way is a pop-up for each."""
-        logger.error("%s: %s", getattr(source, "__name__", source), error)
+        """Into the log; pygls's way is a pop-up for each. A refusal is an answer and no error."""
+        is_answer = isinstance(error, JsonRpcException) and error.code in _ANSWERS
+        level = logging.INFO if is_answer else logging.ERROR
+        logger.log(level, "%s: %s", getattr(source, "__name__", source), error)
 
     def shutdown(self) -> None:
         self.index.close()

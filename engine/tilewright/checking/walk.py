@@ -33,6 +33,14 @@ def files_to_check(paths: Iterable[Path], *, isolated: bool) -> Iterator[Path | 
                 yield file
 
 
+def is_walked(file: Path, root: Path) -> bool:
+    """Whether a walk below a folder comes to a file that is there."""
+    inner = file.relative_to(root).parts if file.is_relative_to(root) else ()
+    if not inner or file.suffix not in _SUFFIXES or file.name.startswith(_LOCK):
+        return False
+    return not SKIPPED_FOLDERS.intersection(inner[:-1]) and not _is_excluded(file)
+
+
 def _is_excluded(file: Path) -> bool:
     try:
         return configuration_for(file).excludes(file)

@@ -92,7 +92,7 @@ def check(
     soon as it is compiled.
     """
     version = parse_version(triton) if triton else None
-    chosen = _Chosen(
+    chosen = Chosen(
         AnalysisContext(target_of(target), version),
         _meant(select),
         _meant(ignore),
@@ -109,14 +109,14 @@ def check(
         _fix(paths, chosen, form, write=fix and not diff)
         return
     sources = sources_of(paths, chosen.faults, isolated=isolated, from_stdin=stdin)
-    files = [*_checked(sources, chosen)]
+    files = [*checked_files(sources, chosen)]
     files += chosen.specs
     known = files if compiled is None else _compiled(files, chosen, compiled, captured)
     told = _tell(known, form, chosen)
     end(told, any(f.issues or f.module.problems or f.notices for f in told), chosen.faults)
 
 
-def _checked(sources: Iterable[tuple[Path, str]], chosen: "_Chosen") -> Iterator[Checked]:
+def checked_files(sources: Iterable[tuple[Path, str]], chosen: "Chosen") -> Iterator[Checked]:
     """Each file that can be checked; what is wrong with the others is among the faults."""
     for path, text in sources:
         with chosen.faults.of(path):
@@ -136,7 +136,7 @@ def end(files: Sequence[object], found: bool, faults: Faults) -> NoReturn:
 
 
 def _compiled(
-    files: Sequence[Checked], chosen: "_Chosen", targets: str, captured: Path | None
+    files: Sequence[Checked], chosen: "Chosen", targets: str, captured: Path | None
 ) -> Iterator[Checked]:
     """The files with what compiling them shows, one by one as they are compiled."""
     # Compilers are loaded where they are asked for.
@@ -153,7 +153,7 @@ def _compiled(
         yield found
 
 
-class _Chosen:
+class Chosen:
     """Options of the command line; they go before what the project sets."""
 
     def __init__(
@@ -194,6 +194,10 @@ class _Chosen:
         context = replace(self._context, target=target, entry=entry, launches=found_of.launches())
         return replace(rules, issues=issues, triton=version), context
 
+    def anew(self) -> "Chosen":
+        """The same options, before anything was found."""
+        return Chosen(self._context, self._select, self._ignore, self.isolated, self._captures)
+
     @property
     def specs(self) -> list[Checked]:
         """The specs that could not be used so far, each with what is wrong."""
@@ -209,7 +213,7 @@ def _meant(names: list[str] | None) -> frozenset[str] | None:
         raise InputError(str(error)) from None
 
 
-def _tell(files: Iterable[Checked], form: CheckFormat, chosen: _Chosen) -> Sequence[Checked]:
+def _tell(files: Iterable[Checked], form: CheckFormat, chosen: Chosen) -> Sequence[Checked]:
     """Tell of each file as it comes, where the form is lines; returns the files."""
     lines_of = {CheckFormat.TEXT: as_lines, CheckFormat.GITHUB: annotations}.get(form)
     told = []
@@ -234,7 +238,7 @@ def _tell(files: Iterable[Checked], form: CheckFormat, chosen: _Chosen) -> Seque
     return told
 
 
-def _fix(paths: list[Path], chosen: _Chosen, form: CheckFormat, *, write: bool) -> None:
+def _fix(paths: list[Path], chosen: Chosen, form: CheckFormat, *, write: bool) -> None:
     """Fix what can be fixed exactly; told on standard error, so that a diff can be piped."""
     left: list[Checked] = []
     fixed = 0
@@ -249,7 +253,7 @@ def _fix(paths: list[Path], chosen: _Chosen, form: CheckFormat, *, write: bool) 
     end(left, any(f.issues or f.notices for f in left) if write else fixed > 0, chosen.faults)
 
 
-def _fixed(path: Path, text: str, chosen: _Chosen, *, write: bool) -> tuple[Checked, int]:
+def _fixed(path: Path, text: str, chosen: Chosen, *, write: bool) -> tuple[Checked, int]:
     """One file after its fixes, and how many there were."""
     # Rewrites are loaded where they are asked for.
     from tilewright.checking.fixes import fix_text

@@ -17,6 +17,7 @@ class Entry(NamedTuple):
 
 COMMANDS = {
     "check": Entry("check:check", "Report issues in kernels from their source."),
+    "watch": Entry("watch:watch", "Check and profile kernels below PATH whenever they are saved."),
     "compile": Entry(
         "compile:compile_kernels",
         "Compile FILE's kernels and report registers, spills and occupancy.",

@@ -102,7 +102,12 @@ async def debug_info(server: TilewrightServer, *_: Any) -> dict[str, Any]:
         "models": await models_command(server),
         "encoding": str(server.workspace.position_encoding),
         "documents": [
-            {"uri": s.uri, "version": s.version, "characters": len(s.text)}
+            {
+                "uri": s.uri,
+                "version": s.version,
+                "characters": len(s.text),
+                "hash": s.hash,
+            }
             for s in server.snapshots()
         ],
         "engine": {"pid": server.host.pid},
