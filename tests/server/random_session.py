@@ -445,7 +445,9 @@ def main() -> int:
     options = parser.parse_args()
     wrong = False
     for number, encoding in enumerate(ENCODINGS):
-        outcome = RandomSession(options.seed + number, encoding).run(options.messages // len(ENCODINGS))
+        outcome = RandomSession(options.seed + number, encoding).run(
+            options.messages // len(ENCODINGS)
+        )
         sys.stdout.write(json.dumps({"encoding": encoding, **outcome.to_json()}) + "\n")
         sys.stdout.flush()
         wrong = wrong or bool(outcome.faults)
