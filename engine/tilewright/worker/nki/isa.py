@@ -53,6 +53,15 @@ def _engine(value: Any) -> str:
     return value.name if isinstance(value, Engine) else ""
 
 
+bn_aggr = vector_engine.bn_aggr
+bn_stats = vector_engine.bn_stats
+max8 = vector_engine.max8
+scalar_tensor_tensor = vector_engine.scalar_tensor_tensor
+tensor_partition_reduce = vector_engine.tensor_partition_reduce
+tensor_scalar_reduce = vector_engine.tensor_scalar_reduce
+tensor_tensor_scan = vector_engine.tensor_tensor_scan
+
+
 def get_nc_version() -> int:
     return running().settings.limits.generation
 
@@ -67,16 +76,17 @@ def nc_matmul(
     tile_position: Any = (),
     tile_size: Any = (),
     mask: Any = None,
-    **more: Any,
 ) -> Tensor:
-    _refuse(more)
     return products.nc_matmul(stationary, moving, mask, is_transpose)
 
 
 def nc_transpose(
-    data: Any, *, mask: Any = None, dtype: Any = None, engine: Any = unknown_engine, **more: Any
+    data: Any,
+    *,
+    mask: Any = None,
+    dtype: Any = None,
+    engine: Any = unknown_engine,
 ) -> Tensor:
-    _refuse(more)
     return products.nc_transpose(data, _engine(engine), dtype, mask)
 
 
@@ -91,9 +101,7 @@ def activation(
     reduce_cmd: str = "idle",
     mask: Any = None,
     dtype: Any = None,
-    **more: Any,
 ) -> Tensor:
-    _refuse(more)
     return scalar_engine.activation(
         op, data, bias, scale, reduce_op, reduce_res, reduce_cmd, dtype, mask
     )
@@ -109,9 +117,7 @@ def activation_reduce(
     scale: Any = 1.0,
     mask: Any = None,
     dtype: Any = None,
-    **more: Any,
 ) -> Tensor:
-    _refuse(more)
     return scalar_engine.activation(
         op, data, bias, scale, reduce_op, reduce_res, scalar_engine.RESET_REDUCE, dtype, mask,
         "nki.isa.activation_reduce",
@@ -130,29 +136,9 @@ def tensor_scalar(
     dtype: Any = None,
     mask: Any = None,
     engine: Any = unknown_engine,
-    **more: Any,
 ) -> Tensor:
-    _refuse(more)
     steps = [(op0, operand0, reverse0), (op1, operand1, reverse1)]
     return elementwise.tensor_scalar(data, steps, dtype, mask, _engine(engine))
-
-
-def tensor_scalar_reduce(
-    *,
-    data: Any,
-    op0: Any,
-    operand0: Any,
-    reduce_op: Any,
-    reduce_res: Any,
-    reverse0: bool = False,
-    dtype: Any = None,
-    mask: Any = None,
-    **more: Any,
-) -> Tensor:
-    _refuse(more)
-    return vector_engine.tensor_scalar_reduce(
-        data, op0, operand0, reduce_op, reduce_res, reverse0, dtype, mask
-    )
 
 
 def tensor_tensor(
@@ -163,48 +149,8 @@ def tensor_tensor(
     dtype: Any = None,
     mask: Any = None,
     engine: Any = unknown_engine,
-    **more: Any,
 ) -> Tensor:
-    _refuse(more)
     return elementwise.tensor_tensor(data1, data2, op, dtype, mask, _engine(engine))
-
-
-def scalar_tensor_tensor(
-    *,
-    data: Any,
-    op0: Any,
-    operand0: Any,
-    op1: Any,
-    operand1: Any,
-    reverse0: bool = False,
-    reverse1: bool = False,
-    dtype: Any = None,
-    mask: Any = None,
-    **more: Any,
-) -> Tensor:
-    _refuse(more)
-    return vector_engine.scalar_tensor_tensor(
-        data, (op0, operand0, reverse0), (op1, operand1, reverse1), dtype, mask
-    )
-
-
-def tensor_tensor_scan(
-    data0: Any,
-    data1: Any,
-    initial: Any,
-    op0: Any,
-    op1: Any,
-    reverse0: bool = False,
-    reverse1: bool = False,
-    *,
-    dtype: Any = None,
-    mask: Any = None,
-    **more: Any,
-) -> Tensor:
-    _refuse(more)
-    return vector_engine.tensor_tensor_scan(
-        data0, data1, initial, (op0, reverse0), (op1, reverse1), dtype, mask
-    )
 
 
 def tensor_reduce(
@@ -216,39 +162,31 @@ def tensor_reduce(
     dtype: Any = None,
     negate: bool = False,
     keepdims: bool = False,
-    **more: Any,
 ) -> Tensor:
-    _refuse(more)
     name = elementwise.function_name(running(), op, functions.REDUCTIONS, "nisa.tensor_reduce")
     return elementwise.reduce_tile(
         "nki.isa.tensor_reduce", name, data, axis, dtype, mask, negate, keepdims
     )
 
 
-def tensor_partition_reduce(
-    op: Any, data: Any, *, mask: Any = None, dtype: Any = None, **more: Any
-) -> Tensor:
-    _refuse(more)
-    return vector_engine.tensor_partition_reduce(op, data, dtype, mask)
-
-
 def tensor_copy(
-    src: Any, *, mask: Any = None, dtype: Any = None, engine: Any = unknown_engine, **more: Any
+    src: Any,
+    *,
+    mask: Any = None,
+    dtype: Any = None,
+    engine: Any = unknown_engine,
 ) -> Tensor:
-    _refuse(more)
     return elementwise.copy_tile("nki.isa.tensor_copy", src, dtype, mask, _engine(engine))
 
 
 def tensor_copy_predicated(
     *, src: Any, dst: Any, predicate: Any, reverse_pred: bool = False, mask: Any = None,
-    dtype: Any = None, **more: Any,
+    dtype: Any = None,
 ) -> None:  # fmt: skip
-    _refuse(more)
     vector_engine.tensor_copy_predicated(src, dst, predicate, reverse_pred, mask)
 
 
-def reciprocal(data: Any, *, dtype: Any = None, mask: Any = None, **more: Any) -> Tensor:
-    _refuse(more)
+def reciprocal(data: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     return elementwise.unary("nki.isa.reciprocal", "reciprocal", data, dtype, mask)
 
 
@@ -259,14 +197,11 @@ def memset(
     *,
     mask: Any = None,
     engine: Any = unknown_engine,
-    **more: Any,
 ) -> Tensor:
-    _refuse(more)
     return vector_engine.memset(shape, value, dtype, mask, _engine(engine))
 
 
-def iota(expr: Any, dtype: Any, *, mask: Any = None, **more: Any) -> Tensor:
-    _refuse(more)
+def iota(expr: Any, dtype: Any, *, mask: Any = None) -> Tensor:
     launch = running()
     if not isinstance(expr, Index):
         launch.stop("argument", "nisa.iota takes an index expression")
@@ -277,9 +212,7 @@ def iota(expr: Any, dtype: Any, *, mask: Any = None, **more: Any) -> Tensor:
 
 def affine_select(
     pred: Any, on_true_tile: Any, on_false_value: Any, *, mask: Any = None, dtype: Any = None,
-    **more: Any,
 ) -> Tensor:  # fmt: skip
-    _refuse(more)
     launch = running()
     if not isinstance(pred, Mask):
         launch.stop("argument", "nisa.affine_select takes a comparison of index expressions")
@@ -290,32 +223,14 @@ def affine_select(
     )
 
 
-def dma_copy(*, dst: Any, src: Any, mask: Any = None, dst_rmw_op: Any = None, **more: Any) -> None:
-    _refuse({k: v for k, v in more.items() if k not in ("oob_mode", "dge_mode")})
-    if more.get("oob_mode") not in (None, 0):
+def dma_copy(
+    *, dst: Any, src: Any, mask: Any = None, dst_rmw_op: Any = None, oob_mode: Any = None,
+    dge_mode: Any = None,
+) -> None:  # fmt: skip
+    del dge_mode  # how descriptors are made changes no value
+    if oob_mode not in (None, 0):
         running().stop("unsupported", "the simulator has no oob_mode of nisa.dma_copy")
     added = dst_rmw_op is not None
     if added and functions.name_of(dst_rmw_op) != "add":
         running().stop("unsupported", "nisa.dma_copy accumulates with np.add alone")
     transfers.dma_copy(dst, src, mask, added)
-
-
-def bn_stats(data: Any, *, mask: Any = None, dtype: Any = None, **more: Any) -> Tensor:
-    _refuse(more)
-    return vector_engine.bn_stats(data, dtype)
-
-
-def bn_aggr(data: Any, *, mask: Any = None, dtype: Any = None, **more: Any) -> Tensor:
-    _refuse(more)
-    return vector_engine.bn_aggr(data, dtype)
-
-
-def max8(*, src: Any, mask: Any = None, dtype: Any = None, **more: Any) -> Tensor:
-    _refuse(more)
-    return vector_engine.max8(src, dtype)
-
-
-def _refuse(more: dict[str, Any]) -> None:
-    for name, value in more.items():
-        if value is not None:
-            running().stop("unsupported", f"the simulator does not know the argument {name}=")

@@ -80,7 +80,7 @@ def _writing(instruction: Callable[..., Tensor]) -> Callable[..., None]:
     All of its arguments but those on types, masks and engines may be positional here.
     """
     takes = inspect.signature(instruction).parameters
-    order = [name for name in takes if name not in ("dtype", "mask", "engine", "more")]
+    order = [name for name in takes if name not in ("dtype", "mask", "engine")]
 
     def write(dst: Any, *given: Any, **options: Any) -> None:
         if len(given) > len(order):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -83,9 +85,26 @@ def _public(module: ModuleType) -> dict[str, Any]:
         name: value
         for name, value in vars(module).items()
         if not name.startswith("_") and getattr(value, "__module__", module.__name__) in (
-            module.__name__, f"{__package__}.indices", f"{__package__}.isa", "types",
+            module.__name__, f"{__package__}.indices", f"{__package__}.isa",
+            f"{__package__}.vector_engine", "types",
         ) and not isinstance(value, ModuleType) and name not in _OURS
     }  # fmt: skip
+
+
+def _strict(value: Any) -> Any:
+    """An instruction that reports arguments which the simulator does not know."""
+    if not inspect.isfunction(value):
+        return value
+    known = inspect.signature(value).parameters
+
+    @functools.wraps(value)
+    def instruction(*given: Any, **named: Any) -> Any:
+        for name, argument in named.items():
+            if name not in known and argument is not None:
+                running().stop("unsupported", f"the simulator does not know the argument {name}=")
+        return value(*given, **{n: argument for n, argument in named.items() if n in known})
+
+    return instruction
 
 
 _OURS: Final = frozenset(
@@ -120,7 +139,8 @@ def _engines() -> dict[str, Any]:
 def _old_modules(runs: Runs) -> dict[str, ModuleType]:
     jit = decorator("neuronxcc", runs)
     nl = _module("neuronxcc.nki.language", _language("neuronxcc"))
-    nisa = _module("neuronxcc.nki.isa", {**_public(isa), **_engines()})
+    instructions = {name: _strict(value) for name, value in _public(isa).items()}
+    nisa = _module("neuronxcc.nki.isa", {**instructions, **_engines()})
     typing = _module("neuronxcc.nki.typing", _typing())
     compiler = _module("neuronxcc.nki.compiler", _compiler())
     nki = _module(

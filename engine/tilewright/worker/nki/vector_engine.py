@@ -51,28 +51,25 @@ def constant_tile(
 
 
 def scalar_tensor_tensor(
-    data: Any,
-    first: tuple[Any, Any, bool],
-    second: tuple[Any, Any, bool],
-    dtype: Any = None,
-    mask: Any = None,
-) -> Tensor:
+    *, data: Any, op0: Any, operand0: Any, op1: Any, operand1: Any, reverse0: bool = False,
+    reverse1: bool = False, dtype: Any = None, mask: Any = None,
+) -> Tensor:  # fmt: skip
     """``(data op0 operand0) op1 operand1`` with a number or column, then a tile."""
     launch = running()
     op = "nki.isa.scalar_tensor_tensor"
     selection = selection_of(launch, mask, data.shape)
     found = operand(launch, data, "data", selection)
-    other = operand(launch, second[1], "operand1", selection)
+    other = operand(launch, operand1, "operand1", selection)
     not_both_in_psum(launch, found, other, op)
     same_start(launch, found, other, op)
     fit_second(launch, found, other, op)
     columns: list[Values] = []
-    side = _number_or_column(launch, first[1], found, columns)
-    name0 = function_name(launch, first[0], functions.BINARY, op)
-    name1 = function_name(launch, second[0], functions.BINARY, op)
-    pair = (side, floats(found)) if first[2] else (floats(found), side)
+    side = _number_or_column(launch, operand0, found, columns)
+    name0 = function_name(launch, op0, functions.BINARY, op)
+    name1 = function_name(launch, op1, functions.BINARY, op)
+    pair = (side, floats(found)) if reverse0 else (floats(found), side)
     middle = elementwise.combine(launch, name0, *pair)
-    pair = (floats(other), middle) if second[2] else (middle, floats(other))
+    pair = (floats(other), middle) if reverse1 else (middle, floats(other))
     undefined, origin = undefined_of(found, other, *columns)
     result = new_tile(
         launch, op, elementwise.combine(launch, name1, *pair), dtype_of(launch, dtype, found.dtype),
@@ -97,15 +94,9 @@ def _number_or_column(launch: Launch, value: Any, found: Values, columns: list[V
 
 
 def tensor_scalar_reduce(
-    data: Any,
-    op0: Any,
-    operand0: Any,
-    reduce_op: Any,
-    reduce_res: Any,
-    reverse0: bool = False,
-    dtype: Any = None,
-    mask: Any = None,
-) -> Tensor:
+    *, data: Any, op0: Any, operand0: Any, reduce_op: Any, reduce_res: Any, reverse0: bool = False,
+    dtype: Any = None, mask: Any = None,
+) -> Tensor:  # fmt: skip
     """``data op0 operand0`` and its reduction along the free axes, into ``reduce_res``."""
     launch = running()
     op = "nki.isa.tensor_scalar_reduce"
@@ -134,14 +125,9 @@ def _reduce_into(launch: Launch, name: str, found: Values, kept: Array | None, t
 
 
 def tensor_tensor_scan(
-    data0: Any,
-    data1: Any,
-    initial: Any,
-    first: tuple[Any, bool],
-    second: tuple[Any, bool],
-    dtype: Any = None,
-    mask: Any = None,
-) -> Tensor:
+    data0: Any, data1: Any, initial: Any, op0: Any, op1: Any, reverse0: bool = False,
+    reverse1: bool = False, *, dtype: Any = None, mask: Any = None,
+) -> Tensor:  # fmt: skip
     """``r[i] = op1(op0(data0[i], r[i - 1]), data1[i])`` along the free axis, in fp32."""
     launch = running()
     op = "nki.isa.tensor_tensor_scan"
@@ -150,14 +136,14 @@ def tensor_tensor_scan(
     right = operand(launch, data1, "data1", selection)
     not_both_in_psum(launch, left, right, op)
     fit_second(launch, left, right, op)
-    names = [function_name(launch, t, functions.BINARY, op) for t, _ in (first, second)]
+    names = [function_name(launch, t, functions.BINARY, op) for t in (op0, op1)]
     columns: list[Values] = []
     start = _number_or_column(launch, initial, left, columns)
     rows = left.data.shape[0]
     state = np.broadcast_to(np.asarray(start, np.float32).reshape(-1, 1)[:, 0], (rows,))
     data = _scan(
         floats(left).reshape(rows, -1), floats(right).reshape(rows, -1), state, names,
-        (first[1], second[1]),
+        (reverse0, reverse1),
     )  # fmt: skip
     undefined, origin = undefined_of(left, right, *columns)
     if undefined is not None:  # every later element depends on it
@@ -184,7 +170,7 @@ def _scan(
     return result.T
 
 
-def tensor_partition_reduce(op: Any, data: Any, dtype: Any = None, mask: Any = None) -> Tensor:
+def tensor_partition_reduce(op: Any, data: Any, *, mask: Any = None, dtype: Any = None) -> Tensor:
     """A reduction over partitions: (1, F)."""
     launch = running()
     name = function_name(launch, op, functions.REDUCTIONS, "nisa.tensor_partition_reduce")
@@ -250,11 +236,12 @@ def tensor_copy_predicated(
     put(target, target.dtype.cast(data), undefined if undefined.any() else None, origin, selection)
 
 
-def bn_stats(data: Any, dtype: Any = None) -> Tensor:
+def bn_stats(data: Any, *, mask: Any = None, dtype: Any = None) -> Tensor:
     """(P, 6): count, mean, count * variance of the even and of the odd elements.
 
     The order of the six is uncertain.
     """
+    del mask  # what it leaves out is computed as well
     launch = running()
     found = operand(launch, data, "data")
     values = floats(found).reshape(found.data.shape[0], -1)
@@ -275,8 +262,9 @@ def bn_stats(data: Any, dtype: Any = None) -> Tensor:
     return result
 
 
-def bn_aggr(data: Any, dtype: Any = None) -> Tensor:
+def bn_aggr(data: Any, *, mask: Any = None, dtype: Any = None) -> Tensor:
     """(P, 2): mean and variance of what ``bn_stats`` gave."""
+    del mask  # what it leaves out is computed as well
     launch = running()
     found = operand(launch, data, "data")
     rows = floats(found).reshape(found.data.shape[0], -1, 3)
@@ -299,8 +287,9 @@ def _any_row(found: Values, width: int) -> Array | None:
     return np.broadcast_to(missing, (found.data.shape[0], width))
 
 
-def max8(src: Any, dtype: Any = None) -> Tensor:
+def max8(*, src: Any, mask: Any = None, dtype: Any = None) -> Tensor:
     """(P, 8): the eight greatest elements of each partition, the greatest first."""
+    del mask  # what it leaves out is computed as well
     launch = running()
     found = operand(launch, src, "src")
     rows = floats(found).reshape(found.data.shape[0], -1)
