@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tilewright.analysis.model import Issue
+from tilewright.source import Module
+
 CORPORA = ("liger_kernel", "flag_gems")
 
 
@@ -39,3 +42,9 @@ def files(package: str) -> list[Path]:
 def kernel_files(package: str) -> list[Path]:
     """Those of its files that mention Triton's decorator."""
     return [path for path in files(package) if b"jit" in path.read_bytes()]
+
+
+def covers(module: Module, issue: Issue) -> bool:
+    """Whether an issue lies in its file."""
+    last = len(module.text.splitlines()) + 1
+    return 1 <= issue.range.line <= issue.range.end_line <= last

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from corpora import CORPORA, corpus, files
+from corpora import CORPORA, corpus, covers, files
 
 from tilewright.analysis import AnalysisContext, analyze
 from tilewright.analysis.model import Issue
@@ -97,6 +97,7 @@ def _found_for(
     lines = module.text.splitlines()
     seen: Counter[Report] = Counter()
     for issue in sorted(analyze(module, context), key=_position):
+        assert covers(module, issue), issue
         text = lines[issue.range.line - 1].strip() if issue.range.line <= len(lines) else ""
         first = Report(package, file, issue.kernel or "", issue.id, text)
         seen[first] += 1

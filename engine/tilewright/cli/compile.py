@@ -14,7 +14,7 @@ from tilewright.cli.compile_options import how_many, launches_of, say_rest, vari
 from tilewright.cli.compile_stages import show_stage
 from tilewright.cli.compile_tables import as_data, compared, report_table
 from tilewright.cli.compile_versions import Side, pairs, side_of, unpaired
-from tilewright.cli.output import OUT, Exit, Format, emit_json, working
+from tilewright.cli.output import OUT, AsFormat, Exit, Format, emit_json, working
 from tilewright.errors import InputError
 from tilewright.inspection.variants import Launches, Variant, compiled
 from tilewright.targets.caveats import caveats
@@ -51,7 +51,7 @@ def compile_kernels(
         tuple[str, str] | None,
         typer.Option(help="Compare two of: TARGET, TARGET,num_warps=8, FILE, git revision."),
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+    form: AsFormat = Format.TEXT,
 ) -> None:
     """Compile FILE's kernels and report registers, spills and occupancy.
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tilewright.cli.output import OUT, Exit, Format, emit_json, working
+from tilewright.cli.output import OUT, AsFormat, Exit, Format, emit_json, working
 from tilewright.cli.service import line
 from tilewright.devices.discovery import chosen_python, list_devices
 from tilewright.devices.model import DeviceError
@@ -41,7 +41,7 @@ def doctor(
     python: Annotated[
         str | None, typer.Option(help="Python interpreter with torch and triton.")
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+    form: AsFormat = Format.TEXT,
 ) -> None:
     """Test the sandbox; list GPUs, compilers and profilers.
 

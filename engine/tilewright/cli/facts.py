@@ -11,7 +11,7 @@ from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.preconditions import Applicable, judged
 from tilewright.checking.versions import installed_triton
 from tilewright.cli.inputs import read_source, target_of
-from tilewright.cli.output import OUT, Exit, Format, emit_json
+from tilewright.cli.output import OUT, AsFormat, Exit, Format, emit_json
 from tilewright.devices.discovery import list_devices
 from tilewright.devices.facts import DeviceFacts, device_facts
 from tilewright.devices.model import DeviceInfo
@@ -24,7 +24,6 @@ from tilewright.serialize import dump
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Module
 
-AsFormat = Annotated[Format, typer.Option("--format", help="text or json.")]
 _ORDER = (True, None, False)
 _MARKS = {True: "holds", False: "does not hold", None: "not known"}
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from tilewright.cli.inputs import problem_of, read_source, target_of
-from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event, working
+from tilewright.cli.output import OUT, AsStream, Exit, StreamFormat, answer, emit_event, working
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.devices.model import INTERPRETER
 from tilewright.errors import InputError
@@ -35,9 +35,7 @@ def inspect(
     emit: Annotated[
         str | None, typer.Option(help="Print this compiler stage of one kernel for one target.")
     ] = None,
-    form: Annotated[
-        StreamFormat, typer.Option("--format", help="text, json or events.")
-    ] = StreamFormat.TEXT,
+    form: AsStream = StreamFormat.TEXT,
 ) -> None:
     """Cross-compile FILE's kernels and report problems per source line.
 

@@ -16,7 +16,7 @@ import typer
 
 from tilewright.cli.captured import CAPTURED_HELP, problem_for
 from tilewright.cli.inputs import read_source
-from tilewright.cli.output import ERR, OUT, Exit, Format, emit_json, working
+from tilewright.cli.output import ERR, OUT, AsFormat, Exit, Format, emit_json, working
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.target import target_for
 from tilewright.errors import InputError
@@ -44,7 +44,6 @@ app = typer.Typer(
     no_args_is_help=True,
     help="List, mine and remove what earlier runs learned on this machine.",
 )
-_AsFormat = Annotated[Format, typer.Option("--format", help="text or json.")]
 _Project = Annotated[
     Path | None, typer.Option(help="Only what comes from the project of this folder.")
 ]
@@ -65,7 +64,7 @@ def _bank() -> Iterator[Bank]:
 
 
 @app.command("list")
-def list_entries(project: _Project = None, form: _AsFormat = Format.TEXT) -> None:
+def list_entries(project: _Project = None, form: AsFormat = Format.TEXT) -> None:
     """List what the memory holds, the newest first."""
     wanted = str(project_of(project)) if project else None
     with _bank() as bank:
@@ -159,7 +158,7 @@ def _ratio_words(row: Mapping[str, Any]) -> str:
 @app.command("show")
 def show(
     name: Annotated[str, typer.Argument(metavar="ID", help="An id, or its first digits.")],
-    form: _AsFormat = Format.TEXT,
+    form: AsFormat = Format.TEXT,
 ) -> None:
     """Show one entry: measurement, conditions, origin and diff."""
     with _bank() as bank:
@@ -207,7 +206,7 @@ def forget(
         Path | None, typer.Option(help="Remove all that comes from the project of this folder.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Remove everything.")] = False,
-    form: _AsFormat = Format.TEXT,
+    form: AsFormat = Format.TEXT,
 ) -> None:
     """Remove entries from the memory; they are overwritten in the file."""
     if not names and project is None and not everything:
@@ -264,7 +263,7 @@ def mine(
     budget: Annotated[
         int, typer.Option(min=1, help="Most changes to judge in each file.")
     ] = DEFAULT_BUDGET,
-    form: _AsFormat = Format.TEXT,
+    form: AsFormat = Format.TEXT,
 ) -> None:
     """Put issues into good kernels, measure what each costs, and remember those that cost time.
 

@@ -16,7 +16,7 @@ from tilewright.cli.captured import CAPTURED_HELP, problem_for
 from tilewright.cli.certificate_output import keep
 from tilewright.cli.inputs import read_source, with_permissions, write_source
 from tilewright.cli.model_options import ModelOptions, within
-from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer, emit_event
+from tilewright.cli.output import ERR, OUT, AsStream, Exit, StreamFormat, answer, emit_event
 from tilewright.cli.report_file import check_report, keep_report
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.show import show_diff, show_trials, speedup_line
@@ -101,9 +101,7 @@ def optimize(
         bool, typer.Option("--stdin", help="Read the text from standard input; FILE is its name.")
     ] = False,
     report: _Report = None,
-    form: Annotated[
-        StreamFormat, typer.Option("--format", help="text, json or events.")
-    ] = StreamFormat.TEXT,
+    form: AsStream = StreamFormat.TEXT,
 ) -> None:
     """Optimize FILE's kernels and verify every edit.
 

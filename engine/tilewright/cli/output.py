@@ -7,8 +7,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from enum import IntEnum, StrEnum
 from io import TextIOWrapper
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -55,12 +56,18 @@ class Format(StrEnum):
     JSON = "json"
 
 
+AsFormat = Annotated[Format, typer.Option("--format", help="text or json.")]
+
+
 class StreamFormat(StrEnum):
     """How a long command answers: ``events`` is one JSON object a line, as things happen."""
 
     TEXT = "text"
     JSON = "json"
     EVENTS = "events"
+
+
+AsStream = Annotated[StreamFormat, typer.Option("--format", help="text, json or events.")]
 
 
 def working(on: str) -> AbstractContextManager[object]:

@@ -8,7 +8,7 @@ import typer
 
 from tilewright.cli.captured import CAPTURED_HELP, problem_for
 from tilewright.cli.inputs import read_source
-from tilewright.cli.output import OUT, Exit, StreamFormat, answer, emit_event, working
+from tilewright.cli.output import OUT, AsStream, Exit, StreamFormat, answer, emit_event, working
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.target import target_for
 from tilewright.evaluation.sizing import sized
@@ -37,9 +37,7 @@ def profile(
     stdin: Annotated[
         bool, typer.Option("--stdin", help="Read the text from standard input; FILE is its name.")
     ] = False,
-    form: Annotated[
-        StreamFormat, typer.Option("--format", help="text, json or events.")
-    ] = StreamFormat.TEXT,
+    form: AsStream = StreamFormat.TEXT,
 ) -> None:
     """Compile, check and time FILE's kernels, and report bottlenecks."""
     text = read_source(file, from_stdin=stdin)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tilewright.cli.optimize import show_result
-from tilewright.cli.output import OUT, Exit, Format, emit_json
+from tilewright.cli.output import OUT, AsFormat, Exit, Format, emit_json
 from tilewright.cli.report_file import check_report, keep_report
 from tilewright.cli.runs import cost_words, gain_words, records
 from tilewright.cli.show import show_diff, speedup_line
@@ -22,7 +22,6 @@ from tilewright.strategies.replay import replay as run_replay
 
 Json = Mapping[str, Any]
 _Run = Annotated[str, typer.Argument(metavar="RUN", help="An id, its first digits, or `last`.")]
-_AsFormat = Annotated[Format, typer.Option("--format", help="text or json.")]
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60
 _CELL = 8
@@ -36,7 +35,7 @@ def show(
     report: Annotated[
         Path | None, typer.Option(help="Write the run as an HTML page to this path.")
     ] = None,
-    form: _AsFormat = Format.TEXT,
+    form: AsFormat = Format.TEXT,
 ) -> None:
     """Show a run: the tree of its trials, or one trial.
 
@@ -189,7 +188,7 @@ def _show_call(call: Json) -> None:
     OUT.rule()
 
 
-def replay(run: _Run = "last", form: _AsFormat = Format.TEXT) -> None:
+def replay(run: _Run = "last", form: AsFormat = Format.TEXT) -> None:
     """Decide a recorded run again from its record, and compare the results.
 
     No device, model or network is used. The exit code is 1 where the results differ.

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tilewright.cli.output import ERR, OUT, Format, emit_json
+from tilewright.cli.output import ERR, OUT, AsFormat, Format, emit_json
 from tilewright.errors import InputError
 from tilewright.figures import ratio
 from tilewright.models.model import Spent
@@ -20,7 +20,6 @@ from tilewright.strategies.recorded import summary
 DEFAULT_LIMIT = 20
 
 app = typer.Typer(add_completion=False)
-_AsFormat = Annotated[Format, typer.Option("--format", help="text or json.")]
 
 
 @contextmanager
@@ -37,7 +36,7 @@ def records() -> Iterator[Records]:
 def runs(
     ctx: typer.Context,
     limit: Annotated[int, typer.Option(min=1, help="Most runs to list.")] = DEFAULT_LIMIT,
-    form: _AsFormat = Format.TEXT,
+    form: AsFormat = Format.TEXT,
 ) -> None:
     """List the runs of `tilewright optimize`, the newest first."""
     if ctx.invoked_subcommand is not None:
@@ -92,7 +91,7 @@ def forget(
     older_than: Annotated[
         float | None, typer.Option(min=0, help="Remove all runs that are older, in days.")
     ] = None,
-    form: _AsFormat = Format.TEXT,
+    form: AsFormat = Format.TEXT,
 ) -> None:
     """Remove runs from the store, and the texts that no other run refers to."""
     if not names and older_than is None:

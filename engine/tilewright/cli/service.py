@@ -1,10 +1,8 @@
 """``service status`` and ``service stop``: the workers that stay between commands."""
 
-from typing import Annotated
-
 import typer
 
-from tilewright.cli.output import OUT, Format, emit_json
+from tilewright.cli.output import OUT, AsFormat, Format, emit_json
 from tilewright.devices.service.places import enabled
 from tilewright.devices.service.status import ServiceStatus, running_services, stop_services
 from tilewright.serialize import dump
@@ -14,11 +12,10 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-_Form = Annotated[Format, typer.Option("--format", help="text or json.")]
 
 
 @app.command()
-def status(form: _Form = Format.TEXT) -> None:
+def status(form: AsFormat = Format.TEXT) -> None:
     """List this user's worker services.
 
     A service starts with the first command that compiles or runs a kernel and
@@ -37,7 +34,7 @@ def status(form: _Form = Format.TEXT) -> None:
 
 
 @app.command()
-def stop(form: _Form = Format.TEXT) -> None:
+def stop(form: AsFormat = Format.TEXT) -> None:
     """Stop this user's worker services and their jobs."""
     stopped = stop_services()
     if form is Format.JSON:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from tilewright.cli.output import OUT, Format, emit_json
+from tilewright.cli.output import OUT, AsFormat, Format, emit_json
 from tilewright.errors import InputError
 from tilewright.hardware.chips import all_chips, chip, neuron_chips
 from tilewright.hardware.configs import dot_configs, row_configs
@@ -94,7 +94,7 @@ def targets(
             "--whole-blocks", help="The kernel stores through tensor descriptors or block pointers."
         ),
     ] = False,
-    form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+    form: AsFormat = Format.TEXT,
 ) -> None:
     """List the supported chips.
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tilewright.cli.output import ERR, OUT, Format, emit_json
+from tilewright.cli.output import ERR, OUT, AsFormat, Format, emit_json
 from tilewright.devices.discovery import chosen_python
 from tilewright.devices.service.status import ServiceStatus, running_services
 from tilewright.serialize import dump
@@ -29,7 +29,6 @@ _INDENT: Mapping[str, Any] = {
     "break_long_words": False,
     "break_on_hyphens": False,
 }
-_AsFormat = Annotated[Format, typer.Option("--format", help="text or json.")]
 
 
 class Installable(StrEnum):
@@ -39,7 +38,7 @@ class Installable(StrEnum):
 
 
 @app.command("list")
-def list_toolchains(form: _AsFormat = Format.TEXT) -> None:
+def list_toolchains(form: AsFormat = Format.TEXT) -> None:
     """List compilers, the chips each one knows, and how to install missing ones."""
     found = all_toolchains(chosen_python())
     compiled = compiled_targets(found)
@@ -90,7 +89,7 @@ def install(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the steps; change nothing.")
     ] = False,
-    form: _AsFormat = Format.TEXT,
+    form: AsFormat = Format.TEXT,
 ) -> None:
     """Install a backend's compilers into Tilewright's home.
 

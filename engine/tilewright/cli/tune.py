@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tilewright.cli.compile_options import launches_of
 from tilewright.cli.inputs import target_of
-from tilewright.cli.output import ERR, OUT, Exit, Format, emit_json, working
+from tilewright.cli.output import ERR, OUT, AsFormat, Exit, Format, emit_json, working
 from tilewright.errors import InputError
 from tilewright.hardware.chips import chip
 from tilewright.hardware.model import Chip
@@ -57,7 +57,7 @@ def tune(
         ),
     ] = "",
     top: Annotated[int, typer.Option(min=1, help="Number of configurations to print.")] = 20,
-    form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+    form: AsFormat = Format.TEXT,
 ) -> None:
     """Rank launch configurations by estimated time; no kernel is run.
 

@@ -12,7 +12,7 @@ from tilewright.cli.captured import CAPTURED_HELP, problem_for
 from tilewright.cli.certificate_output import keep
 from tilewright.cli.inputs import read_source
 from tilewright.cli.judging import Judged, Subject, judge
-from tilewright.cli.output import ERR, OUT, Exit, StreamFormat, answer, working
+from tilewright.cli.output import ERR, OUT, AsStream, Exit, StreamFormat, answer, working
 from tilewright.cli.recheck import Wanted, recheck
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.show import speedup_line
@@ -101,7 +101,6 @@ _Stdin = Annotated[
         "--stdin", help="Read CANDIDATE's text, or that of --recheck, from standard input."
     ),
 ]
-_Form = Annotated[StreamFormat, typer.Option("--format", help="text, json or events.")]
 
 
 def verify(
@@ -119,7 +118,7 @@ def verify(
     named_original: _Named = None,
     fresh: _Fresh = False,
     stdin: _Stdin = False,
-    form: _Form = StreamFormat.TEXT,
+    form: AsStream = StreamFormat.TEXT,
 ) -> None:
     """Verify CANDIDATE against ORIGINAL.
 
