@@ -211,39 +211,28 @@ def loop_reduce(
 # --- transfers and copies ------------------------------------------------------------------------
 
 
-def load(src: Any, *, mask: Any = None, dtype: Any = None, **more: Any) -> Tensor:
-    _refuse(more)
+def load(src: Any, *, mask: Any = None, dtype: Any = None) -> Tensor:
     return transfers.load(src, dtype, mask)
 
 
-def store(dst: Any, value: Any = None, *, mask: Any = None, **more: Any) -> None:
-    _refuse(more)
+def store(dst: Any, value: Any = None, *, mask: Any = None) -> None:
     transfers.store(dst, value, mask)
 
 
-def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **more: Any) -> Tensor:
-    _refuse(more)
+def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None) -> Tensor:
     return transfers.load_transpose2d(src, dtype, mask)
 
 
-def atomic_rmw(dst: Any, value: Any, op: Any, *, mask: Any = None, **more: Any) -> None:
-    _refuse(more)
+def atomic_rmw(dst: Any, value: Any, op: Any, *, mask: Any = None) -> None:
     transfers.atomic_rmw(dst, value, op, mask)
 
 
-def copy(src: Any, *, mask: Any = None, dtype: Any = None, **more: Any) -> Tensor:
-    _refuse(more)
+def copy(src: Any, *, mask: Any = None, dtype: Any = None) -> Tensor:
     return elementwise.copy_tile("nki.language.copy", src, dtype, mask)
 
 
 def static_cast(value: Any, dtype: Any) -> Tensor:
     return elementwise.copy_tile("nki.language.copy", value, dtype)
-
-
-def _refuse(more: dict[str, Any]) -> None:
-    for name, value in more.items():
-        if value is not None:
-            running().stop("unsupported", f"the simulator does not know the argument {name}=")
 
 
 def broadcast_to(x: Any = None, shape: Any = None, *, src: Any = None, dtype: Any = None) -> Tensor:
@@ -266,8 +255,7 @@ def transpose(x: Any, *, mask: Any = None, dtype: Any = None) -> Tensor:
     return products.nc_transpose(x, dtype=dtype, mask=mask, op="nki.language.transpose")
 
 
-def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None, **more: Any) -> Tensor:
-    _refuse(more)
+def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None) -> Tensor:
     return products.matmul(x, y, transpose_x, mask)
 
 
@@ -275,8 +263,7 @@ def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None, **mor
 
 
 def _binary(name: str) -> Callable[..., Tensor]:
-    def function(x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **more: Any) -> Tensor:
-        _refuse(more)
+    def function(x: Any, y: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
         return elementwise.binary(
             f"nki.language.{name}", functions.name_of(function), x, y, dtype, mask
         )
@@ -286,8 +273,7 @@ def _binary(name: str) -> Callable[..., Tensor]:
 
 
 def _unary(name: str) -> Callable[..., Tensor]:
-    def function(x: Any, *, dtype: Any = None, mask: Any = None, **more: Any) -> Tensor:
-        _refuse(more)
+    def function(x: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
         return elementwise.unary(f"nki.language.{name}", name, x, dtype, mask)
 
     function.__name__ = function.__qualname__ = name
@@ -297,9 +283,7 @@ def _unary(name: str) -> Callable[..., Tensor]:
 def _reduction(name: str, fold: str, mean: bool = False) -> Callable[..., Tensor]:
     def function(
         x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False,
-        **more: Any,
     ) -> Tensor:  # fmt: skip
-        _refuse(more)
         return elementwise.reduce_tile(
             f"nki.language.{name}", fold, x, axis, dtype, mask, keepdims=keepdims, mean=mean
         )
@@ -423,8 +407,7 @@ def _chosen_undefined(test: Array, chosen: Any, sides: list[Any]) -> tuple[Any, 
     return None, None
 
 
-def softmax(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, **more: Any) -> Tensor:
-    _refuse(more)
+def softmax(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     top = max(x, axis, mask=mask, keepdims=True)
     raised = exp(subtract(x, top, mask=mask), mask=mask)
     return divide(raised, sum(raised, axis, mask=mask, keepdims=True), dtype=dtype, mask=mask)

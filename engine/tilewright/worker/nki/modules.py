@@ -92,19 +92,19 @@ def _public(module: ModuleType) -> dict[str, Any]:
 
 
 def _strict(value: Any) -> Any:
-    """An instruction that reports arguments which the simulator does not know."""
-    if not inspect.isfunction(value):
+    """A function that reports arguments which the simulator does not know."""
+    known = inspect.signature(value).parameters if inspect.isfunction(value) else {}
+    if not known or "more" in known:
         return value
-    known = inspect.signature(value).parameters
 
     @functools.wraps(value)
-    def instruction(*given: Any, **named: Any) -> Any:
+    def strict(*given: Any, **named: Any) -> Any:
         for name, argument in named.items():
             if name not in known and argument is not None:
                 running().stop("unsupported", f"the simulator does not know the argument {name}=")
         return value(*given, **{n: argument for n, argument in named.items() if n in known})
 
-    return instruction
+    return strict
 
 
 _OURS: Final = frozenset(
@@ -114,7 +114,8 @@ _OURS: Final = frozenset(
 
 
 def _language(flavour: Flavour) -> dict[str, Any]:
-    contents = {**_public(language), **language.CONSTANTS}
+    functions = {name: _strict(value) for name, value in _public(language).items()}
+    contents = {**functions, **language.CONSTANTS}
     contents["nc"] = Cores
     contents["spmd_dim"] = lambda *sizes: Cores(*(n for s in sizes for n in _sizes(s)))
     if flavour == "nki":
