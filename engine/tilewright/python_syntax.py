@@ -40,11 +40,25 @@ def _check(tree: ast.AST) -> None:
         if isinstance(node, ast.Constant):
             if _is_vast(node.value):
                 raise ValueError(f"a number of more than {_DIGITS} digits")
-        elif depth > DEEPEST:
+            continue
+        below = depth + (_OF_STATEMENT if isinstance(node, ast.stmt) else 1)
+        children = _children(node)
+        if below > DEEPEST and not all(isinstance(child, ast.Constant) for child in children):
             raise ValueError("nested too deeply; split it into several statements or functions")
-        else:
-            below = depth + (_OF_STATEMENT if isinstance(node, ast.stmt) else 1)
-            pending += [(child, below) for child in ast.iter_child_nodes(node)]
+        # Operators and contexts, half of all nodes, hold nothing further.
+        pending += [(child, below) for child in children if child._fields]
+
+
+def _children(node: ast.AST) -> list[ast.AST]:
+    """``ast.iter_child_nodes``, in half of its time: this walks every file that is read."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [part for part in value if isinstance(part, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
 
 
 def _is_vast(value: object) -> bool:

@@ -18,13 +18,15 @@ from tilewright.source.model import Kernel, Launch, Module
 def single_program(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A grid of one program for a kernel that loops over an extent given at run time."""
     for kernel, flow in triton_kernels(module):
-        loop = _loop_over_extent(module, kernel, flow)
-        if loop is None:
-            continue
-        for launch in module.launches_of(kernel.name):
-            if is_measuring(launch.host_function or "") or not is_one_program(module, launch):
-                continue
-            if _finishes_partial_results(module, launch):
+        # Grids are quicker to read than loops, and few have one program.
+        launches = [
+            launch
+            for launch in module.launches_of(kernel.name)
+            if not is_measuring(launch.host_function or "") and is_one_program(module, launch)
+        ]
+        loop = _loop_over_extent(module, kernel, flow) if launches else None
+        for launch in launches if loop is not None else ():
+            if loop is None or _finishes_partial_results(module, launch):
                 continue
             yield Finding(
                 module.index.range_of(launch.grid),
