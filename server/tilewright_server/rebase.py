@@ -87,7 +87,7 @@ def merge(base: str, ours: str, theirs: str) -> str | None:
     if any(_meet(one, other) for one in mine for other in others):
         return None
     lines = table.full_lines()
-    for hunk in sorted((*mine, *others), key=lambda each: each.first, reverse=True):
+    for hunk in sorted((*mine, *others), key=lambda each: (each.first, each.end), reverse=True):
         lines[hunk.first : hunk.end] = [hunk.new]
     return "".join(lines)
 

@@ -61,7 +61,12 @@ async function processes(pattern) {
   return found;
 }
 
-const engines = () => processes(/tilewright optimize/);
+/** The engine's process that stays forks a child for each command, and names it. */
+const engines = async () => {
+  const forked = await processes(/tilewright\.cli\.engine_process/);
+  const named = forked.map(async (one) => [await readFile(`/proc/${one.pid}/comm`, "utf8").catch(() => ""), one]);
+  return (await Promise.all(named)).filter(([name]) => name.trim() === "tw-optimize").map(([, one]) => one);
+};
 const servers = () => processes(/-m tilewright_server/);
 
 /** Starts an optimization from the code lens and waits until it works on it. */
@@ -241,6 +246,8 @@ async function optimize(editor) {
   const progress = await editor.waitText(TOAST, /Optimizing for Intel XPU .*(stage|trial)/i, 180_000);
   await button(editor, "Cancel").waitFor();
   await editor.screenshot("2-progress");
+  await editor.press("Control+End");
+  await editor.page.keyboard.type("# typed meanwhile");
   await button(editor, "Apply").waitFor({ timeout: OPTIMIZE_MS });
   const evidence = await editor.waitText(TOAST, /scaled_product\.py:/);
   await editor.page.waitForSelector(".monaco-diff-editor .line-delete, .monaco-diff-editor .line-insert");
@@ -399,17 +406,25 @@ async function withSettings(editor, values, act) {
   }
 }
 
-/** A server that is killed takes its engine with it, and is started again. */
+/** A server that is killed takes its engine with it, and is started again; the next one takes the run up. */
 async function killedServer(editor) {
   await startFromLens(editor, "linear_gelu.py");
+  await until(async () => (await engines())[0], "the engine to run");
   const [server] = await servers();
   process.kill(server.pid, "SIGKILL");
-  await until(async () => (await editor.texts(TOAST)).every((text) => !/Optimizing/.test(text)), "progress to end");
-  await until(async () => (await engines()).length === 0, "the engine to end");
   const next = await until(async () => (await servers()).find(({ pid }) => pid !== server.pid), "a new server");
   const hover = await hoverAt(editor, await place("linear_gelu.py", "linear_gelu_kernel"), /triton kernel/);
+  const resumed = await editor.waitText(TOAST, /the optimization of linear_gelu\.py .* goes on/, 60_000);
+  await until(async () => (await engines()).length === 1, "the engine to run again");
+  await editor.screenshot("4-resumed");
+  await button(editor, "Cancel").click();
+  await until(async () => (await engines()).length === 0, "the engine to end");
+  const told = await editor.waitText(TOAST, /linear_gelu\.py:|Tilewright, NVIDIA.*stopped/);
+  if (/Discard/.test(told)) {
+    await button(editor, "Discard").click();
+  }
   await dismissNotifications(editor);
-  return { pids: [server.pid, next.pid], hover };
+  return { pids: [server.pid, next.pid], hover, resumed };
 }
 
 /** The texts of the lines that are highlighted in one of the editors side by side, 0 the left one. */

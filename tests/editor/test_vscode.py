@@ -114,6 +114,9 @@ def test_an_optimization_shows_progress_and_its_evidence(reports: Reports) -> No
     assert "speed not measured" in facts["evidence"], "there is no device here that could time it"
     assert "xpu:bmg-g31" in facts["tab"]
     assert "applied" in facts["told"]
+    assert "# typed meanwhile" in facts["after"], (
+        "an edit elsewhere loses neither itself nor the run"
+    )
 
 
 def test_an_edit_for_intel_says_whether_it_was_compiled(reports: Reports) -> None:
@@ -191,6 +194,7 @@ def test_a_changed_setting_is_in_force_at_once(reports: Reports) -> None:
 def test_a_killed_server_leaves_no_engine_and_comes_back(reports: Reports) -> None:
     facts = seen(reports, "killedServer")
     assert len(set(facts["pids"])) == 2
+    assert "goes on" in facts["resumed"], "the run is taken up by the next server"
     assert "linear_gelu_kernel" in facts["hover"]
 
 

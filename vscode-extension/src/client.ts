@@ -15,7 +15,7 @@ import type { FoundServer } from "./discovery";
 import { resolveFix } from "./fixes";
 import { askConsent, CONSENT } from "./models";
 import { pickTarget } from "./picks";
-import type { Previews } from "./preview";
+import type { Previews, ShownTexts } from "./preview";
 import { JobProgress } from "./progress";
 import type { Runs } from "./runs/store";
 import { SECTION, settingsForServer } from "./settings";
@@ -68,6 +68,7 @@ export function connect(
   };
   const client: LanguageClient = new LanguageClient(SECTION, "Tilewright", serverOptions, options);
   client.onRequest(CONSENT, askConsent);
+  client.onNotification("tilewright/showDiff", (shown: ShownTexts) => previews.showTexts(shown));
   runs.listen(client);
   return { client, progress };
 }
@@ -85,7 +86,7 @@ function middleware(progress: JobProgress, previews: Previews, chosen: FileTarge
             throw answer;
           }
           return answer;
-        }),
+        }, true),
       configuration: async (params, token, next) => {
         const values = await next(params, token);
         return Array.isArray(values)

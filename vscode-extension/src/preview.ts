@@ -15,6 +15,14 @@ const DISCARD = "Discard";
 type Decision = "apply" | "discard" | "outdated";
 type Next = (params: ApplyWorkspaceEditParams) => Promise<ApplyWorkspaceEditResult>;
 
+/** Two texts that the server wants shown side by side; nothing is decided about them. */
+export interface ShownTexts {
+  readonly uri: string;
+  readonly title: string;
+  readonly before: string;
+  readonly after: string;
+}
+
 interface Session {
   readonly text: string;
   readonly source: string;
@@ -43,8 +51,11 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
     this.listeners.forEach((listener) => listener.dispose());
   }
 
-  /** The language client's hook for edits the server wants made: those that want confirmation get a preview. */
-  async handle(params: ApplyWorkspaceEditParams, next: Next): Promise<ApplyWorkspaceEditResult> {
+  /**
+   * The language client's hook for edits the server wants made: those that want confirmation get a preview. `again`:
+   * the server makes an edit anew where the document changed meanwhile.
+   */
+  async handle(params: ApplyWorkspaceEditParams, next: Next, again = false): Promise<ApplyWorkspaceEditResult> {
     const proposal = proposalOf(params);
     if (!proposal) {
       return next(params);
@@ -54,6 +65,9 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
       return { applied: false, failureReason: "the file has changed" };
     }
     const decision = await this.show(document, proposal);
+    if (decision === "outdated" && again) {
+      return { applied: false, failureReason: "the file changed while the edit was shown" };
+    }
     if (decision === "outdated") {
       const name = path.basename(document.uri.fsPath);
       void vscode.window.showWarningMessage(`Tilewright: ${name} has changed, so the edit was dropped. Run it again.`);
@@ -93,6 +107,18 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
     await closeTabs(key);
     await vscode.window.showTextDocument(document);
     return decided;
+  }
+
+  /** Shows two texts of a document in the editor's diff view. */
+  async showTexts(shown: ShownTexts): Promise<void> {
+    const source = vscode.Uri.parse(shown.uri);
+    const [left, right] = [shown.before, shown.after].map((text) => {
+      this.count += 1;
+      const uri = source.with({ scheme: SCHEME, authority: "", query: String(this.count) });
+      this.sessions.set(uri.toString(), { text, source: "", decide: () => this.sessions.delete(uri.toString()) });
+      return uri;
+    });
+    await vscode.commands.executeCommand("vscode.diff", left, right, `${path.basename(source.fsPath)}: ${shown.title}`);
   }
 
   /** Decides about the preview in front. */

@@ -10,7 +10,7 @@ export const SECTION = "tilewright";
 /** Settings that decide which program the server is; a change of one needs a restart. */
 export const SERVER_SETTINGS = ["server.path", "interpreter"].map((name) => `${SECTION}.${name}`);
 
-const ALWAYS = { diagnosticsInHover: true, assemblyView: true, modelDialog: true };
+const ALWAYS = { diagnosticsInHover: true, assemblyView: true, modelDialog: true, diffView: true };
 
 export interface ServerSettings {
   readonly path: string;

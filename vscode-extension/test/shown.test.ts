@@ -78,7 +78,7 @@ describe("progress", () => {
 describe("settings for the server", () => {
   it("leave out what is not set and say whether the workspace is trusted", () => {
     const section = { targets: [], target: "", budget: null, device: "auto", profileOnSave: false };
-    const always = { trusted: true, diagnosticsInHover: true, assemblyView: true, modelDialog: true };
+    const always = { trusted: true, diagnosticsInHover: true, assemblyView: true, modelDialog: true, diffView: true };
     const fileTargets = { "file:///a.py": "xpu:pvc" };
     expect(settingsForServer(section, {})).toEqual({ device: "auto", profileOnSave: false, fileTargets: {}, ...always });
     expect(settingsForServer(undefined, fileTargets)).toEqual({ fileTargets, ...always });

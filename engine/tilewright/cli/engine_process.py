@@ -27,6 +27,7 @@ from typing import Any
 
 _IDLE_S = 600.0
 _PR_SET_PDEATHSIG = 1
+_PR_SET_NAME = 15
 _STREAMS = 3
 _PRELOADED = (
     "tilewright.cli.optimize",
@@ -134,7 +135,10 @@ def _answer(**fields: Any) -> None:
 def _prepare(request: dict[str, Any], streams: list[int], parent: int) -> None:
     """Make a forked child what a process started anew for the command would be."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        library = ctypes.CDLL(None)
+        library.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        # For lists of processes: the command line there is the parent's. At most 15 bytes count.
+        library.prctl(_PR_SET_NAME, f"tw-{request['arguments'][0]}".encode()[:15])
         if os.getppid() != parent:
             os._exit(1)
     signal.set_wakeup_fd(-1)
