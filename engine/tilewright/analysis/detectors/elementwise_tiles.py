@@ -1,60 +1,81 @@
-"""Tiles of elementwise kernels that are far from what a program's threads want."""
+"""Literal tiles that are far from what the threads of a program want."""
 
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import stated_arguments, triton_kernels
+from tilewright.analysis.detectors.common import TL, stated_arguments, triton_kernels
 from tilewright.analysis.detectors.host_code.facts import is_elementwise, is_measuring
 from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles.infer import tiles_of
+from tilewright.analysis.tiles.model import Shape
 from tilewright.analysis.values import Flow
 from tilewright.source.model import Kernel, Launch, Module
 
 _THREADS = {"cuda": 32, "hip": 64}
 _MOST_A_THREAD = 32
+_MOST_AT_ALL = 128
+"""Half of the 255 registers of a thread, one for each element in fp32."""
 _DEFAULT_WARPS = 4
 
 
 def misfits(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """Launches of elementwise kernels whose literal tile is too large, or below one warp's."""
+    """Launches with elementwise tiles too large, or any tiles far smaller than their threads."""
     width = _THREADS.get(context.target.backend if context.target is not None else "cuda")
     if width is None:
         return
     for kernel, flow in triton_kernels(module):
-        if kernel.autotune is not None or not is_elementwise(module, kernel):
+        if kernel.autotune is not None or not _moves_tiles(flow):
             continue
+        is_plain = is_elementwise(module, kernel)
         for launch in module.launches_of(kernel.name):
             size = _elements(module, kernel, flow, launch)
             warps = _warps(launch)
             if size is None or warps is None or is_measuring(launch.host_function or ""):
                 continue
-            message = _misfit(size, warps, width)
+            message = _misfit(size, warps, width, is_plain)
             if message is not None:
                 yield Finding(launch.range, message, kernel.name)
 
 
-def _misfit(size: int, warps: int, width: int) -> str | None:
+def _moves_tiles(flow: Flow) -> bool:
+    """Whether a kernel stores tiles and makes no product, whose threads have other work."""
+    return bool(flow.writes) and not any(True for _ in flow.calls(TL + "dot", TL + "dot_scaled"))
+
+
+def _misfit(size: int, warps: int, width: int, is_plain: bool) -> str | None:
     threads = warps * width
-    if size > _MOST_A_THREAD * threads:
+    if is_plain and size > _MOST_A_THREAD * threads:
         return (
             f"Each of {threads} threads has {size // threads} elements of the tile of {size}, "
             "whose loads and results are all held at once; tiles of 4 to 16 elements a thread "
             "leave more programs to hide the latency of memory."
         )
-    if size <= width and warps > 1:
+    if size > _MOST_AT_ALL * threads:
         return (
-            f"The tile of {size} elements has work for one warp, and {warps} are started: the "
-            "other threads repeat the same elements."
+            f"Each of {threads} threads has {size // threads} elements of the largest tile, more "
+            "than its registers hold; fewer rows a program, or more warps, keep the tile in them."
+        )
+    if size <= threads // 4:
+        return (
+            f"The largest tile has {size} elements, and {threads} threads are started for it: "
+            f"{warps * size // threads or 1} of {warps} warps would do, and the others repeat "
+            "the same elements."
         )
     return None
 
 
 def _elements(module: Module, kernel: Kernel, flow: Flow, launch: Launch) -> int | None:
-    """Elements of the tile that is stored, where the launch states them."""
+    """Elements of the largest tile that is loaded or stored, where the launch states them all."""
     numbers = Numbers(stated_arguments(module, kernel, launch))
-    shape = tiles_of(module, kernel).of(flow.writes[0].pointer).shape
-    if not shape:
+    tiles = tiles_of(module, kernel)
+    sizes = [_size(tiles.of(access.pointer).shape, numbers) for access in flow.accesses]
+    known = [size for size in sizes if size is not None]
+    return max(known) if known and len(known) == len(sizes) and max(known) > 1 else None
+
+
+def _size(shape: Shape | None, numbers: Numbers) -> int | None:
+    if shape is None:
         return None
     size = 1
     for dim in shape:

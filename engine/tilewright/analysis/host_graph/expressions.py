@@ -129,6 +129,8 @@ class HostExpressions:
                 return self._make(Origin.JOINED, "", *map(self.eval, node.values), node=node)
             case ast.Lambda():
                 return self._lambda(node)
+            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
+                return self._comprehension(node)
             case _:
                 return self._escaping(node)
 
@@ -138,6 +140,19 @@ class HostExpressions:
             if isinstance(part, ast.Name) and part.id in self._env:
                 self.escape(self._env[part.id], node)
         return self._make(Origin.UNKNOWN, node=node)
+
+    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> HostValue:
+        """What it goes over and what it makes of each element; every name in it escapes too."""
+        outer = dict(self._env)
+        self._loops = (*self._loops, self._count())
+        for generator in node.generators:
+            self.eval(generator.iter)
+            for part in ast.walk(generator.target):
+                if isinstance(part, ast.Name):
+                    self._env[part.id] = self._make(Origin.UNKNOWN, "item")
+        self.eval(node.elt)
+        self._env, self._loops = outer, self._loops[:-1]
+        return self._escaping(node)
 
     def _lambda(self, node: ast.Lambda) -> HostValue:
         """Mostly a grid; its body sees the names as they are here."""

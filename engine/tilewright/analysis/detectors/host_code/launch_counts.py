@@ -141,8 +141,9 @@ def _in_loops(module: Module, graph: HostGraph) -> Iterator[Finding]:
         if not isinstance(loop, ast.For) or not _is_over_rows(loop):
             continue
         indices = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+        items = _items(loop)
         for launch in _launches_in(module, loop):
-            rows = [a for a in launch.arguments.values() if _is_row(a, indices)]
+            rows = [a for a in launch.arguments.values() if _is_row(a, indices, items)]
             if len(rows) >= 2 and not _is_sequential(graph, launch, indices):
                 yield Finding(
                     launch.range,
@@ -173,8 +174,20 @@ def _is_over_rows(loop: ast.For) -> bool:
     return name == "enumerate"
 
 
-def _is_row(node: ast.expr, indices: set[str]) -> bool:
-    """``x[b]``, ``x[b, :n]``."""
+def _items(loop: ast.For) -> frozenset[str]:
+    """Names of the elements themselves: ``row`` in ``for i, row in enumerate(x)``."""
+    target = loop.target
+    if not isinstance(loop.iter, ast.Call) or ast.unparse(loop.iter.func) != "enumerate":
+        return frozenset()
+    if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+        return frozenset()
+    return frozenset(n.id for n in ast.walk(target.elts[1]) if isinstance(n, ast.Name))
+
+
+def _is_row(node: ast.expr, indices: set[str], items: frozenset[str] = frozenset()) -> bool:
+    """``x[b]``, ``x[b, :n]``, or an element of what the loop goes over."""
+    if isinstance(node, ast.Name):
+        return node.id in items
     if not isinstance(node, ast.Subscript):
         return False
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

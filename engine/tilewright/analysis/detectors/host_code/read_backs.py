@@ -19,12 +19,19 @@ _MAX_DEPTH = 20
 
 @dataclass(frozen=True)
 class ReadBack:
-    """One read: where, how it is spelled, and the call of the helper that it stands in."""
+    """One read of a device tensor.
+
+    Attributes:
+        what: how it is spelled.
+        call: the call of the helper that it stands in.
+        is_repeated: whether a loop of the host makes it again and again.
+    """
 
     node: ast.expr
     what: str
     call: ast.Call | None = None
     is_condition: bool = False
+    is_repeated: bool = False
 
 
 def read_backs(module: Module, graph: HostGraph) -> Iterator[ReadBack]:
@@ -43,7 +50,7 @@ def _in_graph(graph: HostGraph, device: frozenset[HostValue]) -> Iterator[ReadBa
         if use.kind is UseKind.OPERATION and isinstance(use.node, ast.Call):
             what = _spelling(use.node)
             if what is not None and _is_on_device(use.value, device):
-                yield ReadBack(use.node, what)
+                yield ReadBack(use.node, what, is_repeated=bool(use.place.loops))
     values = {value.node: value for value in graph.values if value.node is not None}
     for test in _tests(graph.node):
         value = values.get(test)

@@ -103,7 +103,7 @@ def _further_read_backs(module: Module, host: str, launches: list[Launch]) -> It
     for read in read_backs(module, host_graph_of(module, host)):
         if isinstance(read.node, ast.Call) and read.call is None and not read.is_condition:
             is_old = _read_back(module, read.node, launches) is not None
-            if is_old or _is_size(module, node, read.node):
+            if is_old or (not read.is_repeated and _is_size(module, node, read.node)):
                 continue
         related: tuple[Related, ...] = ()
         if read.call is not None:
