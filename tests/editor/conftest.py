@@ -119,5 +119,7 @@ def reports(run_scenarios: RunScenarios) -> Reports:
         "optimize",
         "models",
     )
-    names = (*editing, "cancel", "settings", "killedServer", "profile", "compiled", "commands")
+    panels = ("kernels", "chipList", "twoChips", "runPanel")
+    running = ("cancel", "settings", "killedServer", "profile", "compiled", "commands")
+    names = ("firstSquiggle", *panels, *editing, *running)
     return run_scenarios(*names, interpreter=sys.executable)

@@ -80,4 +80,50 @@ export async function twoChips(editor) {
   return { tab, colours: colours.length, links };
 }
 
-export { webview };
+/** A run has a panel: its candidates, charts and figures; a candidate's changes in a diff; a part of its steps applied. */
+export async function runPanel(editor) {
+  await editor.open("softmax.py");
+  const [line] = [9];
+  await editor.goTo(line, 8);
+  await editor.lightBulb();
+  await editor.choose(/Optimize for NVIDIA/);
+  await editor.command("Tilewright: Show Runs");
+  const frame = await webview(editor);
+  const status = frame.locator(".status");
+  await until(async () => /running/.test((await status.allInnerTexts()).join(" ")), "the run in the panel", 60_000);
+  await editor.screenshot("12-running");
+  await editor.page.locator(".notification-toast a.monaco-button", { hasText: "Discard" }).click({ timeout: 180_000 });
+  const over = async () => /^(done|cancelled)/.test((await status.allInnerTexts()).join(" "));
+  await until(over, "the run to be over", 60_000);
+  await until(async () => (await frame.locator("figure svg").count()) > 1, "the charts", 60_000);
+  await editor.press("Escape");
+  const page = async (selector) => (await frame.locator(selector).allInnerTexts()).map((text) => text.replace(/\s+/g, " "));
+  const seen = { status: await page(".status"), tree: await page(".leaf"), charts: await page("figure"), figures: await page("tr") };
+  await editor.screenshot("12-run-panel");
+  await frame.locator(".leaf.kept").first().click();
+  seen.candidate = (await page("#candidate")).join(" ");
+  await frame.locator("button[data-diff]").first().click();
+  await editor.page.waitForSelector(".monaco-diff-editor .line-insert", { timeout: 30_000 });
+  await editor.screenshot("12-candidate-diff");
+  await (await webview(editor)).locator("button[data-apply]").first().click();
+  await editor.page.locator(".notification-toast a.monaco-button", { hasText: "Apply" }).click({ timeout: 30_000 });
+  await editor.page.waitForSelector('.tab.dirty[data-resource-name="softmax.py"]', { timeout: 30_000 });
+  await editor.screenshot("12-part-applied");
+  await editor.open("softmax.py");
+  await editor.command("File: Revert File");
+  await editor.command("View: Close All Editors");
+  return seen;
+}
+
+/** From a clean profile to the first squiggle, with what each step took in seconds. */
+export async function firstSquiggle(editor, began) {
+  const opened = Date.now();
+  await editor.open("matmul.py");
+  const shown = Date.now();
+  await editor.goTo(41);
+  await editor.page.waitForSelector(".squiggly-warning, .squiggly-info, .squiggly-error", { timeout: 60_000 });
+  const marked = Date.now();
+  await editor.screenshot("13-first-squiggle");
+  const seconds = (from, to) => Math.round((to - from) / 100) / 10;
+  return { workbench: seconds(began, opened), fileShown: seconds(opened, shown), squiggle: seconds(shown, marked), all: seconds(began, marked) };
+}

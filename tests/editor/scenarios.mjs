@@ -5,7 +5,7 @@
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Editor, until } from "./driver.mjs";
-import { chipList, kernels, twoChips } from "./panel_scenarios.mjs";
+import { chipList, firstSquiggle, kernels, runPanel, twoChips } from "./panel_scenarios.mjs";
 
 const config = JSON.parse(process.argv[2]);
 const SQUIGGLE = ".squiggly-warning, .squiggly-info, .squiggly-error";
@@ -597,9 +597,12 @@ const all = {
   kernels,
   chipList,
   twoChips,
+  runPanel,
+  firstSquiggle: (editor) => firstSquiggle(editor, startedAt),
 };
 const wanted = config.scenarios.map((name) => [name, all[name]]);
 
+const startedAt = Date.now();
 const editor = await Editor.start(config);
 try {
   for (const [name, scenario] of wanted) {

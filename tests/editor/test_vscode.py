@@ -223,6 +223,39 @@ def test_the_assembly_beside_follows_the_cursor_and_says_when_it_is_stale(report
     assert facts["refreshed"].split("@")[0] == facts["tab"].split("@")[0], "and of the saved text"
 
 
+def test_every_kernel_of_the_folder_is_listed(reports: Reports) -> None:
+    facts = seen(reports, "kernels")
+    assert re.search(r"~[\d.]+ us, \d+ % of roof .* dtype_float64", facts["row"])
+    assert any("nki/nki1/adamw_slow.py" in row for row in facts["rows"])
+
+
+def test_every_chip_says_what_can_be_had_for_it(reports: Reports) -> None:
+    facts = seen(reports, "chipList")
+    assert any("Compile, estimate the time, check results" in chip for chip in facts["shown"])
+    for chip in ("neuron:trn1", "neuron:trn2"):
+        assert any(chip in each and "Estimate the time" in each for each in facts["neuron"])
+
+
+def test_two_chips_stand_next_to_each_other_in_colour(reports: Reports) -> None:
+    facts = seen(reports, "twoChips")
+    assert "hip:gfx942 amdgcn" in facts["tab"]
+    assert facts["colours"] > 4
+    assert facts["links"] > 5, "lines of the source are links"
+
+
+def test_a_run_has_a_panel_and_a_part_of_it_is_applied(reports: Reports) -> None:
+    facts = seen(reports, "runPanel")
+    assert "1 single_pass_row kept, correct" in facts["tree"]
+    assert "speed not measured" in facts["status"][0]
+    assert any("Hollow: estimated by the cost model" in chart for chart in facts["charts"])
+    assert any("registers a thread" in row for row in facts["figures"])
+    assert "Speed over its parent not measured" in facts["candidate"]
+
+
+def test_the_first_squiggle_comes_with_nothing_configured(reports: Reports) -> None:
+    assert seen(reports, "firstSquiggle")["all"] > 0
+
+
 def test_the_palette_reaches_the_server(reports: Reports) -> None:
     facts = seen(reports, "commands")
     assert "Tilewright" in facts["status"]

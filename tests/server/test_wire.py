@@ -124,6 +124,7 @@ def test_capabilities_are_what_is_implemented(process: subprocess.Popen[bytes]) 
     assert offered["textDocumentSync"]["change"] == 2
     assert offered["diagnosticProvider"]["interFileDependencies"] is False
     assert sorted(offered["executeCommandProvider"]["commands"]) == [
+        "tilewright.applyCandidate",
         "tilewright.cancelJob",
         "tilewright.compile",
         "tilewright.debugInfo",

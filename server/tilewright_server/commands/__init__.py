@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tilewright_server.commands import names
+from tilewright_server.commands.apply import apply_candidate
 from tilewright_server.commands.chips import list_targets_command
 from tilewright_server.commands.inquiries import (
     debug_info,
@@ -37,5 +38,6 @@ COMMANDS: tuple[tuple[str, Callable[..., Awaitable[Any]]], ...] = (
     (names.RUNS, list_runs),
     (names.RUN_TEXT, run_text),
     (names.RUN_RECORD, run_record),
+    (names.APPLY_CANDIDATE, apply_candidate),
     (names.DEBUG_INFO, debug_info),
 )

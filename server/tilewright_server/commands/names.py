@@ -13,6 +13,7 @@ LIST_JOBS = "tilewright.listJobs"
 RUNS = "tilewright.runs"
 RUN_TEXT = "tilewright.runText"
 RUN_RECORD = "tilewright.runRecord"
+APPLY_CANDIDATE = "tilewright.applyCandidate"
 DEBUG_INFO = "tilewright.debugInfo"
 
 # The client's own, where its settings say that it has one.

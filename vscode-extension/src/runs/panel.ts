@@ -6,7 +6,7 @@ import { execute } from "../client";
 import type { Server } from "../server";
 import { type Candidate, isOver, pathTo, type RunView } from "./model";
 import type { Shown } from "./page";
-import type { Runs } from "./store";
+import type { Runs, TextDiff } from "./store";
 
 export const TEXT_SCHEME = "tilewright-candidate";
 const VIEW = "tilewright.run";
@@ -36,6 +36,7 @@ export class RunPanel implements vscode.TextDocumentContentProvider, vscode.Disp
   ) {
     this.parts = [
       runs.onDidChange((run) => this.onChange(run)),
+      runs.onDiff((texts) => void this.compare(texts)),
       server.onState(({ kind }) => (kind === "running" ? void runs.refresh().catch(() => undefined) : undefined)),
       vscode.workspace.registerTextDocumentContentProvider(TEXT_SCHEME, this),
       vscode.window.registerWebviewPanelSerializer(VIEW, {
@@ -125,6 +126,17 @@ export class RunPanel implements vscode.TextDocumentContentProvider, vscode.Disp
       const title = `${path.posix.basename(left.path)}: ${names.join(" ↔ ")}`;
       await vscode.commands.executeCommand("vscode.diff", left, right, title, { viewColumn: vscode.ViewColumn.One });
     }
+  }
+
+  /** Two texts that the server sent. */
+  private async compare({ uri, title, before, after }: TextDiff): Promise<void> {
+    const source = vscode.Uri.parse(uri);
+    const [left, right] = [before, after].map((text, at) => {
+      const place = vscode.Uri.from({ scheme: TEXT_SCHEME, path: source.path, query: `${Date.now()}/${at}` });
+      this.texts.set(place.toString(), text);
+      return place;
+    });
+    await vscode.commands.executeCommand("vscode.diff", left, right, `${path.posix.basename(source.path)}: ${title}`);
   }
 
   private async text(view: RunView, candidate: string): Promise<vscode.Uri | undefined> {

@@ -8,13 +8,25 @@ const RUN = "tilewright/run";
 const CANDIDATE = "tilewright/runCandidate";
 const RUNS = "tilewright.runs";
 const RECORD = "tilewright.runRecord";
+const DIFF = "tilewright/showDiff";
 const MOST = 12;
+
+/** Two texts of a document, to be shown next to each other. */
+export interface TextDiff {
+  readonly uri: string;
+  readonly title: string;
+  readonly before: string;
+  readonly after: string;
+}
 
 export class Runs implements vscode.Disposable {
   private readonly views = new Map<string, RunView>();
   private readonly records = new Map<string, RunRecord>();
   private readonly changes = new vscode.EventEmitter<string>();
+  private readonly diffs = new vscode.EventEmitter<TextDiff>();
   private client: LanguageClient | undefined;
+  /** Fires with two texts that the server wants compared. */
+  readonly onDiff = this.diffs.event;
   /** Fires with the identity of the run that changed. */
   readonly onDidChange = this.changes.event;
 
@@ -22,6 +34,7 @@ export class Runs implements vscode.Disposable {
   listen(client: LanguageClient): void {
     this.client = client;
     client.onNotification(RUN, (head: RunHead) => this.onHead(head));
+    client.onNotification(DIFF, (texts: TextDiff) => this.diffs.fire(texts));
     client.onNotification(CANDIDATE, (message: { run: string; candidate: Candidate }) => this.onCandidate(message));
   }
 
@@ -61,6 +74,7 @@ export class Runs implements vscode.Disposable {
 
   dispose(): void {
     this.changes.dispose();
+    this.diffs.dispose();
   }
 
   private onHead(head: RunHead): void {

@@ -1,0 +1,87 @@
+"""``tilewright.applyCandidate``: a part of a run's steps, put into the present text."""
+
+from typing import Any
+
+from lsprotocol import types
+from pydantic import BaseModel, ConfigDict
+
+from tilewright.evaluation.model import text_hash
+from tilewright.source import parse_module
+from tilewright_server.commands.arguments import read_arguments
+from tilewright_server.commands.jobs import refuse
+from tilewright_server.edits import Evidence, workspace_edit
+from tilewright_server.jobs.run_record import RunRecord
+from tilewright_server.rebase import Fitted, Unfit, fit, roots_of
+from tilewright_server.run_view import CandidateView, Verdict
+from tilewright_server.server import TilewrightServer
+
+_NO_CERTIFICATE = "a part of the steps has no certificate; Verify makes one"
+
+
+class CandidateArguments(BaseModel):
+    """``candidate`` is its id in the run's tree."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run: str
+    candidate: str
+
+
+async def apply_candidate(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
+    """Offer a candidate that was kept, with its own evidence; whether it was applied."""
+    wanted = read_arguments(CandidateArguments, arguments)
+    record = server.runs.get(wanted.run)
+    text = record.text(wanted.candidate) if record is not None else None
+    if record is None or text is None:
+        return refuse(server, "this run is not known any more; run it again")
+    found = {one.id: one for one in record.view.candidates}[wanted.candidate]
+    if not _is_verified(record, found):
+        return refuse(server, f"candidate {found.number} was not kept, so it is not applied")
+    snapshot = server.snapshot(record.head.uri)
+    if snapshot is None:
+        return refuse(server, "the document is not open")
+    fitted = await server.in_pool(_fitted, record, snapshot.text, text, snapshot.path or "")
+    if isinstance(fitted, Unfit):
+        return refuse(server, f"the steps do not fit the text any more: {fitted.reason}")
+    evidence = _evidence(record, found)
+    consent = Evidence(
+        f"Tilewright for {record.head.target}: {evidence}", _description(record, found), ask=True
+    )
+    edit = workspace_edit(snapshot, fitted.text, consent, server.client)
+    answer = await server.workspace_apply_edit_async(
+        types.ApplyWorkspaceEditParams(edit=edit, label=consent.label)
+    )
+    if answer.applied:
+        server.facts.verify(text_hash(fitted.text), evidence)
+    return {"applied": answer.applied}
+
+
+def _fitted(record: RunRecord, now: str, text: str, path: str) -> Fitted | Unfit:
+    return fit(record.sent, now, text, path, roots_of(parse_module(record.sent, path)))
+
+
+def _path(record: RunRecord, found: CandidateView) -> list[CandidateView]:
+    """The steps from the original to a candidate, without the original."""
+    known = {one.id: one for one in record.view.candidates}
+    steps: list[CandidateView] = []
+    at: CandidateView | None = found
+    while at is not None and at.verdict is not Verdict.ORIGINAL and at not in steps:
+        steps.insert(0, at)
+        at = known.get(at.parent or "")
+    return steps
+
+
+def _is_verified(record: RunRecord, found: CandidateView) -> bool:
+    steps = _path(record, found)
+    return bool(steps) and all(step.verdict is Verdict.KEPT for step in steps)
+
+
+def _evidence(record: RunRecord, found: CandidateView) -> str:
+    """How far its own trial verified it; the run's end measured another text."""
+    where = f" on {record.head.device}" if record.head.device else ""
+    return f"{found.level or 'not judged'}{where} (as candidate {found.number}: {found.reason})"
+
+
+def _description(record: RunRecord, found: CandidateView) -> str:
+    steps = "; ".join(step.rationale or step.proposer for step in _path(record, found))
+    return f"{steps}. {_NO_CERTIFICATE[0].upper()}{_NO_CERTIFICATE[1:]}"
