@@ -121,5 +121,5 @@ def reports(run_scenarios: RunScenarios) -> Reports:
     )
     panels = ("kernels", "chipList", "twoChips", "runPanel")
     running = ("cancel", "settings", "killedServer", "profile", "compiled", "commands")
-    names = ("firstSquiggle", *panels, *editing, *running)
+    names = (*panels, *editing, *running)
     return run_scenarios(*names, interpreter=sys.executable)

@@ -252,10 +252,6 @@ def test_a_run_has_a_panel_and_a_part_of_it_is_applied(reports: Reports) -> None
     assert "Speed over its parent not measured" in facts["candidate"]
 
 
-def test_the_first_squiggle_comes_with_nothing_configured(reports: Reports) -> None:
-    assert seen(reports, "firstSquiggle")["all"] > 0
-
-
 def test_the_palette_reaches_the_server(reports: Reports) -> None:
     facts = seen(reports, "commands")
     assert "Tilewright" in facts["status"]

@@ -10,7 +10,6 @@ import {
   type ServerOptions,
   WorkDoneProgressCancelNotification,
 } from "vscode-languageclient/node";
-import type { FileTargets } from "./chips";
 import type { FoundServer } from "./discovery";
 import { resolveFix } from "./fixes";
 import { askConsent, CONSENT } from "./models";
@@ -18,7 +17,7 @@ import { pickTarget } from "./picks";
 import type { Previews, ShownTexts } from "./preview";
 import { JobProgress } from "./progress";
 import type { Runs } from "./runs/store";
-import { SECTION, settingsForServer } from "./settings";
+import { SECTION } from "./settings";
 import { type Told, toldOf } from "./targets";
 
 /** A client with its progress display, which has to be ended with it. */
@@ -37,9 +36,8 @@ export function connect(
   keys: Readonly<Record<string, string>>,
   log: vscode.LogOutputChannel,
   previews: Previews,
-  chosen: FileTargets,
   runs: Runs,
-  python: () => string,
+  settings: (section: unknown) => Record<string, unknown>,
   lensesShown: () => void,
 ): Connection {
   const progress = new JobProgress((token) => {
@@ -56,9 +54,9 @@ export function connect(
     ],
     outputChannel: log,
     revealOutputChannelOn: RevealOutputChannelOn.Never,
-    initializationOptions: () => settingsForServer(vscode.workspace.getConfiguration(SECTION), chosen.all(), python()),
+    initializationOptions: () => settings(vscode.workspace.getConfiguration(SECTION)),
     middleware: {
-      ...middleware(progress, previews, chosen, python),
+      ...middleware(progress, previews, settings),
       resolveCodeAction: (item, token) => resolveFix(client, item, token),
       provideCodeLenses: (document, token, next) => {
         lensesShown();
@@ -73,7 +71,11 @@ export function connect(
   return { client, progress };
 }
 
-function middleware(progress: JobProgress, previews: Previews, chosen: FileTargets, python: () => string): Middleware {
+function middleware(
+  progress: JobProgress,
+  previews: Previews,
+  settings: (section: unknown) => Record<string, unknown>,
+): Middleware {
   return {
     handleWorkDoneProgress: (token, params, next) => progress.handle(token, params, () => next(token, params)),
     workspace: {
@@ -91,7 +93,7 @@ function middleware(progress: JobProgress, previews: Previews, chosen: FileTarge
         const values = await next(params, token);
         return Array.isArray(values)
           ? values.map((value, index) =>
-              params.items[index]?.section === SECTION ? settingsForServer(value, chosen.all(), python()) : value,
+              params.items[index]?.section === SECTION ? settings(value) : value,
             )
           : values;
       },

@@ -4,6 +4,7 @@ import { registerAgentTools } from "./agents";
 import { AssemblyViews } from "./assembly";
 import { ChipStatus, FileTargets } from "./chips";
 import { commands } from "./commands";
+import { EditorModelBridge } from "./editor-models";
 import { offerInstall, offerUpdate, showError } from "./install";
 import { ModelKeys } from "./models";
 import { Previews } from "./preview";
@@ -28,7 +29,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const keys = new ModelKeys(context.secrets);
   const bundled = context.asAbsolutePath("bundled");
   const runs = new Runs();
-  const server = new Server(context.globalStorageUri.fsPath, bundled, log, previews, chosen, keys, runs);
+  const editorModels = new EditorModelBridge(log);
+  const server = new Server(context.globalStorageUri.fsPath, bundled, log, previews, chosen, keys, runs, editorModels);
   running = server;
   const assemblies = new AssemblyViews(() => server.client);
   const status = createStatus();
@@ -36,7 +38,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   status.show(server.state);
   const panel = new RunPanel(context.extensionUri, server, runs);
   const kernels = new KernelsView(server, log);
-  context.subscriptions.push(log, server, status, chip, previews, assemblies, runs, panel, kernels);
+  context.subscriptions.push(log, server, status, chip, previews, assemblies, runs, panel, kernels, editorModels);
   context.subscriptions.push(
     server.onState((state) => status.show(state, server.kernelPython)),
     server.onKernelPython((python) => status.show(server.state, python)),

@@ -41,10 +41,16 @@ export function modelsOf(answer: unknown): Models | undefined {
 export class ModelKeys {
   constructor(private readonly secrets: vscode.SecretStorage) {}
 
-  /** The variables of the server's process; none where no key is stored or the workspace is not trusted. */
-  async environment(): Promise<Readonly<Record<string, string>>> {
+  /**
+   * The variables of the server's process; none where no key is stored or the workspace is not trusted. `more` are keys
+   * of this session that are not stored.
+   */
+  async environment(more: Readonly<Record<string, string>> = {}): Promise<Readonly<Record<string, string>>> {
     const stored = vscode.workspace.isTrusted ? await this.secrets.get(STORED) : undefined;
-    return stored ? { [KEYS_VARIABLE]: stored } : {};
+    if (Object.keys(more).length === 0 || !vscode.workspace.isTrusted) {
+      return stored ? { [KEYS_VARIABLE]: stored } : {};
+    }
+    return { [KEYS_VARIABLE]: JSON.stringify({ ...keysIn(stored), ...more }) };
   }
 
   /** Stores the key of an endpoint; an empty one removes it. */

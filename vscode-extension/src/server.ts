@@ -8,13 +8,14 @@ import { type Connection, connect } from "./client";
 import { type Candidate, findKernelPython, kernelEnvironment, type KernelPython } from "./kernel-python";
 import { chosenPythons } from "./python-extension";
 import { discover, type Discovery, type FoundServer, type Machine } from "./discovery";
+import { type EditorModelBridge, withEditorModels } from "./editor-models";
 import { pythonOf } from "./environment";
 import type { ModelKeys } from "./models";
 import type { Previews } from "./preview";
 import { findOnPath, isExecutable, run } from "./processes";
 import type { Runs } from "./runs/store";
 import { Serial } from "./serial";
-import { kernelPythonSetting, serverSettings, workspacePythons } from "./settings";
+import { kernelPythonSetting, serverSettings, settingsForServer, workspacePythons } from "./settings";
 
 const ASK_LIMIT_MS = 30_000;
 const START_LIMIT_MS = 60_000;
@@ -50,6 +51,7 @@ export class Server implements vscode.Disposable {
     private readonly chosen: FileTargets,
     readonly keys: ModelKeys,
     private readonly runs: Runs,
+    private readonly editorModels: EditorModelBridge,
   ) {}
 
   get state(): ServerState {
@@ -70,6 +72,10 @@ export class Server implements vscode.Disposable {
   get kernelPython(): KernelPython | undefined {
     return this.python;
   }
+
+  /** The section of the settings as the server gets it. */
+  private readonly serverSettings = (section: unknown): Record<string, unknown> =>
+    withEditorModels(settingsForServer(section, this.chosen.all(), this.pythonForKernels), this.editorModels.offered);
 
   /** What the server is given where no setting names a Python: its own where that will do. */
   private get pythonForKernels(): string {
@@ -156,8 +162,10 @@ export class Server implements vscode.Disposable {
 
   private async start(server: FoundServer): Promise<void> {
     this.log.info(`starting ${server.command} ${server.args.join(" ")} (${server.version}, ${server.origin})`);
-    const keys = await this.keys.environment();
-    const connection = connect(server, this.storage, keys, this.log, this.previews, this.chosen, this.runs, () => this.pythonForKernels, () => this.lenses.fire());
+    await this.editorModels.refresh();
+    const offered = this.editorModels.offered;
+    const keys = await this.keys.environment(offered ? { [offered.url]: offered.token } : {});
+    const connection = connect(server, this.storage, keys, this.log, this.previews, this.runs, this.serverSettings, () => this.lenses.fire());
     this.connection = connection;
     connection.client.onDidChangeState(({ newState }) => {
       if (this.connection === connection && newState === State.Stopped) {

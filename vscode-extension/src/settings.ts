@@ -8,7 +8,7 @@ import { DEFAULT_TARGETS } from "./targets";
 export const SECTION = "tilewright";
 
 /** Settings that decide which program the server is; a change of one needs a restart. */
-export const SERVER_SETTINGS = ["server.path", "interpreter"].map((name) => `${SECTION}.${name}`);
+export const SERVER_SETTINGS = ["server.path", "interpreter", "models.fromEditor"].map((name) => `${SECTION}.${name}`);
 
 const ALWAYS = { diagnosticsInHover: true, assemblyView: true, modelDialog: true, diffView: true };
 

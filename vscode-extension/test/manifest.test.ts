@@ -43,7 +43,7 @@ describe("package.json", () => {
   });
 
   it("keeps settings that name programs, models or endpoints away from untrusted workspaces", () => {
-    const restricted = /path|package|interpreter|python|torchIndex|device|models\.(names|baseUrl|ask)/;
+    const restricted = /path|package|interpreter|python|torchIndex|device|models\.(names|baseUrl|fromEditor|ask)/;
     const programs = Object.keys(properties).filter((name) => restricted.test(name));
     expect([...manifest.capabilities.untrustedWorkspaces.restrictedConfigurations].sort()).toEqual(programs.sort());
     programs.forEach((name) => expect(properties[name]?.scope).toBe("machine-overridable"));
