@@ -22,7 +22,7 @@ from rich.panel import Panel
 from rich.syntax import Syntax
 from rich.table import Table
 
-from tilewright.report import ResultView, result_view, write_report
+from tilewright.report.view import ResultView, result_view, write_report
 
 HERE = Path(os.path.relpath(Path(__file__).parent))
 # The quickest comes first, so that there is something to read soon.

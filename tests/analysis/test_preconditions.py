@@ -9,7 +9,7 @@ import pytest
 
 from tilewright.analysis import analyze
 from tilewright.analysis.model import AnalysisContext
-from tilewright.analysis.preconditions import Verdict, check, patterns_for
+from tilewright.analysis.preconditions.match import Verdict, check, patterns_for
 from tilewright.knowledge.base import all_patterns, taxonomy
 from tilewright.knowledge.model import Parameter
 from tilewright.knowledge.nki import nki_interface

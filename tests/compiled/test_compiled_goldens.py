@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from golden_compiles import Golden, goldens
 
-from tilewright.compiled import compiled_issues
+from tilewright.compiled.issues import compiled_issues
 from tilewright.compiled.rules import RULES
 from tilewright.devices.local import WorkerDevice
 from tilewright.devices.opening import open_device

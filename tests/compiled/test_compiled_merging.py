@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tilewright.analysis.model import Issue
-from tilewright.compiled import compiled_issues
+from tilewright.compiled.issues import compiled_issues
 from tilewright.source import parse_module
 from tilewright.targets.model import (
     Access,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tilewright.evaluation.rules import Verdict, rule_verdict
+from tilewright.evaluation.rules.comparison import Verdict, rule_verdict
 from tilewright.problems.model import Entry, EntryKind
 from tilewright.source import parse_module
 

@@ -3,7 +3,7 @@
 import pytest
 from rule_texts import before_launch, held
 
-from tilewright.evaluation.rules import Verdict
+from tilewright.evaluation.rules.comparison import Verdict
 from tilewright.problems.model import Entry, EntryKind
 
 MODEL = """\

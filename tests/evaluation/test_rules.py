@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from rule_texts import AXPY, HEAD, LAUNCH, at_module_level, before_launch, held
 
-from tilewright.evaluation.rules import Verdict
+from tilewright.evaluation.rules.comparison import Verdict
 
 GOLDEN = Path(__file__).parents[1] / "rewrites" / "golden"
 

@@ -4,7 +4,7 @@ import pytest
 from candidates import BASES, Candidate, Court, candidates, refusal, spec_of
 
 from tilewright.evaluation.model import Level
-from tilewright.evaluation.rules import rule_verdict
+from tilewright.evaluation.rules.comparison import rule_verdict
 from tilewright.problems.loading import load_problem
 from tilewright.source import parse_module
 

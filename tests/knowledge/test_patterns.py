@@ -9,7 +9,7 @@ import pytest
 from each import each
 
 from tilewright.analysis.detectors import registered
-from tilewright.analysis.preconditions import CHECKS
+from tilewright.analysis.preconditions.match import CHECKS
 from tilewright.compiled.rules import RULES
 from tilewright.evaluation.constraints import constraint_violations
 from tilewright.hardware.chips import all_chips

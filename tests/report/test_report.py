@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from results import DIFF, SPEEDUP, issue, result, step, trial
 
 from tilewright.figures import seconds_text, time_text
-from tilewright.report import render, result_view, write_report
 from tilewright.report.diff import RowKind, diff_rows
+from tilewright.report.view import render, result_view, write_report
 
 
 class _Page(HTMLParser):

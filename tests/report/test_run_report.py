@@ -11,9 +11,9 @@ import pytest
 import recorded_runs
 from recorded_runs import ORIGINAL, evaluation, text
 
-from tilewright.report import render, result_view
 from tilewright.report.charts import Point, best_chart, roof_chart, short
 from tilewright.report.curves import best_over_cost, best_so_far, roofline
+from tilewright.report.view import render, result_view
 from tilewright.store.store import Store
 from tilewright.strategies.recorded import detail, speeds
 

@@ -8,10 +8,10 @@ import pytest
 import recorded_runs
 
 from tilewright.cli.recorded_run import curve, over, search_lines
-from tilewright.report import render, result_view
 from tilewright.report.archive import archive_grid
 from tilewright.report.charts import Point, roof_chart
 from tilewright.report.curves import best_so_far, tree_by_generation
+from tilewright.report.view import render, result_view
 from tilewright.store.store import Store
 from tilewright.strategies.observer import Standing
 from tilewright.strategies.present import standing_words

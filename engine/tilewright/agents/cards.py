@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tilewright.agents.briefing import Briefing
 from tilewright.agents.prompt import estimated, fenced
-from tilewright.analysis.preconditions import Applicable, judged
+from tilewright.analysis.preconditions.match import Applicable, judged
 from tilewright.hardware.chips import chip, neuron_chip
 from tilewright.hardware.model import HardwareError
 from tilewright.hardware.neuron import NeuronChip

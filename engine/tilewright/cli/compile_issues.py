@@ -14,7 +14,7 @@ from tilewright.checking.present import as_json, as_lines
 from tilewright.cli.compile_options import launches_of
 from tilewright.cli.inputs import target_of
 from tilewright.cli.output import ERR, OUT, working
-from tilewright.compiled import compiled_issues
+from tilewright.compiled.issues import compiled_issues
 from tilewright.errors import InputError, TilewrightError
 from tilewright.inspection.variants import Launches, by_reason
 from tilewright.source import parse_module

@@ -8,7 +8,7 @@ import typer
 from rich.markdown import Markdown
 
 from tilewright.analysis.model import AnalysisContext
-from tilewright.analysis.preconditions import Applicable, judged
+from tilewright.analysis.preconditions.match import Applicable, judged
 from tilewright.checking.versions import installed_triton
 from tilewright.cli.inputs import read_source, target_of
 from tilewright.cli.output import OUT, AsFormat, Exit, Format, emit_json

@@ -5,7 +5,7 @@ from pathlib import Path
 from tilewright.cli.output import ERR
 from tilewright.cli.runs import records
 from tilewright.errors import InputError
-from tilewright.report import write_report
+from tilewright.report.view import write_report
 from tilewright.strategies.recorded import detail
 
 

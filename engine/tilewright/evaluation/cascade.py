@@ -24,7 +24,7 @@ from tilewright.evaluation.model import (
 )
 from tilewright.evaluation.pytest_run import tests_step
 from tilewright.evaluation.replaying import launch_faults
-from tilewright.evaluation.rules import rule_verdict
+from tilewright.evaluation.rules.comparison import rule_verdict
 from tilewright.evaluation.speed import not_measured, planned_timing, speed_step
 from tilewright.evaluation.syntax import check_syntax
 from tilewright.evaluation.trial_client import Heard, Timing, hear

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tilewright.hardware.model import Chip, HardwareError, HardwareFile
 from tilewright.hardware.neuron import NeuronChip
@@ -12,6 +12,8 @@ from tilewright.knowledge.files import knowledge_root, read_folder
 
 if TYPE_CHECKING:  # tilewright.targets reads this package, so it is not imported at run time
     from tilewright.targets.model import Target
+
+Found = TypeVar("Found")
 
 
 def all_chips() -> tuple[Chip, ...]:
@@ -30,13 +32,10 @@ def chip(target: "Target | str") -> Chip:
     Raises:
         HardwareError: there is no such target, or it is a NeuronCore.
     """
-    known = _chips(knowledge_root())
-    name = str(target)
-    if name in known:
-        return known[name]
-    if name in _neuron_chips(knowledge_root()):
-        raise HardwareError(f"{name} is a NeuronCore, which runs NKI kernels; this needs a GPU")
-    raise _unknown(name, known)
+    gpus, cores = _chips(knowledge_root()), _neuron_chips(knowledge_root())
+    return _find(
+        str(target), gpus, cores, "is a NeuronCore, which runs NKI kernels; this needs a GPU"
+    )
 
 
 def neuron_chip(target: "Target | str") -> NeuronChip:
@@ -45,18 +44,20 @@ def neuron_chip(target: "Target | str") -> NeuronChip:
     Raises:
         HardwareError: there is no such target, or it is a GPU.
     """
-    known = _neuron_chips(knowledge_root())
-    name = str(target)
+    gpus, cores = _chips(knowledge_root()), _neuron_chips(knowledge_root())
+    return _find(
+        str(target), cores, gpus, f"is a GPU, which runs no NKI kernel; {_listed(cores)} do"
+    )
+
+
+def _find(name: str, known: Mapping[str, Found], others: Iterable[str], other: str) -> Found:
+    """A chip by its target; ``other`` says what is wrong with one of the others."""
     if name in known:
         return known[name]
-    if name in _chips(knowledge_root()):
-        raise HardwareError(f"{name} is a GPU, which runs no NKI kernel; {_listed(known)} do")
-    raise _unknown(name, known)
-
-
-def _unknown(name: str, known: Iterable[str]) -> HardwareError:
+    if name in others:
+        raise HardwareError(f"{name} {other}")
     close = difflib.get_close_matches(name, known, 3, 0.5) or list(known)
-    return HardwareError(f"unknown target '{name}'; the nearest are {_listed(close)}")
+    raise HardwareError(f"unknown target '{name}'; the nearest are {_listed(close)}")
 
 
 def _listed(names: Iterable[str]) -> str:

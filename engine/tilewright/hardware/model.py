@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from pydantic import ConfigDict
 
 from tilewright.errors import InputError
-from tilewright.hardware.neuron import NeuronChip
+from tilewright.hardware.neuron import NeuronChip, TargetParts
 
 _STRICT = ConfigDict(extra="forbid")
 _NAMES = frozenset({"id", "label", "vendor", "chip", "menu", "sources", "residency", "rates"})
@@ -148,7 +148,7 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class Chip:
+class Chip(TargetParts):
     """One compile target and a representative chip of it. None: not known.
 
     Attributes:
@@ -191,16 +191,6 @@ class Chip:
     max_warps_large_registers: int | None = None
     residency: Residency | None = None
     rates: Rates | None = None
-
-    @property
-    def backend(self) -> str:
-        """ "cuda", "hip" or "xpu"."""
-        return self.id.partition(":")[0]
-
-    @property
-    def arch(self) -> str:
-        """The compiler's name for the architecture: "90", "gfx942", "bmg-g31"."""
-        return self.id.partition(":")[2]
 
     @property
     def figures(self) -> tuple[str, ...]:

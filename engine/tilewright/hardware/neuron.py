@@ -47,8 +47,24 @@ class Calibration:
     source: str
 
 
+class TargetParts:
+    """The parts of a chip's target, ``id``."""
+
+    id: str
+
+    @property
+    def backend(self) -> str:
+        """ "cuda", "hip", "xpu" or "neuron"."""
+        return self.id.partition(":")[0]
+
+    @property
+    def arch(self) -> str:
+        """The compiler's name for the architecture: "90", "gfx942", "bmg-g31", "trn2"."""
+        return self.id.partition(":")[2]
+
+
 @dataclass(frozen=True)
-class NeuronChip:
+class NeuronChip(TargetParts):
     """One kind of NeuronCore. Figures are of one core unless they say device. None: not known.
 
     Attributes:
@@ -105,16 +121,6 @@ class NeuronChip:
     calibration: Calibration
     sources: Mapping[str, str]
     uncertain: Mapping[str, str]
-
-    @property
-    def backend(self) -> str:
-        """ "neuron"."""
-        return self.id.partition(":")[0]
-
-    @property
-    def arch(self) -> str:
-        """ "trn1", "trn2", "trn3"."""
-        return self.id.partition(":")[2]
 
     @property
     def figures(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.analysis.model import Issue
-from tilewright.compiled import compiled_issues
+from tilewright.compiled.issues import compiled_issues
 from tilewright.costs import Estimate, estimate
 from tilewright.evaluation.workbench import Workbench
 from tilewright.inspection.launch_sources import KernelLaunches

@@ -1,7 +1,7 @@
 """Where an entry applies: preconditions of the knowledge base, asked of one kernel."""
 
 from tilewright.analysis.model import AnalysisContext
-from tilewright.analysis.preconditions import check
+from tilewright.analysis.preconditions.match import check
 from tilewright.knowledge.base import patterns_of, taxonomy
 from tilewright.knowledge.patterns import Precondition
 from tilewright.memory.model import Condition, asked

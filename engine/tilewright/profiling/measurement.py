@@ -7,8 +7,7 @@ from tilewright.devices.model import JobStatus
 from tilewright.evaluation.statistics import interval_of
 from tilewright.evaluation.workbench import TIMEOUT_S, Workbench, explain
 from tilewright.problems.model import Case
-from tilewright.profiling import Interval
-from tilewright.profiling.model import Counters, Host, Share
+from tilewright.profiling.model import Counters, Host, Interval, Share
 from tilewright.profiling.profilers import Profiler, Reading, profilers_for
 from tilewright.serialize import dump, load
 from tilewright.targets.model import LaunchFacts

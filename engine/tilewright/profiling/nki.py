@@ -14,7 +14,7 @@ from tilewright.evaluation.model import StepResult
 from tilewright.evaluation.workbench import Workbench, explain
 from tilewright.hardware.chips import neuron_chip
 from tilewright.hardware.neuron import NeuronChip
-from tilewright.profiling import Confidence, Fact, Finding, Source
+from tilewright.profiling.model import Confidence, Fact, Finding, Source
 from tilewright.serialize import dump
 from tilewright.source.model import Kernel, Language, Module
 from tilewright.targets.model import Target

@@ -16,9 +16,8 @@ from tilewright.evaluation.workbench import Workbench
 from tilewright.hardware.chips import chip
 from tilewright.hardware.model import Chip, HardwareError
 from tilewright.problems.model import Case
-from tilewright.profiling import Interval, Source
 from tilewright.profiling.measurement import Timed, Watched, is_kernel, kernel_named
-from tilewright.profiling.model import Share, Work
+from tilewright.profiling.model import Interval, Share, Source, Work
 from tilewright.profiling.observed import Observed
 from tilewright.serialize import load
 from tilewright.source.model import Kernel, Module

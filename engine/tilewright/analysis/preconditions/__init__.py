@@ -3,14 +3,3 @@
 Each precondition is a pure function of module, kernel and context. It holds, it does not hold, or
 it is not known, and says why.
 """
-
-from tilewright.analysis.preconditions.match import (
-    CHECKS,
-    Applicable,
-    Verdict,
-    check,
-    judged,
-    patterns_for,
-)
-
-__all__ = ["CHECKS", "Applicable", "Verdict", "check", "judged", "patterns_for"]

@@ -3,8 +3,3 @@
 A rule yields findings; one that the original shows as often is its own affair. The rules explain
 and refuse early. They prove nothing: what really ran is observed (``tilewright.worker.tamper``).
 """
-
-from tilewright.evaluation.rules.comparison import Verdict, rule_verdict
-from tilewright.evaluation.rules.model import Finding, Grade
-
-__all__ = ["Finding", "Grade", "Verdict", "rule_verdict"]

@@ -6,7 +6,7 @@ from random import Random
 from tilewright.agents import cards, change
 from tilewright.agents.change import Plan, Task
 from tilewright.agents.model import Unusable
-from tilewright.analysis.preconditions import Applicable
+from tilewright.analysis.preconditions.match import Applicable
 from tilewright.evaluation.model import text_hash
 from tilewright.knowledge.stages import Stage
 from tilewright.models.model import Role

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from tilewright.agents import cards
 from tilewright.agents.change import Task
-from tilewright.analysis.preconditions import Applicable
+from tilewright.analysis.preconditions.match import Applicable
 from tilewright.knowledge.stages import Stage
 from tilewright.search.node import Idea, IdeaKind, Node
 from tilewright.search.spec import MenuSpec
