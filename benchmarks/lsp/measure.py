@@ -31,7 +31,7 @@ _WARM_UP = 3
 _PAUSE_S = 0.05
 _KEY_S = 0.1
 _SLOW_SHARE = 5
-_PATIENCE_S = 30.0
+_PATIENCE_S = 20.0
 
 
 def main() -> int:

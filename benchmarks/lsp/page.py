@@ -89,7 +89,7 @@ def _latency(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
     missing = [row for row in rows if row["missing"]]
     yield from (
-        f"\n{row['server']} gave no diagnostics in 30 s for {row['missing']} edits ({row['edit']})."
+        f"\n{row['server']} gave no diagnostics in 20 s for {row['missing']} edits ({row['edit']})."
         for row in missing
     )
     yield ""

@@ -9,6 +9,13 @@ PASTED_LINES = 200
 _LONG_LINES = 5000
 _MANY_KERNELS = 200
 _JIT = "@triton.jit"
+_LAST = """
+
+@triton.jit
+def bench_last_kernel(x_ptr):
+    tl.store(x_ptr + tl.arange(0, 3), bench_undefined_name)
+"""
+"""At the end of each file: something that every server reports, and that moves with the lines."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +102,8 @@ def typed(document: Document, strokes: int) -> Iterator[Change]:
 
 def _in_kernel(document: Document, k: int) -> Stroke:
     row, indent = document.kernel
-    return Stroke(Change(row, row + (k > 0), f"{indent}bench_{k} = tl.arange(0, {2 * k + 3})\n"))
+    name = f"bench_{k}" + "_" * (k % 2)  # Another length each time: diagnostics change.
+    return Stroke(Change(row, row + (k > 0), f"{indent}{name} = tl.arange(0, {2 * k + 3})\n"))
 
 
 def _in_host(document: Document, k: int) -> Stroke:
@@ -117,7 +125,8 @@ def _paste(document: Document, k: int, text: str) -> Stroke:
     return Stroke(Change(row, row, pasted), undo=Change(row, row + lines, ""))
 
 
-def _document(name: str, text: str) -> Document:
+def _document(name: str, source: str) -> Document:
+    text = source.rstrip("\n") + "\n" + _LAST
     tree = ast.parse(text)
     functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
     functions.sort(key=lambda f: f.lineno)

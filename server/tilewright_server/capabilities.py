@@ -1,9 +1,16 @@
-"""What the client said it can do, reduced to the questions this server asks."""
+"""What the client said it can do, reduced to the questions this server asks; kinds of actions."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from lsprotocol import types
+
+OPTIMIZE_KIND = "refactor.rewrite.tilewright"
+FIX_ALL_KIND = "source.fixAll.tilewright"
+CODE_ACTION_OPTIONS = types.CodeActionOptions(
+    code_action_kinds=[types.CodeActionKind.QuickFix, OPTIMIZE_KIND, FIX_ALL_KIND],
+    resolve_provider=True,
+)
 
 
 @dataclass(frozen=True)

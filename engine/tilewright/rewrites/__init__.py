@@ -1,10 +1,14 @@
 """Deterministic rewrites: each fixes one issue where its preconditions hold, else says why not."""
 
 from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from tilewright.rewrites.launch_config import set_launch_config
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
-from tilewright.rewrites.tiles import TileKind, Tunable, tunable
+
+if TYPE_CHECKING:
+    from tilewright.rewrites.launch_config import set_launch_config
+    from tilewright.rewrites.tiles import TileKind, Tunable, tunable
 
 __all__ = [
     "Numerics",
@@ -17,6 +21,21 @@ __all__ = [
     "set_launch_config",
     "tunable",
 ]
+
+
+_LAZY = {
+    "set_launch_config": "launch_config",
+    "TileKind": "tiles",
+    "Tunable": "tiles",
+    "tunable": "tiles",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What needs the analysis, loaded when it is asked for."""
+    if name in _LAZY:
+        return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 @cache

@@ -7,13 +7,9 @@ from typing import Any
 from lsprotocol import types
 
 from tilewright_server.backend import Engine
+from tilewright_server.capabilities import CODE_ACTION_OPTIONS
 from tilewright_server.commands import COMMANDS
 from tilewright_server.error_guard import guard_async, guard_sync, nothing
-from tilewright_server.features.assembly import ASSEMBLY, assembly
-from tilewright_server.features.code_action import OPTIONS as CODE_ACTION_OPTIONS
-from tilewright_server.features.code_action import code_action
-from tilewright_server.features.code_action_resolve import code_action_resolve
-from tilewright_server.features.code_lens import code_lens
 from tilewright_server.features.completion import (
     COMPLETION_OPTIONS,
     SIGNATURE_OPTIONS,
@@ -32,14 +28,12 @@ from tilewright_server.features.documents import (
     notebook_did_close,
     notebook_did_open,
 )
-from tilewright_server.features.hover import hover
-from tilewright_server.features.inlay_hint import inlay_hint
-from tilewright_server.features.kernels import KERNEL_TIMES, KERNELS, kernel_times, kernels
 from tilewright_server.features.lifecycle import STATUS, initialize, initialized, shutdown, status
 from tilewright_server.features.navigation_table import NAVIGATION
 from tilewright_server.features.workspace import did_change_configuration, did_change_watched_files
 from tilewright_server.jobs.engine_host import HOST_COMMAND
 from tilewright_server.jobs.process import ENGINE_COMMAND
+from tilewright_server.lazy import lazy
 from tilewright_server.server import TilewrightServer
 
 Handler = Callable[..., Any]
@@ -61,26 +55,32 @@ def _as_asked(asked: Any) -> Any:
     return asked
 
 
+ASSEMBLY = "tilewright/assembly"
+KERNELS = "tilewright/kernels"
+KERNEL_TIMES = "tilewright/kernelTimes"
+_ACTIONS = lazy("features.code_action", "code_action")
+_RESOLVE = lazy("features.code_action_resolve", "code_action_resolve")
+
 # Everything that may take longer, with what it answers if it fails.
 ASYNC: tuple[tuple[str, Handler, Any, Handler], ...] = (
     (types.INITIALIZED, initialized, None, nothing),
     (types.WORKSPACE_DID_CHANGE_CONFIGURATION, did_change_configuration, None, nothing),
     (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, did_change_watched_files, None, nothing),
     (types.TEXT_DOCUMENT_DIAGNOSTIC, diagnostic, DIAGNOSTIC_OPTIONS, no_diagnostics),
-    (types.TEXT_DOCUMENT_HOVER, hover, None, nothing),
-    (types.TEXT_DOCUMENT_INLAY_HINT, inlay_hint, None, nothing),
-    (types.TEXT_DOCUMENT_CODE_ACTION, code_action, CODE_ACTION_OPTIONS, nothing),
-    (types.CODE_ACTION_RESOLVE, code_action_resolve, None, _as_asked),
-    (types.TEXT_DOCUMENT_CODE_LENS, code_lens, None, nothing),
+    (types.TEXT_DOCUMENT_HOVER, lazy("features.hover", "hover"), None, nothing),
+    (types.TEXT_DOCUMENT_INLAY_HINT, lazy("features.inlay_hint", "inlay_hint"), None, nothing),
+    (types.TEXT_DOCUMENT_CODE_ACTION, _ACTIONS, CODE_ACTION_OPTIONS, nothing),
+    (types.CODE_ACTION_RESOLVE, _RESOLVE, None, _as_asked),
+    (types.TEXT_DOCUMENT_CODE_LENS, lazy("features.code_lens", "code_lens"), None, nothing),
     *NAVIGATION,
     (types.TEXT_DOCUMENT_COMPLETION, completion, COMPLETION_OPTIONS, nothing),
     (types.COMPLETION_ITEM_RESOLVE, completion_resolve, None, _as_asked),
     (types.TEXT_DOCUMENT_SIGNATURE_HELP, signature_help, SIGNATURE_OPTIONS, nothing),
     (types.SHUTDOWN, shutdown, None, nothing),
     (STATUS, status, None, nothing),
-    (ASSEMBLY, assembly, None, nothing),
-    (KERNELS, kernels, None, nothing),
-    (KERNEL_TIMES, kernel_times, None, nothing),
+    (ASSEMBLY, lazy("features.assembly", "assembly"), None, nothing),
+    (KERNELS, lazy("features.kernels", "kernels"), None, nothing),
+    (KERNEL_TIMES, lazy("features.kernels", "kernel_times"), None, nothing),
 )
 
 

@@ -20,7 +20,6 @@ from tilewright_server.server import TilewrightServer
 from tilewright_server.settings import TargetText
 from tilewright_server.snapshot import Snapshot
 
-ASSEMBLY = "tilewright/assembly"
 _GRACE_S = 0.2
 _TOP = types.Position(0, 0)
 

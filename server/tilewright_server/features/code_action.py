@@ -13,10 +13,10 @@ from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.source.text import Range
 from tilewright_server import wording
 from tilewright_server.analysis_cache import Analysis
+from tilewright_server.capabilities import FIX_ALL_KIND, OPTIMIZE_KIND
 from tilewright_server.commands.names import OPTIMIZE
 from tilewright_server.diagnostics import SOURCE, every_issue
 from tilewright_server.features.code_action_resolve import (
-    FIX_ALL_KIND,
     EditData,
     EditKind,
     at_once,
@@ -28,11 +28,6 @@ from tilewright_server.ignoring import Scope, kernel_of
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 
-OPTIMIZE_KIND = "refactor.rewrite.tilewright"
-OPTIONS = types.CodeActionOptions(
-    code_action_kinds=[types.CodeActionKind.QuickFix, OPTIMIZE_KIND, FIX_ALL_KIND],
-    resolve_provider=True,
-)
 _MENU_S = 0.05
 
 

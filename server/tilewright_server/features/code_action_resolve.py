@@ -11,13 +11,13 @@ from tilewright.analysis.model import Issue
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright_server import wording
 from tilewright_server.analysis_cache import Analysis
+from tilewright_server.capabilities import FIX_ALL_KIND
 from tilewright_server.diagnostics import every_issue
 from tilewright_server.edits import Evidence, document_edits, labelled
 from tilewright_server.ignoring import Scope, ignoring
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 
-FIX_ALL_KIND = "source.fixAll.tilewright"
 _OVER_CELLS = "The edit would reach over several cells or into magic; make it by hand."
 _MOVED_ON = "The file has changed since this was offered; ask again."
 

@@ -27,8 +27,6 @@ from tilewright_server.nki_estimates import kernel_estimates
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 
-KERNELS = "tilewright/kernels"
-KERNEL_TIMES = "tilewright/kernelTimes"
 _PATIENCE_S = 300.0
 logger = logging.getLogger(__name__)
 

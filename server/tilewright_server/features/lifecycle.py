@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 from lsprotocol import types
@@ -12,6 +13,7 @@ from tilewright import __version__
 from tilewright.collection import collect_seldom
 from tilewright_server.capabilities import ClientFeatures, read_features
 from tilewright_server.features.workspace import WATCHED, load_settings
+from tilewright_server.lazy import lazy_modules
 from tilewright_server.server import TilewrightServer
 from tilewright_server.settings import read_settings
 
@@ -25,12 +27,14 @@ def initialize(server: TilewrightServer, params: types.InitializeParams) -> None
 
 
 logger = logging.getLogger(__name__)
+_REST_S = 2.0
 
 
 async def initialized(server: TilewrightServer, params: types.InitializedParams) -> None:
     """Nothing waits for this: until it is done, the settings of ``initialize`` hold."""
     loop = asyncio.get_running_loop()
     loop.run_in_executor(server.pool, _read_ahead, server)
+    loop.call_later(_REST_S, lambda: loop.run_in_executor(server.pool, _import_rest))
     wanted = tuple(_registrations(server.client))
     if wanted:
         server.background("client/registerCapability", _register, server, wanted)
@@ -39,6 +43,13 @@ async def initialized(server: TilewrightServer, params: types.InitializedParams)
 
 def _read_ahead(server: TilewrightServer) -> None:
     server.engine.issue_type("")
+    collect_seldom()
+
+
+def _import_rest() -> None:
+    """What only other requests than those for diagnostics need."""
+    for name in lazy_modules():
+        import_module(name)
     collect_seldom()
 
 
