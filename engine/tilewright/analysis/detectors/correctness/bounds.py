@@ -158,7 +158,7 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
         bounded = next((b for b in upper_bounds(other.mask) if b[0] in indices), None)
         if bounded is not None and bounded[0] in set(additive_parts(other.pointer)):
             index, bound = bounded
-            if _always_holds(index, bound) or _stays_below(flow, index):
+            if _bounds_no_tensor(index, bound) or _stays_below(flow, index):
                 continue
             if _is_selection(flow, access, index) or _walks_whole_blocks(
                 flow, access, other, index
@@ -170,9 +170,13 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
             return
 
 
-def _always_holds(index: Value, bound: Value) -> bool:
-    """``arange(0, B) < B``."""
-    return index.op == "arange" and index.operands[1] is bound
+def _bounds_no_tensor(index: Value, bound: Value) -> bool:
+    """``arange(0, B) < B``; ``< B - 1``, which leaves out lanes of a shift; ``< 1``, the first."""
+    if index.op != "arange":
+        return False
+    length = index.operands[1]
+    is_shifted = bound.is_binary("Sub") and bound.operands[0] is length
+    return bound is length or is_shifted or bound.is_const(1)
 
 
 def _stays_below(flow: Flow, index: Value) -> bool:

@@ -239,8 +239,9 @@ def long_liveness(module: Module, context: AnalysisContext) -> Iterator[Finding]
 
 
 def _rank(module: Module, kernel: Kernel, access: Access) -> int | None:
+    """The axes of a loaded tile that have more than one element."""
     shape = tiles_of(module, kernel).of(access.pointer).shape
-    return None if shape is None else len(shape)
+    return None if shape is None else sum(side != 1 for side in shape)
 
 
 def _loads(flow: Flow, loop: Loop) -> bool:
