@@ -101,6 +101,8 @@ async def test_optimize_hands_back_a_verified_edit(real: Conversation) -> None:
     await real.execute(
         "tilewright.optimize", {"uri": real.uri, "version": real.version, "target": "cuda:90"}
     )
+    await until(lambda: real.candidates)
+    real.replace(f"{real.text}\n\ndef mine():\n    return 1\n")
     await until(lambda: real.finished)
     job = real.finished[0]
     assert job.state == "done", job.message
@@ -111,7 +113,8 @@ async def test_optimize_hands_back_a_verified_edit(real: Conversation) -> None:
     (change,) = params.edit.document_changes or ()
     assert isinstance(change, types.TextDocumentEdit)
     new = apply_edits(real.text, list(change.edits))
-    assert new == job.result.final
+    assert new == f"{job.result.final}\n\ndef mine():\n    return 1\n"
+    assert "put into the text as it is now" in job.message
     ast.parse(new)
 
 

@@ -1,6 +1,8 @@
 """The third step: does the real compiler accept the candidate, and with which resources?"""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from tilewright.evaluation.model import StepName, StepResult, StepStatus
 from tilewright.evaluation.workbench import Workbench
@@ -32,10 +34,23 @@ def check_compile(bench: Workbench, text: str, cases: Sequence[Case], target: Ta
         launches += capture.launches
         notes += capture.notes
     try:
-        reports = [bench.compile(text, launch, target) for launch in launches]
+        reports = list(compiled(bench, text, launches, target))
     except NoToolchainError as error:
         return StepResult(StepName.COMPILE, StepStatus.SKIPPED, str(error))
     return judge_reports(reports, notes)
+
+
+def compiled(
+    bench: Workbench, text: str, launches: Sequence[LaunchFacts], target: Target
+) -> Iterator[CompileReport]:
+    """The report of each launch, in their order; as many are compiled at a time as there are
+    processors.
+
+    Raises:
+        NoToolchainError: nothing here compiles for the target.
+    """
+    with ThreadPoolExecutor(max(1, min(len(launches), os.cpu_count() or 1))) as pool:
+        yield from pool.map(lambda launch: bench.compile(text, launch, target), launches)
 
 
 def judge_reports(reports: Sequence[CompileReport], notes: Sequence[str] = ()) -> StepResult:

@@ -1,11 +1,9 @@
 """Autotune lists without what the compiler already rules out."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from tilewright.evaluation.compile_step import unfit
+from tilewright.evaluation.compile_step import compiled, unfit
 from tilewright.evaluation.model import Candidate, text_hash
 from tilewright.evaluation.workbench import Workbench
 from tilewright.rewrites.configs import drop_configs
@@ -93,12 +91,10 @@ class PrunedProposer:
         return {position: why for position, why in found.items() if why}
 
     def _reports(self, text: str, launches: Sequence[LaunchFacts]) -> list[CompileReport]:
-        """In the order of the launches; as many are compiled at a time as there are processors."""
+        """In the order of the launches."""
         found: list[CompileReport] = []
-        with ThreadPoolExecutor(min(len(launches), os.cpu_count() or 1)) as pool:
-            compiled = pool.map(lambda one: self._bench.compile(text, one, self._target), launches)
-            for number, report in enumerate(compiled, 1):
-                found.append(report)
-                said = f"compiling configuration {number} of {len(launches)}"
-                self._observer.progress(_PERCENT, said)
+        for report in compiled(self._bench, text, launches, self._target):
+            found.append(report)
+            said = f"compiling configuration {len(found)} of {len(launches)}"
+            self._observer.progress(_PERCENT, said)
         return found

@@ -60,6 +60,7 @@ class JobProgress:
     def _cancelled(self, future: "Future[Any] | asyncio.Future[Any]") -> None:
         if future.cancelled():
             self._on_cancel()
+            self.end("stopping")  # what the engine still has to give comes without it
 
     def report(self, percent: int | None, message: str) -> None:
         """Show this soon; what comes too fast replaces what was not yet sent."""

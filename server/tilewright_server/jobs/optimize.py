@@ -141,7 +141,7 @@ async def _conclude(
     stopped = "stopped; " if job.state is JobState.STOPPING else ""
     record.notes = tuple(map(str, entry.result.get("notes") or ()))
     if not entry.result.get("changed"):
-        said = stopped + _nothing_better(entry.result)
+        said = _nothing_better(entry.result, stopped)
         await server.in_pool(server.journal.drop, job.id)
     else:
         await _keep(server, entry)
@@ -163,11 +163,13 @@ def _models(result: Mapping[str, Any] | None) -> str:
     return f"; models: {said}" if said else ""
 
 
-def _nothing_better(result: Mapping[str, Any]) -> str:
+def _nothing_better(result: Mapping[str, Any], stopped: str) -> str:
     n_trials = len(result.get("trials") or ())
+    if stopped and not n_trials:
+        return f"{stopped}no candidate was tried, so there is no edit"
     candidates = "candidate" if n_trials == 1 else "candidates"
     tried = (
         f"{n_trials} {candidates} tried, none was kept" if n_trials else "no candidate was tried"
     )
     notes = "; ".join(str(note) for note in result.get("notes") or ())
-    return f"no edit: {tried}" + (f" ({notes})" if notes else "")
+    return f"{stopped}no edit: {tried}" + (f" ({notes})" if notes else "")

@@ -92,7 +92,7 @@ class RunRecord:
     def words(self) -> str:
         """How far it is, for a person: what is done, how many, the best, the time."""
         head = self.now()
-        said = [head.message or "starting"]
+        said = [head.message.replace("_", " ") or "starting"]
         if self._step:
             said.append(self._step)
         if head.judged:
