@@ -1,7 +1,7 @@
 // Bundles the extension and what it depends on into dist/extension.js; `vscode` itself is the editor's. The licences of
 // what was bundled go beside it.
 import { build } from "esbuild";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { cp, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 
 const production = process.argv.includes("--production");
@@ -19,6 +19,9 @@ const { metafile } = await build({
   metafile: true,
   logLevel: "warning",
 });
+
+// The schemas of our YAML and of certificates are those of the checkout.
+await cp("../knowledge/schema", "schemas", { recursive: true });
 
 // The page of the run panel: our own code alone.
 await build({

@@ -2,11 +2,13 @@
 // Frames of the moving picture are screenshots of the steps of one session.
 //
 // node editor.mjs '{"install", "vsix", "folder", "state", "screenshots", "settings", "report"}'
+// Without a report only the picture of the run panel is made.
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { Editor } from "../../tests/editor/driver.mjs";
+import { Editor, until } from "../../tests/editor/driver.mjs";
+import { webview } from "../../tests/editor/panel_scenarios.mjs";
 
 const config = JSON.parse(process.argv[2]);
 const FILE = "linear_gelu.py";
@@ -71,6 +73,26 @@ async function assembly(editor) {
   await editor.screenshot("assembly");
 }
 
+/** The run panel after an optimization, and the kernels of the folder next to it. */
+async function panel(editor) {
+  await editor.page.setViewportSize({ width: 1360, height: 760 });
+  await editor.command("View: Close All Editors");
+  await editor.open("softmax.py");
+  await editor.goTo(9, 8);
+  await editor.lightBulb();
+  await editor.choose(/Optimize for NVIDIA/);
+  await editor.command("Tilewright: Show Runs");
+  await editor.page.locator(".notification-toast a.monaco-button", { hasText: "Discard" }).click({ timeout: 180_000 });
+  const frame = await webview(editor);
+  await until(async () => (await frame.locator("figure svg").count()) > 1, "the charts", 60_000);
+  await editor.command("Notifications: Clear All Notifications");
+  await editor.command("View: Show Tilewright");
+  await editor.waitText(".pane-body .monaco-list-row", /softmax_kernel|layernorm_kernel/, 90_000);
+  await editor.page.locator(".tab", { hasText: "Tilewright Runs" }).click();
+  await pause(1_500);
+  await editor.screenshot("runs");
+}
+
 async function reportPage() {
   const { chromium } = createRequire(path.join(config.install, "package.json"))("playwright-core");
   const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
@@ -80,14 +102,16 @@ async function reportPage() {
   await browser.close();
 }
 
-await reportPage();
+if (config.report) {
+  await reportPage();
+}
 const editor = await Editor.start({ ...config, settings: { ...config.settings, ...LOOK } });
 try {
   await editor.page.setViewportSize(FRAME);
   await editor.open(FILE);
   await editor.command("View: Close Primary Side Bar").catch(() => editor.press("Escape", "Control+B"));
   await editor.focusEditor();
-  for (const act of [frames, compiled, assembly]) {
+  for (const act of config.report ? [frames, compiled, assembly, panel] : [panel]) {
     await act(editor);
   }
 } catch (error) {

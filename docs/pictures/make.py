@@ -18,6 +18,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 EDITOR = ROOT / "tests" / "editor"
 STILLS = ("assembly", "report")
+PANEL = ROOT / "vscode-extension" / "media" / "runs.png"  # in the extension, for its README
 MOST_BYTES = {"editor.png": 600_000, "assembly.png": 150_000, "report.png": 150_000}
 SECONDS = 2.5
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -38,6 +39,7 @@ def main() -> None:
         shots = screenshots(Path(scratch), options.vsix.resolve(), options.report.resolve())
         frames = [path.read_bytes() for path in sorted(shots.glob("frame-*.png"))]
         (HERE / "editor.png").write_bytes(animated(frames, SECONDS))
+        shutil.copyfile(shots / "runs.png", PANEL)
         for name in STILLS:
             shutil.copyfile(shots / f"{name}.png", HERE / f"{name}.png")
     for name, most in MOST_BYTES.items():

@@ -7,7 +7,7 @@ const ROWS = ".pane-body .monaco-list-row";
 const PICKS = ".quick-input-list .monaco-list-row";
 
 /** The page inside the frames of the one webview that is open. */
-async function webview(editor) {
+export async function webview(editor) {
   return until(async () => {
     for (const frame of editor.page.frames()) {
       if ((await frame.locator("main.columns").count().catch(() => 0)) > 0) {

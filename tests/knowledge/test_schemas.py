@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pydantic import TypeAdapter
 
 from tilewright.certificates.model import CertificateFile
@@ -17,8 +18,11 @@ from tilewright.knowledge.model import ConstraintFile, TaxonomyFile
 from tilewright.knowledge.nki import NkiFile, NkiNotesFile
 from tilewright.knowledge.patterns import PatternFile
 from tilewright.models.prices import PriceFile
+from tilewright.problems.schema import spec_schema
 from tilewright.search.spec import StrategySpec
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
+EXTENSION = Path(__file__).parents[2] / "vscode-extension"
 SCHEMAS: dict[str, tuple[type[Any], str]] = {
     "taxonomy": (TaxonomyFile, "Tilewright issue types"),
     "constraints": (ConstraintFile, "Tilewright constraints"),
@@ -64,3 +68,34 @@ def test_every_file_names_its_schema(kind: str) -> None:
 def test_knowledge_holds_no_code() -> None:
     suffixes = {path.suffix for path in Path(knowledge_root()).rglob("*") if path.is_file()}
     assert suffixes == {".yaml", ".json"}
+
+
+def test_committed_schema_of_specs_is_current() -> None:
+    path = knowledge_root() / "schema" / "spec.json"
+    text = json.dumps(spec_schema(), indent=2, sort_keys=True) + "\n"
+    if os.environ.get("TILEWRIGHT_WRITE_SCHEMAS"):
+        path.write_text(text)
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("spec", sorted(EXAMPLES.rglob("*.yaml")), ids=lambda path: str(path.name))
+def test_schema_of_specs_knows_every_key_of_an_example(spec: Path) -> None:
+    schema = spec_schema()
+    read = yaml.safe_load(spec.read_text())
+    variant = schema["additionalProperties"]["items"]["properties"]
+    for name, value in read.items():
+        if name not in schema["properties"] or name in ("ci", "bench-gpu"):
+            assert all(set(one) <= set(variant) for one in value), (name, value)
+    given = schema["properties"]["inputs"]["additionalProperties"]["properties"]
+    assert all(set(one) <= set(given) for one in (read.get("inputs") or {}).values())
+
+
+def test_the_extension_contributes_a_schema_for_each_kind_of_yaml() -> None:
+    manifest = json.loads((EXTENSION / "package.json").read_text())
+    contributed = manifest["contributes"]["yamlValidation"]
+    urls = {Path(one["url"]).stem for one in contributed}
+    assert urls == {file.stem for file in (knowledge_root() / "schema").glob("*.json")} - {
+        "certificate", "spec",
+    }  # fmt: skip
+    (certificate,) = manifest["contributes"]["jsonValidation"]
+    assert certificate["fileMatch"] == ["*.tilewright.json"]

@@ -1,5 +1,7 @@
 /** Entry points of the extension: wires settings, server, commands and status together. */
+import { existsSync } from "node:fs";
 import * as vscode from "vscode";
+import { registerTools } from "./agent-tools";
 import { registerAgentTools } from "./agents";
 import { AssemblyViews } from "./assembly";
 import { ChipStatus, FileTargets } from "./chips";
@@ -15,10 +17,12 @@ import { KernelsView } from "./kernels/view";
 import { watchChoice } from "./python-extension";
 import { RunPanel } from "./runs/panel";
 import { Runs } from "./runs/store";
+import { registerSpecSchema } from "./schemas";
 import { createStatus } from "./status";
 import { offerTorch } from "./torch";
 
 const PROBE_LIMIT_MS = 30_000;
+const TOOL_LIMIT_MS = 600_000;
 
 let running: Server | undefined;
 
@@ -59,7 +63,13 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   if (tools) {
     context.subscriptions.push(tools);
   }
+  context.subscriptions.push(
+    ...registerTools(() => server.state, (command, args) => run(command, args, { limitMs: TOOL_LIMIT_MS, cwd })),
+  );
   void watchChoice(() => server.restart()).then((watch) => context.subscriptions.push(watch));
+  void registerSpecSchema(context.asAbsolutePath("schemas/spec.json"), existsSync).catch((error: unknown) => {
+    log.warn(`no schema for specs: ${String(error)}`);
+  });
   await server.restart();
 }
 
