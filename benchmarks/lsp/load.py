@@ -103,7 +103,7 @@ def _running(session: Session) -> list[str]:
 
 def _stop(session: Session) -> None:
     for job in session.ask("tilewright/status", {})["jobs"]:
-        session.command("tilewright.cancelJob", [{"job": job["id"]}])
+        session.command("tilewright.cancelJob", [{"job": job["job"]}])
     until = time.monotonic() + 30.0
     while _running(session) and time.monotonic() < until:
         time.sleep(0.2)

@@ -30,6 +30,8 @@ def main() -> int:
 def _page(found: Mapping[str, Any], load: Mapping[str, Any] | None, notes: str) -> Iterator[str]:
     yield (HERE / "head.md").read_text(encoding="utf-8")
     yield _where(found)
+    if "remark" in found:
+        yield f"{found['remark']}\n"
     yield from _summary(found)
     for name, file in found["files"].items():
         yield f"## {name}: {file['lines']} lines, {file['kernels']} kernels\n"
@@ -113,6 +115,9 @@ def _times(ratio: float | None) -> str:
 
 
 def _use(found: Mapping[str, Any], name: str) -> Iterator[str]:
+    if not any(row["file"] == name for row in found["start"]):
+        yield f"### {name}\n\nNot measured.\n"
+        return
     keys = next((row["keys"] for row in found["use"] if row["file"] == name), 0)
     yield f"### {name}\n"
     yield (
@@ -125,10 +130,17 @@ def _use(found: Mapping[str, Any], name: str) -> Iterator[str]:
         first, ready = start["initialize_ms"], start["diagnostics_ms"]
         yield (
             f"| {start['server']} | {first['median']:.0f} | {first['p95']:.0f}"
-            f" | {ready['median']:.0f} | {ready['p95']:.0f} | {use['cpu_s']:.2f}"
-            f" | {use['pss_mib']:.0f} | {use['rss_mib']:.0f} | {use['peak_mib']:.0f} |"
+            f" | {ready['median']:.0f} | {ready['p95']:.0f} | {_used(use)} |"
         )
     yield ""
+
+
+def _used(use: Mapping[str, Any] | None) -> str:
+    if use is None:
+        return "not measured | | |"
+    return (
+        f"{use['cpu_s']:.2f} | {use['pss_mib']:.0f} | {use['rss_mib']:.0f} | {use['peak_mib']:.0f}"
+    )
 
 
 def _load(load: Mapping[str, Any]) -> Iterator[str]:
